@@ -1,0 +1,75 @@
+import type { NewPlant, Plant } from './plant.ts'
+import type { Scope, Token, TokenId, UserId } from './token.ts'
+import type { User } from './user.ts'
+
+/** A plant with its identifier, as a page of a list holds it. */
+export interface StoredPlant extends Plant {
+  readonly id: bigint
+}
+
+/** A part of a list: at most `limit` plants, those with an `id` larger than `after`; from the first without it. */
+export interface Page {
+  readonly after: bigint | undefined
+  readonly limit: number
+}
+
+/** A token to be remembered. `hash` is 32 bytes; `userName` becomes a user if it is none yet. */
+export interface NewToken {
+  readonly userName: string
+  readonly hash: Uint8Array
+  readonly scope: Scope
+  readonly label: string | undefined
+  readonly createdAtMs: number
+  readonly expiresAtMs: number | undefined
+}
+
+/** Which tokens to revoke: one by its identifier or by the hash of its text, or all of a user. */
+export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Array } | { readonly userName: string }
+
+/**
+ * Everything the service remembers. These comments are the contract; test/store/contract.test.ts runs it against every
+ * implementation. Any method may reject with `store_full` or `store_busy` (nothing was and nothing will be stored) or
+ * `store_failed` (then `outcomeIsUnknown` says whether a write may be stored all the same). A write is durable when it
+ * resolves, and every read that begins later, in any process, shows it. Times are milliseconds since 1970-01-01 UTC.
+ */
+export interface Store {
+  /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
+  createPlant(user: UserId, plant: NewPlant): Promise<void>
+  /** The user's plants of one page, by ascending id. Fewer than `limit` mean that none follow. */
+  listPlants(user: UserId, page: Page): Promise<readonly StoredPlant[]>
+  /** Deletes a plant. Rejects with `plant_not_found` if the user does not have it. */
+  deletePlant(user: UserId, id: bigint): Promise<void>
+
+  /** The token with that hash, in whatever state. */
+  findToken(hash: Uint8Array): Promise<Token | undefined>
+  /** Remembers a token, and its user if that name is new. */
+  createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
+  /** Does as `createToken` if there is no token yet, in whatever state; of several at once one does. Returns whether. */
+  createFirstToken(token: NewToken): Promise<boolean>
+  /** Whether there is any token, in whatever state. */
+  hasTokens(): Promise<boolean>
+  /** All tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */
+  listTokens(userName?: string): Promise<readonly Token[]>
+  /**
+   * Revokes what is selected and not revoked yet. Returns how many are revoked by this call. Rejects with
+   * `token_not_found` or `user_not_found` if the selection names nothing that exists.
+   */
+  revokeTokens(selection: TokenSelection, nowMs: number): Promise<number>
+  /** Notes the last use of tokens. A token that is gone is passed over. */
+  touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): Promise<void>
+
+  /** All users by name. */
+  listUsers(): Promise<readonly User[]>
+  /**
+   * Deletes a user: first the tokens, then the plants in batches between which others can write, then the name. What
+   * was deleted is overwritten, not only forgotten. Returns how much that was. Rejects with `user_not_found`. Stopped half-way, it can be called again.
+   */
+  deleteUser(name: string): Promise<{ readonly plants: number; readonly tokens: number }>
+
+  /** Resolves if the store can be read and written now: it writes and syncs. */
+  checkReady(): Promise<void>
+  /** Reads everything and returns what is wrong with it, a line each; nothing where all is well. */
+  checkIntegrity(): Promise<readonly string[]>
+  /** Ends the use of the store. What was stored before stays stored. */
+  close(): Promise<void>
+}

@@ -1,0 +1,60 @@
+/** What a token may do: `read` lists; `write` creates, lists and deletes. */
+export const SCOPES = ['read', 'write'] as const
+export type Scope = (typeof SCOPES)[number]
+
+export type UserId = number
+export type TokenId = number
+
+/** A token as it is remembered. Times are milliseconds since 1970-01-01 UTC. Its text is known to its holder alone. */
+export interface Token {
+  readonly id: TokenId
+  readonly userId: UserId
+  readonly userName: string
+  readonly scope: Scope
+  readonly label: string | undefined
+  readonly createdAtMs: number
+  readonly expiresAtMs: number | undefined
+  readonly revokedAtMs: number | undefined
+  readonly lastUsedAtMs: number | undefined
+}
+
+export type TokenState = 'active' | 'expired' | 'revoked'
+
+/** The state of a token at a time; `revoked` is the stronger word where both hold. */
+export function tokenState(token: Token, nowMs: number): TokenState {
+  if (token.revokedAtMs !== undefined) return 'revoked'
+  return token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs ? 'expired' : 'active'
+}
+
+/** Bytes of randomness in a token: 256 bits. */
+export const TOKEN_RANDOM_BYTES = 32
+
+const PREFIX = 'plst_'
+const SECRET_LENGTH = 43
+const CHECKSUM_LENGTH = 6
+const SHAPE = /^plst_[0-9A-Za-z]{49}$/
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** The text of a token: `plst_`, 43 base62 characters of the random bytes, 6 of the CRC-32 over those 43. */
+export function tokenText(random: Uint8Array): string {
+  const secret = base62(BigInt(`0x${random.toHex()}`), SECRET_LENGTH)
+  return PREFIX + secret + checksum(secret)
+}
+
+/** Whether a text can be a token at all. A typing error is told by the checksum, without a look-up. */
+export function isTokenText(text: string): boolean {
+  if (!SHAPE.test(text)) return false
+  const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_LENGTH)
+  return text.endsWith(checksum(secret))
+}
+
+/** The only form in which a token is stored: its SHA-256, 32 bytes. */
+export const hashToken = (text: string): Uint8Array => new Bun.CryptoHasher('sha256').update(text).digest()
+
+const checksum = (secret: string): string => base62(BigInt(Bun.hash.crc32(secret)), CHECKSUM_LENGTH)
+
+function base62(value: bigint, length: number): string {
+  let text = ''
+  for (let rest = value; rest > 0n; rest /= 62n) text = BASE62.charAt(Number(rest % 62n)) + text
+  return text.padStart(length, '0')
+}

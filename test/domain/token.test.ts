@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import {
+  hashToken,
+  isTokenText,
+  TOKEN_RANDOM_BYTES,
+  type Token,
+  tokenState,
+  tokenText,
+} from '../../src/domain/token.ts'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const EXAMPLE = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES).map((_, index) => index * 37 + 11))
+const ZERO = new Uint8Array(TOKEN_RANDOM_BYTES)
+const LARGEST = new Uint8Array(TOKEN_RANDOM_BYTES).fill(255)
+
+const fromBase62 = (text: string): bigint =>
+  [...text].reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n)
+
+describe("a token's text", () => {
+  test('is made of 256 random bits', () => {
+    expect(TOKEN_RANDOM_BYTES).toBe(32)
+  })
+
+  test.each([
+    ['zero', ZERO],
+    ['the largest number', LARGEST],
+    ['random bytes', crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))],
+  ])('is plst_, 43 base62 characters of the bytes, and 6 of their CRC-32: %s', (_, bytes) => {
+    const text = tokenText(bytes)
+
+    expect(text).toMatch(/^plst_[0-9A-Za-z]{49}$/)
+    const secret = text.slice(5, 48)
+    expect(fromBase62(secret)).toBe(BigInt(`0x${bytes.toHex()}`))
+    expect(fromBase62(text.slice(48))).toBe(BigInt(crc32(secret)))
+    expect(isTokenText(text)).toBe(true)
+  })
+
+  test('keeps every byte: no two differ in bytes and agree in text', () => {
+    const texts = Array.from({ length: 256 * TOKEN_RANDOM_BYTES }, (_, index) => {
+      const bytes = new Uint8Array(TOKEN_RANDOM_BYTES)
+      bytes[Math.floor(index / 256)] = index % 256
+      return tokenText(bytes)
+    })
+
+    // All-zero bytes come once for each position.
+    expect(new Set(texts).size).toBe(255 * TOKEN_RANDOM_BYTES + 1)
+  })
+
+  test('with any one character changed to any other is none', () => {
+    const changed = [...EXAMPLE].flatMap((original, index) =>
+      [...BASE62, '_', '-', ' ']
+        .filter((other) => other !== original)
+        .map((other) => EXAMPLE.slice(0, index) + other + EXAMPLE.slice(index + 1)),
+    )
+
+    expect(changed).toHaveLength(EXAMPLE.length * 64)
+    expect(changed.filter(isTokenText)).toEqual([])
+  })
+
+  test('with two neighbours exchanged is none', () => {
+    const swapped = Array.from(
+      { length: EXAMPLE.length - 1 },
+      (_, index) =>
+        EXAMPLE.slice(0, index) + EXAMPLE.charAt(index + 1) + EXAMPLE.charAt(index) + EXAMPLE.slice(index + 2),
+    ).filter((text) => text !== EXAMPLE)
+
+    expect(swapped.length).toBeGreaterThan(40)
+    expect(swapped.filter(isTokenText)).toEqual([])
+  })
+
+  test.each([
+    '',
+    'plst_',
+    EXAMPLE.slice(0, -1),
+    `${EXAMPLE}0`,
+    `${EXAMPLE}\n`,
+    ` ${EXAMPLE}`,
+    EXAMPLE.slice('plst_'.length),
+    EXAMPLE.replace('plst_', 'PLST_'),
+    EXAMPLE + EXAMPLE,
+    `plst_${'é'.repeat(49)}`,
+    `plst_${'0'.repeat(49)}`,
+  ])('%p is none', (text) => {
+    expect(isTokenText(text)).toBe(false)
+  })
+})
+
+test('the hash of a token is the SHA-256 of its text, 32 bytes', () => {
+  const hash = hashToken(EXAMPLE)
+
+  expect(hash).toHaveLength(32)
+  expect(Buffer.from(hash)).toEqual(createHash('sha256').update(EXAMPLE).digest())
+})
+
+describe('the state of a token', () => {
+  const token: Token = {
+    id: 1,
+    userId: 1,
+    userName: 'me',
+    scope: 'write',
+    label: undefined,
+    createdAtMs: 0,
+    expiresAtMs: undefined,
+    revokedAtMs: undefined,
+    lastUsedAtMs: undefined,
+  }
+
+  test('without an expiry it stays active', () => {
+    expect(tokenState(token, Number.MAX_SAFE_INTEGER)).toBe('active')
+  })
+
+  test('it expires at the very millisecond of its expiry', () => {
+    const expiring = { ...token, expiresAtMs: 1000 }
+
+    expect([999, 1000, 1001].map((nowMs) => tokenState(expiring, nowMs))).toEqual(['active', 'expired', 'expired'])
+  })
+
+  test('revoked is the stronger word, and counts at once, whatever the clock says', () => {
+    const revoked = { ...token, expiresAtMs: 1000, revokedAtMs: 500 }
+
+    expect([0, 499, 500, 2000].map((nowMs) => tokenState(revoked, nowMs))).toEqual(Array(4).fill('revoked'))
+  })
+})
