@@ -1,0 +1,20 @@
+import type { Command } from 'commander'
+
+/** `help COMMAND`: also of a command of two words, which commander's own `help` does not find. */
+export const helpCommand = (program: Command): void => {
+  program
+    .command('help')
+    .description('say what a command does and which options it takes')
+    .argument('[command...]', 'the command')
+    .action((names: readonly string[]) => find(program, names).help())
+}
+
+function find(program: Command, names: readonly string[]): Command {
+  let command = program
+  for (const name of names) {
+    const next = command.commands.find((each) => each.name() === name)
+    if (next === undefined) program.error(`unknown command '${names.join(' ')}'`)
+    command = next
+  }
+  return command
+}

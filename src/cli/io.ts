@@ -1,0 +1,23 @@
+/** The process as the commands see it. Only main.ts knows the real one. */
+export interface Io {
+  /** What follows the executable's name. */
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Prints what was asked for. Rejects if nobody takes it. */
+  print(text: string): Promise<void>
+  /** Tells the person at the terminal what programs do not read. */
+  tell(text: string): Promise<void>
+  readStdin(): Promise<string>
+  /** Hands over the signals that ask to end, those that have come already included. */
+  onSignal(listener: (signal: Signal) => void): void
+  /** Ends the process at once. */
+  exit(code: number): never
+}
+
+export type Signal = 'SIGTERM' | 'SIGINT'
+
+/** The exit codes, from least to worst. */
+export const EXIT = { done: 0, failed: 1, misused: 2, storeUnusable: 3 } as const
+
+/** The exit code of a process that a signal ended (POSIX shells: 128 plus its number). */
+export const exitCodeOf = (signal: Signal): number => (signal === 'SIGINT' ? 130 : 143)

@@ -1,0 +1,157 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../config.ts'
+import { AppError } from '../domain/error.ts'
+import type { Store } from '../domain/store.ts'
+import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
+import { type Address, formatAddress } from '../http/address.ts'
+import { createApp } from '../http/app.ts'
+import { listen, type RunningServer } from '../http/server.ts'
+import { createLogger, type Logger, type LogLevel, logToStdout } from '../log.ts'
+import { openStore } from '../store/open.ts'
+import { VERSION } from '../version.ts'
+import { firstToken } from './first-token.ts'
+import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
+
+interface ServeOptions {
+  readonly listen: Address
+  readonly database: string
+  readonly firstToken?: boolean
+  readonly docs: boolean
+  readonly maxBody: number
+  readonly listMax?: number
+  readonly drain: number
+  readonly drainWait: number
+  readonly logLevel: LogLevel
+  readonly accessLog: 'on' | 'off'
+  readonly publicUrl?: string
+}
+
+/** How often the use of tokens is written, and how long the last log lines are waited for. */
+const TOKEN_USE_FLUSH_MS = 5000
+const LOG_FLUSH_MS = 500
+/** After a failure of the store, time for its answers alone. */
+const DRAIN_AFTER_FAILURE_MS = 500
+/** Of --drain, what closing the store and the last log lines may take. */
+const CLOSE_MS = 1000
+
+/** `serve`: serves until a signal comes, then ends in good order. */
+export const serveCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+  program
+    .command('serve')
+    .description('serve plants over HTTP')
+    .addOption(OPTIONS.listen())
+    .addOption(OPTIONS.database())
+    .addOption(OPTIONS.firstToken())
+    .addOption(OPTIONS.noDocs())
+    .addOption(OPTIONS.maxBody())
+    .addOption(OPTIONS.listMax())
+    .addOption(OPTIONS.drain())
+    .addOption(OPTIONS.drainWait())
+    .addOption(OPTIONS.logLevel())
+    .addOption(OPTIONS.accessLog())
+    .addOption(OPTIONS.publicUrl())
+    .action(async (options: ServeOptions) => {
+      if (options.drainWait >= options.drain && options.drainWait > 0) {
+        throw new AppError('misused', { message: '--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.' })
+      }
+      exit(await serve(options, io))
+    })
+}
+
+async function serve(options: ServeOptions, io: Io): Promise<number> {
+  const signalled = firstSignal(io)
+  const output = logToStdout()
+  const log = createLogger(options.logLevel, output.destination)
+  const failed = Promise.withResolvers<AppError>()
+  const store = await openStore(options.database, failed.resolve)
+  try {
+    return await serveStore(store, { signalled, failed: failed.promise }, log, options, io)
+  } finally {
+    await store.close()
+    log.info('ended')
+    await output.close(LOG_FLUSH_MS)
+  }
+}
+
+/** What ends a server: the first signal, or a store that must not be written to any more. */
+interface Endings {
+  readonly signalled: Promise<Signal>
+  readonly failed: Promise<AppError>
+}
+
+async function serveStore(store: Store, endings: Endings, log: Logger, options: ServeOptions, io: Io): Promise<number> {
+  const lifecycle = { isDraining: false }
+  const uses = collectTokenUses((lastUsedAtMs) => store.touchTokens(lastUsedAtMs), Date.now)
+  const app = createApp({
+    store,
+    noteUse: uses.note,
+    log,
+    logsRequests: options.accessLog === 'on',
+    lifecycle,
+    maxBodyBytes: options.maxBody,
+    listMax: options.listMax,
+    servesDocs: options.docs,
+    publicUrl: options.publicUrl,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+  })
+  const server = await listen(options.listen, app)
+  const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
+  log.info({ address: formatAddress(server.address), database: options.database, version: VERSION }, 'listening')
+  if (!(await store.hasTokens())) await welcome(store, server.address, log, options, io)
+
+  const ending = await Promise.race([endings.signalled, endings.failed])
+  lifecycle.isDraining = true
+  clearInterval(flushing)
+  if (ending instanceof AppError) {
+    log.fatal({ err: ending.cause }, 'the store has failed: nothing more is written, and the process ends')
+    await drain(server, { drainMs: DRAIN_AFTER_FAILURE_MS, waitMs: 0 }, log)
+    return EXIT.storeUnusable
+  }
+  log.info({ signal: ending }, 'ending')
+  await drain(server, { drainMs: options.drain, waitMs: options.drainWait }, log)
+  await flushUses(uses, log)
+  return EXIT.done
+}
+
+/** The first signal. A second one ends the process at once. */
+function firstSignal(io: Io): Promise<Signal> {
+  const { promise, resolve } = Promise.withResolvers<Signal>()
+  let isSecond = false
+  io.onSignal((signal) => {
+    if (isSecond) io.exit(exitCodeOf(signal))
+    isSecond = true
+    resolve(signal)
+  })
+  return promise
+}
+
+/** Where the store has no token: makes one if that was asked for, or says how to. */
+async function welcome(store: Store, address: Address, log: Logger, options: ServeOptions, io: Io): Promise<void> {
+  if (options.firstToken) return io.tell((await firstToken(store, address)) ?? '')
+  log.warn(`there is no token yet: plantstore token create --user NAME --database ${options.database}`)
+}
+
+async function flushUses(uses: TokenUses, log: Logger): Promise<void> {
+  try {
+    await uses.flush()
+  } catch (error) {
+    log.warn({ err: error }, 'the last use of tokens could not be written')
+  }
+}
+
+interface DrainLimits {
+  readonly drainMs: number
+  /** How long, of `drainMs`, new connections are still taken: until balancers have noticed. */
+  readonly waitMs: number
+}
+
+/** Lets what is under way come to its end, and cuts what is not there by then. */
+async function drain(server: RunningServer, { drainMs, waitMs }: DrainLimits, log: Logger): Promise<void> {
+  await Bun.sleep(waitMs)
+  const closeMs = Math.min(CLOSE_MS, drainMs / 4)
+  const leftMs = Math.max(0, drainMs - waitMs - closeMs)
+  const isOver = await Promise.race([server.stop().then(() => true), Bun.sleep(leftMs).then(() => false)])
+  const cut = isOver ? 0 : server.kill()
+  if (cut > 0) log.warn({ requests: cut }, 'requests were cut: they took longer than --drain')
+}

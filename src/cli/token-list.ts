@@ -1,0 +1,58 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../config.ts'
+import { type Token, tokenState } from '../domain/token.ts'
+import type { Io } from './io.ts'
+import { table } from './table.ts'
+import { withStore } from './with-store.ts'
+
+interface TokenListOptions {
+  readonly database: string
+  readonly user?: string
+  readonly json?: boolean
+}
+
+/** `token list`: everything but the token itself. */
+export const tokenListCommand = (token: Command, io: Io): void => {
+  token
+    .command('list')
+    .description('list the tokens, never their text')
+    .addOption(OPTIONS.user())
+    .addOption(OPTIONS.json())
+    .addOption(OPTIONS.database())
+    .action(async ({ database, user, json }: TokenListOptions) => {
+      const tokens = await withStore(database, (store) => store.listTokens(user))
+      const nowMs = Date.now()
+      const rows = tokens.map((each) => describe(each, nowMs))
+      await io.print(json ? `${JSON.stringify(rows, null, 2)}\n` : toTable(rows))
+    })
+}
+
+type Description = ReturnType<typeof describe>
+
+const describe = (token: Token, nowMs: number) => ({
+  id: token.id,
+  user: token.userName,
+  scope: token.scope,
+  label: token.label ?? null,
+  created: toIso(token.createdAtMs),
+  expires: toIso(token.expiresAtMs),
+  lastUsed: toIso(token.lastUsedAtMs),
+  state: tokenState(token, nowMs),
+})
+
+const toIso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
+
+const toTable = (rows: readonly Description[]): string =>
+  table(
+    ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state'],
+    rows.map(({ id, user, scope, label, created, expires, lastUsed, state }) => [
+      String(id),
+      user,
+      scope,
+      label ?? '-',
+      created ?? '-',
+      expires ?? 'never',
+      lastUsed ?? 'never',
+      state,
+    ]),
+  )

@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../config.ts'
+import { AppError } from '../domain/error.ts'
+import type { TokenSelection } from '../domain/store.ts'
+import { hashToken, isTokenText } from '../domain/token.ts'
+import type { Io } from './io.ts'
+import { withStore } from './with-store.ts'
+
+interface TokenRevokeOptions {
+  readonly database: string
+  readonly user?: string
+}
+
+/** `token revoke`: by id, by user, or by the token's text on stdin. Servers refuse it from the next request on. */
+export const tokenRevokeCommand = (token: Command, io: Io): void => {
+  token
+    .command('revoke')
+    .description('revoke a token by its id, all of a user, or with - the one whose text is on stdin')
+    .argument('[id]', 'id of the token, or -')
+    .addOption(OPTIONS.user())
+    .addOption(OPTIONS.database())
+    .action(async (id: string | undefined, { database, user }: TokenRevokeOptions, command: Command) => {
+      if (id !== undefined && command.getOptionValueSource('user') === 'cli') throw misused()
+      const selection = await select(id, user, io)
+      const count = await withStore(database, (store) => store.revokeTokens(selection, Date.now()))
+      await io.tell(count === 0 ? 'There was nothing left to revoke.\n' : `Revoked: ${count}.\n`)
+    })
+}
+
+async function select(id: string | undefined, user: string | undefined, io: Io): Promise<TokenSelection> {
+  if (id === '-') {
+    const text = (await io.readStdin()).trim()
+    if (!isTokenText(text)) throw new AppError('misused', { message: 'What came on stdin is no token.' })
+    return { hash: hashToken(text) }
+  }
+  if (id !== undefined) {
+    if (!/^[1-9]\d{0,15}$/.test(id))
+      throw new AppError('misused', { message: 'The id of a token is a positive whole number, or -.' })
+    return { id: Number(id) }
+  }
+  if (user === undefined) throw misused()
+  return { userName: user }
+}
+
+const misused = () => new AppError('misused', { message: 'Say which: an id, or - for stdin, or --user.' })

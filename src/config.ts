@@ -1,0 +1,99 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { SCOPES } from './domain/token.ts'
+import { LOG_LEVELS } from './log.ts'
+import {
+  oneOf,
+  parseAddress,
+  parseCount,
+  parseDatabase,
+  parseDuration,
+  parseLabel,
+  parseSize,
+  parseUrl,
+  parseUserName,
+  Rule,
+} from './values.ts'
+
+/**
+ * Every option, declared once: flag, what it does, default and rule. The variable's name follows from the flag
+ * (`--max-body` is `PLANTSTORE_MAX_BODY`); help, validation and the README's table come from here.
+ */
+export const OPTIONS = {
+  listen: () =>
+    valued(
+      '--listen <address>',
+      'where to serve: HOST:PORT (port 0 picks one) or unix:/path',
+      parseAddress,
+      '127.0.0.1:3000',
+    ),
+  database: () => valued('--database <path>', 'the SQLite file; made if there is none', parseDatabase, 'plantstore.db'),
+  firstToken: () => flag('--first-token', 'where the store has no token, make one for user me and print it on stderr'),
+  noDocs: () => flag('--no-docs', 'serve neither /openapi.json nor /docs'),
+  maxBody: () => valued('--max-body <size>', 'the largest body of a request', parseSize, '64KiB'),
+  listMax: () => valued('--list-max <count>', 'the most plants in one answer; no limit if left out', parseCount),
+  drain: () => valued('--drain <duration>', 'how long ending may take, after the first signal', parseDuration, '8s'),
+  drainWait: () =>
+    valued('--drain-wait <duration>', 'how long, of --drain, new connections are still taken', parseDuration, '0s'),
+  logLevel: () => valued('--log-level <level>', 'what is logged on stdout', oneOf(LOG_LEVELS), 'info'),
+  accessLog: () =>
+    valued('--access-log [state]', 'a line per request, at level info: on or off', oneOf(['on', 'off']), 'on').preset(
+      'on',
+    ),
+  publicUrl: () => valued('--public-url <url>', 'where clients reach the service; for the documentation', parseUrl),
+  user: () => valued('--user <name>', 'the user', parseUserName),
+  scope: () => valued('--scope <scope>', 'what the token may do', oneOf(SCOPES), 'write'),
+  expires: () => valued('--expires <duration>', 'after what time the token expires; never if left out', parseDuration),
+  label: () => valued('--label <text>', 'what the token is for', parseLabel),
+  json: () => flag('--json', 'print JSON'),
+  yes: () => flag('--yes', 'do it; there is no way back'),
+} as const
+
+/** Prefix of all variables. */
+export const VARIABLE_PREFIX = 'PLANTSTORE_'
+
+/** The values of booleans in the environment. Commander takes any value, `false` included, for true. */
+export function applyBooleanVariables(command: Command, env: Readonly<Record<string, string | undefined>>): void {
+  for (const option of command.options) {
+    const name = option.attributeName()
+    if (
+      option.required ||
+      option.optional ||
+      option.envVar === undefined ||
+      command.getOptionValueSource(name) !== 'env'
+    )
+      continue
+    const text = env[option.envVar] ?? ''
+    if (text !== 'true' && text !== 'false') {
+      command.error(`error: ${option.long} (${option.envVar}) must be true or false.`)
+    }
+    command.setOptionValueWithSource(name, (text === 'true') !== option.negate, 'env')
+  }
+}
+
+/** Variables with our prefix that no option has: most likely misspelt. */
+export function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known = new Set(Object.values(OPTIONS).map((option) => option().envVar))
+  return Object.keys(env).filter((name) => name.startsWith(VARIABLE_PREFIX) && !known.has(name))
+}
+
+const variableOf = (flags: string): string =>
+  VARIABLE_PREFIX + (flags.split(' ')[0] ?? '').slice('--'.length).replaceAll('-', '_').toUpperCase()
+
+const flag = (flags: string, description: string) => new Option(flags, description).env(variableOf(flags))
+
+/** An option with a value, whose text `parse` turns into the value or refuses by returning the rule it breaks. */
+function valued<T>(
+  flags: string,
+  description: string,
+  parse: (text: string) => T | Rule,
+  defaultText?: string,
+): Option {
+  const option = new Option(flags, description).env(variableOf(flags))
+  const read = (text: string): T => {
+    const value = parse(text)
+    if (!(value instanceof Rule)) return value
+    throw new InvalidArgumentError(`${option.long} (${option.envVar}) must be ${value.text}.`)
+  }
+  option.argParser(read)
+  return defaultText === undefined ? option : option.default(read(defaultText), defaultText)
+}

@@ -1,0 +1,21 @@
+/** Where a server listens. */
+export type Address = TcpAddress | { readonly socketPath: string }
+
+interface TcpAddress {
+  /** A name, an IPv4 address, or an IPv6 address without brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+/** An address as it is written and logged: a URL, or `unix:` and a path. IPv6 goes into brackets (RFC 3986 §3.2.2). */
+export function formatAddress(address: Address): string {
+  if ('socketPath' in address) return `unix:${address.socketPath}`
+  const { host, port } = address
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** How a client on this machine reaches an address: a wildcard is the loopback of its family. */
+export const clientTarget = (address: Address): Address =>
+  'socketPath' in address ? address : { ...address, host: LOOPBACK_OF[address.host] ?? address.host }

@@ -1,0 +1,21 @@
+import type { TokenId } from '../domain/token.ts'
+
+/** What is known of a request while it is answered: for its log line, and for what it tells the client of itself. */
+export interface RequestContext {
+  readonly requestId: string
+  user?: string
+  tokenId?: TokenId
+}
+
+const contexts = new WeakMap<Request, RequestContext>()
+
+export const setContext = (request: Request, context: RequestContext): void => {
+  contexts.set(request, context)
+}
+
+/** The context of a request that `observe` passed on. */
+export function contextOf(request: Request): RequestContext {
+  const context = contexts.get(request)
+  if (context === undefined) throw new TypeError('the request did not come through observe()')
+  return context
+}

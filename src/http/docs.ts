@@ -1,0 +1,53 @@
+import { swagger } from '@elysiajs/swagger'
+import { Elysia } from 'elysia'
+// The page's script, embedded in the executable: the page loads nothing from anywhere else.
+import scalarScript from '../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
+import { json } from './json.ts'
+import { openApiDocument } from './openapi.ts'
+
+/** Where the documentation is. The page names the other two relative to itself, so that it works behind any prefix. */
+export const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/openapi.json' } as const
+
+/** All methods: the plugin describes no route by itself, since `openApiDocument` says everything. */
+const METHODS = ['ALL', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/**
+ * Nothing leaves the browser for another host: a try-out must never send a token through somebody's proxy, and neither
+ * fonts nor telemetry nor an assistant are asked for.
+ */
+const SCALAR_CONFIG = {
+  url: DOCS_PATHS.document.slice(1),
+  proxyUrl: '',
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+}
+
+/** The API's documentation: a document for programs and a page for people that works without a network. */
+export const docs = (publicUrl: string | undefined) =>
+  new Elysia({ name: 'docs' })
+    // The document arrives as an object, to which Elysia would give a charset that JSON does not have.
+    .mapResponse(({ response }) => (isDocument(response) ? json(JSON.stringify(response)) : undefined))
+    .use(
+      swagger({
+        path: DOCS_PATHS.page,
+        specPath: DOCS_PATHS.document,
+        scalarCDN: DOCS_PATHS.script.slice(1),
+        scalarConfig: SCALAR_CONFIG,
+        documentation: openApiDocument(publicUrl),
+        excludeMethods: METHODS,
+      }),
+    )
+    .get(
+      DOCS_PATHS.script,
+      () => new Response(Bun.file(scalarScript), { headers: { 'content-type': 'text/javascript' } }),
+      {
+        parse: 'none',
+      },
+    )
+
+const isDocument = (response: unknown): response is object =>
+  typeof response === 'object' && response !== null && !(response instanceof Response)

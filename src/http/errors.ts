@@ -1,0 +1,152 @@
+import { AppError, type Error, type ErrorKind } from '../domain/error.ts'
+import { json } from './json.ts'
+
+interface ErrorEntry {
+  /** The HTTP status times 100, plus a number. Never changes its meaning. */
+  readonly code: number
+  /** When this is answered: a row of the table in the README and in the OpenAPI document. */
+  readonly when: string
+  /** What the client is told where the error itself says nothing more precise. */
+  readonly message: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const REALM = 'Bearer realm="plantstore"'
+const SOON = { 'retry-after': '1' }
+
+/** The one table from errors to answers. */
+export const ERRORS = {
+  body_not_json: {
+    code: 40001,
+    when: 'the body is empty, not UTF-8, not JSON, begins with a BOM, or is nested deeper than 64 levels',
+    message: 'The body must be JSON in UTF-8 without a BOM, nested at most 64 levels deep.',
+  },
+  plant_invalid: {
+    code: 40002,
+    when: 'the body is no object, or a field is missing or of the wrong type or range',
+    message: 'The body must be a JSON object with `id` and `name`, and optionally `tag`.',
+  },
+  query_invalid: {
+    code: 40003,
+    when: '`limit` or `after` is malformed, out of range or given twice',
+    message: '`limit` and `after` must be whole decimal numbers, each given at most once.',
+  },
+  id_invalid: {
+    code: 40004,
+    when: 'the `{id}` in the path is not a decimal int64',
+    message: 'The id in the path must be a decimal int64 without a plus sign and leading zeros.',
+  },
+  several_hosts: {
+    code: 40005,
+    when: 'the request has more than one `Host` line',
+    message: 'The request has more than one Host line: send one.',
+  },
+  token_missing: {
+    code: 40101,
+    when: 'there is no `Authorization` line',
+    message: 'This needs a token: send the header Authorization: Bearer <ACCESS_TOKEN>.',
+    headers: { 'www-authenticate': REALM },
+  },
+  token_invalid: {
+    code: 40102,
+    when: 'the credentials are malformed, unknown, expired or revoked, or given more than once',
+    message: 'The token is not valid (any more): ask whoever gave it for a new one.',
+    headers: { 'www-authenticate': `${REALM}, error="invalid_token"` },
+  },
+  scope_insufficient: {
+    code: 40301,
+    when: 'the token has scope `read`, and the operation writes',
+    message: 'This token may only list: use one with the scope write.',
+    headers: { 'www-authenticate': `${REALM}, error="insufficient_scope", scope="write"` },
+  },
+  path_unknown: {
+    code: 40401,
+    when: 'there is nothing at this path',
+    message: 'There is nothing at this path: see /openapi.json for what there is.',
+  },
+  plant_not_found: {
+    code: 40402,
+    when: 'the user has no plant with this id',
+    message: 'You have no plant with this id.',
+  },
+  method_not_allowed: {
+    code: 40501,
+    when: 'the path does not take this method; `Allow` says which it takes',
+    message: 'This path does not take this method: see the header Allow.',
+  },
+  plant_exists: {
+    code: 40901,
+    when: 'the user has a plant with this id already; it is left as it was',
+    message: 'You have a plant with this id already: choose another id, or delete that plant first.',
+  },
+  body_too_large: {
+    code: 41301,
+    when: 'the body is larger than `--max-body`',
+    message: 'The body is larger than this server takes: send a shorter one.',
+  },
+  content_type_unsupported: {
+    code: 41501,
+    when: 'the `Content-Type` is missing, given twice, or not `application/json` in UTF-8',
+    message: 'The body must come with one header Content-Type: application/json.',
+  },
+  bug: {
+    code: 50000,
+    when: 'there is a bug in this server',
+    message: 'The server has a bug. Tell its operator the request id.',
+  },
+  store_full: {
+    code: 50301,
+    when: 'the store is out of space or read-only; nothing was stored',
+    message: 'The store is out of space or read-only, nothing was stored: try again later.',
+    headers: SOON,
+  },
+  store_failed: {
+    code: 50302,
+    when: 'the store is unreachable or damaged, or a sync failed',
+    message: 'The store has failed: try again later.',
+    headers: SOON,
+  },
+  store_busy: {
+    code: 50303,
+    when: 'the server is too busy, the store is locked, or the server is shutting down; nothing was stored',
+    message: 'The server is too busy or shutting down, nothing was and nothing will be stored: try again.',
+    headers: SOON,
+  },
+} as const satisfies Partial<Record<ErrorKind, ErrorEntry>>
+
+/** The errors that a client can meet. */
+export type HttpErrorKind = keyof typeof ERRORS
+
+const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
+
+export const statusOf = (kind: HttpErrorKind): number => Math.floor(ERRORS[kind].code / 100)
+
+/** The answer to a request that was refused or failed. */
+export function errorResponse(kind: HttpErrorKind, { message, headers }: ErrorDetails = {}): Response {
+  const entry: ErrorEntry = ERRORS[kind]
+  const body: Error = { error: entry.code, message: message || entry.message }
+  return json(JSON.stringify(body), { status: statusOf(kind), headers: { ...entry.headers, ...headers } })
+}
+
+interface ErrorDetails {
+  readonly message?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The answer to whatever was thrown. What is no error of a request is a bug; its text goes to no client. */
+export function toErrorResponse(error: unknown, requestId: string): Response {
+  if (!(error instanceof AppError) || !isHttpErrorKind(error.kind)) return bugResponse(requestId)
+  if (error.outcomeIsUnknown) {
+    return errorResponse(error.kind, { message: `${ERRORS[error.kind].message} ${OUTCOME_UNKNOWN}` })
+  }
+  return errorResponse(error.kind, { message: error.message })
+}
+
+/** Whether the operator has to know: everything that is not the client's own doing. */
+export const isServerFault = (error: unknown): boolean =>
+  !(error instanceof AppError) || !isHttpErrorKind(error.kind) || statusOf(error.kind) >= 500
+
+const bugResponse = (requestId: string): Response =>
+  errorResponse('bug', { message: `The server has a bug. Tell its operator the request id ${requestId}.` })
+
+const isHttpErrorKind = (kind: ErrorKind): kind is HttpErrorKind => kind in ERRORS

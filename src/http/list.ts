@@ -1,0 +1,116 @@
+import { toPlant } from '../domain/plant.ts'
+import type { Store, StoredPlant } from '../domain/store.ts'
+import type { UserId } from '../domain/token.ts'
+import { JSON_TYPE, json } from './json.ts'
+import type { ListQuery } from './query.ts'
+
+/** Plants that are read from the store at once, and that make one chunk of a streamed list. */
+export const PAGE_PLANTS = 500
+
+type ListPlants = Store['listPlants']
+
+/** A list that ends at `limit` plants: whole, with an `ETag`, and with a `Link` where more follow (RFC 8288). */
+export async function cappedList(
+  listPlants: ListPlants,
+  user: UserId,
+  { limit, after }: ListQuery & { readonly limit: number },
+  request: Request,
+): Promise<Response> {
+  const { body, next } = await render(listPlants, user, after, limit)
+  const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
+  // The ETag speaks for the Link too: the same plants with and without more behind them are two answers.
+  const etag = `"${new Bun.CryptoHasher('sha256')
+    .update(body)
+    .update(link ?? '')
+    .digest('base64url')}"`
+  if (matches(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers: { etag } })
+  const headers = { etag, ...(link !== undefined && { link }) }
+  if (request.method !== 'HEAD') return json(body, { headers })
+  return json(null, { headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) } })
+}
+
+/**
+ * The whole list, a page at a time and only as fast as the client reads, so that memory does not grow with it.
+ * `onCut` is told the error that ends it before its end.
+ */
+export async function streamedList(
+  listPlants: ListPlants,
+  user: UserId,
+  after: bigint | undefined,
+  onCut: (error: unknown) => void,
+): Promise<Response> {
+  const pages = readPages(listPlants, user, after, Number.POSITIVE_INFINITY)
+  // The first page is read before the status is sent: a store that fails at once is answered with an error.
+  let page = await pages.next()
+  let opening = '['
+  const stream = new ReadableStream<string>(
+    {
+      async pull(controller) {
+        try {
+          if (page.done) {
+            controller.enqueue(`${opening}]`)
+            controller.close()
+            return
+          }
+          controller.enqueue(opening + page.value.map(renderPlant).join(','))
+          opening = ','
+          page = await pages.next()
+          if (page.done) opening = ''
+        } catch (error) {
+          onCut(error)
+          // Without the last chunk, so that no client takes the half for the whole. The runtime would print the error.
+          controller.error()
+        }
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return json(stream)
+}
+
+/** What `HEAD` answers for a list without a limit: the head of `streamedList`. The stream is never read. */
+export const streamedListHead = (): Response =>
+  new Response(new ReadableStream({}, { highWaterMark: 0 }), { headers: { 'content-type': JSON_TYPE } })
+
+/** The JSON of at most `limit` plants, and the id after which more follow, if any do. */
+async function render(listPlants: ListPlants, user: UserId, after: bigint | undefined, limit: number) {
+  if (limit === 0) return { body: '[]', next: undefined }
+  const parts: string[] = []
+  let last: bigint | undefined
+  let next: bigint | undefined
+  // One plant more than asked for tells whether more follow.
+  for await (const page of readPages(listPlants, user, after, limit + 1)) {
+    const shown = page.slice(0, limit - parts.length)
+    parts.push(...shown.map(renderPlant))
+    last = shown.at(-1)?.id ?? last
+    if (shown.length < page.length) next = last
+  }
+  return { body: `[${parts.join(',')}]`, next }
+}
+
+/** Pages of the user's plants, none of them empty, `limit` plants in all at most. */
+async function* readPages(
+  listPlants: ListPlants,
+  user: UserId,
+  after: bigint | undefined,
+  limit: number,
+): AsyncGenerator<readonly StoredPlant[], undefined> {
+  let start = after
+  for (let rest = limit; rest > 0; ) {
+    const asked = Math.min(rest, PAGE_PLANTS)
+    const page = await listPlants(user, { after: start, limit: asked })
+    if (page.length > 0) yield page
+    if (page.length < asked) return
+    start = page.at(-1)?.id
+    rest -= page.length
+  }
+}
+
+const renderPlant = (plant: StoredPlant): string => JSON.stringify(toPlant(plant))
+
+/** `If-None-Match` compares weakly (RFC 9110 §13.1.2): `W/` does not count, `*` names whatever there is. */
+function matches(ifNoneMatch: string | null, etag: string): boolean {
+  if (ifNoneMatch === null) return false
+  if (ifNoneMatch.trim() === '*') return true
+  return ifNoneMatch.match(/(?:W\/)?"[^"]*"/g)?.some((tag) => tag.replace(/^W\//, '') === etag) ?? false
+}

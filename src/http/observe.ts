@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import type { Logger } from '../log.ts'
+import { type RequestContext, setContext } from './context.ts'
+import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
+import type { Lifecycle } from './probes.ts'
+
+type Handle = (request: Request) => Response | Promise<Response>
+type Answer = (request: Request) => Promise<Response>
+
+const CLIENT_REQUEST_ID = /^(?!plst_)[A-Za-z0-9._-]{1,64}$/
+
+interface Observation {
+  readonly log: Logger
+  readonly logsRequests: boolean
+  readonly lifecycle: Lifecycle
+  readonly monotonicMs: () => number
+}
+
+/**
+ * What surrounds every request: its id, its clock, the headers that every answer has, its log line. Whatever goes wrong
+ * inside, an answer comes out.
+ */
+export const observe =
+  (handle: Handle, { log, logsRequests, lifecycle, monotonicMs }: Observation): Answer =>
+  async (request) => {
+    const startedMs = monotonicMs()
+    const context: RequestContext = { requestId: requestId(request) }
+    const response = await answer(handle, request, context, log)
+    setCommonHeaders(response.headers, request, context, lifecycle)
+    if (logsRequests) logRequest(log, request, response, context, monotonicMs() - startedMs)
+    return response
+  }
+
+async function answer(handle: Handle, request: Request, context: RequestContext, log: Logger): Promise<Response> {
+  try {
+    // Two Host lines arrive joined by a comma, which no host name has.
+    if (request.headers.get('host')?.includes(',')) return errorResponse('several_hosts')
+    const routable = withAbsoluteUrl(request)
+    setContext(routable, context)
+    return await handle(routable)
+  } catch (error) {
+    if (isServerFault(error)) logFault(log, context, error)
+    return toErrorResponse(error, context.requestId)
+  }
+}
+
+/** Without a usable Host (HTTP/1.0 needs none) the URL is a path, on which the router would go astray. */
+const withAbsoluteUrl = (request: Request): Request =>
+  request.url.startsWith('/') ? new Request(new URL(`http://localhost${request.url}`).href, request) : request
+
+/** The client's own id where it is harmless; one that looks like a token is not. */
+function requestId(request: Request): string {
+  const own = request.headers.get('x-request-id')
+  return own !== null && CLIENT_REQUEST_ID.test(own) ? own : randomUUID()
+}
+
+function setCommonHeaders(headers: Headers, request: Request, context: RequestContext, lifecycle: Lifecycle): void {
+  headers.set('x-request-id', context.requestId)
+  headers.set('x-content-type-options', 'nosniff')
+  headers.set('cache-control', headers.has('etag') ? 'private, no-cache' : 'no-store')
+  // The runtime dates every answer but those to HEAD.
+  if (request.method === 'HEAD') headers.set('date', new Date().toUTCString())
+  if (lifecycle.isDraining) headers.set('connection', 'close')
+}
+
+function logRequest(log: Logger, request: Request, response: Response, context: RequestContext, durationMs: number) {
+  log.info(
+    {
+      requestId: context.requestId,
+      method: request.method,
+      path: pathOf(request.url),
+      status: response.status,
+      durationMs: Math.round(durationMs * 1000) / 1000,
+      user: context.user,
+      tokenId: context.tokenId,
+    },
+    'request',
+  )
+}
+
+/** One line for the operator about what no client is told. */
+export function logFault(log: Logger, context: RequestContext, error: unknown): void {
+  log.error({ requestId: context.requestId, err: error }, 'request failed')
+}
+
+/** What looks like a token, wherever somebody put it. */
+const TOKEN_TEXT = /plst_[0-9A-Za-z]+/g
+
+/** The path alone: neither it nor the query string is a place for a token, and no log keeps one. */
+function pathOf(url: string): string {
+  const start = url.indexOf('/', url.startsWith('/') ? 0 : url.indexOf('//') + 2)
+  const end = url.indexOf('?', start)
+  return url.slice(start, end === -1 ? undefined : end).replace(TOKEN_TEXT, 'plst_***')
+}

@@ -1,0 +1,60 @@
+import { Elysia } from 'elysia'
+import { AppError } from '../domain/error.ts'
+import { parseInt64Decimal } from '../domain/int64.ts'
+import { toPlant } from '../domain/plant.ts'
+import type { Store } from '../domain/store.ts'
+import type { Token } from '../domain/token.ts'
+import { type Access, authenticated, requireWrite } from './auth.ts'
+import { readNewPlant } from './body.ts'
+import { json } from './json.ts'
+import { cappedList, streamedList, streamedListHead } from './list.ts'
+import { parseListQuery } from './query.ts'
+
+export interface PlantLimits {
+  readonly maxBodyBytes: number
+  /** The most plants in one answer; `undefined` where there is no such limit. */
+  readonly listMax: number | undefined
+}
+
+type PlantStore = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant'>
+
+/** Told of an error that cut an answer after its status was sent. */
+type OnCut = (request: Request, error: unknown) => void
+
+/** The plants of the calling user. Elysia reads no body here: `readNewPlant` does, after the token is known. */
+export const plants = (store: PlantStore, access: Access, limits: PlantLimits, onCut: OnCut) => {
+  const list = async ({ request, token }: { readonly request: Request; readonly token: Token }) => {
+    const { limit, after } = parseListQuery(request.url)
+    const cap = Math.min(limit ?? Number.POSITIVE_INFINITY, limits.listMax ?? Number.POSITIVE_INFINITY)
+    if (Number.isFinite(cap)) return cappedList(store.listPlants, token.userId, { limit: cap, after }, request)
+    if (request.method === 'HEAD') return streamedListHead()
+    return streamedList(store.listPlants, token.userId, after, (error) => onCut(request, error))
+  }
+
+  return new Elysia({ name: 'plants' })
+    .use(authenticated(access))
+    .post(
+      '/plants',
+      async ({ request, token }) => {
+        requireWrite(token)
+        const plant = await readNewPlant(request, limits.maxBodyBytes)
+        await store.createPlant(token.userId, plant)
+        return json(JSON.stringify(toPlant(plant)))
+      },
+      { parse: 'none' },
+    )
+    .get('/plants', list, { parse: 'none' })
+    .head('/plants', list, { parse: 'none' })
+    .delete(
+      '/plants/:id',
+      async ({ params, token }) => {
+        requireWrite(token)
+        // A broken percent-encoding arrives as null.
+        const id = parseInt64Decimal(params.id ?? '')
+        if (id === undefined) throw new AppError('id_invalid')
+        await store.deletePlant(token.userId, id)
+        return new Response(null, { status: 204 })
+      },
+      { parse: 'none' },
+    )
+}

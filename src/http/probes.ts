@@ -1,0 +1,42 @@
+import { Elysia } from 'elysia'
+import { AppError } from '../domain/error.ts'
+import type { Store } from '../domain/store.ts'
+import { json } from './json.ts'
+
+/** How old the answer to `/readyz` may be. Within this time all who ask share one look at the store. */
+export const READINESS_MAX_AGE_MS = 1000
+
+/** Whether the server is about to end: from the first signal on. */
+export interface Lifecycle {
+  isDraining: boolean
+}
+
+const ok = () => json('{"status":"ok"}')
+
+/** Whether the process is up, and whether it can serve. Nobody needs a token to ask. */
+export const probes = (store: Pick<Store, 'checkReady'>, lifecycle: Lifecycle, monotonicMs: () => number) => {
+  const checkReady = shared(() => store.checkReady(), monotonicMs)
+  const readyz = async () => {
+    if (lifecycle.isDraining) throw new AppError('store_busy', { message: 'The server is shutting down.' })
+    await checkReady()
+    return ok()
+  }
+  return new Elysia({ name: 'probes' })
+    .get('/healthz', ok)
+    .head('/healthz', ok)
+    .get('/readyz', readyz)
+    .head('/readyz', readyz)
+}
+
+/** Asks at most once per `READINESS_MAX_AGE_MS`, so that nobody can force a sync by asking. */
+function shared(ask: () => Promise<void>, monotonicMs: () => number): () => Promise<void> {
+  let askedAtMs = Number.NEGATIVE_INFINITY
+  let answer: Promise<void> | undefined
+  return () => {
+    if (answer === undefined || monotonicMs() - askedAtMs >= READINESS_MAX_AGE_MS) {
+      askedAtMs = monotonicMs()
+      answer = ask()
+    }
+    return answer
+  }
+}

@@ -1,0 +1,91 @@
+import { chmodSync, lstatSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { AppError } from '../domain/error.ts'
+import { type Address, formatAddress } from './address.ts'
+
+/** How long a request may take to arrive, a client to take a part of an answer, and a connection to be idle. */
+const IDLE_TIMEOUT_S = 30
+const SOCKET_MODE = 0o600
+
+export interface RunningServer {
+  /** Where it listens, with the port that was picked. */
+  readonly address: Address
+  /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
+  stop(): Promise<void>
+  /** Cuts what is left. Returns how many requests that were. */
+  kill(): number
+}
+
+/** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
+export async function listen(
+  address: Address,
+  handle: (request: Request) => Promise<Response>,
+): Promise<RunningServer> {
+  if ('socketPath' in address) await removeStaleSocket(address.socketPath)
+  const server = serve(address, handle)
+  if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
+  return {
+    address: 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port },
+    stop: () => server.stop(),
+    kill() {
+      const requests = server.pendingRequests
+      server.stop(true)
+      return requests
+    },
+  }
+}
+
+function serve(address: Address, handle: (request: Request) => Promise<Response>) {
+  const options = {
+    fetch: handle,
+    development: false,
+    // We refuse large bodies ourselves, while they arrive: the runtime would replace our answer by an empty one.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+  } as const
+  try {
+    return 'socketPath' in address
+      ? Bun.serve({ ...options, unix: address.socketPath })
+      : Bun.serve({
+          ...options,
+          hostname: address.host,
+          port: address.port,
+          reusePort: false,
+          idleTimeout: IDLE_TIMEOUT_S,
+        })
+  } catch (cause) {
+    throw unavailable(address, cause)
+  }
+}
+
+function unavailable(address: Address, cause: unknown): AppError {
+  const isInUse = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'
+  const reason = isInUse ? 'another process listens there' : String(cause)
+  return new AppError('address_unavailable', {
+    message: `Cannot listen on ${formatAddress(address)}: ${reason}. Choose another with --listen.`,
+    cause,
+  })
+}
+
+/** A socket that a killed server left is replaced; one that somebody answers at, or a file that is none, is not. */
+async function removeStaleSocket(path: string): Promise<void> {
+  const file = lstatSync(path, { throwIfNoEntry: false })
+  if (file === undefined) return
+  if (!file.isSocket()) {
+    throw new AppError('address_unavailable', {
+      message: `Cannot listen on unix:${path}: there is a file that is no socket.`,
+    })
+  }
+  if (await isAnswered(path)) {
+    throw new AppError('address_unavailable', {
+      message: `Cannot listen on unix:${path}: another process listens there.`,
+    })
+  }
+  rmSync(path)
+}
+
+const isAnswered = (path: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(path)
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })

@@ -1,0 +1,38 @@
+import pino, { type DestinationStream } from 'pino'
+
+export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export type Logger = pino.Logger
+
+/** Bytes of lines that wait for a reader of stdout. What comes when they are full is dropped: the service goes on. */
+const LOG_BUFFER_MAX_BYTES = 8 * 1024 * 1024
+
+/** Logs a JSON line per event. Never waits for whoever reads `destination`. */
+export const createLogger = (level: LogLevel, destination: DestinationStream): Logger =>
+  pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  )
+
+/** Stdout as a place for log lines, and a way to see the last of them out before the process ends. */
+export function logToStdout(): { readonly destination: DestinationStream; close(timeoutMs: number): Promise<void> } {
+  const destination = pino.destination({ dest: 1, sync: false, minLength: 0, maxLength: LOG_BUFFER_MAX_BYTES })
+  // Nobody reads any more: there is nobody to tell.
+  destination.on('error', () => {})
+  return {
+    destination,
+    async close(timeoutMs) {
+      const closed = Promise.withResolvers<void>()
+      destination.once('close', closed.resolve).end()
+      await Promise.race([closed.promise, Bun.sleep(timeoutMs)])
+      // What is left then has no reader: without this the process would wait for one when it exits.
+      destination.destroy()
+    },
+  }
+}

@@ -1,0 +1,15 @@
+import { resolve } from 'node:path'
+import type { AppError } from '../domain/error.ts'
+import type { Store } from '../domain/store.ts'
+import type { OpenOptions } from './opening.ts'
+import { openSqliteStore } from './sqlite/store.ts'
+
+/**
+ * Opens the store that `--database` names: the path of a SQLite file. Rejects with `store_unusable`. `onFailure` is told
+ * once if the store fails later so that it must not be written to any more.
+ */
+export const openStore = (
+  database: string,
+  onFailure: (error: AppError) => void,
+  options: OpenOptions = {},
+): Promise<Store> => openSqliteStore(resolve(database), onFailure, options)

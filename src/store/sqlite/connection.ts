@@ -1,0 +1,72 @@
+import { constants, Database } from 'bun:sqlite'
+import { sleepSync } from 'bun'
+import { isLocked } from './errors.ts'
+
+/**
+ * How long a write waits for the lock of another process before it is refused with `store_busy`. Waiting stands still
+ * with the thread, so it is short.
+ */
+export const BUSY_TIMEOUT_MS = 2000
+const WAL_RETRY_MS = 10
+
+/** The connection that writes. Creates the file where there is none. Durable: a commit returns after its sync. */
+export function openWriter(path: string): Database {
+  const db = new Database(path, { readwrite: true, create: true, safeIntegers: true, strict: true })
+  try {
+    db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    enterWalMode(db)
+    db.run('pragma synchronous = full')
+    // On macOS a sync reaches the disk only with this; elsewhere it means nothing and costs nothing.
+    db.run('pragma fullfsync = 1')
+    db.run('pragma foreign_keys = on')
+    // What is deleted is overwritten with zeros, so that nothing of a deleted user stays in the file.
+    db.run('pragma secure_delete = on')
+    // An automatic checkpoint would swallow the error of a failing sync; ours does not.
+    db.run('pragma wal_autocheckpoint = 0')
+    return db
+  } catch (error) {
+    db.close(true)
+    throw error
+  }
+}
+
+/** The connection that reads, also while the other one writes. */
+export function openReader(path: string): Database {
+  const db = new Database(path, { readonly: true, safeIntegers: true, strict: true })
+  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  return db
+}
+
+/** A connection to a database that nobody has open: it reads, and leaves no trace (https://sqlite.org/uri.html). */
+export const openImmutable = (path: string): Database =>
+  new Database(
+    `${Bun.pathToFileURL(path).href}?immutable=1`,
+    constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
+  )
+
+/** SQLite does not wait for locks while it changes the journal mode, so that two first starts at once need patience. */
+function enterWalMode(db: Database): void {
+  const deadlineMs = performance.now() + BUSY_TIMEOUT_MS
+  for (;;) {
+    try {
+      db.run('pragma journal_mode = wal')
+      return
+    } catch (error) {
+      if (!isLocked(error) || performance.now() > deadlineMs) throw error
+      sleepSync(WAL_RETRY_MS)
+    }
+  }
+}
+
+/** Does all of it or nothing, durably. */
+export function transaction<T>(writer: Database, work: () => T): T {
+  writer.run('begin immediate')
+  try {
+    const result = work()
+    writer.run('commit')
+    return result
+  } catch (error) {
+    if (writer.inTransaction) writer.run('rollback')
+    throw error
+  }
+}

@@ -1,0 +1,35 @@
+import type { Store } from '../../domain/store.ts'
+import type { Connections } from './connections.ts'
+import { isDamage } from './errors.ts'
+import { APPLICATION_ID } from './migrate.ts'
+
+/** Whether SQLite can be read and written, and whether what it holds is whole. */
+export function health({ reader, writer, read, write }: Connections): HealthMethods {
+  const selectOne = reader.prepare('select 1 from users limit 1')
+
+  return {
+    async checkReady() {
+      await read(() => selectOne.values())
+      // Writing what never changes once more writes and syncs a page, and changes nothing.
+      await write(() => writer.run(`pragma application_id = ${APPLICATION_ID}`))
+    },
+
+    checkIntegrity: () =>
+      read(() => {
+        try {
+          const found = reader.prepare('pragma integrity_check').values().flat().map(String)
+          const orphans = reader.prepare('pragma foreign_key_check').values()
+          return [
+            ...found.filter((line) => line !== 'ok'),
+            ...orphans.map(([table]) => `a row of ${table} belongs to no user`),
+          ]
+        } catch (error) {
+          // Some damage keeps SQLite from looking any further: that is the answer, too.
+          if (error instanceof Error && isDamage(error)) return [error.message]
+          throw error
+        }
+      }),
+  }
+}
+
+export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>

@@ -1,0 +1,135 @@
+import type { Database } from 'bun:sqlite'
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { sleepSync } from 'bun'
+import { unusable } from '../opening.ts'
+import { openImmutable, openReader } from './connection.ts'
+import { sqliteCode } from './errors.ts'
+import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION } from './migrate.ts'
+
+/** Bytes of the header (https://sqlite.org/fileformat.html#the_database_header). */
+const HEADER_BYTES = 100
+const MAGIC = 'SQLite format 3\0'
+
+const LOOKS_BEFORE_REFUSAL = 2
+const LOOK_PAUSE_MS = 20
+
+/**
+ * Refuses, with one line that says which, a path where no database can be, and a file that is no database of ours. The
+ * file's bytes stay as they are: nothing is opened for writing before this has passed. Returns whether there is
+ * a file.
+ */
+export function inspect(path: string): boolean {
+  refuseUnusablePath(path)
+  if (!existsSync(path)) return false
+  const file = statSync(path)
+  if (file.isDirectory()) throw unusable(`The database ${path} is a directory: name a file.`)
+  if (!file.isFile()) throw unusable(`The database ${path} is not a regular file: name one.`)
+  refuseUnwritable(path)
+  // An empty file is what SQLite itself leaves when it is stopped before its first write.
+  if (file.size === 0) return true
+  refuseForeignHeader(path)
+  const wasAtRest = lookAtRest(path, () => {
+    refuseTruncated(path)
+    refuseForeignSchema(path, openImmutable)
+  })
+  if (!wasAtRest) refuseForeignSchema(path, openReader)
+  return true
+}
+
+/**
+ * Looks at the file alone, which leaves no trace. That tells the truth only while nothing is in a WAL and nobody writes:
+ * returns whether it was so. A refusal is looked at twice, because the file's times are coarse.
+ */
+function lookAtRest(path: string, look: () => void): boolean {
+  for (let looks = 1; ; looks++) {
+    const before = restingState(path)
+    try {
+      look()
+      return before !== undefined && restingState(path) === before
+    } catch (refusal) {
+      if (before === undefined || restingState(path) !== before) return false
+      if (looks === LOOKS_BEFORE_REFUSAL) throw refusal
+      sleepSync(LOOK_PAUSE_MS)
+    }
+  }
+}
+
+/** What a write would change; `undefined` where the WAL holds something. */
+function restingState(path: string): string | undefined {
+  if (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size) return undefined
+  const { size, mtimeNs } = statSync(path, { bigint: true })
+  return `${size} ${mtimeNs}`
+}
+
+function refuseUnusablePath(path: string): void {
+  const directory = dirname(path)
+  if (!existsSync(directory)) throw unusable(`The directory ${directory} of the database does not exist: create it.`)
+  if (!statSync(directory).isDirectory()) throw unusable(`${directory} is not a directory: name a file inside one.`)
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK)
+  } catch (cause) {
+    throw unusable(`The directory ${directory} of the database is not writable: let this user write to it.`, cause)
+  }
+}
+
+function refuseUnwritable(path: string): void {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK)
+  } catch (cause) {
+    throw unusable(`The database ${path} cannot be read and written: let this user do both.`, cause)
+  }
+}
+
+/** What the first bytes tell, also while they are older than a WAL. */
+function refuseForeignHeader(path: string): void {
+  const header = readHeader(path)
+  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw unusable(`The file ${path} is not a database.`)
+  if (header.length < HEADER_BYTES) throw truncated(path)
+  const applicationId = header.readUInt32BE(68)
+  if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw foreign(path)
+}
+
+/** The header counts the pages. It is read first: a file that grows meanwhile is not truncated. */
+function refuseTruncated(path: string): void {
+  const header = readHeader(path)
+  const pageBytes = header.readUInt16BE(16) === 1 ? 65536 : header.readUInt16BE(16)
+  const pages = header.readUInt32BE(28)
+  const pagesAreValid = header.readUInt32BE(24) === header.readUInt32BE(92)
+  if (pagesAreValid && statSync(path).size < pages * pageBytes) throw truncated(path)
+}
+
+/** What SQLite reads, by a connection that cannot write. A file without tables is one that another start just made. */
+function refuseForeignSchema(path: string, open: (path: string) => Database): void {
+  let tables: number
+  let applicationId: number
+  let version: number
+  try {
+    const db = open(path)
+    try {
+      tables = db.prepare('select name from sqlite_schema').values().length
+      applicationId = pragmaNumber(db, 'application_id')
+      version = pragmaNumber(db, 'user_version')
+    } finally {
+      db.close(true)
+    }
+  } catch (cause) {
+    if (sqliteCode(cause) === undefined) throw cause
+    throw unusable(`The database ${path} cannot be read: ${String(cause)}. Restore it from a backup.`, cause)
+  }
+  if (applicationId !== APPLICATION_ID && tables > 0) throw foreign(path)
+  if (version > SCHEMA_VERSION) throw newer(path, version)
+}
+
+function readHeader(path: string): Buffer {
+  const file = openSync(path, 'r')
+  try {
+    const header = Buffer.alloc(HEADER_BYTES)
+    return header.subarray(0, readSync(file, header, 0, HEADER_BYTES, 0))
+  } finally {
+    closeSync(file)
+  }
+}
+
+const foreign = (path: string) => unusable(`The database ${path} belongs to another application: name another file.`)
+const truncated = (path: string) => unusable(`The database ${path} is truncated: restore it from a backup.`)

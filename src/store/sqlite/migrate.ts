@@ -1,0 +1,51 @@
+import type { Database } from 'bun:sqlite'
+import { unusable } from '../opening.ts'
+import { transaction } from './connection.ts'
+import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
+
+/** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
+export const APPLICATION_ID = 0x706c7374
+
+/** The migrations in order. A database's `user_version` is how many of them it has had. */
+const MIGRATIONS: readonly string[] = [usersTokensPlants]
+export const SCHEMA_VERSION = MIGRATIONS.length
+const SQLITE_VERSION_MIN = '3.51.3'
+
+/** Brings the schema up to date, all of it or nothing; of several processes that start at once, one does. */
+export function migrate(writer: Database, path: string): void {
+  if (schemaVersion(writer) === SCHEMA_VERSION) return
+  transaction(writer, () => {
+    const version = schemaVersion(writer)
+    if (version > SCHEMA_VERSION) throw newer(path, version)
+    for (const migration of MIGRATIONS.slice(version)) writer.run(migration)
+    writer.run(`pragma application_id = ${APPLICATION_ID}`)
+    writer.run(`pragma user_version = ${SCHEMA_VERSION}`)
+  })
+}
+
+export const newer = (path: string, version: number) =>
+  unusable(
+    `The database ${path} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
+  )
+
+/** A number that the database's header holds. */
+export function pragmaNumber(
+  db: Database,
+  pragma: 'user_version' | 'application_id' | 'page_count' | 'page_size',
+): number {
+  const [[value] = []] = db.prepare(`pragma ${pragma}`).values()
+  return Number(value)
+}
+
+/**
+ * Refuses a linked SQLite that can corrupt a WAL database which two processes share
+ * (https://sqlite.org/wal.html#walresetbug).
+ */
+export function requireSafeSqlite(db: Database): void {
+  const [[version] = []] = db.prepare('select sqlite_version()').values()
+  if (Bun.semver.order(String(version), SQLITE_VERSION_MIN) < 0) {
+    throw unusable(`SQLite ${version} can corrupt a shared database: use ${SQLITE_VERSION_MIN} or later.`)
+  }
+}
+
+const schemaVersion = (db: Database): number => pragmaNumber(db, 'user_version')

@@ -1,0 +1,60 @@
+import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { AppError } from '../../domain/error.ts'
+import type { Store } from '../../domain/store.ts'
+import { type OpenOptions, unusable } from '../opening.ts'
+import { type Connections, connect } from './connections.ts'
+import { isLocked, isOutOfSpace, sqliteCode } from './errors.ts'
+import { health } from './health.ts'
+import { inspect } from './inspect.ts'
+import { migrate, requireSafeSqlite } from './migrate.ts'
+import { plants } from './plants.ts'
+import { tokens } from './tokens.ts'
+import { users } from './users.ts'
+
+/**
+ * The store in one SQLite file. Creates it where there is none, brings it up to date where it is older. Rejects with
+ * `store_unusable` where neither can be. `onFailure` is told once if the store fails so that it must not be written to
+ * any more; the process ought to end then.
+ */
+export async function openSqliteStore(
+  path: string,
+  onFailure: (error: AppError) => void,
+  { mustExist = false }: OpenOptions = {},
+): Promise<Store> {
+  const exists = inspect(path)
+  if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
+  let connections: Connections | undefined
+  try {
+    connections = connect(path, onFailure)
+    requireSafeSqlite(connections.reader)
+    migrate(connections.writer, path)
+    syncDirectory(path)
+    return {
+      ...plants(connections),
+      ...tokens(connections),
+      ...users(connections),
+      ...health(connections),
+      close: async () => connections?.close(),
+    }
+  } catch (error) {
+    connections?.discard()
+    throw sqliteCode(error) === undefined ? error : cannotOpen(path, error)
+  }
+}
+
+/** SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file. */
+function syncDirectory(path: string): void {
+  const directory = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
+
+function cannotOpen(path: string, cause: unknown): AppError {
+  if (isOutOfSpace(cause)) return unusable(`There is no space for the database ${path}: make room.`, cause)
+  if (isLocked(cause)) return unusable(`The database ${path} is locked by another process: end it.`, cause)
+  return unusable(`The database ${path} cannot be used: ${String(cause)}.`, cause)
+}

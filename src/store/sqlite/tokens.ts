@@ -1,0 +1,132 @@
+import type { Database } from 'bun:sqlite'
+import { AppError } from '../../domain/error.ts'
+import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
+import type { Scope, Token } from '../../domain/token.ts'
+import { transaction } from './connection.ts'
+import type { Connections } from './connections.ts'
+import { requireUser } from './users.ts'
+
+type TokenRow = [
+  id: bigint,
+  userId: bigint,
+  userName: string,
+  scope: Scope,
+  label: string | null,
+  createdAtMs: bigint,
+  expiresAtMs: bigint | null,
+  revokedAtMs: bigint | null,
+  lastUsedAtMs: bigint | null,
+]
+
+const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
+    tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
+  from tokens join users on users.id = tokens.user_id`
+
+/** Tokens in SQLite. Of a token's text only the hash is here. */
+export function tokens({ reader, writer, read, write }: Connections): TokenMethods {
+  const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
+  const touch = writer.prepare<unknown, [number, number]>('update tokens set last_used_at_ms = ?2 where id = ?1')
+
+  return {
+    findToken: (hash) =>
+      read(() => {
+        const [row] = selectByHash.values(hash) as TokenRow[]
+        return row && toToken(row)
+      }),
+
+    createToken: (token) => write(() => transaction(writer, () => insertToken(writer, token))),
+
+    createFirstToken: (token) =>
+      write(() =>
+        transaction(writer, () => {
+          if (hasTokens(writer)) return false
+          insertToken(writer, token)
+          return true
+        }),
+      ),
+
+    hasTokens: () => read(() => hasTokens(reader)),
+
+    listTokens: (userName) =>
+      read(() => {
+        if (userName === undefined)
+          return (reader.prepare(`${SELECT} order by tokens.id`).values() as TokenRow[]).map(toToken)
+        const userId = requireUser(reader, userName)
+        const select = reader.prepare<unknown, [number]>(`${SELECT} where tokens.user_id = ?1 order by tokens.id`)
+        return (select.values(userId) as TokenRow[]).map(toToken)
+      }),
+
+    revokeTokens: (selection, nowMs) =>
+      write(() =>
+        transaction(writer, () => {
+          const [condition, value] = selected(selection)
+          const [[count = 0n] = []] = writer
+            .prepare<unknown, [typeof value]>(`select count(*) from tokens where ${condition}`)
+            .values(value) as [bigint][]
+          if ('userName' in selection) requireUser(writer, selection.userName)
+          else if (count === 0n) throw new AppError('token_not_found', { message: 'There is no such token.' })
+          return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${condition}`, [
+            value,
+            nowMs,
+          ]).changes
+        }),
+      ),
+
+    touchTokens: (lastUsedAtMs) =>
+      write(() =>
+        transaction(writer, () => {
+          for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs)
+        }),
+      ),
+  }
+}
+
+export type TokenMethods = Pick<
+  Store,
+  'findToken' | 'createToken' | 'createFirstToken' | 'hasTokens' | 'listTokens' | 'revokeTokens' | 'touchTokens'
+>
+
+const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0
+
+function insertToken(writer: Database, { userName, hash, scope, label, createdAtMs, expiresAtMs }: NewToken) {
+  const { changes } = writer.run('insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing', [
+    userName,
+    createdAtMs,
+  ])
+  const { lastInsertRowid } = writer.run(
+    `insert into tokens (user_id, hash, scope, label, created_at_ms, expires_at_ms)
+     select id, ?2, ?3, ?4, ?5, ?6 from users where name = ?1`,
+    [userName, hash, scope, label ?? null, createdAtMs, expiresAtMs ?? null],
+  )
+  return { id: Number(lastInsertRowid), userIsNew: changes > 0 }
+}
+
+function selected(selection: TokenSelection): [condition: string, value: number | string | Uint8Array] {
+  if ('id' in selection) return ['id = ?1', selection.id]
+  if ('hash' in selection) return ['hash = ?1', selection.hash]
+  return ['user_id = (select id from users where name = ?1)', selection.userName]
+}
+
+const toToken = ([
+  id,
+  userId,
+  userName,
+  scope,
+  label,
+  createdAtMs,
+  expiresAtMs,
+  revokedAtMs,
+  lastUsedAtMs,
+]: TokenRow): Token => ({
+  id: Number(id),
+  userId: Number(userId),
+  userName,
+  scope,
+  label: label ?? undefined,
+  createdAtMs: Number(createdAtMs),
+  expiresAtMs: optionalNumber(expiresAtMs),
+  revokedAtMs: optionalNumber(revokedAtMs),
+  lastUsedAtMs: optionalNumber(lastUsedAtMs),
+})
+
+const optionalNumber = (value: bigint | null): number | undefined => (value === null ? undefined : Number(value))

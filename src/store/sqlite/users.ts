@@ -1,0 +1,72 @@
+import type { Database } from 'bun:sqlite'
+import { AppError } from '../../domain/error.ts'
+import type { Store } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import { transaction } from './connection.ts'
+import type { Connections } from './connections.ts'
+
+/** Plants deleted in one transaction, and the pause after it in which other processes get the lock. */
+const DELETE_BATCH_PLANTS = 1000
+const DELETE_PAUSE_MS = 20
+
+type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
+
+/** Users in SQLite. */
+export function users({ reader, writer, read, write }: Connections): UserMethods {
+  return {
+    listUsers: () =>
+      read(() => {
+        const select = reader.prepare(`select name, created_at_ms,
+            (select count(*) from plants where user_id = users.id),
+            (select count(*) from tokens where user_id = users.id)
+          from users order by name`)
+        return (select.values() as UserRow[]).map(([name, createdAtMs, plants, tokens]) => ({
+          name,
+          createdAtMs: Number(createdAtMs),
+          plants: Number(plants),
+          tokens: Number(tokens),
+        }))
+      }),
+
+    async deleteUser(name) {
+      const user = await read(() => requireUser(reader, name))
+      // Without tokens no request begins a write for this user; one that had begun is caught by the last transaction.
+      const { changes: tokens } = await write(() => writer.run('delete from tokens where user_id = ?1', [user]))
+      let plants = 0
+      for (;;) {
+        const batch = await write(() => deleteBatch(writer, user))
+        plants += batch.plants
+        if (batch.userIsGone) break
+        await Bun.sleep(DELETE_PAUSE_MS)
+      }
+      // The WAL still has what it was: with nobody in the way it ends here, else with the server's next checkpoints.
+      await write(() => writer.run('pragma wal_checkpoint(truncate)'))
+      return { plants, tokens }
+    },
+  }
+}
+
+export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
+
+/** The identifier of a user. Rejects with `user_not_found`. */
+export function requireUser(db: Database, name: string): UserId {
+  const [row] = db.prepare<unknown, [string]>('select id from users where name = ?1').values(name) as [bigint][]
+  if (row === undefined) throw new AppError('user_not_found', { message: `There is no user ${name}.` })
+  return Number(row[0])
+}
+
+/** Deletes a batch of the user's plants, and with the last of them the user. */
+function deleteBatch(writer: Database, user: UserId): { readonly plants: number; readonly userIsGone: boolean } {
+  return transaction(writer, () => {
+    const { changes: plants } = writer.run(
+      'delete from plants where user_id = ?1 and id in (select id from plants where user_id = ?1 order by id limit ?2)',
+      [user, DELETE_BATCH_PLANTS],
+    )
+    const userIsGone = plants < DELETE_BATCH_PLANTS
+    if (userIsGone) {
+      writer.run('delete from tokens where user_id = ?1', [user])
+      writer.run('delete from users where id = ?1', [user])
+    }
+    return { plants, userIsGone }
+  })
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'bun:test'
+import { relative, resolve } from 'node:path'
+import { Glob, Transpiler } from 'bun'
+
+const SRC = resolve(import.meta.dir, '../src')
+
+/** Which parts each part may import, itself aside. What is not named here may be imported by nobody. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  domain: [],
+  store: ['domain'],
+  'log.ts': [],
+  'version.ts': [],
+  'config.ts': ['domain', 'log.ts', 'values.ts'],
+  'values.ts': ['domain', 'http/address.ts', 'http/query.ts'],
+  http: ['domain', 'log.ts'],
+  cli: ['domain', 'store/open.ts', 'store/opening.ts', 'http', 'config.ts', 'log.ts', 'version.ts'],
+  'main.ts': ['cli/cli.ts', 'cli/io.ts'],
+}
+
+interface Import {
+  readonly from: string
+  readonly to: string
+}
+
+const files = [...new Glob('**/*.ts').scanSync(SRC)].filter((file) => !file.endsWith('.d.ts')).sort()
+const sources = await Promise.all(
+  files.map(async (file) => ({ file, text: await Bun.file(resolve(SRC, file)).text() })),
+)
+
+/** All imports between files of ours, those of types included. */
+const imports: readonly Import[] = sources.flatMap(({ file, text }) =>
+  [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, specifier = '']) => ({
+    from: file,
+    to: relative(SRC, resolve(SRC, file, '..', specifier)),
+  })),
+)
+
+const partOf = (file: string): string => file.split('/')[0] ?? file
+
+describe('the house', () => {
+  test('has no part that this test does not know', () => {
+    expect([...new Set(files.map(partOf))].sort()).toEqual(Object.keys(MAY_IMPORT).sort())
+  })
+
+  test('imports point inward only', () => {
+    const outward = imports.filter(({ from, to }) => {
+      if (to.startsWith('..') || partOf(from) === partOf(to)) return false
+      return !MAY_IMPORT[partOf(from)]?.some((allowed) => to === allowed || to.startsWith(`${allowed}/`))
+    })
+
+    expect(outward).toEqual([])
+  })
+
+  test('imports nothing from outside of src but the version and what is embedded', () => {
+    const outside = imports.filter(({ to }) => to.startsWith('..')).map(({ from, to }) => `${from} ${to}`)
+
+    expect(outside).toEqual([
+      'http/docs.ts ../node_modules/@scalar/api-reference/dist/browser/standalone.js',
+      'version.ts ../package.json',
+    ])
+  })
+
+  test('imports no file that is not there, and has no file that nobody imports', async () => {
+    const imported = new Set(imports.map(({ to }) => to))
+
+    expect(files.filter((file) => !imported.has(file))).toEqual(['main.ts'])
+  })
+
+  test.each([
+    ['main.ts alone knows the process', /\bprocess\./, ['main.ts']],
+    ['the store alone knows a database', /bun:sqlite|bun:sql\b|Bun\.SQL/, ['store/']],
+    ['http/errors.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, []],
+    ['nothing is found by reading folders', /\breaddir|\bGlob\b|scandir/, []],
+  ])('%s', (_, pattern, allowed) => {
+    const found = sources.filter(({ text }) => pattern.test(withoutComments(text))).map(({ file }) => file)
+
+    expect(found.filter((file) => !allowed.some((prefix) => file.startsWith(prefix)))).toEqual([])
+  })
+
+  test('importing a module does nothing', async () => {
+    const child = Bun.spawnSync({
+      cmd: [
+        process.execPath,
+        '-e',
+        files
+          .filter((file) => file !== 'main.ts')
+          .map((file) => `await import(${JSON.stringify(resolve(SRC, file))})`)
+          .join('\n'),
+      ],
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+
+    expect({ exitCode: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() }).toEqual({
+      exitCode: 0,
+      stdout: '',
+      stderr: '',
+    })
+  })
+})
+
+/** The code alone; what the transpiler drops is comments and types. */
+const withoutComments = (text: string): string => new Transpiler({ loader: 'ts' }).transformSync(text)

@@ -1,0 +1,75 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { makeToken } from '../support/tokens.ts'
+
+const PAGE_BYTES = 4096
+const PLANTS = 1000
+
+/** A database of many pages, whose path it returns. */
+async function makeDatabase(folder: string): Promise<string> {
+  const path = join(folder, 'plants.db')
+  await makeToken(path)
+  using db = new Database(path)
+  db.run(
+    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
+     insert into plants (user_id, id, name) select users.id, series.id, hex(zeroblob(100)) from users, series`,
+    [PLANTS],
+  )
+  return path
+}
+
+function overwritePage(path: string, page: number, byte: number) {
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(PAGE_BYTES, byte), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES)
+  closeSync(file)
+}
+
+const check = (database: string) => runPlantstore(['check', '--database', database])
+
+describe.concurrent('check', () => {
+  test('says that a database is whole, and exits with 0', async () => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+
+    expect(await check(path)).toEqual({ stdout: '', stderr: `The database ${path} is whole.\n`, exitCode: 0 })
+  })
+
+  test('says that a database is whole while a server runs on it', async () => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+    const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', path])
+    const answer = await check(path)
+    await server.kill()
+
+    expect(answer).toEqual({ stdout: '', stderr: `The database ${path} is whole.\n`, exitCode: 0 })
+  })
+
+  test.each([
+    ['zeros', 0x00],
+    ['noise', 0xa5],
+  ])('says that a database with a page of %s is damaged, and exits with 3', async (_, byte) => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+    overwritePage(path, 20, byte)
+    const { stdout, stderr, exitCode } = await check(path)
+
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
+    expect(stderr).toMatch(/damaged/)
+    expect(stderr).not.toContain('    at ')
+  })
+
+  test('says that a plant of nobody is damage, and exits with 3', async () => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+    using db = new Database(path)
+    db.run("insert into plants (user_id, id, name) values (99, 1, 'Fern')")
+    const { stderr, exitCode } = await check(path)
+
+    expect(exitCode).toBe(3)
+    expect(stderr).toMatch(/plants belongs to no user/)
+  })
+})

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import packageJson from '../../package.json'
+import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+
+const COMMANDS = ['serve', 'token', 'user', 'check', 'healthcheck', 'openapi']
+const INNER_COMMANDS = ['token create', 'token list', 'token revoke', 'user list', 'user delete']
+
+const MISUSES: readonly string[][] = [
+  [],
+  ['token'],
+  ['user'],
+  ['serf'],
+  ['token', 'make'],
+  ['user', 'rename'],
+  ['help', 'nothing'],
+  ['serve', '--colour'],
+  ['serve', '-x'],
+  ['check', 'plantstore.db'],
+  ['token', 'create'],
+  ['token', 'revoke'],
+  ['token', 'revoke', '0'],
+  ['token', 'revoke', 'one'],
+  ['token', 'revoke', '1', '2'],
+  ['token', 'revoke', '1', '--user', 'me'],
+  ['user', 'delete'],
+  ['user', 'delete', '--yes'],
+  ['user', 'delete', 'me'],
+  ['user', 'delete', 'm e', '--yes'],
+  ['serve', '--database'],
+]
+
+const serve = async (database: string) => {
+  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
+  return { ...server, [Symbol.asyncDispose]: server.kill }
+}
+
+describe.concurrent('the command line', () => {
+  test('prints the version alone on stdout', async () => {
+    const answer = await runPlantstore(['--version'])
+
+    expect(answer).toEqual({ stdout: `${packageJson.version}\n`, stderr: '', exitCode: 0 })
+  })
+
+  test('prints the help with every command on stdout', async () => {
+    const [flag, command] = await Promise.all([runPlantstore(['--help']), runPlantstore(['help'])])
+
+    expect(flag).toMatchObject({ stderr: '', exitCode: 0 })
+    for (const command of COMMANDS) expect(flag.stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'))
+    expect(command).toEqual(flag)
+  })
+
+  test.each([...COMMANDS, ...INNER_COMMANDS])('prints the help of %s on stdout', async (command) => {
+    const { stdout, stderr, exitCode } = await runPlantstore(['help', ...command.split(' ')])
+
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+    expect(stdout).toStartWith(`Usage: plantstore ${command} `)
+  })
+
+  test('prints the same help of a command, however it is asked for', async () => {
+    const [flag, command, inner] = await Promise.all([
+      runPlantstore(['token', 'create', '--help']),
+      runPlantstore(['help', 'token', 'create']),
+      runPlantstore(['token', 'help', 'create']),
+    ])
+
+    expect(flag.stdout).toContain('PLANTSTORE_EXPIRES')
+    expect([command, inner]).toEqual([flag, flag])
+  })
+
+  test('tells on stderr what was misused, exits with 2 and leaves no file', async () => {
+    using folder = makeFolder()
+    const answers = await Promise.all(MISUSES.map((args) => runPlantstore(args, { cwd: folder.path })))
+
+    const outcomes = answers.map(({ stdout, stderr, exitCode }, index) => ({
+      args: MISUSES[index],
+      stdout,
+      exitCode,
+      isTold: stderr !== '' && !stderr.includes('    at '),
+    }))
+    expect(outcomes).toEqual(MISUSES.map((args) => ({ args, stdout: '', exitCode: 2, isTold: true })))
+    expect(readdirSync(folder.path)).toEqual([])
+  })
+})
+
+describe.concurrent('openapi', () => {
+  test('prints the document that a server serves, without a server and without a database', async () => {
+    using folder = makeFolder()
+    const printed = await runPlantstore(['openapi'], { cwd: folder.path })
+    const files = readdirSync(folder.path)
+    await using server = await serve(join(folder.path, 'plantstore.db'))
+    const served = await fetch(`${server.url}/openapi.json`)
+
+    expect(printed).toMatchObject({ stderr: '', exitCode: 0 })
+    expect(JSON.parse(printed.stdout)).toEqual(await served.json())
+    expect(files).toEqual([])
+  })
+})

@@ -1,0 +1,166 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { withStore } from '../../src/cli/with-store.ts'
+import { startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { exchange } from '../support/raw.ts'
+import { makeToken } from '../support/tokens.ts'
+
+const DRAIN_WAIT_MS = 2000
+/** Together far more than the buffers of a connection hold. */
+const PLANTS = 4000
+const NAME_LENGTH = 10_000
+
+function addPlants(database: string) {
+  using db = new Database(database)
+  db.run(
+    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
+     insert into plants (user_id, id, name) select users.id, series.id, hex(zeroblob(?2)) from users, series`,
+    [PLANTS, NAME_LENGTH / 2],
+  )
+}
+
+const serve = async (database: string, ...flags: readonly string[]) => {
+  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags])
+  return { ...server, port: Number(new URL(server.url).port), [Symbol.asyncDispose]: server.kill }
+}
+
+/** Sends a request and reads nothing until `readOn` is called, which resolves to all that came until the connection ended. */
+async function requestAndWait(port: number, request: string) {
+  const socket = connect(port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  const begun = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  socket.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    if (chunks.length > 1) return
+    socket.pause()
+    begun.resolve()
+  })
+  socket.on('error', ended.reject).on('close', () => ended.resolve())
+  socket.write(request)
+  await begun.promise
+  return {
+    async readOn(): Promise<string> {
+      socket.resume()
+      await ended.promise
+      return Buffer.concat(chunks).toString('latin1')
+    },
+  }
+}
+
+/** The body of an answer that came in chunks (RFC 9112 §7.1), the last chunk included. */
+function dechunk(answer: string): string {
+  let rest = answer.slice(answer.indexOf('\r\n\r\n') + 4)
+  const parts: string[] = []
+  for (;;) {
+    const end = rest.indexOf('\r\n')
+    const length = Number.parseInt(rest.slice(0, end), 16)
+    if (!(length > 0)) return length === 0 ? parts.join('') : `cut after ${parts.join('').length}`
+    parts.push(rest.slice(end + 2, end + 2 + length))
+    rest = rest.slice(end + 2 + length + 2)
+  }
+}
+
+const get = (path: string, token: string) =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`
+
+describe.concurrent('while a server ends', () => {
+  test('new connections are taken for --drain-wait, told to close and not to be ready; then none are', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    await using server = await serve(database, '--drain-wait', '2s')
+    const keepAlive = (path: string) => get(path, token).replace('Connection: close\r\n', '')
+    const before = await exchange(server.port, keepAlive('/plants'))
+    const startMs = performance.now()
+    server.signal('SIGTERM')
+    while ((await exchange(server.port, keepAlive('/readyz'))).status === 200);
+    const [readyz, healthz, list] = await Promise.all([
+      exchange(server.port, keepAlive('/readyz')),
+      exchange(server.port, keepAlive('/healthz')),
+      exchange(server.port, keepAlive('/plants?limit=5')),
+    ])
+    while (await exchange(server.port, keepAlive('/healthz')).catch(() => undefined));
+    const refusedMs = performance.now() - startMs
+
+    const closing = ({ status, headers, isClosed, body }: typeof list) => ({
+      status,
+      connection: headers.get('connection'),
+      isClosed,
+      body: JSON.parse(body),
+    })
+    expect([before.status, before.headers.get('connection')]).toEqual([200, null])
+    expect([readyz, healthz, list].map(closing)).toEqual([
+      { status: 503, connection: 'close', isClosed: true, body: { error: 50303, message: expect.any(String) } },
+      { status: 200, connection: 'close', isClosed: true, body: { status: 'ok' } },
+      { status: 200, connection: 'close', isClosed: true, body: [] },
+    ])
+    expect(refusedMs).toBeGreaterThanOrEqual(DRAIN_WAIT_MS)
+    expect(await server.ended()).toBe(0)
+  })
+
+  test('a list that a slow client has begun to read is answered whole', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    addPlants(database)
+    await using server = await serve(database)
+    const reading = await requestAndWait(server.port, get('/plants', token))
+    server.signal('SIGTERM')
+    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    const answer = await reading.readOn()
+
+    const plant = { name: '0'.repeat(NAME_LENGTH) }
+    expect(answer).toStartWith('HTTP/1.1 200 OK\r\n')
+    expect(dechunk(answer) === JSON.stringify(Array.from({ length: PLANTS }, () => plant))).toBe(true)
+    expect(await server.ended()).toBe(0)
+  })
+
+  test('a list whose client stops reading is cut after --drain, never ended as if it were whole', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    addPlants(database)
+    await using server = await serve(database, '--drain', '1s')
+    const reading = await requestAndWait(server.port, get('/plants', token))
+    server.signal('SIGTERM')
+    const exitCode = await server.ended()
+    const answer = await reading.readOn().catch(() => '')
+
+    expect(exitCode).toBe(0)
+    expect(answer.endsWith('0\r\n\r\n')).toBe(false)
+    expect(server.stdout()).toContain('requests were cut')
+  })
+
+  test('a create whose body is on its way is answered, and stored', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    await using server = await serve(database)
+    const body = '{"id":1,"name":"Fern"}'
+    const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
+    const socket = connect(server.port, '127.0.0.1')
+    let answer = ''
+    const closed = Promise.withResolvers<void>()
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString('latin1')
+    })
+    socket.on('close', () => closed.resolve())
+    socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`)
+    // The handler has begun once a later request on another connection is answered.
+    await exchange(server.port, get('/healthz', token))
+    server.signal('SIGTERM')
+    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    socket.write(body.slice(10))
+    await closed.promise
+
+    expect(answer).toStartWith('HTTP/1.1 200 OK\r\n')
+    expect(answer).toEndWith('{"name":"Fern"}')
+    expect(await server.ended()).toBe(0)
+    const plants = await withStore(database, (store) => store.listPlants(1, { after: undefined, limit: 5 }))
+    expect(plants).toEqual([{ id: 1n, name: 'Fern' }])
+  })
+})

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'bun:test'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
+import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+
+/** The promise is 2 s; the rest is for the start of a process on a machine that is busy with other things. */
+const HEALTHCHECK_LIMIT_MS = 2000 + 1500
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+)
+
+const healthcheck = (listen: string, env: Record<string, string> = {}) =>
+  runPlantstore(['healthcheck', '--listen', listen], { env })
+
+const serve = async (listen: string, database: string) => {
+  const server = await startExecutable(['serve', '--listen', listen, '--database', database])
+  return { ...server, port: new URL(server.url).port, [Symbol.asyncDispose]: server.kill }
+}
+
+const READY = { stdout: '', stderr: 'The server is ready.\n', exitCode: 0 }
+
+describe('healthcheck', () => {
+  test('exits with 0 where a server is ready, whether its address is written plainly or as a wildcard', async () => {
+    using folder = makeFolder()
+    await using server = await serve('127.0.0.1:0', join(folder.path, 'plantstore.db'))
+    const answers = await Promise.all([
+      healthcheck(`127.0.0.1:${server.port}`),
+      healthcheck(`0.0.0.0:${server.port}`),
+      healthcheck(`localhost:${server.port}`),
+      runPlantstore(['healthcheck'], { env: { PLANTSTORE_LISTEN: `0.0.0.0:${server.port}` } }),
+    ])
+
+    expect(answers).toEqual([READY, READY, READY, READY])
+  })
+
+  test.skipIf(!hasIpv6)(`reaches IPv6${hasIpv6 ? '' : ' (skipped: there is no ::1)'}`, async () => {
+    using folder = makeFolder()
+    await using server = await serve('[::1]:0', join(folder.path, 'plantstore.db'))
+    const answers = await Promise.all([
+      healthcheck(`[::1]:${server.port}`),
+      healthcheck(`[::]:${server.port}`),
+      healthcheck(`[0:0:0:0:0:0:0:0]:${server.port}`),
+    ])
+
+    expect(answers).toEqual([READY, READY, READY])
+  })
+
+  test('reaches a unix socket', async () => {
+    using folder = makeFolder()
+    const listen = `unix:${join(folder.path, 'plantstore.sock')}`
+    const server = await startExecutable([
+      'serve',
+      '--listen',
+      listen,
+      '--database',
+      join(folder.path, 'plantstore.db'),
+    ])
+    const answer = await healthcheck(listen)
+    await server.kill()
+
+    expect(answer).toEqual(READY)
+    expect(await healthcheck(listen)).toMatchObject({ exitCode: 1 })
+  })
+
+  test('exits with 1 where nothing listens', async () => {
+    using folder = makeFolder()
+    const socket = `unix:${join(folder.path, 'nothing.sock')}`
+    using closed = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+    const address = `127.0.0.1:${closed.port}`
+    await closed.stop(true)
+    const answers = await Promise.all([healthcheck(address), healthcheck(socket), healthcheck('127.0.0.1:0')])
+
+    for (const { stdout, stderr, exitCode } of answers) {
+      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
+      expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
+    }
+  })
+
+  test('asks /readyz and nothing else, and exits with 1 for every answer but a success', async () => {
+    const asked: string[] = []
+    using server = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch(request) {
+        const { pathname } = new URL(request.url)
+        asked.push(`${request.method} ${pathname}`)
+        return asked.length === 1 ? new Response('Not yet', { status: 503 }) : Response.redirect('/healthz')
+      },
+    })
+    const unready = await healthcheck(`127.0.0.1:${server.port}`)
+    const redirected = await healthcheck(`127.0.0.1:${server.port}`)
+
+    expect([unready, redirected]).toMatchObject([{ exitCode: 1 }, { exitCode: 1 }])
+    expect(asked).toEqual(['GET /readyz', 'GET /readyz'])
+  })
+
+  test('exits with 1 within 2 s where a server says nothing, or stops in the midst of what it says', async () => {
+    const parts = ['', 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 503 Unavailable\r\nContent-Length: 100\r\n\r\n{"err']
+    const outcomes = await Promise.all(
+      parts.map(async (part) => {
+        using hanging = Bun.listen({
+          hostname: '127.0.0.1',
+          port: 0,
+          socket: {
+            open(socket) {
+              socket.write(part)
+            },
+            data() {},
+          },
+        })
+        const startMs = performance.now()
+        const { stdout, exitCode } = await healthcheck(`127.0.0.1:${hanging.port}`)
+        return { stdout, exitCode, isInTime: performance.now() - startMs < HEALTHCHECK_LIMIT_MS }
+      }),
+    )
+
+    expect(outcomes).toEqual(parts.map(() => ({ stdout: '', exitCode: 1, isInTime: true })))
+  })
+
+  test('asks no proxy that the environment names', async () => {
+    using folder = makeFolder()
+    await using server = await serve('127.0.0.1:0', join(folder.path, 'plantstore.db'))
+    let connections = 0
+    using proxy = Bun.listen({
+      hostname: '127.0.0.1',
+      port: 0,
+      socket: {
+        open() {
+          connections++
+        },
+        data() {},
+      },
+    })
+    const url = `http://127.0.0.1:${proxy.port}`
+    const env = { HTTP_PROXY: url, http_proxy: url, HTTPS_PROXY: url, https_proxy: url, ALL_PROXY: url, all_proxy: url }
+
+    expect(await healthcheck(`127.0.0.1:${server.port}`, env)).toEqual(READY)
+    expect(connections).toBe(0)
+  })
+})

@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'bun:test'
+import { chmodSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+
+/** An address of the block for documentation (RFC 5737): no machine has it. */
+const FOREIGN_ADDRESS = '192.0.2.1'
+const FILE_MODE = 0o777
+
+const serveArgs = (listen: string, database: string) => ['serve', '--listen', listen, '--database', database]
+
+const serve = async (listen: string, database: string) => {
+  const server = await startExecutable(serveArgs(listen, database))
+  return { ...server, [Symbol.asyncDispose]: server.kill }
+}
+
+const statusOver = async (socket: string) => (await fetch('http://localhost/readyz', { unix: socket })).status
+const modeOf = (path: string) => statSync(path).mode & FILE_MODE
+
+describe.concurrent('a server', () => {
+  test('says in one line where it listens, with the port that was picked', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await using server = await serve('127.0.0.1:0', database)
+    const listening = server
+      .stdout()
+      .split('\n')
+      .filter((line) => line.includes('listening'))
+
+    expect(listening).toHaveLength(1)
+    expect(JSON.parse(listening[0] ?? '')).toMatchObject({ level: 'info', address: server.url, database })
+    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+  })
+
+  test('on a port that another has says so and exits with 1', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await using server = await serve('127.0.0.1:0', database)
+    const { host } = new URL(server.url)
+    const second = await runPlantstore(serveArgs(host, join(folder.path, 'second.db')))
+
+    expect(second.exitCode).toBe(1)
+    expect(second.stderr).toMatch(
+      new RegExp(`^plantstore: Cannot listen on http://${host}: another process[^\\n]*\\n$`),
+    )
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+  })
+
+  test('on an address that this machine does not have says so and exits with 1', async () => {
+    using folder = makeFolder()
+    const args = serveArgs(`${FOREIGN_ADDRESS}:3000`, join(folder.path, 'plantstore.db'))
+    const { stderr, exitCode } = await runPlantstore(args)
+
+    expect(exitCode).toBe(1)
+    expect(stderr).toMatch(new RegExp(`^plantstore: Cannot listen on http://${FOREIGN_ADDRESS}:3000: [^\\n]*\\n$`))
+  })
+
+  test('makes its database and its socket for its own user alone', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const socket = join(folder.path, 'plantstore.sock')
+    await using _server = await serve(`unix:${socket}`, database)
+
+    const modes = [database, `${database}-wal`, `${database}-shm`, socket].map(modeOf)
+    expect(modes).toEqual([0o600, 0o600, 0o600, 0o600])
+  })
+
+  test('replaces a socket that a killed server left', async () => {
+    using folder = makeFolder()
+    const socket = join(folder.path, 'plantstore.sock')
+    const database = join(folder.path, 'plantstore.db')
+    const killed = await serve(`unix:${socket}`, database)
+    await killed.kill()
+    const isLeft = lstatSync(socket).isSocket()
+    await using server = await serve(`unix:${socket}`, database)
+
+    expect(isLeft).toBe(true)
+    expect(server.address).toBe(`unix:${socket}`)
+    expect(await statusOver(socket)).toBe(200)
+  })
+
+  test('on a socket at which another answers says so, exits with 1 and leaves it alone', async () => {
+    using folder = makeFolder()
+    const socket = join(folder.path, 'plantstore.sock')
+    await using _server = await serve(`unix:${socket}`, join(folder.path, 'plantstore.db'))
+    const second = await runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'second.db')))
+
+    expect(second.exitCode).toBe(1)
+    expect(second.stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]*another process listens there[^\n]*\n$/)
+    expect(await statusOver(socket)).toBe(200)
+  })
+
+  test('on a socket that hides behind a file says so, exits with 1 and leaves the file alone', async () => {
+    using folder = makeFolder()
+    const socket = join(folder.path, 'plantstore.sock')
+    writeFileSync(socket, 'Dear diary')
+    chmodSync(socket, 0o640)
+    const answer = await runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'plantstore.db')))
+
+    expect(answer.exitCode).toBe(1)
+    expect(answer.stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]*no socket[^\n]*\n$/)
+    expect([readFileSync(socket, 'utf8'), modeOf(socket)]).toEqual(['Dear diary', 0o640])
+  })
+
+  test.each([
+    ['in a directory that is not there', 'missing/plantstore.sock'],
+    ['with a longer path than a socket can have', 'x'.repeat(200)],
+  ])('on a socket %s says so and exits with 1', async (_, path) => {
+    using folder = makeFolder()
+    const args = serveArgs(`unix:${join(folder.path, path)}`, join(folder.path, 'plantstore.db'))
+    const { stderr, exitCode } = await runPlantstore(args)
+
+    expect(exitCode).toBe(1)
+    expect(stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]+\n$/)
+  })
+
+  test('takes its socket away at its end', async () => {
+    using folder = makeFolder()
+    const socket = join(folder.path, 'plantstore.sock')
+    await using server = await serve(`unix:${socket}`, join(folder.path, 'plantstore.db'))
+    server.signal('SIGTERM')
+    await server.ended()
+
+    expect(lstatSync(socket, { throwIfNoEntry: false })).toBeUndefined()
+  })
+})

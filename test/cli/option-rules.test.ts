@@ -1,0 +1,196 @@
+import { describe, expect, test } from 'bun:test'
+import { InvalidArgumentError } from 'commander'
+import { OPTIONS } from '../../src/config.ts'
+
+const MINUTE_MS = 60_000
+const DAY_MS = 24 * 60 * MINUTE_MS
+const KIB = 1024
+const LABEL_MAX = 200
+const NAME_MAX = 64
+
+/** What each option with a value makes of texts, at its limits and one past them. */
+const RULES = {
+  listen: {
+    takes: [
+      ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
+      ['0.0.0.0:65535', { host: '0.0.0.0', port: 65535 }],
+      ['localhost:3000', { host: 'localhost', port: 3000 }],
+      ['[::1]:3000', { host: '::1', port: 3000 }],
+      ['[::]:3000', { host: '::', port: 3000 }],
+      ['unix:/run/plantstore.sock', { socketPath: '/run/plantstore.sock' }],
+      ['unix:relative.sock', { socketPath: 'relative.sock' }],
+    ],
+    refuses: ['', '3000', ':3000', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:3000x']
+      .concat(['::1:3000', '[::1]', '[::1:3000', 'a b:3000', 'http://localhost:3000', 'unix:', '127.0.0.1:0x10'])
+      .concat(['[localhost]:3000', '[.]:3000']),
+  },
+  database: {
+    takes: [
+      ['plantstore.db', 'plantstore.db'],
+      ['/var/lib/plants and more.db', '/var/lib/plants and more.db'],
+    ],
+    refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'postgres://host/plants'],
+  },
+  maxBody: {
+    takes: [
+      ['1B', 1],
+      ['64KiB', 64 * KIB],
+      ['1024MiB', KIB ** 3],
+    ],
+    refuses: [
+      '',
+      '0B',
+      '64',
+      '64KB',
+      '64 KiB',
+      '64kib',
+      '-1B',
+      '1.5MiB',
+      '1025MiB',
+      `${KIB ** 3 + 1}B`,
+      '1e3B',
+      '9GiB',
+    ],
+  },
+  listMax: {
+    takes: [
+      ['1', 1],
+      ['2147483647', 2147483647],
+    ],
+    refuses: ['', '0', '-1', '1.5', '1e3', '0x10', ' 5', '05', '2147483648'],
+  },
+  drain: {
+    takes: [
+      ['0s', 0],
+      ['8s', 8000],
+      ['2m', 2 * MINUTE_MS],
+      ['1h', 60 * MINUTE_MS],
+      ['36500d', 36_500 * DAY_MS],
+    ],
+    refuses: ['', '8', 's', '8ms', '8 s', '-8s', '1.5s', '8S', '1w', '36501d', '1m30s', '1e3s'],
+  },
+  drainWait: { takes: [['2s', 2000]], refuses: ['', '2', '2sec'] },
+  logLevel: {
+    takes: [
+      ['error', 'error'],
+      ['warn', 'warn'],
+      ['info', 'info'],
+      ['debug', 'debug'],
+    ],
+    refuses: ['', 'trace', 'INFO', 'verbose', 'toString'],
+  },
+  accessLog: {
+    takes: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    refuses: ['', 'true', 'yes', 'OFF'],
+  },
+  publicUrl: {
+    takes: [
+      ['https://plants.example.org', 'https://plants.example.org'],
+      ['http://localhost:8080/api/', 'http://localhost:8080/api'],
+    ],
+    refuses: [
+      '',
+      'plants.example.org',
+      'ftp://example.org',
+      'https://me@example.org',
+      'https://a.org/?b',
+      'https://a.org/#b',
+    ].concat(['javascript:alert(1)', 'https://:secret@example.org', 'https://a.org/?', ' https://a.org']),
+  },
+  user: {
+    takes: [
+      ['me', 'me'],
+      ['A.b_c@d-9', 'A.b_c@d-9'],
+      ['x'.repeat(NAME_MAX), 'x'.repeat(NAME_MAX)],
+    ],
+    refuses: ['', 'm e', 'mé', 'a/b', 'me\n', 'x'.repeat(NAME_MAX + 1)],
+  },
+  scope: {
+    takes: [
+      ['read', 'read'],
+      ['write', 'write'],
+    ],
+    refuses: ['', 'admin', 'READ', 'read,write'],
+  },
+  expires: { takes: [['90d', 90 * DAY_MS]], refuses: ['', '90', 'never', '90D'] },
+  label: {
+    takes: [
+      ['x', 'x'],
+      ['gardener’s 🌱 laptop', 'gardener’s 🌱 laptop'],
+      ['x'.repeat(LABEL_MAX), 'x'.repeat(LABEL_MAX)],
+    ],
+    refuses: ['', 'a\nb', 'a\u001bb', 'a\u007fb', 'a\ud800b', 'x'.repeat(LABEL_MAX + 1)],
+  },
+} as const satisfies Partial<
+  Record<keyof typeof OPTIONS, { takes: readonly (readonly [string, unknown])[]; refuses: readonly string[] }>
+>
+
+const parse = (name: keyof typeof OPTIONS, text: string): unknown => {
+  const option = OPTIONS[name]()
+  return option.parseArg?.(text, undefined)
+}
+
+const refusal = (name: keyof typeof OPTIONS, text: string): string => {
+  try {
+    return `took ${JSON.stringify(text)} as ${JSON.stringify(parse(name, text))}`
+  } catch (error) {
+    if (error instanceof InvalidArgumentError) return error.message
+    throw error
+  }
+}
+
+describe.each(Object.entries(RULES))('the option %s', (key, { takes, refuses }) => {
+  const name = key as keyof typeof RULES
+  const { long, envVar } = OPTIONS[name]()
+
+  test('takes what its rule allows', () => {
+    const parsed = takes.map(([text]) => [text, parse(name, text)])
+
+    expect(parsed).toEqual(takes.map(([text, value]) => [text, value]))
+  })
+
+  test.each(refuses)('refuses %p and names flag, variable and rule', (text) => {
+    const message = refusal(name, text)
+
+    expect(message).toStartWith(`${long} (${envVar}) must be `)
+    expect(message).toMatch(/^[^\n]+\.$/)
+  })
+})
+
+describe('the options', () => {
+  test('have these flags, variables and defaults', () => {
+    const declared = Object.values(OPTIONS).map((option) => {
+      const { long, envVar, defaultValueDescription } = option()
+      return [long, envVar, defaultValueDescription]
+    })
+
+    expect(declared).toEqual([
+      ['--listen', 'PLANTSTORE_LISTEN', '127.0.0.1:3000'],
+      ['--database', 'PLANTSTORE_DATABASE', 'plantstore.db'],
+      ['--first-token', 'PLANTSTORE_FIRST_TOKEN', undefined],
+      ['--no-docs', 'PLANTSTORE_NO_DOCS', undefined],
+      ['--max-body', 'PLANTSTORE_MAX_BODY', '64KiB'],
+      ['--list-max', 'PLANTSTORE_LIST_MAX', undefined],
+      ['--drain', 'PLANTSTORE_DRAIN', '8s'],
+      ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
+      ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],
+      ['--access-log', 'PLANTSTORE_ACCESS_LOG', 'on'],
+      ['--public-url', 'PLANTSTORE_PUBLIC_URL', undefined],
+      ['--user', 'PLANTSTORE_USER', undefined],
+      ['--scope', 'PLANTSTORE_SCOPE', 'write'],
+      ['--expires', 'PLANTSTORE_EXPIRES', undefined],
+      ['--label', 'PLANTSTORE_LABEL', undefined],
+      ['--json', 'PLANTSTORE_JSON', undefined],
+      ['--yes', 'PLANTSTORE_YES', undefined],
+    ])
+  })
+
+  test('have a rule here if they have a value', () => {
+    const valued = Object.entries(OPTIONS).filter(([, option]) => option().required || option().optional)
+
+    expect(Object.keys(RULES)).toEqual(valued.map(([name]) => name))
+  })
+})

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { EXECUTABLE, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { makeToken } from '../support/tokens.ts'
+
+const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+
+const VARIABLES = {
+  PLANTSTORE_MAX_BODY: '40B',
+  PLANTSTORE_LIST_MAX: '1',
+  PLANTSTORE_PUBLIC_URL: 'https://variable.example.org',
+  PLANTSTORE_ACCESS_LOG: 'off',
+  PLANTSTORE_LOG_LEVEL: 'debug',
+}
+const FLAGS = ['--max-body', '60B', '--list-max', '2', '--public-url', 'https://flag.example.org', '--access-log']
+
+/** What a server with these options does: everything that one can tell them by. */
+async function behaviour(flags: readonly string[], env: Record<string, string>) {
+  using folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const token = await makeToken(database)
+  const args = ['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags]
+  const server = await startExecutable(args, { env })
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const create = (id: number, bytes: number) => {
+    const body = JSON.stringify({ id, name: '' })
+    const padded = body.replace('""', `"${'x'.repeat(bytes - body.length)}"`)
+    return fetch(`${server.url}/plants`, { method: 'POST', headers, body: padded })
+  }
+  try {
+    const creates = [await create(1, 40), await create(2, 41), await create(3, 60), await create(4, 61)]
+    const list = await fetch(`${server.url}/plants`, { headers })
+    const document = await fetch(`${server.url}/openapi.json`)
+    const [listed, documented] = [await list.text(), await document.text()]
+    server.signal('SIGTERM')
+    await server.ended()
+    return {
+      creates: creates.map(({ status }) => status),
+      listed: JSON.parse(listed).length,
+      servers: JSON.parse(documented).servers,
+      logsRequests: server.stdout().includes('"path":"/plants"'),
+    }
+  } finally {
+    await server.kill()
+  }
+}
+
+/** Starts a server that does not say where it listens. */
+async function startQuietly(args: readonly string[], socket: string) {
+  const env = { PATH: process.env.PATH ?? '' }
+  const child = Bun.spawn([...COMMAND, ...args], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  while (!existsSync(socket) && child.exitCode === null) await Bun.sleep(5)
+  return async () => {
+    child.kill('SIGTERM')
+    const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+    return { stdout, stderr, exitCode }
+  }
+}
+
+describe.concurrent('the options of serve', () => {
+  test('have their defaults: 64 KiB, no limit of a list, no public URL, a line per request', async () => {
+    expect(await behaviour([], {})).toEqual({
+      creates: [200, 200, 200, 200],
+      listed: 4,
+      servers: [{ url: '/' }],
+      logsRequests: true,
+    })
+  })
+
+  test('come from variables', async () => {
+    expect(await behaviour([], VARIABLES)).toEqual({
+      creates: [200, 413, 413, 413],
+      listed: 1,
+      servers: [{ url: 'https://variable.example.org' }],
+      logsRequests: false,
+    })
+  })
+
+  test('come from flags, whatever the variables say', async () => {
+    expect(await behaviour(FLAGS, VARIABLES)).toEqual({
+      creates: [200, 200, 200, 413],
+      listed: 2,
+      servers: [{ url: 'https://flag.example.org' }],
+      logsRequests: true,
+    })
+  })
+
+  test.each(['error', 'warn'])('log no request at level %s', async (level) => {
+    using folder = makeFolder()
+    const socket = join(folder.path, 'plantstore.sock')
+    const args = ['serve', '--listen', `unix:${socket}`, '--database', join(folder.path, 'plantstore.db')]
+    const end = await startQuietly([...args, '--log-level', level], socket)
+    const { status } = await fetch('http://localhost/healthz', { unix: socket })
+    const { stdout, exitCode } = await end()
+
+    expect({ status, exitCode }).toEqual({ status: 200, exitCode: 0 })
+    expect(stdout).not.toContain('healthz')
+  })
+})

@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { makeToken } from '../support/tokens.ts'
+
+const TOKEN = /plst_[0-9A-Za-z]{49}/
+const hasCurl = Bun.which('curl') !== null
+const STARTS_AT_ONCE = 5
+
+const serve = async (database: string, flags: readonly string[] = [], env: Record<string, string> = {}) => {
+  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags], { env })
+  const request = (method: string, path: string, token: string, body?: object) =>
+    fetch(server.url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+  const end = async () => {
+    server.signal('SIGTERM')
+    return server.ended()
+  }
+  return { ...server, request, end, [Symbol.asyncDispose]: server.kill }
+}
+
+/** Waits until a server has printed what was asked for. */
+async function printed(output: () => string, pattern: RegExp): Promise<string> {
+  while (!pattern.test(output())) await Bun.sleep(5)
+  return output()
+}
+
+const canCurl = hasCurl || process.env.CI === 'true'
+
+/** Runs the lines for curl that a server printed, as they are, and returns what each said and its status. */
+async function runCurlLines(told: string, home: string): Promise<string[]> {
+  writeFileSync(join(home, '.curlrc'), 'silent\nwrite-out = " %{http_code}"\n')
+  const answers: string[] = []
+  for (const line of told.split('\n').filter((line) => line.trimStart().startsWith('curl '))) {
+    const shell = Bun.spawn(['sh', '-c', line], { env: { PATH: process.env.PATH ?? '', HOME: home } })
+    answers.push(await shell.stdout.text())
+  }
+  return answers
+}
+
+describe.skipIf(!canCurl)(`serve --first-token${canCurl ? '' : ' (skipped: there is no curl)'}`, () => {
+  test.each([
+    ['over TCP', () => '127.0.0.1:0'],
+    ['over a unix socket', (folder: string) => `unix:${join(folder, "the plants' socket")}`],
+  ])('prints on stderr three lines for curl that work as they are %s', async (_, listen) => {
+    using folder = makeFolder()
+    await using server = await serve(join(folder.path, 'plantstore.db'), [
+      '--first-token',
+      '--listen',
+      listen(folder.path),
+    ])
+    const told = await printed(server.stderr, /DELETE.*\n/)
+    const answers = await runCurlLines(told, folder.path)
+
+    expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200', ' 204'])
+  })
+})
+
+describe.concurrent('serve --first-token', () => {
+  test('makes a token for user me, prints it on stderr alone, and none at the second start', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const first = await serve(database, ['--first-token'])
+    const [token = ''] = TOKEN.exec(await printed(first.stderr, TOKEN)) ?? []
+    await first.end()
+    await using second = await serve(database, ['--first-token'])
+    const answer = await second.request('GET', '/plants', token)
+    await second.end()
+    const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
+
+    expect(answer.status).toBe(200)
+    expect(first.stdout() + second.stdout() + second.stderr()).not.toMatch(TOKEN)
+    expect(JSON.parse(stdout)).toMatchObject([{ id: 1, user: 'me', scope: 'write', state: 'active' }])
+  })
+})
+
+describe.concurrent('serve', () => {
+  test('where there is no token says how to make one, and prints no secret', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await using server = await serve(database)
+    await printed(() => server.stdout() + server.stderr(), /token create --user NAME/)
+    await server.end()
+    const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
+
+    expect(server.stdout() + server.stderr()).not.toContain('plst_')
+    expect(JSON.parse(stdout)).toEqual([])
+  })
+
+  test('where there is a token says nothing of how to make one', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await makeToken(database)
+    await using server = await serve(database)
+    await server.end()
+
+    expect(server.stdout()).not.toContain('token create')
+    expect(server.stderr()).toBe('')
+  })
+
+  test('keeps the plants over a restart', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    await using first = await serve(database)
+    const plant = { id: 7, name: 'Fern', tag: 'shade' }
+    const created = await first.request('POST', '/plants', token, plant)
+    await first.end()
+    await using second = await serve(database)
+    const listed = await second.request('GET', '/plants', token)
+
+    expect(created.status).toBe(200)
+    expect(await listed.json()).toEqual([{ name: 'Fern', tag: 'shade' }])
+  })
+
+  test('keeps the plants that it acknowledged before it was killed', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    await using first = await serve(database)
+    const created = await first.request('POST', '/plants', token, { id: 7, name: 'Fern' })
+    await first.kill()
+    await using second = await serve(database)
+    const listed = await second.request('GET', '/plants', token)
+
+    expect(created.status).toBe(200)
+    expect(await listed.json()).toEqual([{ name: 'Fern' }])
+  })
+
+  test('twice on one database shows each server what the other stored', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    await using first = await serve(database)
+    await using second = await serve(database)
+    const statuses: number[] = []
+    for (let id = 1; id <= 20; id++) {
+      const [writer, reader] = id % 2 === 0 ? [first, second] : [second, first]
+      statuses.push((await writer.request('POST', '/plants', token, { id, name: `Fern ${id}` })).status)
+      const plants = JSON.parse(await (await reader.request('GET', '/plants', token)).text())
+      statuses.push(plants.length === id ? 200 : plants.length)
+    }
+    await first.end()
+
+    expect(new Set(statuses)).toEqual(new Set([200]))
+    expect((await second.request('DELETE', '/plants/1', token)).status).toBe(204)
+  })
+
+  test('comes up every time where several first starts meet on a new database', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const starts = await Promise.allSettled(Array.from({ length: STARTS_AT_ONCE }, () => serve(database)))
+    const servers = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
+    const token = await makeToken(database)
+    const statuses = await Promise.all(
+      servers.map(async (server, id) => (await server.request('POST', '/plants', token, { id, name: 'Fern' })).status),
+    )
+    for (const server of servers) await server.kill()
+
+    expect(starts.filter(({ status }) => status === 'rejected')).toEqual([])
+    expect(statuses).toEqual(Array.from({ length: STARTS_AT_ONCE }, () => 200))
+  })
+
+  test('of several first starts with --first-token at once one prints a token', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const servers = await Promise.all(Array.from({ length: STARTS_AT_ONCE }, () => serve(database, ['--first-token'])))
+    const exitCodes = await Promise.all(servers.map((server) => server.end()))
+
+    expect(exitCodes).toEqual(servers.map(() => 0))
+    expect(servers.filter((server) => server.stderr().includes('plst_'))).toHaveLength(1)
+  })
+})

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { withStore } from '../../src/cli/with-store.ts'
+import { EXECUTABLE, runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { makeToken } from '../support/tokens.ts'
+
+const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+/** For the machine's own delays, beyond what a limit promises. */
+const SLACK_MS = 1500
+/** How a shell says that SIGTERM ended a process. */
+const TERMINATED = 143
+
+const serve = async (database: string, ...flags: readonly string[]) => {
+  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags])
+  const request = (method: string, path: string, token: string, body?: string) =>
+    fetch(server.url + path, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body }),
+    })
+  return { ...server, port: Number(new URL(server.url).port), request, [Symbol.asyncDispose]: server.kill }
+}
+
+/** Sends a part of a request, and holds the connection open until the end. */
+async function sendPart(port: number, bytes: string) {
+  const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {}, error() {} } })
+  socket.write(bytes)
+  socket.flush()
+  return { [Symbol.dispose]: () => socket.end() }
+}
+
+const halfBody = (token: string) =>
+  `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"id"`
+
+describe('a signal', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s ends a server with 0 within --drain, and its database is whole',
+    async (signal) => {
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      const token = await makeToken(database)
+      await using server = await serve(database, '--drain', '2s')
+      const created = await server.request('POST', '/plants', token, '{"id":1,"name":"Fern"}')
+      const hadWal = existsSync(`${database}-wal`)
+      const startMs = performance.now()
+      server.signal(signal)
+      const exitCode = await server.ended()
+
+      expect(exitCode).toBe(0)
+      expect(performance.now() - startMs).toBeLessThan(2000 + SLACK_MS)
+      expect({ created: created.status, hadWal }).toEqual({ created: 200, hadWal: true })
+      expect([existsSync(`${database}-wal`), existsSync(`${database}-shm`)]).toEqual([false, false])
+      await using again = await serve(database)
+      expect(await (await again.request('GET', '/plants', token)).json()).toEqual([{ name: 'Fern' }])
+      expect(await runPlantstore(['check', '--database', database])).toMatchObject({ exitCode: 0 })
+    },
+  )
+
+  test.each([
+    ['head', () => 'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Le'],
+    ['body', halfBody],
+  ])('is not held up beyond --drain by a request whose %s came by half', async (_, half) => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    await using server = await serve(database, '--drain', '1s')
+    using _part = await sendPart(server.port, half(token))
+    await server.request('GET', '/plants', token)
+    const startMs = performance.now()
+    server.signal('SIGTERM')
+
+    expect(await server.ended()).toBe(0)
+    expect(performance.now() - startMs).toBeLessThan(1000 + SLACK_MS)
+    expect([existsSync(`${database}-wal`), existsSync(`${database}-shm`)]).toEqual([false, false])
+  })
+
+  test('that comes a second time ends the server at once', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await makeToken(database)
+    await using server = await serve(database, '--drain', '1h')
+    using _part = await sendPart(server.port, halfBody(token))
+    await server.request('GET', '/plants', token)
+    server.signal('SIGTERM')
+    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    const startMs = performance.now()
+    server.signal('SIGTERM')
+
+    expect(await server.ended()).toBe(TERMINATED)
+    expect(performance.now() - startMs).toBeLessThan(SLACK_MS)
+    expect(await runPlantstore(['check', '--database', database])).toMatchObject({ exitCode: 0 })
+  })
+
+  test.each([0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200])(
+    'that comes %d ms after the start ends the server and leaves a usable database',
+    async (delayMs) => {
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      const args = ['serve', '--listen', '127.0.0.1:0', '--database', database]
+      const env = { PATH: process.env.PATH ?? '' }
+      const child = Bun.spawn([...COMMAND, ...args], { env, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+      await Bun.sleep(delayMs)
+      child.kill('SIGTERM')
+      await child.exited
+
+      expect([0, TERMINATED]).toContain(child.exitCode ?? (child.signalCode === 'SIGTERM' ? TERMINATED : -1))
+      expect(await child.stderr.text()).toBe('')
+      await makeToken(database)
+      expect(await withStore(database, (store) => store.checkIntegrity())).toEqual([])
+    },
+  )
+})

@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { withStore } from '../../src/cli/with-store.ts'
+import { EXECUTABLE } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { makeToken } from '../support/tokens.ts'
+
+const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+/** In a shell: file descriptor 4 is a pipe that nobody reads any more. */
+const BROKEN_PIPE = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&-'
+/** More lines than a pipe that nobody reads has room for. */
+const MANY_REQUESTS = 1000
+/** A second of --drain, and the machine's own delays. */
+const END_LIMIT_MS = 1000 + 3000
+
+/** Runs a script of the shell, in which "$@" is the executable. */
+function start(script: string, cwd: string) {
+  const env = { PATH: process.env.PATH ?? '' }
+  return Bun.spawn(['sh', '-c', script, 'sh', ...COMMAND], { cwd, env, stdout: 'pipe', stderr: 'pipe' })
+}
+
+async function run(script: string, cwd: string) {
+  const child = start(script, cwd)
+  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { stdout, stderr, exitCode }
+}
+
+const SERVE = '"$@" serve --drain 1s --listen unix:socket --database plantstore.db'
+const fetchOver = (folder: string, path: string, init: RequestInit = {}) =>
+  fetch(`http://localhost${path}`, { ...init, unix: join(folder, 'socket') })
+
+/** Starts a server by a script and asks it many times. Returns what it answered and how it ended. */
+async function serveManyRequests(script: string, folder: string) {
+  const database = join(folder, 'plantstore.db')
+  const text = await makeToken(database)
+  const server = start(script, folder)
+  while (!existsSync(join(folder, 'socket')) && server.exitCode === null) await Bun.sleep(5)
+  const statuses = new Set<number>()
+  const headers = { authorization: `Bearer ${text}` }
+  for (let count = 0; count < MANY_REQUESTS; count++) {
+    statuses.add((await fetchOver(folder, '/plants?limit=1', { headers })).status)
+  }
+  server.kill('SIGTERM')
+  const exitCode = await Promise.race([server.exited, Bun.sleep(END_LIMIT_MS).then(() => 'none in time')])
+  server.kill('SIGKILL')
+  return { statuses, exitCode, stderr: await server.stderr.text() }
+}
+
+const WELL = { statuses: new Set([200]), exitCode: 0, stderr: '' }
+
+describe('a command', () => {
+  test('whose stdout has no reader any more says nothing of it but a line', async () => {
+    using folder = makeFolder()
+    const { stderr, exitCode } = await run(`${BROKEN_PIPE} && exec "$@" openapi >&4`, folder.path)
+
+    expect(stderr).toMatch(/^(?:plantstore: [^\n]+\n)?$/)
+    expect(exitCode).toBeLessThan(2)
+  })
+
+  test('whose stderr has no reader any more does its work', async () => {
+    using folder = makeFolder()
+    const script = `${BROKEN_PIPE} && exec "$@" token create --user me 2>&4`
+    const { stdout, stderr, exitCode } = await run(script, folder.path)
+
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+    expect(stdout).toMatch(/^plst_[0-9A-Za-z]{49}\n$/)
+  })
+
+  test.skipIf(!existsSync('/dev/full'))(
+    'that cannot print what was asked for says so in a line, and exits with 1',
+    async () => {
+      using folder = makeFolder()
+      const { stderr, exitCode } = await run('exec "$@" openapi >/dev/full', folder.path)
+
+      expect(exitCode).toBe(1)
+      expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
+    },
+  )
+
+  test('that is piped into one that reads all prints all', async () => {
+    using folder = makeFolder()
+    const { stdout, stderr } = await run('"$@" openapi | cat', folder.path)
+
+    expect(stderr).toBe('')
+    expect(JSON.parse(stdout)).toHaveProperty('openapi')
+  })
+
+  test('whose stdin, stdout and stderr are closed works all the same', async () => {
+    using folder = makeFolder()
+    const { exitCode } = await run('exec "$@" token create --user me <&- >&- 2>&-', folder.path)
+    const database = join(folder.path, 'plantstore.db')
+
+    expect(exitCode).toBe(0)
+    expect(readFileSync(database).toString('latin1', 0, 15)).toBe('SQLite format 3')
+    expect(await withStore(database, (store) => store.checkIntegrity())).toEqual([])
+  })
+})
+
+describe('a server', () => {
+  test('works with a closed stdin', async () => {
+    using folder = makeFolder()
+
+    expect(await serveManyRequests(`exec ${SERVE} <&- >log`, folder.path)).toEqual(WELL)
+    expect(readFileSync(join(folder.path, 'log'), 'utf8').match(/"msg":"request"/g)).toHaveLength(MANY_REQUESTS)
+  })
+
+  test('works with all streams closed', async () => {
+    using folder = makeFolder()
+
+    expect(await serveManyRequests(`exec ${SERVE} <&- >&- 2>&-`, folder.path)).toEqual(WELL)
+  })
+
+  test('works while the reader of its log has gone', async () => {
+    using folder = makeFolder()
+
+    expect(await serveManyRequests(`${BROKEN_PIPE} && exec ${SERVE} >&4`, folder.path)).toEqual(WELL)
+  })
+
+  test('works while nobody reads its log and the pipe is full', async () => {
+    using folder = makeFolder()
+
+    expect(await serveManyRequests(`mkfifo pipe && exec 3<>pipe && exec ${SERVE} >&3`, folder.path)).toEqual(WELL)
+  })
+})

@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { withStore } from '../../src/cli/with-store.ts'
+import type { Store } from '../../src/domain/store.ts'
+import { hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { createToken } from '../support/tokens.ts'
+
+/** A server with three tokens: the first and the third of user me, the second of user you. */
+async function startWithTokens() {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const run = (args: readonly string[], stdin?: string) =>
+    runPlantstore(['token', ...args, '--database', database], stdin === undefined ? {} : { stdin })
+  const texts = await withStore(database, makeTokens, {})
+  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
+  const statuses = async () => {
+    const answers: number[] = []
+    for (const text of texts) {
+      const answer = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${text}` } })
+      answers.push(answer.status)
+    }
+    return answers
+  }
+  return {
+    texts,
+    /** What the server answers to each token now. */
+    statuses,
+    revoke: (args: readonly string[], stdin?: string) => run(['revoke', ...args], stdin),
+    states: async () =>
+      JSON.parse((await run(['list', '--json'])).stdout).map(({ state }: { readonly state: string }) => state),
+    async [Symbol.asyncDispose]() {
+      await server.kill()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+async function makeTokens(store: Store): Promise<string[]> {
+  const texts: string[] = []
+  for (const user of ['me', 'you', 'me']) texts.push((await createToken(store, { user, scope: 'write' })).text)
+  return texts
+}
+
+describe.concurrent('token revoke', () => {
+  test('by id is effective on the next request to a running server', async () => {
+    await using service = await startWithTokens()
+    const before = await service.statuses()
+    const revoked = await service.revoke(['1'])
+
+    expect(before).toEqual([200, 200, 200])
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+    expect(await service.statuses()).toEqual([401, 200, 200])
+    expect(await service.states()).toEqual(['revoked', 'active', 'active'])
+  })
+
+  test('by user is effective on the next request to a running server', async () => {
+    await using service = await startWithTokens()
+    const before = await service.statuses()
+    const revoked = await service.revoke(['--user', 'me'])
+
+    expect(before).toEqual([200, 200, 200])
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 2.\n', exitCode: 0 })
+    expect(await service.statuses()).toEqual([401, 200, 401])
+  })
+
+  test.each([
+    ['as it is', (text: string) => text],
+    ['with white space around', (text: string) => `  ${text}\r\n`],
+  ])('by the text on stdin, %s, is effective on the next request to a running server', async (_, around) => {
+    await using service = await startWithTokens()
+    const before = await service.statuses()
+    const revoked = await service.revoke(['-'], around(service.texts[1] ?? ''))
+
+    expect(before).toEqual([200, 200, 200])
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+    expect(await service.statuses()).toEqual([200, 401, 200])
+  })
+
+  test('of what is revoked already exits with 0 and says so', async () => {
+    await using service = await startWithTokens()
+    await service.revoke(['2'])
+    const answers = await Promise.all([
+      service.revoke(['2']),
+      service.revoke(['--user', 'you']),
+      service.revoke(['-'], service.texts[1]),
+    ])
+
+    const told = { stdout: '', stderr: 'There was nothing left to revoke.\n', exitCode: 0 }
+    expect(answers).toEqual([told, told, told])
+  })
+
+  test('of an unknown id, user or text exits with 1 and revokes nothing', async () => {
+    await using service = await startWithTokens()
+    const unknown = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES))
+    const answers = await Promise.all([
+      service.revoke(['4']),
+      service.revoke(['9007199254740993']),
+      service.revoke(['--user', 'nobody']),
+      service.revoke(['-'], unknown),
+    ])
+
+    expect(answers).toEqual([
+      { stdout: '', stderr: 'plantstore: There is no such token.\n', exitCode: 1 },
+      { stdout: '', stderr: 'plantstore: There is no such token.\n', exitCode: 1 },
+      { stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 },
+      { stdout: '', stderr: 'plantstore: There is no such token.\n', exitCode: 1 },
+    ])
+    expect(await service.states()).toEqual(['active', 'active', 'active'])
+  })
+
+  test('of what is no token on stdin, or of a token as an argument, exits with 2 and does not repeat it', async () => {
+    await using service = await startWithTokens()
+    const [text = ''] = service.texts
+    const misspelt = text.slice(0, -1) + (text.endsWith('0') ? '1' : '0')
+    const answers = await Promise.all([
+      service.revoke(['-'], misspelt),
+      service.revoke(['-'], ''),
+      service.revoke(['-'], hashToken(text).toHex()),
+      service.revoke([text]),
+    ])
+
+    for (const { stdout, stderr, exitCode } of answers) {
+      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
+      expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
+      expect(stderr).not.toContain('plst_')
+    }
+    expect(await service.states()).toEqual(['active', 'active', 'active'])
+  })
+})

@@ -1,0 +1,207 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { exchange } from '../support/raw.ts'
+import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+
+/** "Quickly": far more than any honest refusal takes on a slow machine, far less than to write such a number out. */
+const QUICKLY_MS = 2000
+
+/** Notations of whole numbers, and the id that each one is. */
+const WHOLE_NUMBERS: readonly (readonly [string, bigint])[] = [
+  ['0', 0n],
+  ['-0', 0n],
+  ['-0.0e5', 0n],
+  ['0e99999', 0n],
+  ['5', 5n],
+  ['5.0', 5n],
+  ['5e0', 5n],
+  ['50e-1', 5n],
+  ['0.5E+1', 5n],
+  ['5.00000000000000000000000000000', 5n],
+  [`5${'0'.repeat(5000)}e-5000`, 5n],
+  ['-5.0', -5n],
+  ['1e18', 1000000000000000000n],
+  ['9007199254740992', 9007199254740992n],
+  ['9007199254740993', 9007199254740993n],
+  ['9007199254740993.0', 9007199254740993n],
+  ['9223372036854775807', 9223372036854775807n],
+  ['9.223372036854775807e18', 9223372036854775807n],
+  ['-9223372036854775808', -9223372036854775808n],
+  ['-9223372036854775808.000', -9223372036854775808n],
+]
+
+/** Numbers that are no whole numbers or no int64, many of which a double would round to one that is. */
+const REFUSED_NUMBERS = [
+  '5.5',
+  '0.1',
+  '1e-3',
+  '-1e-1',
+  '5.00000000000000000000000000001',
+  '9007199254740992.5',
+  '9223372036854775807.00000000001',
+  '9223372036854775808',
+  '-9223372036854775809',
+  '9223372036854775808.0',
+  '1e19',
+  '-1e19',
+  '18446744073709551616',
+  '1e400',
+  '-1e400',
+]
+
+describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
+  test('answers with the plant, without its id', async () => {
+    await using service = await startService(transport)
+
+    const answers = [
+      await service.create({ id: 1, name: 'Fern', tag: 'shade' }),
+      await service.create({ tag: 'shade', name: 'Ivy', id: 2 }),
+    ]
+
+    expect(answers.map(summary)).toEqual([
+      { status: 200, type: 'application/json', text: '{"name":"Fern","tag":"shade"}' },
+      { status: 200, type: 'application/json', text: '{"name":"Ivy","tag":"shade"}' },
+    ])
+  })
+
+  test('leaves out the tag of a plant that has none', async () => {
+    await using service = await startService(transport)
+
+    expect(summary(await service.create({ id: 1, name: 'Fern' }))).toEqual({
+      status: 200,
+      type: 'application/json',
+      text: '{"name":"Fern"}',
+    })
+  })
+
+  test('has the plant in the database, and nothing else, when it answers', async () => {
+    await using service = await startService(transport)
+
+    await service.create({ id: 1, name: 'Fern', colour: 'green' })
+    expect(storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern', tag: null }])
+
+    await service.create({ id: 2, name: 'Ivy', tag: '' })
+    expect(storedPlants(service.database)).toEqual([
+      { user_id: 1n, id: 1n, name: 'Fern', tag: null },
+      { user_id: 1n, id: 2n, name: 'Ivy', tag: '' },
+    ])
+  })
+
+  test('refuses an id that the user already has, and keeps the first plant', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern', tag: 'shade' })
+
+    const again = [
+      await service.create({ id: 1, name: 'Ivy' }),
+      await service.create({ id: 1, name: 'Ivy', tag: 'climber' }),
+    ]
+
+    expect(again.map(refusal)).toEqual(Array(2).fill({ status: 409, body: refusalBody(40901) }))
+    expect((await service.list()).text).toBe('[{"name":"Fern","tag":"shade"}]')
+  })
+
+  test('refuses an id that the user already has, with equal content too', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern', tag: 'shade' })
+
+    const again = await service.create({ id: 1, name: 'Fern', tag: 'shade' })
+
+    expect(refusal(again)).toEqual({ status: 409, body: refusalBody(40901) })
+    expect((await service.list()).text).toBe('[{"name":"Fern","tag":"shade"}]')
+  })
+
+  test('lets two users have the same id', async () => {
+    await using service = await startService(transport)
+    const { text: token } = await service.createToken({ user: 'you' })
+    await service.create({ id: 1, name: 'Mine' })
+
+    const theirs = await service.create({ id: 1, name: 'Yours' }, { token })
+
+    expect(summary(theirs)).toEqual({ status: 200, type: 'application/json', text: '{"name":"Yours"}' })
+    expect([await service.names(), await service.names(token)]).toEqual([['Mine'], ['Yours']])
+  })
+
+  test('keeps ids apart that differ in their last digit', async () => {
+    await using service = await startService(transport)
+    const ids = ['9007199254740993', '9223372036854775807', '-9223372036854775808', '9007199254740992']
+
+    for (const id of ids) expect((await service.create(`{"id":${id},"name":"${id}"}`)).status).toBe(200)
+
+    const byId = ['-9223372036854775808', '9007199254740992', '9007199254740993', '9223372036854775807']
+    expect(await service.names()).toEqual(byId)
+    expect((await service.delete('9007199254740993')).status).toBe(204)
+    expect(await service.names()).toEqual(byId.filter((id) => id !== '9007199254740993'))
+  })
+
+  test('takes every notation of a whole number for that number', async () => {
+    await using service = await startService(transport)
+
+    for (const [notation, id] of WHOLE_NUMBERS) {
+      const created = await service.create(`{"id":${notation},"name":"Fern"}`)
+      expect([notation, created.status]).toEqual([notation, 200])
+      expect(storedPlants(service.database)).toEqual([{ user_id: 1n, id, name: 'Fern', tag: null }])
+      expect((await service.delete(id)).status).toBe(204)
+    }
+  })
+
+  test('refuses a number that is not whole or not an int64', async () => {
+    await using service = await startService(transport)
+
+    for (const number of REFUSED_NUMBERS) {
+      const answer = await service.create(`{"id":${number},"name":"Fern"}`)
+      expect([number, refusal(answer)]).toEqual([number, { status: 400, body: refusalBody(40002, /`id`.*whole/) }])
+    }
+    expect(await service.names()).toEqual([])
+  })
+
+  test('refuses an exponent of thousands of digits quickly', async () => {
+    await using service = await startService(transport)
+    const digits = '9'.repeat(60_000)
+
+    for (const number of [`1e${digits}`, `1e+${digits}`, `-1e${digits}`, `1e-${digits}`, '1e999999999', digits]) {
+      const startedMs = performance.now()
+      const answer = await service.create(`{"id":${number},"name":"Fern"}`)
+      expect(performance.now() - startedMs).toBeLessThan(QUICKLY_MS)
+      expect([number, refusal(answer)]).toEqual([number, { status: 400, body: refusalBody(40002, /`id`/) }])
+    }
+    expect(await service.names()).toEqual([])
+  })
+})
+
+describe.each(SOCKET_TRANSPORTS)('createPlant, $name', (transport) => {
+  const CREATE = 'POST /plants HTTP/1.1\r\nHost: localhost\r\n'
+  const JSON_OF_20_BYTES = 'Content-Type: application/json\r\nContent-Length: 20\r\n'
+
+  test('refuses before any of the body has been sent', async () => {
+    await using service = await startService(transport)
+    const { text: readToken } = await service.createToken({ scope: 'read' })
+    const mine = `Authorization: Bearer ${service.token}\r\n`
+
+    const heads = {
+      40101: JSON_OF_20_BYTES,
+      40102: `Authorization: Bearer nobody\r\n${JSON_OF_20_BYTES}`,
+      40301: `Authorization: Bearer ${readToken}\r\n${JSON_OF_20_BYTES}`,
+      41501: `${mine}Content-Type: text/plain\r\nContent-Length: 20\r\n`,
+      41301: `${mine}Content-Type: application/json\r\nContent-Length: 65537\r\n`,
+    }
+
+    const answers = await Promise.all(
+      Object.values(heads).map((head) => exchange(service.port, `${CREATE}${head}\r\n`)),
+    )
+
+    const codes = Object.keys(heads).map(Number)
+    expect(answers.map(({ status, body }) => ({ status, body: JSON.parse(body) }))).toEqual(
+      codes.map((code) => ({ status: Math.floor(code / 100), body: refusalBody(code) })),
+    )
+  })
+})
+
+const summary = ({ status, headers, text }: Answer) => ({ status, type: headers.get('content-type'), text })
+const refusal = ({ status, body }: Answer) => ({ status, body })
+const refusalBody = (error: number, message = /\w/) => ({ error, message: expect.stringMatching(message) })
+
+/** What somebody else who opens the database finds. */
+function storedPlants(database: string): unknown[] {
+  using db = new Database(database, { readonly: true, safeIntegers: true })
+  return db.query('select * from plants order by id').all()
+}

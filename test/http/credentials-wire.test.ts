@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'bun:test'
+import { openStore } from '../../src/store/open.ts'
+import { runPlantstore } from '../support/executable.ts'
+import { exchange } from '../support/raw.ts'
+import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+
+/** All that came back but the request's id and the time. */
+const bytesOf = (text: string) => text.replace(/^(?:x-request-id|date): .*\r\n/gim, '')
+
+/** A request with these lines instead of one `Authorization`, on a connection of its own. */
+const listWith = (service: Service, lines: string) =>
+  exchange(service.port, `GET /plants HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${lines}\r\n`)
+
+describe.each(SOCKET_TRANSPORTS)('Authorization lines, $name', (transport) => {
+  test('answers the same bytes to an empty line, to several lines, and to an unknown token', async () => {
+    await using service = await startService(transport)
+    const good = `Bearer ${service.token}`
+    const lines = [
+      ['Authorization: Bearer nobody'],
+      ['Authorization:'],
+      ['Authorization: '],
+      ['Authorization:', 'Authorization:'],
+      ['Authorization:', `Authorization: ${good}`],
+      [`Authorization: ${good}`, 'Authorization:'],
+      [`Authorization: ${good}`, `Authorization: ${good}`],
+      [`Authorization: ${good}`, 'Authorization: Bearer nobody'],
+      ['Authorization: Basic bWU6c2VjcmV0', `authorization: ${good}`],
+      [`AUTHORIZATION: ${good}`, 'Host-Of-None: x', 'Authorization: Basic bWU6c2VjcmV0'],
+      [`Authorization: Bearer\t${service.token}`],
+      ['Authorization: Bearer \u00e9'],
+    ]
+
+    const answers = await Promise.all(
+      lines.map((some) => listWith(service, some.map((line) => `${line}\r\n`).join(''))),
+    )
+
+    const [first] = answers
+    expect(first).toMatchObject({ status: 401, body: expect.stringContaining('"error":40102') })
+    expect(first?.headers.get('www-authenticate')).toBe('Bearer realm="plantstore", error="invalid_token"')
+    expect(new Set(answers.map(({ text }) => bytesOf(text))).size).toBe(1)
+  })
+
+  test('tells a missing line from an empty one', async () => {
+    await using service = await startService(transport)
+
+    const missing = await listWith(service, '')
+
+    expect(missing).toMatchObject({ status: 401, body: expect.stringContaining('"error":40101') })
+    expect(missing.headers.get('www-authenticate')).toBe('Bearer realm="plantstore"')
+  })
+
+  test('takes spaces around the value, and several before the token', async () => {
+    await using service = await startService(transport)
+    const lines = ['Bearer T', '   Bearer T', 'Bearer T   ', 'bearer    T', '\tBearer T\t'].map(
+      (value) => `Authorization:${value.replace('T', service.token)}\r\n`,
+    )
+
+    const answers = await Promise.all(lines.map((line) => listWith(service, line)))
+
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  })
+})
+
+describe.each(SOCKET_TRANSPORTS)('a revoked token, $name', (transport) => {
+  test('is refused on the next request of an open connection, whoever revokes it', async () => {
+    await using service = await startService(transport)
+    const otherStore = await openStore(service.database, () => {})
+    const revocations: Record<string, (id: number) => Promise<unknown>> = {
+      'by another store on the same file': (id) => otherStore.revokeTokens({ id }, Date.now()),
+      'by another process': (id) => runPlantstore(['token', 'revoke', String(id), '--database', service.database]),
+    }
+
+    for (const [name, revoke] of Object.entries(revocations)) {
+      const { text, id } = await service.createToken()
+      using connection = await connect(service.port)
+      const request = `GET /plants?limit=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${text}\r\n\r\n`
+      expect([name, await connection.status(request)]).toEqual([name, 200])
+      expect([name, await connection.status(request)]).toEqual([name, 200])
+
+      await revoke(id)
+
+      expect([name, await connection.status(request)]).toEqual([name, 401])
+    }
+    await otherStore.close()
+  })
+})
+
+/** A connection that stays open, and the status of each answer that comes on it. */
+async function connect(port: number) {
+  let answered = Promise.withResolvers<number>()
+  const socket = await Bun.connect({
+    hostname: '127.0.0.1',
+    port,
+    socket: {
+      // These answers are short enough to arrive in one piece.
+      data: (_, chunk) => answered.resolve(Number(chunk.toString('latin1').split(' ')[1])),
+      close: () => answered.reject(new Error('the server closed the connection')),
+      error: (_, error) => answered.reject(error),
+    },
+  })
+  return {
+    async status(request: string): Promise<number> {
+      answered = Promise.withResolvers<number>()
+      socket.write(request)
+      return answered.promise
+    },
+    [Symbol.dispose]() {
+      answered.promise.catch(() => {})
+      socket.end()
+    },
+  }
+}

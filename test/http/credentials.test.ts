@@ -1,0 +1,249 @@
+import { describe, expect, test } from 'bun:test'
+import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { type Answer, type Service, startService, TRANSPORTS } from '../support/service.ts'
+
+const MISSING = {
+  status: 401,
+  challenge: 'Bearer realm="plantstore"',
+  body: { error: 40101, message: 'This needs a token: send the header Authorization: Bearer <ACCESS_TOKEN>.' },
+}
+const INVALID = {
+  status: 401,
+  challenge: 'Bearer realm="plantstore", error="invalid_token"',
+  body: { error: 40102, message: 'The token is not valid (any more): ask whoever gave it for a new one.' },
+}
+const INSUFFICIENT = {
+  status: 403,
+  challenge: 'Bearer realm="plantstore", error="insufficient_scope", scope="write"',
+  body: { error: 40301, message: 'This token may only list: use one with the scope write.' },
+}
+
+const refusal = ({ status, headers, body }: Answer) => ({ status, challenge: headers.get('www-authenticate'), body })
+
+/** Everything that a client sees but the request's id and the time. */
+function bytesOf({ status, headers, text }: Answer) {
+  const lines = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
+  return JSON.stringify({ status, lines, text })
+}
+
+/** One request to each operation, with whatever credentials the headers hold. */
+const toEachOperation = async (service: Service, headers: Record<string, string>) => [
+  await service.create({ id: 9, name: 'Intruder' }, { token: null, headers }),
+  await service.list('', { token: null, headers }),
+  await service.list('?limit=1', { token: null, headers }),
+  await service.delete(1, { token: null, headers }),
+]
+
+/** Values of `Authorization` that get nobody in. */
+const malformed = (token: string): Readonly<Record<string, string>> => ({
+  'no token': 'Bearer',
+  'a token without a scheme': token,
+  'another scheme': 'Basic bWU6c2VjcmV0',
+  'another scheme with the token': `Token ${token}`,
+  'no space': `Bearer${token}`,
+  'a tab for the space': `Bearer\t${token}`,
+  'a tab after the space': `Bearer \t${token}`,
+  'a colon': `Bearer: ${token}`,
+  'an equals sign': `Bearer=${token}`,
+  'quotes around the token': `Bearer "${token}"`,
+  'quotes around everything': `"Bearer ${token}"`,
+  'a scheme that begins like it': `Bearers ${token}`,
+  'the scheme twice': `Bearer Bearer ${token}`,
+  'the token twice': `Bearer ${token} ${token}`,
+  'two credentials': `Bearer ${token}, Bearer ${token}`,
+  'a comma behind': `Bearer ${token},`,
+  'a comma before': `, Bearer ${token}`,
+  'a parameter behind': `Bearer ${token}; scope=write`,
+  'one character less': `Bearer ${token.slice(0, -1)}`,
+  'one character more': `Bearer ${token}0`,
+  'padding behind': `Bearer ${token}=`,
+  'upper case': `Bearer ${token.toUpperCase()}`,
+  'another prefix': `Bearer ${token.replace('plst_', 'plst-')}`,
+  'a typing error': `Bearer ${token.slice(0, 20)}${token[20] === 'A' ? 'B' : 'A'}${token.slice(21)}`,
+  'a percent-encoding': `Bearer ${token.replace('_', '%5F')}`,
+  'a token that was never given': `Bearer ${tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)))}`,
+  'a token of another kind': 'Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJtZSJ9.',
+  'a hash for the token': `Bearer ${new Bun.CryptoHasher('sha256').update(token).digest('hex')}`,
+  'a letter beyond ASCII': 'Bearer \u00e9',
+  'a very long token': `Bearer ${'A'.repeat(4000)}`,
+  'many spaces and no token': `Bearer${' '.repeat(4000)}.`,
+  SQL: "Bearer ' or 1=1 --",
+})
+
+describe.each(TRANSPORTS)('credentials, $name', (transport) => {
+  test('asks for a token where there is no Authorization line, without calling anything invalid', async () => {
+    await using service = await startService(transport)
+
+    const answers = await toEachOperation(service, {})
+
+    for (const answer of answers) expect(refusal(answer)).toEqual(MISSING)
+    expect(new Set(answers.map(bytesOf)).size).toBe(1)
+  })
+
+  test('answers the same bytes to every credential that gets nobody in', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const expired = await service.createToken({ expiresAtMs: Date.now() - 1 })
+    const revoked = await service.createToken()
+    await service.store.revokeTokens({ id: revoked.id }, Date.now())
+    const credentials = {
+      ...malformed(service.token),
+      'an expired token': `Bearer ${expired.text}`,
+      'a revoked token': `Bearer ${revoked.text}`,
+    }
+
+    const seen = new Set<string>()
+    for (const [name, authorization] of Object.entries(credentials)) {
+      for (const answer of await toEachOperation(service, { authorization })) {
+        expect(refusal(answer), name).toEqual(INVALID)
+        seen.add(bytesOf(answer))
+      }
+    }
+
+    expect(seen.size).toBe(1)
+    expect(await service.names()).toEqual(['Fern'])
+  })
+
+  test('answers HEAD without a valid token as GET', async () => {
+    await using service = await startService(transport)
+
+    const missing = await service.request('HEAD', '/plants', { token: null })
+    const invalid = await service.request('HEAD', '/plants?limit=1', { token: 'nobody' })
+
+    expect([missing, invalid].map(({ status, headers }) => [status, headers.get('www-authenticate')])).toEqual([
+      [401, MISSING.challenge],
+      [401, INVALID.challenge],
+    ])
+  })
+
+  test('takes the scheme in any letter case, and any number of spaces before the token', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+
+    for (const scheme of ['Bearer ', 'bearer ', 'BEARER ', 'bEaReR ', 'Bearer  ', `Bearer${' '.repeat(100)}`]) {
+      const answer = await service.list('', { token: null, headers: { authorization: scheme + service.token } })
+
+      expect([scheme, answer.status, answer.body]).toEqual([scheme, 200, [{ name: 'Fern' }]])
+    }
+  })
+
+  test('does not look for a token in the query string, a cookie or the body', async () => {
+    await using service = await startService(transport)
+    const { token } = service
+    const elsewhere = {
+      token: null,
+      headers: { cookie: `access_token=${token}; token=${token}; Authorization=${token}` },
+    }
+
+    const answers = [
+      await service.list(`?access_token=${token}`, elsewhere),
+      await service.list(`?token=${token}&limit=1`, elsewhere),
+      await service.list(`?Authorization=Bearer%20${token}`, elsewhere),
+      await service.list(`?Bearer=${token}`, elsewhere),
+      await service.list(`?%EF%BF%BD=${token}&%ED%A0%80=${token}`, elsewhere),
+      await service.delete(`1?access_token=${token}`, elsewhere),
+      await service.create({ id: 1, name: 'Fern', access_token: token, token }, elsewhere),
+      await service.request('POST', `/plants?access_token=${token}`, {
+        ...elsewhere,
+        headers: { ...elsewhere.headers, 'content-type': 'application/x-www-form-urlencoded' },
+        body: `access_token=${token}`,
+      }),
+      await service.list('', {
+        token: null,
+        headers: { 'x-access-token': token, 'proxy-authorization': `Bearer ${token}` },
+      }),
+    ]
+
+    for (const answer of answers) expect(refusal(answer)).toEqual(MISSING)
+    expect(await service.names()).toEqual([])
+  })
+
+  test('does not let a token in the query string or the body mend an invalid header', async () => {
+    await using service = await startService(transport)
+    const { token } = service
+    const invalid = { token: null, headers: { authorization: 'Bearer nobody' } }
+
+    const answers = [
+      await service.list(`?access_token=${token}`, invalid),
+      await service.list(`?%ED%A0%80=${token}`, invalid),
+      await service.create({ id: 1, name: 'Fern', access_token: token }, invalid),
+      await service.delete(`1?access_token=${token}`, invalid),
+    ]
+
+    for (const answer of answers) expect(refusal(answer)).toEqual(INVALID)
+  })
+
+  test('takes a token until it expires', async () => {
+    await using service = await startService(transport)
+    const later = await service.createToken({ expiresAtMs: Date.now() + 3_600_000 })
+    // Long enough to be used once, also on a machine that is busy.
+    let answer: Answer | undefined
+    let soon = service.token
+    for (let lifetimeMs = 200; answer?.status !== 200; lifetimeMs *= 2) {
+      soon = (await service.createToken({ expiresAtMs: Date.now() + lifetimeMs })).text
+      answer = await service.list('', { token: soon })
+      await Bun.sleep(0)
+    }
+    while (answer.status === 200) {
+      await Bun.sleep(5)
+      answer = await service.list('', { token: soon })
+    }
+
+    expect(refusal(answer)).toEqual(INVALID)
+    expect((await service.list('', { token: later.text })).status).toBe(200)
+  })
+
+  test('lets a read token list, and neither create nor delete', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { text: token } = await service.createToken({ scope: 'read' })
+
+    expect(refusal(await service.create({ id: 2, name: 'Ivy' }, { token }))).toEqual(INSUFFICIENT)
+    expect(refusal(await service.delete(1, { token }))).toEqual(INSUFFICIENT)
+    // Whether a plant is there is none of its business either.
+    expect(refusal(await service.delete(2, { token }))).toEqual(INSUFFICIENT)
+    expect((await service.request('HEAD', '/plants?limit=1', { token })).status).toBe(200)
+    expect(await service.names(token)).toEqual(['Fern'])
+  })
+})
+
+describe.each(TRANSPORTS)('the plants of others, $name', (transport) => {
+  test('lets all tokens of a user see and delete the same plants', async () => {
+    await using service = await startService(transport)
+    const { text: token } = await service.createToken()
+    await service.create({ id: 1, name: 'Fern' })
+
+    expect(await service.names(token)).toEqual(['Fern'])
+    expect((await service.delete(1, { token })).status).toBe(204)
+    expect(await service.names()).toEqual([])
+  })
+
+  test('keeps two users who have the same id apart', async () => {
+    await using service = await startService(transport)
+    const { text: token } = await service.createToken({ user: 'somebody.else' })
+    await service.create({ id: 1, name: 'Fern' })
+
+    expect(await service.names(token)).toEqual([])
+    expect(await service.create({ id: 1, name: 'Ivy' }, { token })).toMatchObject({
+      status: 200,
+      body: { name: 'Ivy' },
+    })
+    expect([await service.names(), await service.names(token)]).toEqual([['Fern'], ['Ivy']])
+
+    expect((await service.delete(1, { token })).status).toBe(204)
+    expect([await service.names(), await service.names(token)]).toEqual([['Fern'], []])
+  })
+
+  test("answers the deletion of another user's plant with the bytes of one that nobody has", async () => {
+    await using service = await startService(transport)
+    const { text: token } = await service.createToken({ user: 'somebody.else' })
+    await service.create({ id: 1, name: 'Fern' })
+
+    const others = await service.delete(1, { token })
+    const nobodys = await service.delete(2, { token })
+
+    expect(others).toMatchObject({ status: 404, body: { error: 40402, message: 'You have no plant with this id.' } })
+    expect(bytesOf(others)).toBe(bytesOf(nobodys))
+    expect(await service.names()).toEqual(['Fern'])
+  })
+})

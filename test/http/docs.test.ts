@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'bun:test'
+import type { OpenAPIV3 } from 'openapi-types'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import { startService, TRANSPORTS } from '../support/service.ts'
+
+const PATHS = ['/openapi.json', '/docs', '/docs/scalar.js']
+
+/** The document as a client sees it: JSON. */
+const DOCUMENT: OpenAPIV3.Document = JSON.parse(JSON.stringify(openApiDocument(undefined)))
+
+describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
+  test('is the document of the code, without a token', async () => {
+    await using service = await startService(transport)
+
+    const { status, body, headers } = await service.request('GET', '/openapi.json', { token: null })
+
+    expect({ status, type: headers.get('content-type'), body }).toEqual({
+      status: 200,
+      type: 'application/json',
+      body: DOCUMENT,
+    })
+    expect(body.servers).toEqual([{ url: '/' }])
+  })
+
+  test('names the public URL where there is one, and moves no route for it', async () => {
+    const publicUrl = 'https://plants.example.org/prefix'
+    await using service = await startService(transport, { publicUrl })
+    await service.create({ id: 1, name: 'Fern' })
+
+    const { body } = await service.request('GET', '/openapi.json', { token: null })
+
+    expect(body).toEqual({ ...DOCUMENT, servers: [{ url: publicUrl }] })
+    expect(await service.names()).toEqual(['Fern'])
+    expect((await service.request('GET', '/prefix/plants')).status).toBe(404)
+  })
+
+  test('has a page that names nothing but its own neighbours', async () => {
+    await using service = await startService(transport)
+
+    const { status, headers, text } = await service.request('GET', '/docs', { token: null })
+
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf8'])
+    const addresses = [...text.matchAll(/\b(?:src|href|action|data-url|data-proxy-url)\s*=\s*["']?([^"'\s>]*)/g)]
+    expect(addresses.map(([, address]) => address)).toEqual(['openapi.json', 'docs/scalar.js'])
+    expect(text).not.toMatch(/:?\/\/[\w.-]/)
+    expect(text).not.toMatch(/@import|url\(|<link|<iframe|<base|<form|integrity=/i)
+    const configuration = /data-configuration='([^']*)'/.exec(text)?.[1] ?? ''
+    expect(JSON.parse(configuration)).toMatchObject({
+      url: 'openapi.json',
+      proxyUrl: '',
+      withDefaultFonts: false,
+      telemetry: false,
+    })
+  })
+
+  test('has addresses on its page that lead to the document and the script', async () => {
+    await using service = await startService(transport)
+
+    for (const [address, type] of [
+      ['openapi.json', 'application/json'],
+      ['docs/scalar.js', 'text/javascript'],
+    ]) {
+      const { pathname } = new URL(address ?? '', 'http://localhost/docs')
+      const { status, headers } = await service.request('GET', pathname, { token: null })
+
+      expect([pathname, status, headers.get('content-type')]).toEqual([`/${address}`, 200, type ?? ''])
+    }
+  })
+
+  test('serves the script of the pinned package, whole', async () => {
+    await using service = await startService(transport)
+    const script = Bun.file(
+      new URL('../../node_modules/@scalar/api-reference/dist/browser/standalone.js', import.meta.url),
+    )
+
+    const { text } = await service.request('GET', '/docs/scalar.js', { token: null })
+
+    // Not compared by `expect`, which would print megabytes.
+    expect(text === (await script.text())).toBe(true)
+    expect(text.length).toBeGreaterThan(1_000_000)
+  })
+
+  test('is not there where it is turned off', async () => {
+    await using service = await startService(transport, { servesDocs: false })
+
+    for (const path of PATHS) {
+      for (const method of ['GET', 'POST', 'OPTIONS']) {
+        const { status, body, headers } = await service.request(method, path, { token: null })
+        expect([path, method, status, body.error, headers.get('allow')]).toEqual([path, method, 404, 40401, null])
+      }
+    }
+    expect((await service.list()).status).toBe(200)
+  })
+})

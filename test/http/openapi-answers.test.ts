@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'bun:test'
+import type { OpenAPIV3 } from 'openapi-types'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import { type Answer, startService, TRANSPORTS } from '../support/service.ts'
+
+const { paths } = openApiDocument(undefined)
+/** Every operation by its id. */
+const OPERATIONS = new Map(
+  Object.values(paths)
+    .flatMap((item) => Object.values(item ?? {}) as OpenAPIV3.OperationObject[])
+    .map((operation) => [operation.operationId, operation]),
+)
+
+describe.each(TRANSPORTS)('the document and the answers, $name', (transport) => {
+  test('agree on status, headers, error codes and whether there is a body', async () => {
+    await using service = await startService(transport, { maxBodyBytes: 100 })
+    const { text: reader } = await service.createToken({ scope: 'read' })
+    await service.create({ id: 1, name: 'Fern' })
+    await service.create({ id: 2, name: 'Ivy' })
+    const list = await service.list('?limit=1')
+    const known = { headers: { 'if-none-match': list.headers.get('etag') ?? '' } }
+    const large = ' '.repeat(101)
+    const answers: readonly [operationId: string, answer: Answer][] = [
+      ['createPlant', await service.create({ id: 3, name: 'Moss', tag: 'small' })],
+      ['createPlant', await service.create('{')],
+      ['createPlant', await service.create({ id: 3 })],
+      ['createPlant', await service.create({ id: 1, name: 'Ivy' })],
+      ['createPlant', await service.create({ id: 4, name: 'Ivy' }, { token: null })],
+      ['createPlant', await service.create({ id: 4, name: 'Ivy' }, { token: 'nobody' })],
+      ['createPlant', await service.create({ id: 4, name: 'Ivy' }, { token: reader })],
+      ['createPlant', await service.create(large)],
+      ['createPlant', await service.create('{}', { headers: { 'content-type': 'text/plain' } })],
+      ['listPlants', await service.list()],
+      ['listPlants', list],
+      ['listPlants', await service.list('?limit=5')],
+      ['listPlants', await service.list('?limit=1', known)],
+      ['listPlants', await service.list('?limit=x')],
+      ['listPlants', await service.list('', { token: null })],
+      ['listPlants', await service.list('', { headers: { host: 'x, y' } })],
+      ['deletePlant', await service.delete(1)],
+      ['deletePlant', await service.delete(1)],
+      ['deletePlant', await service.delete('x')],
+      ['deletePlant', await service.delete(1, { token: reader })],
+      ['deletePlant', await service.delete(1, { token: 'nobody' })],
+    ]
+
+    for (const [operationId, answer] of answers) {
+      expect({ operationId, ...described(operationId, answer) }).toEqual({ operationId, missing: [], undescribed: [] })
+    }
+  })
+})
+
+/** What the document does not say about an answer, and what the answer lacks of what it says. */
+function described(operationId: string, { status, headers, text, body }: Answer) {
+  const { responses } = OPERATIONS.get(operationId) ?? {}
+  const response = responses?.[status] as OpenAPIV3.ResponseObject | undefined
+  const said = Object.entries(response?.headers ?? {}) as [string, OpenAPIV3.ReferenceObject][]
+  const isRequired = ({ $ref }: OpenAPIV3.ReferenceObject) => !/ETag|Link/.test($ref)
+  const own = [...headers.keys()].filter((name) => !RUNTIME_HEADERS.includes(name))
+  const errors = (response?.content?.['application/json']?.examples ?? {}) as Record<string, OpenAPIV3.ExampleObject>
+  const isKnown = status < 400 || Object.values(errors).some(({ value }) => value.error === body.error)
+  return {
+    missing: said.filter(([name, header]) => isRequired(header) && !headers.has(name)).map(([name]) => name),
+    undescribed: [
+      ...own.filter((name) => !said.some(([header]) => header.toLowerCase() === name)),
+      ...(response === undefined ? [status] : []),
+      ...(isKnown ? [] : [body.error]),
+      ...((text === '') === (response?.content === undefined) ? [] : ['body']),
+    ],
+  }
+}
+
+const RUNTIME_HEADERS = ['date', 'content-length', 'content-type', 'transfer-encoding', 'connection', 'keep-alive']

@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { OpenAPIV3 } from 'openapi-types'
+import { type AppOptions, routes } from '../../src/http/app.ts'
+import { ERRORS } from '../../src/http/errors.ts'
+import { openApiDocument } from '../../src/http/openapi.ts'
+import { createLogger } from '../../src/log.ts'
+import { openStore } from '../../src/store/open.ts'
+import { makeFolder } from '../support/folder.ts'
+
+/** The document as a client sees it: JSON. */
+const DOCUMENT: OpenAPIV3.Document = JSON.parse(JSON.stringify(openApiDocument(undefined)))
+const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([path, item]) =>
+  Object.entries(item ?? {}).map(([method, operation]) => ({
+    method: method.toUpperCase(),
+    path,
+    operation: operation as OpenAPIV3.OperationObject,
+  })),
+)
+const SCHEMAS = (DOCUMENT.components?.schemas ?? {}) as Record<string, OpenAPIV3.SchemaObject>
+
+describe('the document', () => {
+  test('has the name, version and licence of the specification, and asks for a bearer token everywhere', () => {
+    const { openapi, info, security, components } = DOCUMENT
+
+    expect(openapi).toMatch(/^3\.0\.\d$/)
+    expect(info).toMatchObject({ title: 'Plant Store', version: '1.0.0', license: { name: 'MIT' } })
+    expect(security).toEqual([{ bearerAuth: [] }])
+    expect(components?.securitySchemes).toMatchObject({ bearerAuth: { type: 'http', scheme: 'bearer' } })
+    for (const { operation } of OPERATIONS) expect(operation.security).toBeUndefined()
+  })
+
+  test('has exactly the operations, parameters and statuses of the contract', () => {
+    expect(
+      OPERATIONS.map(({ method, path, operation }) => ({
+        operation: `${operation.operationId}: ${method} ${path}`,
+        parameters: (operation.parameters as OpenAPIV3.ParameterObject[] | undefined)?.map(
+          ({ name, in: place, required }) => `${place} ${name}${required ? ' (required)' : ''}`,
+        ),
+        statuses: Object.keys(operation.responses).join(' '),
+        hasSummary: operation.summary !== undefined,
+      })),
+    ).toEqual([
+      {
+        operation: 'listPlants: GET /plants',
+        parameters: ['query limit', 'query after', 'header If-None-Match'],
+        statuses: '200 304 400 401 500 503 default',
+        hasSummary: true,
+      },
+      {
+        operation: 'createPlant: POST /plants',
+        parameters: undefined,
+        statuses: '200 400 401 403 409 413 415 500 503 default',
+        hasSummary: true,
+      },
+      {
+        operation: 'deletePlant: DELETE /plants/{id}',
+        parameters: ['path id (required)'],
+        statuses: '204 400 401 403 404 500 503 default',
+        hasSummary: true,
+      },
+    ])
+  })
+
+  test('has the schemas of the specification', () => {
+    const shape = ({ type, required, properties }: OpenAPIV3.SchemaObject) => ({
+      type,
+      required,
+      properties: Object.fromEntries(
+        (Object.entries(properties ?? {}) as [string, OpenAPIV3.SchemaObject][]).map(([name, property]) => [
+          name,
+          [property.type, property.format].filter((part) => part !== undefined).join(' '),
+        ]),
+      ),
+    })
+
+    expect(Object.keys(SCHEMAS).sort()).toEqual(['Error', 'NewPlant', 'Plant'])
+    expect(shape(SCHEMAS.NewPlant ?? {})).toEqual({
+      type: 'object',
+      required: ['id', 'name'],
+      properties: { id: 'integer int64', name: 'string', tag: 'string' },
+    })
+    expect(shape(SCHEMAS.Plant ?? {})).toEqual({
+      type: 'object',
+      required: ['name'],
+      properties: { name: 'string', tag: 'string' },
+    })
+    expect(shape(SCHEMAS.Error ?? {})).toEqual({
+      type: 'object',
+      required: ['error', 'message'],
+      properties: { error: 'integer int32', message: 'string' },
+    })
+    expect(SCHEMAS.NewPlant?.properties).toMatchObject({
+      id: { description: 'Identification number of the plant' },
+      name: { description: 'The name of the plant' },
+      tag: { description: 'Tag that specifies the type of plant' },
+    })
+  })
+
+  test('answers every error with an Error, and any other by default', () => {
+    for (const { operation } of OPERATIONS) {
+      const errors = Object.entries(operation.responses).filter(
+        ([status]) => status === 'default' || Number(status) >= 400,
+      )
+      expect(errors.map(([status]) => status)).toContain('default')
+      for (const [, response] of errors) {
+        expect((response as OpenAPIV3.ResponseObject).content).toMatchObject({
+          'application/json': { schema: { $ref: '#/components/schemas/Error' } },
+        })
+      }
+      expect((operation.responses[400] as OpenAPIV3.ResponseObject).description).toStartWith('unexpected error')
+    }
+  })
+
+  test('has every error code with its meaning', () => {
+    const { description } = SCHEMAS.Error ?? {}
+
+    for (const { code, when } of Object.values(ERRORS)) expect(description).toContain(`| ${code} | ${when} |`)
+  })
+
+  test('says in its pattern what names can hold, with and without the u flag', () => {
+    const { pattern = '' } = (SCHEMAS.Plant?.properties?.name ?? {}) as OpenAPIV3.SchemaObject
+
+    for (const regex of [new RegExp(pattern), new RegExp(pattern, 'u')]) {
+      for (const good of ['', 'Fern', '\u{1F33F}', 'a\u{1F33F}b\u{10FFFF}', '\n', '\uFFFF\uE000']) {
+        expect([good, regex.test(good)]).toEqual([good, true])
+      }
+      for (const bad of ['\0', 'a\0b', '\uD83C', '\uDF3F', 'a\uD83Cb', '\uDF3F\uD83C', '\u{1F33F}\uD83C']) {
+        expect([bad, regex.test(bad)]).toEqual([bad, false])
+      }
+    }
+  })
+})
+
+/** The routes that the document leaves out, on purpose. */
+const UNDESCRIBED = [
+  'ALL /docs',
+  'ALL /docs/scalar.js',
+  'ALL /healthz',
+  'ALL /openapi.json',
+  'ALL /plants',
+  'ALL /plants/{id}',
+  'ALL /readyz',
+  'GET /docs',
+  'GET /docs/scalar.js',
+  'GET /healthz',
+  'GET /openapi.json',
+  'GET /readyz',
+  'HEAD /healthz',
+  'HEAD /plants',
+  'HEAD /readyz',
+  'OPTIONS /docs',
+  'OPTIONS /docs/scalar.js',
+  'OPTIONS /healthz',
+  'OPTIONS /openapi.json',
+  'OPTIONS /plants',
+  'OPTIONS /plants/{id}',
+  'OPTIONS /readyz',
+]
+
+describe('the routes', () => {
+  const routesOf = async (servesDocs: boolean) => {
+    using folder = makeFolder()
+    const store = await openStore(join(folder.path, 'plantstore.db'), () => {})
+    const options: AppOptions = {
+      store,
+      noteUse: () => {},
+      log: createLogger('error', { write: () => {} }),
+      logsRequests: false,
+      lifecycle: { isDraining: false },
+      maxBodyBytes: 65536,
+      listMax: undefined,
+      servesDocs,
+      publicUrl: undefined,
+      nowMs: Date.now,
+      monotonicMs: () => performance.now(),
+    }
+    const { routes: all } = routes(options)
+    await store.close()
+    return all.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`).sort()
+  }
+  const described = OPERATIONS.map(({ method, path }) => `${method} ${path}`)
+
+  test('are those that the document describes, and the written list', async () => {
+    expect(await routesOf(true)).toEqual([...described, ...UNDESCRIBED].sort())
+  })
+
+  test('are those without the documentation where it is turned off', async () => {
+    const rest = UNDESCRIBED.filter((route) => !/ \/(?:docs|openapi)\b/.test(route))
+
+    expect(await routesOf(false)).toEqual([...described, ...rest].sort())
+  })
+})

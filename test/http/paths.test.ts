@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'bun:test'
+import { startService, TRANSPORTS } from '../support/service.ts'
+
+const PATH_UNKNOWN = {
+  status: 404,
+  body: { error: 40401, message: 'There is nothing at this path: see /openapi.json for what there is.' },
+}
+const METHOD_NOT_ALLOWED = {
+  status: 405,
+  body: { error: 40501, message: 'This path does not take this method: see the header Allow.' },
+}
+
+/** Every path there is, with what it takes. */
+const ALLOW: Readonly<Record<string, string>> = {
+  '/plants': 'GET, HEAD, POST, OPTIONS',
+  '/plants/1': 'DELETE, OPTIONS',
+  '/plants/not-an-id': 'DELETE, OPTIONS',
+  '/plants/%': 'DELETE, OPTIONS',
+  '/healthz': 'GET, HEAD, OPTIONS',
+  '/readyz': 'GET, HEAD, OPTIONS',
+  '/openapi.json': 'GET, HEAD, OPTIONS',
+  '/docs': 'GET, HEAD, OPTIONS',
+  '/docs/scalar.js': 'GET, HEAD, OPTIONS',
+}
+/** Those that a client can send at all; others are in the suite on the wire. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY']
+
+/** Those that begin with two slashes are in the suite on the wire: `fetch` sends them with one. */
+const UNKNOWN_PATHS = [
+  '/',
+  '/nothing',
+  '/plants/',
+  '/plants//',
+  '/plants//1',
+  '/plants/1/',
+  '/plants/1/2',
+  '/Plants',
+  '/PLANTS',
+  '/Plants/1',
+  '/%70lants',
+  '/plant%73',
+  '/%2Fplants',
+  '/plants%2F1',
+  '/plants%3Flimit=0',
+  '/plants;limit=0',
+  '/plants.json',
+  '/plants%00',
+  '/plants%20',
+  '/v1/plants',
+  '/api/plants',
+  '/healthz/',
+  '/Healthz',
+  '/readyz/1',
+  '/docs/',
+  '/docs/json',
+  '/docs/scalar.js/',
+  '/swagger',
+  '/openapi',
+  '/openapi.yaml',
+  '/metrics',
+  '/.env',
+  '/plantstore.db',
+  '/index.html',
+]
+
+describe.each(TRANSPORTS)('paths, $name', (transport) => {
+  test('answers 404 to whatever is not exactly a path of the service, with and without a token', async () => {
+    await using service = await startService(transport)
+    const plant = { headers: { 'content-type': 'application/json' }, body: '{"id":1,"name":"Fern"}' }
+
+    for (const path of UNKNOWN_PATHS) {
+      for (const token of [service.token, null, 'nobody']) {
+        for (const answer of [
+          await service.request('GET', path, { token }),
+          await service.request('POST', path, { token, ...plant }),
+          await service.request('DELETE', path, { token }),
+          await service.request('OPTIONS', path, { token }),
+        ]) {
+          expect({ path, status: answer.status, body: answer.body }).toEqual({ path, ...PATH_UNKNOWN })
+          expect(answer.headers.has('allow')).toBe(false)
+        }
+      }
+    }
+    expect(await service.names()).toEqual([])
+  })
+
+  test('resolves dot segments before anything else', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+
+    for (const path of [
+      '/x/../plants',
+      '/./plants',
+      '/%2e/plants',
+      '/x/%2E%2e/plants',
+      '/../plants',
+      '/plants/1/../../plants',
+    ]) {
+      const answer = await service.request('GET', path)
+      expect([path, answer.status, answer.body]).toEqual([path, 200, [{ name: 'Fern' }]])
+    }
+    for (const path of ['/plants/.', '/plants/..', '/plants/x/..', '/plants/%2e']) {
+      const answer = await service.request('GET', path)
+      expect([path, answer.status, answer.body]).toEqual([path, 404, PATH_UNKNOWN.body])
+    }
+  })
+
+  test('answers 405 with exactly what the path takes to every other method, without a token', async () => {
+    await using service = await startService(transport)
+
+    for (const [path, allow] of Object.entries(ALLOW)) {
+      for (const method of METHODS.filter((method) => !allow.split(', ').includes(method))) {
+        const answer = await service.request(method, path, { token: null })
+        const expected = { ...METHOD_NOT_ALLOWED, allow, path, method }
+
+        expect({ status: answer.status, body: answer.body, allow: answer.headers.get('allow'), path, method }).toEqual(
+          // The runtime leaves the body of an answer to HEAD away, where there is a runtime.
+          method === 'HEAD' && answer.text === '' ? { ...expected, body: undefined } : expected,
+        )
+      }
+    }
+  })
+
+  test('answers OPTIONS with 204, what the path takes and nothing more, without a token', async () => {
+    await using service = await startService(transport)
+
+    for (const [path, allow] of Object.entries(ALLOW)) {
+      const { status, headers, text } = await service.request('OPTIONS', path, { token: null })
+
+      expect({
+        status,
+        text,
+        allow: headers.get('allow'),
+        contentType: headers.get('content-type'),
+        cors: [...headers.keys()].filter((name) => name.startsWith('access-control-')),
+      }).toEqual({ status: 204, text: '', allow, contentType: null, cors: [] })
+    }
+  })
+
+  test('takes no other header or parameter for the method', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const headers = { 'x-http-method-override': 'DELETE', 'x-method-override': 'DELETE', 'x-http-method': 'DELETE' }
+
+    expect((await service.request('POST', '/plants/1?_method=DELETE', { headers })).status).toBe(405)
+    expect((await service.request('GET', '/plants/1?_method=DELETE', { headers })).status).toBe(405)
+    expect(await service.names()).toEqual(['Fern'])
+  })
+
+  test('answers HEAD with the head of GET but its length', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const own = ['x-request-id', 'date', 'content-length', 'transfer-encoding']
+    const headOf = (headers: Headers) => Object.fromEntries([...headers].filter(([name]) => !own.includes(name)))
+
+    // An uncapped list is in the suite on the wire: in process nothing ends the body that its HEAD never reads.
+    for (const path of ['/plants?limit=1', '/healthz', '/readyz', '/openapi.json', '/docs', '/docs/scalar.js']) {
+      const get = await service.request('GET', path)
+      const head = await service.request('HEAD', path)
+
+      expect({ path, status: head.status, headers: headOf(head.headers) }).toEqual({
+        path,
+        status: 200,
+        headers: headOf(get.headers),
+      })
+    }
+  })
+})

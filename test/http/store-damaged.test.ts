@@ -1,0 +1,217 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { hashToken } from '../../src/domain/token.ts'
+import { PAGE_PLANTS } from '../../src/http/list.ts'
+import { openStore } from '../../src/store/open.ts'
+import { EXECUTABLE, runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { exchange } from '../support/raw.ts'
+import {
+  type Answer,
+  type RequestOptions,
+  type Service,
+  SOCKET_TRANSPORTS,
+  startService,
+  TRANSPORTS,
+} from '../support/service.ts'
+
+const FAILED = 'The store has failed: try again later.'
+const UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
+const JSON_BODY = { 'content-type': 'application/json' }
+
+const failed = (message: string) => ({ status: 503, retryAfter: '1', body: { error: 50302, message } })
+const seen = ({ status, headers, body }: Answer) => ({ status, retryAfter: headers.get('retry-after'), body })
+
+/** Long enough to fill many pages, short enough for each to stay whole in its page. */
+const nameOf = (id: number) => `plant number ${id} `.padEnd(300, '.')
+
+/** Writes plants 1 to `count` of user `me` as another process would. */
+function insertPlants(database: string, count: number): void {
+  using db = new Database(database)
+  const insert = db.prepare("insert into plants select id, ?1, ?2, null from users where name = 'me'")
+  db.transaction(() => {
+    for (let id = 1; id <= count; id++) insert.run(id, nameOf(id))
+  }).immediate()
+}
+
+/**
+ * Overwrites all pages of the database's file that hold one of the texts. All that was written is brought into the file
+ * before, so that neither the log nor anybody's cache has those pages any more.
+ */
+function damagePages(database: string, ...texts: readonly (string | Buffer)[]): void {
+  using db = new Database(database)
+  const pageBytes = Number(db.prepare('pragma page_size').values()[0]?.[0])
+  expect(db.prepare('pragma wal_checkpoint(truncate)').values()).toEqual([[0, 0, 0]])
+  const bytes = readFileSync(database)
+  const file = openSync(database, 'r+')
+  let damaged = 0
+  for (let start = pageBytes; start < bytes.length; start += pageBytes) {
+    const page = bytes.subarray(start, start + pageBytes)
+    if (!texts.some((text) => page.includes(text))) continue
+    writeSync(file, Buffer.alloc(pageBytes, 0xff), 0, pageBytes, start)
+    damaged += 1
+  }
+  closeSync(file)
+  expect(damaged).toBeGreaterThan(0)
+}
+
+const REQUESTS: Readonly<Record<string, readonly [method: string, path: string, options?: RequestOptions]>> = {
+  'a list': ['GET', '/plants'],
+  'a capped list': ['GET', '/plants?limit=5'],
+  'a list in its middle': ['GET', '/plants?limit=5&after=50'],
+}
+const WRITES: typeof REQUESTS = {
+  'a create': ['POST', '/plants', { headers: JSON_BODY, body: JSON.stringify({ id: 1000, name: 'Ivy' }) }],
+  'a delete': ['DELETE', '/plants/7'],
+}
+
+describe.each(TRANSPORTS)('a database with damaged plants, $name', (transport) => {
+  const startDamaged = async (): Promise<Service> => {
+    const service = await startService(transport)
+    insertPlants(service.database, 100)
+    damagePages(service.database, 'plant number ')
+    return service
+  }
+
+  test.each(Object.entries(REQUESTS))('answers %s with 50302', async (_, request) => {
+    await using service = await startDamaged()
+
+    expect(seen(await service.request(...request))).toEqual(failed(FAILED))
+  })
+
+  test.each(Object.entries(WRITES))(
+    'answers %s with 50302, and that nobody knows what became of it',
+    async (_, request) => {
+      await using service = await startDamaged()
+
+      expect(seen(await service.request(...request))).toEqual(failed(`${FAILED} ${UNKNOWN}`))
+    },
+  )
+
+  test('tells the client nothing of the damage, and the operator everything', async () => {
+    await using service = await startDamaged()
+
+    const { text, headers } = await service.list('?limit=5')
+
+    expect(text).not.toMatch(/sqlite|malformed|corrupt|database|select/i)
+    const id = headers.get('x-request-id')
+    const line = await logLine(service, ({ level, requestId }) => level === 'error' && requestId === id)
+    expect(line.err.message).toContain('database disk image is malformed')
+  })
+})
+
+/** Waits for a line of the log. */
+async function logLine(service: Service, isWanted: (line: LogLine) => boolean): Promise<LogLine> {
+  for (;;) {
+    const lines: LogLine[] = service
+      .logs()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line))
+    const found = lines.find(isWanted)
+    if (found !== undefined) return found
+    await Bun.sleep(5)
+  }
+}
+
+interface LogLine {
+  readonly level: string
+  readonly requestId: string
+  readonly err: { readonly message: string }
+}
+
+// The executable ends after the first failure, which a suite of its own proves.
+describe.skipIf(EXECUTABLE !== undefined).each(TRANSPORTS)('a database with one damaged page, $name', (transport) => {
+  test('is not written to any more once somebody met the damage, be it elsewhere, while reads go on', async () => {
+    await using service = await startService(transport)
+    insertPlants(service.database, 100)
+    damagePages(service.database, nameOf(100))
+    expect((await service.create({ id: 0, name: 'Fern' })).status).toBe(200)
+
+    expect(seen(await service.list('?after=99'))).toEqual(failed(FAILED))
+
+    // Nothing of these was begun, so that their outcome is known.
+    expect(seen(await service.create({ id: -1, name: 'Ivy' }))).toEqual(failed(FAILED))
+    expect(seen(await service.delete(0))).toEqual(failed(FAILED))
+    expect(await service.list('?limit=2')).toMatchObject({ status: 200, body: [{ name: 'Fern' }, { name: nameOf(1) }] })
+  })
+})
+
+describe.each(TRANSPORTS)('a database with damaged tokens, $name', (transport) => {
+  test('answers 50302 to whoever shows a token, and to everybody else as ever', async () => {
+    const requests: Readonly<Record<string, [number, number | undefined, ...Parameters<Service['request']>]>> = {
+      'a list': [503, 50302, 'GET', '/plants'],
+      'a create': [503, 50302, 'POST', '/plants', { headers: JSON_BODY, body: '{"id":1,"name":"Fern"}' }],
+      'a bad limit': [503, 50302, 'GET', '/plants?limit=x'],
+      'a bad id': [503, 50302, 'DELETE', '/plants/x'],
+      'no content type': [503, 50302, 'POST', '/plants'],
+      'no token': [401, 40101, 'GET', '/plants', { token: null }],
+      'a malformed token': [401, 40102, 'GET', '/plants', { token: 'nobody' }],
+      'another method': [405, 40501, 'PUT', '/plants'],
+      'an unknown path': [404, 40401, 'GET', '/nothing'],
+      'its options': [204, undefined, 'OPTIONS', '/plants'],
+    }
+
+    for (const [name, [status, error, ...request]] of Object.entries(requests)) {
+      await using service = await startService(transport)
+      // An executable that answers has done its own first look at the tokens, which it would not survive after.
+      await service.request('GET', '/healthz')
+      insertPlants(service.database, 1)
+      damagePages(service.database, Buffer.from(hashToken(service.token)))
+
+      const answer = await service.request(...request)
+
+      expect([name, answer.status, answer.body?.error]).toEqual([name, status, error])
+      expect(answer.headers.get('retry-after')).toBe(status === 503 ? '1' : null)
+    }
+  })
+})
+
+describe.each(SOCKET_TRANSPORTS)('a database that is damaged far behind, $name', (transport) => {
+  test('cuts a streamed list where it cannot go on: never a well-formed half', async () => {
+    await using service = await startService(transport)
+    insertPlants(service.database, 3 * PAGE_PLANTS)
+    damagePages(service.database, nameOf(3 * PAGE_PLANTS))
+
+    const answer = await exchange(
+      service.port,
+      `GET /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${service.token}\r\n\r\n`,
+    )
+
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('transfer-encoding')).toBe('chunked')
+    // Not compared by `expect`, which would print all of it.
+    expect({
+      hasBegun: answer.body.includes('plant number 1 '),
+      hasTheLast: answer.body.includes(`plant number ${3 * PAGE_PLANTS} `),
+      hasTheEnd: answer.body.endsWith('0\r\n\r\n') || answer.body.trimEnd().endsWith(']'),
+    }).toEqual({ hasBegun: true, hasTheLast: false, hasTheEnd: false })
+  })
+})
+
+describe('a server whose database is damaged', () => {
+  test('ends with exit code 3 after its answer, and what it holds is for check to tell', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const { stdout } = await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
+    await using server = await startServer(database)
+    insertPlants(database, 100)
+    damagePages(database, 'plant number ')
+
+    const response = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${stdout.trim()}` } })
+
+    expect(response.status).toBe(503)
+    expect(await response.json()).toEqual({ error: 50302, message: FAILED })
+    expect(await server.ended()).toBe(3)
+    expect(server.stdout()).toContain('"level":"fatal"')
+    expect(await runPlantstore(['check', '--database', database])).toMatchObject({ exitCode: 3 })
+  })
+})
+
+async function startServer(database: string) {
+  await (await openStore(database, () => {})).close()
+  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
+  return { ...server, [Symbol.asyncDispose]: server.kill }
+}

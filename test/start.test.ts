@@ -1,0 +1,49 @@
+import { expect, test } from 'bun:test'
+import { join, resolve } from 'node:path'
+import { makeFolder } from './support/folder.ts'
+
+const ROOT = resolve(import.meta.dir, '..')
+
+test('bun start installs, makes the database and a first token, and serves', async () => {
+  using folder = makeFolder()
+  const child = Bun.spawn([process.execPath, 'run', 'start'], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      PLANTSTORE_LISTEN: '127.0.0.1:0',
+      PLANTSTORE_DATABASE: join(folder.path, 'plantstore.db'),
+    },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  let told = ''
+  for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
+    told += chunk
+    if (told.includes('-X DELETE http')) break
+  }
+  const token = /plst_\w+/.exec(told)?.[0] ?? ''
+  const url = /http:\/\/127\.0\.0\.1:\d+\/plants/.exec(told)?.[0] ?? ''
+  const authorization = `Bearer ${token}`
+
+  const created = await fetch(url, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: '{"id":1,"name":"Monstera"}',
+  })
+  const listed = await fetch(url, { headers: { authorization } })
+  const answers = [created.status, await listed.json()]
+  child.kill('SIGTERM')
+
+  expect(answers).toEqual([200, [{ name: 'Monstera' }]])
+  expect(await child.exited).toBe(0)
+})
+
+test('what the project needs is pinned exactly, the runtime included', async () => {
+  const { engines, packageManager, dependencies, devDependencies } = await Bun.file(join(ROOT, 'package.json')).json()
+  const versions = Object.values({ ...dependencies, ...devDependencies })
+
+  expect({ bun: engines.bun, packageManager }).toEqual({ bun: Bun.version, packageManager: `bun@${Bun.version}` })
+  expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(String(version)))).toEqual([])
+})

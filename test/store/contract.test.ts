@@ -1,0 +1,17 @@
+import { describe } from 'bun:test'
+import { STORES } from '../support/stores.ts'
+import { healthContract } from './contract/health.ts'
+import { listContract } from './contract/list.ts'
+import { plantsContract } from './contract/plants.ts'
+import { revokeContract } from './contract/revoke.ts'
+import { tokensContract } from './contract/tokens.ts'
+import { usersContract } from './contract/users.ts'
+
+describe.each(STORES)('the store, $name', (store) => {
+  plantsContract(store)
+  listContract(store)
+  tokensContract(store)
+  revokeContract(store)
+  usersContract(store)
+  healthContract(store)
+})

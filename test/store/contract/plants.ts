@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'bun:test'
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { closeNow, createUser, IDS, listAll, listIds } from '../fixtures.ts'
+
+const TEXTS = [
+  '',
+  ' ',
+  'Fern',
+  '\u0001\u001f',
+  'two\r\nlines\t',
+  '\u007f\u0080\u00ff',
+  'é',
+  'e\u0301',
+  'a\u0300\u0301\u0302\u0303',
+  '\ufeffbyte order mark',
+  '\ufffd',
+  '\ufffe\uffff',
+  '\ud7ff\ue000',
+  '🌱',
+  '👩🏽‍🌾',
+  '\u{10000}\u{10ffff}',
+  'שלום\u202e',
+  '日本語',
+  `'"\`\\;--%_?1`,
+  'null',
+  '0123',
+  '🌵'.repeat(50_000),
+]
+
+/** What the comments of `Store` say of creating and deleting plants. */
+export function plantsContract({ open }: StoreUnderTest): void {
+  describe('createPlant', () => {
+    test('stores a plant with and without a tag', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+
+      await opened.store.createPlant(user, { id: 1n, name: 'Fern', tag: 'indoor' })
+      await opened.store.createPlant(user, { id: 2n, name: 'Ivy' })
+      await opened.store.createPlant(user, { id: 3n, name: '', tag: '' })
+
+      expect(await listAll(opened.store, user)).toStrictEqual([
+        { id: 1n, name: 'Fern', tag: 'indoor' },
+        { id: 2n, name: 'Ivy' },
+        { id: 3n, name: '', tag: '' },
+      ])
+    })
+
+    test('keeps every int64 apart from every other', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+
+      for (const id of IDS) await opened.store.createPlant(user, { id, name: String(id) })
+
+      expect(await listAll(opened.store, user)).toStrictEqual(IDS.map((id) => ({ id, name: String(id) })))
+    })
+
+    test('keeps any text to the character', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      const plants = TEXTS.map((text, index) => ({ id: BigInt(index), name: text, tag: text }))
+
+      for (const plant of plants) await opened.store.createPlant(user, plant)
+
+      expect(await listAll(opened.store, user)).toStrictEqual(plants)
+      expect(await listAll(await opened.reopen(), user)).toStrictEqual(plants)
+    })
+
+    test('rejects with plant_exists if the user has that id, and keeps the first plant', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      for (const id of [INT64_MIN, 0n, INT64_MAX]) {
+        await opened.store.createPlant(user, { id, name: 'Fern', tag: 'indoor' })
+
+        const again = opened.store.createPlant(user, { id, name: 'Ivy' })
+
+        await expect(again).rejects.toMatchObject({ kind: 'plant_exists' })
+        const equal = opened.store.createPlant(user, { id, name: 'Fern', tag: 'indoor' })
+        await expect(equal).rejects.toMatchObject({ kind: 'plant_exists' })
+      }
+
+      expect((await listAll(opened.store, user)).map(({ name, tag }) => [name, tag])).toEqual(
+        Array(3).fill(['Fern', 'indoor']),
+      )
+    })
+
+    test('stores one of many plants with the same id that are created at once', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      const stores = [opened.store, await opened.reopen()]
+
+      const results = await Promise.allSettled(
+        stores.flatMap((store, side) =>
+          Array.from({ length: 10 }, (_, index) => store.createPlant(user, { id: 1n, name: `${side} ${index}` })),
+        ),
+      )
+
+      const refused = results.filter((result) => result.status === 'rejected')
+      expect(refused.map(({ reason }) => reason.kind)).toEqual(Array(19).fill('plant_exists'))
+      expect(await listAll(opened.store, user)).toHaveLength(1)
+    })
+
+    test('rejects with token_invalid if there is no such user', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+
+      const created = opened.store.createPlant(user + 1, { id: 1n, name: 'Fern' })
+
+      await expect(created).rejects.toMatchObject({ kind: 'token_invalid' })
+      expect(await listAll(opened.store, user + 1)).toEqual([])
+    })
+  })
+
+  describe('deletePlant', () => {
+    test('deletes that plant and no other', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      for (const id of IDS) await opened.store.createPlant(user, { id, name: 'Fern' })
+
+      for (const id of [INT64_MIN, 9007199254740993n, INT64_MAX]) await opened.store.deletePlant(user, id)
+
+      expect(await listIds(opened.store, user)).toEqual(
+        IDS.filter((id) => ![INT64_MIN, 9007199254740993n, INT64_MAX].includes(id)),
+      )
+    })
+
+    test('rejects with plant_not_found for a plant that is absent or was deleted before', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
+      await opened.store.deletePlant(user, 1n)
+
+      for (const id of [1n, 2n, INT64_MIN, INT64_MAX]) {
+        await expect(opened.store.deletePlant(user, id)).rejects.toMatchObject({ kind: 'plant_not_found' })
+      }
+    })
+
+    test('lets the same id be created again', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      await opened.store.createPlant(user, { id: 1n, name: 'Fern', tag: 'indoor' })
+      await opened.store.deletePlant(user, 1n)
+
+      await opened.store.createPlant(user, { id: 1n, name: 'Ivy' })
+
+      expect(await listAll(opened.store, user)).toStrictEqual([{ id: 1n, name: 'Ivy' }])
+    })
+  })
+
+  describe('two users', () => {
+    test('can have the same id, and neither sees, refuses or deletes what the other has', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const [me, you] = [await createUser(store, 'me'), await createUser(store, 'you')]
+      await store.createPlant(me, { id: 1n, name: 'my Fern' })
+      await store.createPlant(me, { id: 2n, name: 'my Ivy' })
+
+      await store.createPlant(you, { id: 1n, name: 'your Fern' })
+      await expect(store.deletePlant(you, 2n)).rejects.toMatchObject({ kind: 'plant_not_found' })
+      await store.deletePlant(you, 1n)
+
+      expect(await listAll(store, me)).toEqual([
+        { id: 1n, name: 'my Fern' },
+        { id: 2n, name: 'my Ivy' },
+      ])
+      expect(await listAll(store, you)).toEqual([])
+    })
+  })
+
+  describe('another opening', () => {
+    test('shows a create and a delete at once, in both directions', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const other = await opened.reopen()
+      const user = await createUser(store, 'me')
+
+      for (const id of [1n, 2n, 3n]) {
+        await store.createPlant(user, { id, name: 'Fern' })
+        expect(await listIds(other, user)).toEqual([id])
+        await other.deletePlant(user, id)
+        expect(await listIds(store, user)).toEqual([])
+      }
+    })
+
+    test('after all were closed shows what was created, and not what was deleted', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      for (const id of IDS) await opened.store.createPlant(user, { id, name: 'Fern', tag: 'indoor' })
+      await opened.store.deletePlant(user, 0n)
+      await closeNow(opened.store)
+
+      const plants = await listAll(await opened.reopen(), user)
+
+      expect(plants).toEqual(IDS.filter((id) => id !== 0n).map((id) => ({ id, name: 'Fern', tag: 'indoor' })))
+    })
+  })
+}

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'bun:test'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { CREATED_AT_MS, createToken, findToken, newToken } from '../fixtures.ts'
+
+const REVOKED_AT_MS = CREATED_AT_MS + 5000
+
+/** What the comments of `Store` say of revoking tokens and of noting their use. */
+export function revokeContract({ open }: StoreUnderTest): void {
+  describe('revokeTokens', () => {
+    test('revokes the one with that id or that hash, and no other', async () => {
+      await using opened = await open()
+      const [first, second, third] = await Promise.all([1, 2, 3].map(() => createToken(opened.store, 'me')))
+      if (!first || !second || !third) throw new Error('unreachable')
+
+      expect(await opened.store.revokeTokens({ id: first.token.id }, REVOKED_AT_MS)).toBe(1)
+      expect(await opened.store.revokeTokens({ hash: second.hash }, REVOKED_AT_MS)).toBe(1)
+
+      expect((await findToken(opened.store, first.hash)).revokedAtMs).toBe(REVOKED_AT_MS)
+      expect((await findToken(opened.store, second.hash)).revokedAtMs).toBe(REVOKED_AT_MS)
+      expect(await findToken(opened.store, third.hash)).toEqual(third.token)
+    })
+
+    test('revokes all of a user, and none of another', async () => {
+      await using opened = await open()
+      for (const name of ['me', 'you', 'me', 'me']) await createToken(opened.store, name)
+
+      expect(await opened.store.revokeTokens({ userName: 'me' }, REVOKED_AT_MS)).toBe(3)
+
+      const revokedAtMs = (await opened.store.listTokens()).map((token) => token.revokedAtMs)
+      expect(revokedAtMs).toEqual([REVOKED_AT_MS, undefined, REVOKED_AT_MS, REVOKED_AT_MS])
+    })
+
+    test('counts what it revokes, and keeps the time of what was revoked before', async () => {
+      await using opened = await open()
+      const { hash, token } = await createToken(opened.store, 'me')
+      await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
+      await opened.store.revokeTokens({ hash }, REVOKED_AT_MS)
+
+      expect(await opened.store.revokeTokens({ hash }, REVOKED_AT_MS + 1)).toBe(0)
+      expect(await opened.store.revokeTokens({ id: token.id }, REVOKED_AT_MS + 2)).toBe(0)
+      expect(await opened.store.revokeTokens({ userName: 'me' }, REVOKED_AT_MS + 3)).toBe(1)
+      expect(await opened.store.revokeTokens({ userName: 'me' }, REVOKED_AT_MS + 4)).toBe(0)
+
+      const revokedAtMs = (await opened.store.listTokens()).map((each) => each.revokedAtMs)
+      expect(revokedAtMs).toEqual([REVOKED_AT_MS, REVOKED_AT_MS + 3])
+    })
+
+    test('rejects a selection that names nothing', async () => {
+      await using opened = await open()
+      const { hash, token } = await createToken(opened.store, 'me')
+      const revoke = (selection: Parameters<typeof opened.store.revokeTokens>[0]) =>
+        opened.store.revokeTokens(selection, REVOKED_AT_MS)
+
+      await expect(revoke({ id: token.id + 1 })).rejects.toMatchObject({ kind: 'token_not_found' })
+      await expect(revoke({ hash: newToken('me').hash })).rejects.toMatchObject({ kind: 'token_not_found' })
+      await expect(revoke({ userName: 'you' })).rejects.toMatchObject({ kind: 'user_not_found' })
+
+      expect(await opened.store.findToken(hash)).toEqual(token)
+    })
+  })
+
+  describe('touchTokens', () => {
+    test('notes the last use of several tokens, and passes over one that is gone', async () => {
+      await using opened = await open()
+      const { hash: goneHash, token: gone } = await createToken(opened.store, 'gone')
+      const { token: first } = await createToken(opened.store, 'me')
+      const { token: second } = await createToken(opened.store, 'me')
+      const { token: third } = await createToken(opened.store, 'you')
+      await opened.store.deleteUser('gone')
+
+      await opened.store.touchTokens(
+        new Map([
+          [first.id, CREATED_AT_MS + 1],
+          [gone.id, CREATED_AT_MS + 2],
+          [third.id, CREATED_AT_MS + 3],
+        ]),
+      )
+
+      expect(await opened.store.findToken(goneHash)).toBeUndefined()
+      expect(await opened.store.listTokens()).toEqual([
+        { ...first, lastUsedAtMs: CREATED_AT_MS + 1 },
+        second,
+        { ...third, lastUsedAtMs: CREATED_AT_MS + 3 },
+      ])
+    })
+
+    test('of no tokens changes nothing', async () => {
+      await using opened = await open()
+      const { hash, token } = await createToken(opened.store, 'me')
+
+      await opened.store.touchTokens(new Map())
+
+      expect(await opened.store.findToken(hash)).toEqual(token)
+    })
+  })
+}

@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'bun:test'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { CREATED_AT_MS, closeNow, createToken, createUser, newToken } from '../fixtures.ts'
+
+const REVOKED_AT_MS = CREATED_AT_MS + 5000
+const FAR_FUTURE_MS = CREATED_AT_MS + 36_500 * 86_400_000
+
+/** What the comments of `Store` say of creating, finding and listing tokens. */
+export function tokensContract({ open }: StoreUnderTest): void {
+  describe('createToken and findToken', () => {
+    test('remember all of a token but its hash', async () => {
+      await using opened = await open()
+      const { hash } = newToken('me')
+
+      const created = await opened.store.createToken(
+        newToken('me', { hash, scope: 'read', label: "Ana's 🌱 'phone'", expiresAtMs: FAR_FUTURE_MS }),
+      )
+
+      expect(created).toEqual({ id: expect.any(Number), userIsNew: true })
+      expect(await opened.store.findToken(hash)).toStrictEqual({
+        id: created.id,
+        userId: expect.any(Number),
+        userName: 'me',
+        scope: 'read',
+        label: "Ana's 🌱 'phone'",
+        createdAtMs: CREATED_AT_MS,
+        expiresAtMs: FAR_FUTURE_MS,
+        revokedAtMs: undefined,
+        lastUsedAtMs: undefined,
+      })
+    })
+
+    test('remember a token without label and expiry', async () => {
+      await using opened = await open()
+
+      const { token } = await createToken(opened.store, 'me')
+
+      expect(token).toMatchObject({ scope: 'write', label: undefined, expiresAtMs: undefined })
+    })
+
+    test('make a user of a new name only, upper and lower case being different', async () => {
+      await using opened = await open()
+
+      const created = []
+      for (const name of ['me', 'me', 'Me', 'you', 'me']) {
+        created.push((await opened.store.createToken(newToken(name))).userIsNew)
+      }
+
+      expect(created).toEqual([true, false, true, true, false])
+    })
+
+    test('make a first token once, however many ask for it at once', async () => {
+      await using opened = await open()
+      const stores = [opened.store, await opened.reopen()]
+
+      const firsts = await Promise.all(
+        [0, 1, 2, 3].map((index) => (stores[index % 2] ?? opened.store).createFirstToken(newToken('me'))),
+      )
+
+      expect(firsts.filter((isFirst) => isFirst)).toHaveLength(1)
+      expect(await opened.store.listTokens()).toMatchObject([{ userName: 'me' }])
+      expect(await opened.store.hasTokens()).toBe(true)
+    })
+
+    test('make no first token where there is one of whatever state', async () => {
+      await using opened = await open()
+      expect(await opened.store.hasTokens()).toBe(false)
+      const { id } = await opened.store.createToken(newToken('you'))
+      await opened.store.revokeTokens({ id }, REVOKED_AT_MS)
+
+      expect(await opened.store.createFirstToken(newToken('me'))).toBe(false)
+      expect(await opened.store.listUsers()).toMatchObject([{ name: 'you' }])
+    })
+
+    test('of one name from two openings at once make one user', async () => {
+      await using opened = await open()
+      const stores = [opened.store, await opened.reopen()]
+
+      const created = await Promise.all(
+        [0, 1, 2, 3].map((index) => (stores[index % 2] ?? opened.store).createToken(newToken('me'))),
+      )
+
+      expect(created.filter(({ userIsNew }) => userIsNew)).toHaveLength(1)
+      expect(new Set(created.map(({ id }) => id)).size).toBe(4)
+      const owners = (await opened.store.listTokens('me')).map(({ userId }) => userId)
+      expect(new Set(owners).size).toBe(1)
+    })
+
+    test('find nothing for a hash that is unknown', async () => {
+      await using opened = await open()
+      await createUser(opened.store, 'me')
+
+      expect(await opened.store.findToken(newToken('me').hash)).toBeUndefined()
+    })
+
+    test('find a token in whatever state', async () => {
+      await using opened = await open()
+      const { hash } = await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
+      await opened.store.revokeTokens({ hash }, REVOKED_AT_MS)
+
+      expect(await opened.store.findToken(hash)).toMatchObject({
+        expiresAtMs: CREATED_AT_MS,
+        revokedAtMs: REVOKED_AT_MS,
+      })
+    })
+
+    test('show a token, its use and its end at once in another opening, and after all were closed', async () => {
+      await using opened = await open()
+      const other = await opened.reopen()
+
+      const { hash, token } = await createToken(opened.store, 'me')
+      expect(await other.findToken(hash)).toEqual(token)
+      await other.touchTokens(new Map([[token.id, CREATED_AT_MS + 1]]))
+      expect(await opened.store.findToken(hash)).toMatchObject({ lastUsedAtMs: CREATED_AT_MS + 1 })
+      await other.revokeTokens({ id: token.id }, REVOKED_AT_MS)
+      expect(await opened.store.findToken(hash)).toMatchObject({ revokedAtMs: REVOKED_AT_MS })
+
+      await closeNow(opened.store)
+      await closeNow(other)
+      expect(await (await opened.reopen()).findToken(hash)).toEqual({
+        ...token,
+        lastUsedAtMs: CREATED_AT_MS + 1,
+        revokedAtMs: REVOKED_AT_MS,
+      })
+    })
+  })
+
+  describe('hasTokens', () => {
+    test('is false for an empty store, and true once there is a token in whatever state', async () => {
+      await using opened = await open()
+      expect(await opened.store.hasTokens()).toBe(false)
+
+      await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
+      expect(await opened.store.hasTokens()).toBe(true)
+      await opened.store.revokeTokens({ userName: 'me' }, REVOKED_AT_MS)
+      expect(await opened.store.hasTokens()).toBe(true)
+
+      await opened.store.deleteUser('me')
+      expect(await opened.store.hasTokens()).toBe(false)
+    })
+  })
+
+  describe('listTokens', () => {
+    test('lists all tokens by ascending id, or those of a user, in whatever state', async () => {
+      await using opened = await open()
+      const { token: first } = await createToken(opened.store, 'you')
+      const { token: second } = await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
+      const { token: third } = await createToken(opened.store, 'you', { scope: 'read' })
+      await opened.store.revokeTokens({ id: third.id }, REVOKED_AT_MS)
+      const revoked = { ...third, revokedAtMs: REVOKED_AT_MS }
+
+      expect(first.id < second.id && second.id < third.id).toBe(true)
+      expect(await opened.store.listTokens()).toEqual([first, second, revoked])
+      expect(await opened.store.listTokens('you')).toEqual([first, revoked])
+      expect(await opened.store.listTokens('me')).toEqual([second])
+    })
+
+    test('of an empty store is empty, and rejects with user_not_found for a name that is no user', async () => {
+      await using opened = await open()
+
+      expect(await opened.store.listTokens()).toEqual([])
+      await expect(opened.store.listTokens('me')).rejects.toMatchObject({ kind: 'user_not_found' })
+    })
+  })
+}

@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'bun:test'
+import type { Store } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { CREATED_AT_MS, closeNow, createToken, createUser, listAll, listIds } from '../fixtures.ts'
+
+/** More than any implementation deletes in one batch or two. */
+const MANY_PLANTS = 2500
+
+/** What the comments of `Store` say of users. */
+export function usersContract({ open }: StoreUnderTest): void {
+  describe('listUsers', () => {
+    test('lists all users by name, with what belongs to each', async () => {
+      await using opened = await open()
+      const { store } = opened
+      await createUser(store, 'you')
+      const me = await createUser(store, 'me')
+      await createToken(store, 'me', { createdAtMs: CREATED_AT_MS + 1 })
+      await createPlants(store, me, 3)
+
+      expect(await store.listUsers()).toStrictEqual([
+        { name: 'me', createdAtMs: CREATED_AT_MS, plants: 3, tokens: 2 },
+        { name: 'you', createdAtMs: CREATED_AT_MS, plants: 0, tokens: 1 },
+      ])
+    })
+
+    test('of an empty store is empty', async () => {
+      await using opened = await open()
+
+      expect(await opened.store.listUsers()).toEqual([])
+    })
+  })
+
+  describe('deleteUser', () => {
+    test('deletes tokens, plants and the name, says how many, and leaves other users as they are', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const { hash, token } = await createToken(store, 'me')
+      await createToken(store, 'me')
+      const you = await createUser(store, 'you')
+      await createPlants(store, token.userId, 3)
+      await createPlants(store, you, 2)
+
+      expect(await store.deleteUser('me')).toEqual({ plants: 3, tokens: 2 })
+
+      expect(await store.findToken(hash)).toBeUndefined()
+      expect(await listAll(store, token.userId)).toEqual([])
+      expect(await listIds(store, you)).toEqual([0n, 1n])
+      expect(await store.listUsers()).toEqual([{ name: 'you', createdAtMs: CREATED_AT_MS, plants: 2, tokens: 1 }])
+    })
+
+    test('rejects with user_not_found for a name that is no user, or no longer', async () => {
+      await using opened = await open()
+      await createUser(opened.store, 'me')
+      await opened.store.deleteUser('me')
+
+      for (const name of ['me', 'you', '']) {
+        await expect(opened.store.deleteUser(name)).rejects.toMatchObject({ kind: 'user_not_found' })
+      }
+    })
+
+    test('deletes more than one batch, first the tokens, and others write in between', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const other = await opened.reopen()
+      const { hash, token } = await createToken(store, 'me')
+      const you = await createUser(store, 'you')
+      await createPlants(store, token.userId, MANY_PLANTS)
+      let isOver = false
+
+      const deletion = store.deleteUser('me').finally(() => {
+        isOver = true
+      })
+      while ((await other.findToken(hash)) !== undefined) await Bun.sleep(0)
+      const left = await plantsOf(other, 'me')
+      let written = 0
+      while (!isOver) {
+        await other.createPlant(you, { id: BigInt(written), name: 'Fern' })
+        written += 1
+        await Bun.sleep(1)
+      }
+
+      expect(await deletion).toEqual({ plants: MANY_PLANTS, tokens: 1 })
+      expect(left).toBeGreaterThan(0)
+      expect(written).toBeGreaterThan(1)
+      expect(await store.listUsers()).toEqual([{ name: 'you', createdAtMs: CREATED_AT_MS, plants: written, tokens: 1 }])
+    })
+
+    test('that was stopped half-way can be called again', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const other = await opened.reopen()
+      const { hash, token } = await createToken(store, 'me')
+      await createPlants(store, token.userId, MANY_PLANTS)
+
+      const stopped = other.deleteUser('me').catch((error: unknown) => error)
+      while ((await store.findToken(hash)) !== undefined) await Bun.sleep(0)
+      await closeNow(other)
+      expect(await stopped).toBeInstanceOf(Error)
+      const left = await plantsOf(store, 'me')
+
+      expect(left).toBeGreaterThan(0)
+      expect(await store.deleteUser('me')).toEqual({ plants: left, tokens: 0 })
+      expect(await store.listUsers()).toEqual([])
+    })
+
+    test('makes whoever still writes for the user be refused with token_invalid, also in another opening', async () => {
+      await using opened = await open()
+      const other = await opened.reopen()
+      const user = await createUser(opened.store, 'me')
+      await opened.store.deleteUser('me')
+
+      for (const store of [opened.store, other]) {
+        const created = store.createPlant(user, { id: 1n, name: 'Fern' })
+        await expect(created).rejects.toMatchObject({ kind: 'token_invalid' })
+      }
+    })
+
+    test('never gives an identifier of a deleted user or token to another, not after all were closed either', async () => {
+      await using opened = await open()
+      const { token: first } = await createToken(opened.store, 'me')
+      await createPlants(opened.store, first.userId, 1)
+      await opened.store.deleteUser('me')
+      await closeNow(opened.store)
+      const store = await opened.reopen()
+
+      const { token: second } = await createToken(store, 'me')
+
+      expect(second.userId).not.toBe(first.userId)
+      expect(second.id).not.toBe(first.id)
+      const created = store.createPlant(first.userId, { id: 1n, name: 'Fern' })
+      await expect(created).rejects.toMatchObject({ kind: 'token_invalid' })
+      expect(await listAll(store, second.userId)).toEqual([])
+    })
+  })
+}
+
+async function createPlants(store: Store, user: UserId, count: number): Promise<void> {
+  for (let id = 0; id < count; id++) await store.createPlant(user, { id: BigInt(id), name: 'Fern' })
+}
+
+async function plantsOf(store: Store, name: string): Promise<number> {
+  const user = (await store.listUsers()).find((each) => each.name === name)
+  return user?.plants ?? 0
+}

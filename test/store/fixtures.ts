@@ -1,0 +1,74 @@
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import type { NewToken, Store, StoredPlant } from '../../src/domain/store.ts'
+import type { Token, UserId } from '../../src/domain/token.ts'
+
+/** A time at which things are created. */
+export const CREATED_AT_MS = 1_700_000_000_000
+
+/** More than any test stores. */
+const ALL = 1_000_000
+
+/** Identifiers in ascending order: both ends, the neighbours of zero, and those that a double takes for one another. */
+export const IDS = [
+  INT64_MIN,
+  INT64_MIN + 1n,
+  -(2n ** 53n) - 1n,
+  -10n,
+  -9n,
+  -1n,
+  0n,
+  1n,
+  9n,
+  10n,
+  9007199254740992n,
+  9007199254740993n,
+  9007199254740994n,
+  INT64_MAX - 1n,
+  INT64_MAX,
+]
+
+/** A write token that nobody has yet. */
+export const newToken = (userName: string, other: Partial<NewToken> = {}): NewToken => ({
+  userName,
+  hash: crypto.getRandomValues(new Uint8Array(32)),
+  scope: 'write',
+  label: undefined,
+  createdAtMs: CREATED_AT_MS,
+  expiresAtMs: undefined,
+  ...other,
+})
+
+/** Creates a token and reads it as it is remembered. */
+export async function createToken(store: Store, userName: string, other: Partial<NewToken> = {}) {
+  const { hash } = newToken(userName, other)
+  await store.createToken(newToken(userName, { ...other, hash }))
+  return { hash, token: await findToken(store, hash) }
+}
+
+/** A token that is there. */
+export async function findToken(store: Store, hash: Uint8Array): Promise<Token> {
+  const token = await store.findToken(hash)
+  if (token === undefined) throw new Error('the token is gone')
+  return token
+}
+
+/** Creates a user, with one token. */
+export async function createUser(store: Store, name: string): Promise<UserId> {
+  const { token } = await createToken(store, name)
+  return token.userId
+}
+
+/** All plants of a user. */
+export const listAll = (store: Store, user: UserId): Promise<readonly StoredPlant[]> =>
+  store.listPlants(user, { after: undefined, limit: ALL })
+
+/** The identifiers of all plants of a user. */
+export async function listIds(store: Store, user: UserId): Promise<bigint[]> {
+  return (await listAll(store, user)).map(({ id }) => id)
+}
+
+/** Closes a store before its test ends; the support, which closes it at the end, finds nothing left to do. */
+export async function closeNow(store: Store): Promise<void> {
+  await store.close()
+  store.close = async () => {}
+}

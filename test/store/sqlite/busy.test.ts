@@ -1,0 +1,54 @@
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { BUSY_TIMEOUT_MS } from '../../../src/store/sqlite/connection.ts'
+import { createUser, listIds } from '../fixtures.ts'
+import { makeDatabaseFolder, openForTest, refusalOf } from './files.ts'
+
+/** For a machine that is busy with other things. */
+const SLACK_MS = 3000
+
+test('a write that finds the lock of another process is refused in time, and stored neither then nor later', async () => {
+  using files = makeDatabaseFolder()
+  await using opened = await openForTest(files.path)
+  const { store, failures } = opened
+  const user = await createUser(store, 'me')
+  await store.createPlant(user, { id: 1n, name: 'Fern' })
+  const locker = lock(files.path)
+  const startMs = performance.now()
+
+  const created = store.createPlant(user, { id: 2n, name: 'Ivy' })
+
+  await expect(created).rejects.toMatchObject({ kind: 'store_busy', outcomeIsUnknown: false })
+  const waitedMs = performance.now() - startMs
+  expect(waitedMs).toBeGreaterThanOrEqual(BUSY_TIMEOUT_MS / 2)
+  expect(waitedMs).toBeLessThan(BUSY_TIMEOUT_MS + SLACK_MS)
+  // Reads go on meanwhile.
+  expect(await listIds(store, user)).toEqual([1n])
+  locker.unlock()
+  await store.createPlant(user, { id: 3n, name: 'Moss' })
+  expect(await listIds(store, user)).toEqual([1n, 3n])
+  expect(failures).toEqual([])
+  await opened.close()
+  await using reopened = await openForTest(files.path)
+  expect(await listIds(reopened.store, user)).toEqual([1n, 3n])
+})
+
+test('a database whose lock another process keeps is refused at the start, with a line that says so', async () => {
+  using files = makeDatabaseFolder()
+  const other = new Database(files.path, { create: true, readwrite: true })
+  other.run('begin exclusive')
+  const startMs = performance.now()
+
+  const refusal = await refusalOf(files.path)
+
+  expect(refusal).toBe(`The database ${files.path} is locked by another process: end it.`)
+  expect(performance.now() - startMs).toBeLessThan(2 * BUSY_TIMEOUT_MS + SLACK_MS)
+  other.close(true)
+})
+
+/** Takes the lock of those who write. */
+function lock(path: string) {
+  const db = new Database(path, { readwrite: true })
+  db.run('begin immediate')
+  return { unlock: () => db.close(true) }
+}

@@ -1,0 +1,123 @@
+import { Database } from 'bun:sqlite'
+import { closeSync, cpSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { AppError } from '../../../src/domain/error.ts'
+import type { Store } from '../../../src/domain/store.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { createUser } from '../fixtures.ts'
+
+/** What SQLite calls the files beside a database. */
+export const WAL = '-wal'
+export const SHM = '-shm'
+
+/** A folder with the path of a database that is not there yet. */
+export function makeDatabaseFolder() {
+  const folder = makeFolder()
+  return { folder: folder.path, path: join(folder.path, 'plantstore.db'), [Symbol.dispose]: folder[Symbol.dispose] }
+}
+
+/** A store that is closed at the end, with the failures that it told. */
+export async function openForTest(path: string) {
+  const failures: AppError[] = []
+  const store = await openStore(path, (failure) => failures.push(failure))
+  let isClosed = false
+  const close = async () => {
+    if (isClosed) return
+    isClosed = true
+    await store.close()
+  }
+  return { store, failures, close, [Symbol.asyncDispose]: close }
+}
+
+/** The message with which a path is refused. Rejects if it is not refused. */
+export async function refusalOf(path: string): Promise<string> {
+  const opened = await openForTest(path).catch((reason: unknown) => reason)
+  if (opened instanceof AppError && opened.kind === 'store_unusable') return opened.message
+  if (opened instanceof Error) throw opened
+  throw new Error('it was opened')
+}
+
+/** Makes a database of several pages with one user, who has many plants, and closes it. */
+export async function makeDatabase(path: string): Promise<void> {
+  await using opened = await openForTest(path)
+  const user = await createUser(opened.store, 'me')
+  await createPlants(opened.store, user, 20)
+}
+
+/** Creates large plants with the ids from 0. */
+export async function createPlants(store: Store, user: number, count: number): Promise<void> {
+  for (let id = 0; id < count; id++) await store.createPlant(user, { id: BigInt(id), name: 'Fern '.repeat(200) })
+}
+
+/** Runs statements on a database as somebody else's program. */
+export function runSql(path: string, ...statements: readonly string[]): void {
+  const db = new Database(path, { readwrite: true, create: true })
+  try {
+    db.run('pragma busy_timeout = 5000')
+    for (const statement of statements) db.run(statement)
+  } finally {
+    db.close(true)
+  }
+}
+
+/** Runs statements and leaves the files as they are when the program is killed then: the last ones are in the WAL. */
+export function runSqlAndDie(path: string, ...statements: readonly string[]): void {
+  using scratch = makeDatabaseFolder()
+  const db = new Database(scratch.path, { readwrite: true, create: true })
+  try {
+    for (const statement of ['pragma journal_mode = wal', 'pragma wal_autocheckpoint = 0', ...statements]) {
+      db.run(statement)
+    }
+    copyAsKilled(scratch.path, path)
+  } finally {
+    db.close(true)
+  }
+}
+
+/** Copies a database in use as a process that is killed leaves it, but for the WAL's index. */
+export function copyAsKilled(from: string, to: string): void {
+  cpSync(from, to)
+  cpSync(from + WAL, to + WAL)
+}
+
+/** The rows of a query, read by a connection of its own. */
+export function queryAll(path: string, query: string): unknown[][] {
+  const db = new Database(path, { readonly: true, safeIntegers: true })
+  try {
+    return db.prepare(query).values()
+  } finally {
+    db.close(true)
+  }
+}
+
+/** Overwrites bytes in the middle of a file. */
+export function overwrite(path: string, position: number, bytes: Uint8Array): void {
+  const file = openSync(path, 'r+')
+  try {
+    writeSync(file, bytes, 0, bytes.length, position)
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** Damages the page where the search in a table begins. */
+export function damageTable(path: string, table: string): void {
+  const [[rootPage] = []] = queryAll(path, `select rootpage from sqlite_schema where name = '${table}'`)
+  const [[pageBytes] = []] = queryAll(path, 'pragma page_size')
+  overwrite(path, (Number(rootPage) - 1) * Number(pageBytes), new Uint8Array(Number(pageBytes)).fill(0xa5))
+}
+
+/** What is in a folder: the name of each file, and its bytes as one short text. */
+export function snapshot(folder: string): Record<string, string> {
+  const files = readdirSync(folder, { withFileTypes: true }).sort((a, b) => a.name.localeCompare(b.name))
+  return Object.fromEntries(
+    files.map((file) => [
+      file.name,
+      file.isFile() ? Bun.SHA256.hash(readFileSync(join(folder, file.name)), 'hex') : 'a folder',
+    ]),
+  )
+}
+
+/** A folder, for where a file is expected. */
+export const makeDirectory = (path: string): void => mkdirSync(path)

@@ -1,0 +1,201 @@
+import { describe, expect, test } from 'bun:test'
+import { truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../../support/folder.ts'
+import { createUser } from '../fixtures.ts'
+import { MAY_SKIP_DISKS, mountDisk } from './disk.ts'
+import {
+  copyAsKilled,
+  makeDatabase,
+  makeDatabaseFolder,
+  makeDirectory,
+  openForTest,
+  overwrite,
+  refusalOf,
+  runSql,
+  runSqlAndDie,
+  SHM,
+  snapshot,
+} from './files.ts'
+
+const FOREIGN_ID = 0x0f055112
+const PAGE_BYTES = 4096
+const HEADER_BYTES = 100
+const GARBAGE = Buffer.from('garbage '.repeat(PAGE_BYTES / 8))
+
+/** How each refused path comes about, and what the operator is told of it. */
+const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown, message: RegExp])[] = [
+  ['a directory', makeDirectory, /\.db is a directory: /],
+  ['a text file', (path) => writeFileSync(path, 'Fern\n'.repeat(1000)), /\.db is not a database\.$/],
+  ['a text file of one byte', (path) => writeFileSync(path, 'F'), /\.db is not a database\.$/],
+  ['zeros', (path) => writeFileSync(path, new Uint8Array(PAGE_BYTES)), /\.db is not a database\.$/],
+  ['a damaged magic', (path) => makeDamaged(path, 0, 'sQL'), /\.db is not a database\.$/],
+  ['a damaged page size', (path) => makeDamaged(path, 16, '\x11\x22'), /\.db (?:cannot be read: |is truncated: )/],
+  ['a damaged first page', (path) => makeDamaged(path, HEADER_BYTES, GARBAGE), /\.db cannot be read: /],
+  [
+    'a damaged header',
+    (path) => makeDamaged(path, 16, GARBAGE.subarray(16, HEADER_BYTES)),
+    /\.db belongs to another application: /,
+  ],
+  ['cut in the middle', (path) => makeTruncated(path, 5 * PAGE_BYTES), /\.db is truncated: /],
+  ['cut by one byte', (path) => makeTruncated(path, -1), /\.db is truncated: /],
+  ['cut in the first page', (path) => makeTruncated(path, 1000), /\.db is truncated: /],
+  ['cut in the header', (path) => makeTruncated(path, 50), /\.db is truncated: /],
+  ['cut in the magic', (path) => makeTruncated(path, 10), /\.db is not a database\.$/],
+  ['of another application', (path) => makeForeign(path), /\.db belongs to another application: /],
+  [
+    'of another application that says its name',
+    (path) => makeForeign(path, `pragma application_id = ${FOREIGN_ID}`),
+    /\.db belongs to another application: /,
+  ],
+  [
+    'of another application, in WAL mode',
+    (path) => makeForeign(path, 'pragma journal_mode = wal'),
+    /\.db belongs to another application: /,
+  ],
+  [
+    'of another application that says its name, in WAL mode',
+    (path) => makeForeign(path, 'pragma journal_mode = wal', `pragma application_id = ${FOREIGN_ID}`),
+    /\.db belongs to another application: /,
+  ],
+  ['of a newer schema', (path) => makeNewer(path), /\.db has schema version 2, .* knows up to 1: use the newer/],
+]
+
+/** Those with a WAL: SQLite cannot read one without its index, which it makes beside it where it is absent. */
+const REFUSED_WITH_WAL: typeof REFUSED = [
+  [
+    'of another application',
+    (path) => runSqlAndDie(path, 'create table notes (text)'),
+    /\.db belongs to another application: /,
+  ],
+  [
+    'of another application that says its name',
+    (path) => runSqlAndDie(path, `pragma application_id = ${FOREIGN_ID}`, 'create table notes (text)'),
+    /\.db belongs to another application: /,
+  ],
+  [
+    'of a newer schema',
+    (path) =>
+      runSqlAndDie(path, 'create table plants (id)', 'pragma application_id = 0x706c7374', 'pragma user_version = 2'),
+    /\.db has schema version 2, .* knows up to 1: use the newer/,
+  ],
+]
+
+describe('a file that cannot be our database is refused in one line, and stays as it is with nothing beside it', () => {
+  test.each(REFUSED)('%s', async (_, make, message) => {
+    using files = makeDatabaseFolder()
+    await make(files.path)
+    const before = snapshot(files.folder)
+
+    const refusal = await refusalOf(files.path)
+
+    expect(refusal).toMatch(message)
+    expect(refusal).toContain(files.path)
+    expect(refusal).not.toContain('\n')
+    expect(snapshot(files.folder)).toEqual(before)
+  })
+})
+
+describe('a database with a WAL beside it that is not ours is refused in one line, and stays as it is', () => {
+  test.each(REFUSED_WITH_WAL)('%s', async (_, make, message) => {
+    using files = makeDatabaseFolder()
+    await make(files.path)
+    const before = snapshot(files.folder)
+
+    const refusal = await refusalOf(files.path)
+
+    expect(refusal).toMatch(message)
+    expect(refusal).not.toContain('\n')
+    const { [`plantstore.db${SHM}`]: _index, ...after } = snapshot(files.folder)
+    expect(after).toEqual(before)
+  })
+})
+
+describe('a path where no file can be is refused in one line that says which', () => {
+  test('in a directory that is missing', async () => {
+    using folder = makeFolder()
+
+    const refusal = await refusalOf(join(folder.path, 'missing', 'plantstore.db'))
+
+    expect(refusal).toBe(`The directory ${folder.path}/missing of the database does not exist: create it.`)
+    expect(snapshot(folder.path)).toEqual({})
+  })
+
+  test('through a file', async () => {
+    using folder = makeFolder()
+    writeFileSync(join(folder.path, 'file'), 'text')
+    const before = snapshot(folder.path)
+
+    expect(await refusalOf(join(folder.path, 'file', 'plantstore.db'))).toBe(
+      `${folder.path}/file is not a directory: name a file inside one.`,
+    )
+    expect(await refusalOf(join(folder.path, 'file', 'deeper', 'plantstore.db'))).toBe(
+      `The directory ${folder.path}/file/deeper of the database does not exist: create it.`,
+    )
+    expect(snapshot(folder.path)).toEqual(before)
+  })
+
+  test.skipIf(MAY_SKIP_DISKS)('in a directory that cannot be written (needs the right to mount)', async () => {
+    using disk = mountDisk(1_000_000)
+    const [path, absent] = [join(disk.path, 'plantstore.db'), join(disk.path, 'absent.db')]
+    await makeDatabase(path)
+    const before = snapshot(disk.path)
+    disk.makeReadOnly()
+
+    for (const each of [path, absent]) {
+      expect(await refusalOf(each)).toBe(
+        `The directory ${disk.path} of the database is not writable: let this user write to it.`,
+      )
+    }
+    expect(snapshot(disk.path)).toEqual(before)
+  })
+
+  test('at what is no regular file', async () => {
+    expect(await refusalOf('/dev/null')).toBe('The database /dev/null is not a regular file: name one.')
+  })
+})
+
+describe('what only looks like a foreign file opens', () => {
+  test('a database with its WAL, whose own file is shorter than it says', async () => {
+    using files = makeDatabaseFolder()
+    using killed = makeDatabaseFolder()
+    {
+      await using opened = await openForTest(files.path)
+      const user = await createUser(opened.store, 'me')
+      await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
+      copyAsKilled(files.path, killed.path)
+    }
+
+    await using reopened = await openForTest(killed.path)
+
+    expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
+  })
+
+  test('a database without tables, which another first start has just made', async () => {
+    using files = makeDatabaseFolder()
+    runSql(files.path, 'pragma journal_mode = wal')
+
+    await using opened = await openForTest(files.path)
+
+    expect(await opened.store.hasTokens()).toBe(false)
+  })
+})
+
+async function makeDamaged(path: string, position: number, bytes: string | Uint8Array): Promise<void> {
+  await makeDatabase(path)
+  overwrite(path, position, typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
+}
+
+/** Cuts a database to a length; a negative one is counted from the end. */
+async function makeTruncated(path: string, bytes: number): Promise<void> {
+  await makeDatabase(path)
+  truncateSync(path, bytes < 0 ? Bun.file(path).size + bytes : bytes)
+}
+
+const makeForeign = (path: string, ...statements: readonly string[]): void =>
+  runSql(path, ...statements, 'create table notes (text)', "insert into notes values ('hello')")
+
+async function makeNewer(path: string): Promise<void> {
+  await makeDatabase(path)
+  runSql(path, 'pragma user_version = 2')
+}

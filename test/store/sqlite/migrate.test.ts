@@ -1,0 +1,73 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { migrate, SCHEMA_VERSION } from '../../../src/store/sqlite/migrate.ts'
+import { createUser } from '../fixtures.ts'
+import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf, runSql } from './files.ts'
+
+const SCHEMA = 'select name from sqlite_schema order by name'
+const VERSIONS = 'select user_version, application_id from pragma_user_version, pragma_application_id'
+const OURS = 0x706c7374
+
+describe('a migration that fails', () => {
+  test.each(['users', 'tokens', 'plants'])(
+    'leaves nothing, and is told in one line: there is a table %s already',
+    async (table) => {
+      using files = makeDatabaseFolder()
+      runSql(files.path, `pragma application_id = ${OURS}`, `create table ${table} (text)`)
+
+      const refusal = await refusalOf(files.path)
+
+      expect(refusal).toStartWith(`The database ${files.path} cannot be used: `)
+      expect(refusal).toContain(`table ${table} already exists`)
+      expect(refusal).not.toContain('\n')
+      expect(queryAll(files.path, SCHEMA)).toEqual([[table]])
+      expect(queryAll(files.path, VERSIONS)).toEqual([[0n, BigInt(OURS)]])
+    },
+  )
+
+  test('is done by the next start, once what was in its way is gone', async () => {
+    using files = makeDatabaseFolder()
+    runSql(files.path, `pragma application_id = ${OURS}`, 'create table plants (text)')
+    await refusalOf(files.path)
+    runSql(files.path, 'drop table plants')
+
+    await using opened = await openForTest(files.path)
+
+    expect(await opened.store.checkIntegrity()).toEqual([])
+    expect(await createUser(opened.store, 'me')).toBe(1)
+  })
+})
+
+test('a database of this schema is not migrated again', async () => {
+  using files = makeDatabaseFolder()
+  await makeDatabase(files.path)
+  const before = queryAll(files.path, SCHEMA)
+
+  await using opened = await openForTest(files.path)
+
+  expect(queryAll(files.path, SCHEMA)).toEqual(before)
+  expect(queryAll(files.path, VERSIONS)).toEqual([[BigInt(SCHEMA_VERSION), BigInt(OURS)]])
+  expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', plants: 20, tokens: 1 }])
+})
+
+test('a database that a newer executable migrates after it was inspected is refused', () => {
+  using files = makeDatabaseFolder()
+  runSql(files.path, `pragma user_version = ${SCHEMA_VERSION + 1}`)
+  const writer = new Database(files.path, { readwrite: true })
+  try {
+    expect(() => migrate(writer, files.path)).toThrow(`has schema version ${SCHEMA_VERSION + 1}`)
+  } finally {
+    writer.close(true)
+  }
+  expect(queryAll(files.path, SCHEMA)).toEqual([])
+})
+
+test('a store that is open while a newer executable migrates leaves the newer version as it is', async () => {
+  using files = makeDatabaseFolder()
+  await using opened = await openForTest(files.path)
+  runSql(files.path, `pragma user_version = ${SCHEMA_VERSION + 1}`)
+
+  await opened.store.checkReady().catch(() => 'unready is an answer, too')
+
+  expect(queryAll(files.path, 'pragma user_version')).toEqual([[BigInt(SCHEMA_VERSION + 1)]])
+})

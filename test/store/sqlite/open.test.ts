@@ -1,0 +1,161 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import { BUSY_TIMEOUT_MS, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
+import { runPlantstore, startExecutable } from '../../support/executable.ts'
+import { createUser, listIds } from '../fixtures.ts'
+import { makeDatabaseFolder, openForTest, queryAll, WAL } from './files.ts'
+
+const OPENINGS_AT_ONCE = 10
+/** Where the header holds `user_version` (https://sqlite.org/fileformat.html#the_database_header). */
+const USER_VERSION_OFFSET = 60
+
+test('a new database says whose it is and which schema it has', async () => {
+  using files = makeDatabaseFolder()
+  await using _ = await openForTest(files.path)
+
+  expect(queryAll(files.path, 'pragma application_id')).toEqual([[BigInt(Buffer.from('plst').readUInt32BE())]])
+  expect(queryAll(files.path, 'pragma user_version')).toEqual([[1n]])
+  expect(queryAll(files.path, 'pragma journal_mode')).toEqual([['wal']])
+})
+
+test('a new database has strict tables with plain columns', async () => {
+  using files = makeDatabaseFolder()
+  await using _ = await openForTest(files.path)
+  const tables = queryAll(
+    files.path,
+    "select name from pragma_table_list where strict and schema = 'main' order by name",
+  ).flat()
+  const columns = tables.map((table) => [
+    table,
+    queryAll(files.path, `select name || ' ' || type from pragma_table_info('${table}') order by cid`).flat(),
+  ])
+
+  expect(Object.fromEntries(columns)).toEqual({
+    plants: ['user_id INTEGER', 'id INTEGER', 'name TEXT', 'tag TEXT'],
+    tokens: [
+      'id INTEGER',
+      'user_id INTEGER',
+      'hash BLOB',
+      'scope TEXT',
+      'label TEXT',
+      'created_at_ms INTEGER',
+      'expires_at_ms INTEGER',
+      'revoked_at_ms INTEGER',
+      'last_used_at_ms INTEGER',
+    ],
+    users: ['id INTEGER', 'name TEXT', 'created_at_ms INTEGER'],
+  })
+})
+
+test('whoever opens the database finds ids as integers and absent tags as null', async () => {
+  using files = makeDatabaseFolder()
+  await using opened = await openForTest(files.path)
+  const user = await createUser(opened.store, 'me')
+  await opened.store.createPlant(user, { id: INT64_MIN, name: 'Fern', tag: 'indoor' })
+  await opened.store.createPlant(user, { id: INT64_MAX, name: '🌱' })
+
+  const rows = queryAll(
+    files.path,
+    `select users.name, plants.id, typeof(plants.id), plants.name, tag
+     from plants join users on users.id = user_id order by plants.id`,
+  )
+
+  expect(rows).toEqual([
+    ['me', INT64_MIN, 'integer', 'Fern', 'indoor'],
+    ['me', INT64_MAX, 'integer', '🌱', null],
+  ])
+})
+
+test('the connection that writes syncs every commit, waits for locks and leaves checkpoints to us', () => {
+  using files = makeDatabaseFolder()
+  const writer = openWriter(files.path)
+  try {
+    const pragmas = ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys', 'wal_autocheckpoint', 'fullfsync']
+    const values = pragmas.map((name) => [name, writer.prepare(`pragma ${name}`).values().flat()[0]])
+
+    expect(Object.fromEntries(values)).toEqual({
+      journal_mode: 'wal',
+      synchronous: 2n,
+      busy_timeout: BigInt(BUSY_TIMEOUT_MS),
+      foreign_keys: 1n,
+      wal_autocheckpoint: 0n,
+      fullfsync: 1n,
+    })
+  } finally {
+    writer.close(true)
+  }
+})
+
+test('the connection that reads cannot write, and waits for locks', async () => {
+  using files = makeDatabaseFolder()
+  await using _ = await openForTest(files.path)
+  const reader = openReader(files.path)
+  try {
+    expect(() => reader.run("insert into users (name, created_at_ms) values ('me', 0)")).toThrow('readonly')
+    expect(reader.prepare('pragma busy_timeout').values()).toEqual([[BigInt(BUSY_TIMEOUT_MS)]])
+  } finally {
+    reader.close(true)
+  }
+})
+
+test('the files of a new database are nobody else’s', async () => {
+  using files = makeDatabaseFolder()
+  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', files.path])
+  try {
+    const modes = readdirSync(files.folder)
+      .sort()
+      .map((name) => [name, statSync(join(files.folder, name)).mode & 0o777])
+
+    expect(Object.fromEntries(modes)).toEqual({
+      'plantstore.db': 0o600,
+      'plantstore.db-shm': 0o600,
+      'plantstore.db-wal': 0o600,
+    })
+  } finally {
+    await server.kill()
+  }
+})
+
+test('many processes that open a new file at once all come up', async () => {
+  using files = makeDatabaseFolder()
+
+  const results = await Promise.all(
+    Array.from({ length: OPENINGS_AT_ONCE }, () =>
+      runPlantstore(['token', 'create', '--user', 'me', '--database', files.path]),
+    ),
+  )
+
+  expect(results.filter(({ exitCode }) => exitCode !== 0)).toEqual([])
+  expect(readdirSync(files.folder)).toEqual(['plantstore.db'])
+  await using opened = await openForTest(files.path)
+  expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', tokens: OPENINGS_AT_ONCE }])
+  expect(await opened.store.checkIntegrity()).toEqual([])
+})
+
+test('an empty file opens as a new database', async () => {
+  using files = makeDatabaseFolder()
+  writeFileSync(files.path, '')
+
+  await using opened = await openForTest(files.path)
+
+  const user = await createUser(opened.store, 'me')
+  await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
+  expect(await listIds(opened.store, user)).toEqual([1n])
+})
+
+test('a database whose process was killed before anything reached the file itself opens with all it had', async () => {
+  using files = makeDatabaseFolder()
+  const flags = ['--listen', '127.0.0.1:0', '--first-token', '--database', files.path]
+  const server = await startExecutable(['serve', ...flags])
+  while (!server.stderr().includes('plst_')) await Bun.sleep(5)
+  await server.kill()
+  const header = readFileSync(files.path)
+  expect(statSync(files.path + WAL).size).toBeGreaterThan(0)
+
+  await using opened = await openForTest(files.path)
+
+  expect(header.readUInt32BE(USER_VERSION_OFFSET)).toBe(0)
+  expect((await opened.store.listTokens()).map(({ userName }) => userName)).toEqual(['me'])
+})

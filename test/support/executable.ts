@@ -1,0 +1,88 @@
+import { resolve } from 'node:path'
+
+/** The compiled executable where its suite runs; otherwise the same commands run from their source. */
+export const EXECUTABLE = process.env.TEST_EXECUTABLE && resolve(process.env.TEST_EXECUTABLE)
+
+const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+
+/** A start takes well under a second; this is for a machine that is busy with other things. */
+const START_TIMEOUT_MS = 20_000
+
+interface SpawnOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  readonly stdin?: string
+}
+
+/** Nothing of the environment of the tests reaches what is tested, but where programs and temporary files are. */
+const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env })
+
+/** Runs a command to its end. */
+export async function runPlantstore(args: readonly string[], { env, cwd, stdin }: SpawnOptions = {}) {
+  const child = Bun.spawn([...COMMAND, ...args], {
+    env: cleanEnvironment(env),
+    ...(cwd !== undefined && { cwd }),
+    stdin: stdin === undefined ? 'ignore' : new Blob([stdin]),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { stdout, stderr, exitCode }
+}
+
+/** Starts a server and waits until it says where it listens. Rejects with what it said if it ends before. */
+export async function startExecutable(args: readonly string[], { env, cwd }: SpawnOptions = {}) {
+  const child = Bun.spawn([...COMMAND, ...args], {
+    env: cleanEnvironment(env),
+    ...(cwd !== undefined && { cwd }),
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  let stdout = ''
+  let stderr = ''
+  const reading = Promise.all([
+    collect(child.stdout, (text) => {
+      stdout += text
+    }),
+    collect(child.stderr, (text) => {
+      stderr += text
+    }),
+  ])
+  const deadlineMs = performance.now() + START_TIMEOUT_MS
+  let address: string | undefined
+  while (address === undefined) {
+    if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadlineMs) {
+      child.kill('SIGKILL')
+      await child.exited
+      await reading
+      throw new Error(`the server did not listen: exit code ${child.exitCode}\n${stdout}${stderr}`)
+    }
+    await Bun.sleep(5)
+    address = /"address":"([^"]+)"/.exec(stdout)?.[1]
+  }
+  return {
+    pid: child.pid,
+    /** What it said it listens on. */
+    address,
+    url: address.startsWith('unix:') ? 'http://localhost' : address,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    signal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') => child.kill(signal),
+    /** Resolves to the exit code when it has ended and all it printed is here. */
+    async ended(): Promise<number> {
+      const exitCode = await child.exited
+      await reading
+      return exitCode
+    },
+    async kill(): Promise<void> {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
+  const decoder = new TextDecoder()
+  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
+}

@@ -1,0 +1,196 @@
+import { resolve } from 'node:path'
+import type { Store } from '../../src/domain/store.ts'
+import { formatAddress } from '../../src/http/address.ts'
+import { createApp } from '../../src/http/app.ts'
+import { listen } from '../../src/http/server.ts'
+import { createLogger } from '../../src/log.ts'
+import { openStore } from '../../src/store/open.ts'
+import { EXECUTABLE, startExecutable } from './executable.ts'
+import { makeFolder } from './folder.ts'
+import { createToken, type TokenOptions } from './tokens.ts'
+
+/** How a service under test is reached: as a function, over TCP, or as the compiled executable (then that alone). */
+export interface Transport {
+  readonly name: string
+  start(store: Store, database: string, options: ServiceOptions): Promise<Reachable>
+}
+
+/** What a test may want otherwise than the default. */
+export interface ServiceOptions {
+  readonly maxBodyBytes?: number
+  readonly listMax?: number
+  readonly publicUrl?: string
+  readonly servesDocs?: boolean
+}
+
+interface Reachable {
+  fetch(path: string, init: RequestInit): Promise<Response>
+  /** Where it listens, unless it is a function. */
+  readonly port: number | undefined
+  /** What was logged so far. */
+  logs(): string
+  stop(): Promise<void>
+}
+
+/** An answer with its body as text and, where it has one, as JSON. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests compare it as a whole
+  readonly body: any
+}
+
+export interface RequestOptions {
+  /** Another token than that of user `me`; `null` sends no `Authorization`. */
+  readonly token?: string | null
+  readonly headers?: Record<string, string>
+  readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream
+}
+
+const inProcess: Transport = {
+  name: 'in process',
+  async start(store, _database, options) {
+    const { app, logs } = assemble(store, options)
+    return {
+      fetch: (path, init) => app(new Request(`http://localhost${path}`, init)),
+      port: undefined,
+      logs,
+      stop: async () => {},
+    }
+  },
+}
+
+const overTcp: Transport = {
+  name: 'over TCP',
+  async start(store, _database, options) {
+    const { app, logs } = assemble(store, options)
+    const server = await listen({ host: '127.0.0.1', port: 0 }, app)
+    const url = formatAddress(server.address)
+    return {
+      fetch: (path, init) => fetch(url + path, init),
+      port: Number(new URL(url).port),
+      logs,
+      async stop() {
+        server.kill()
+      },
+    }
+  },
+}
+
+const executable: Transport = {
+  name: 'executable',
+  async start(_store, database, options) {
+    const flags = [
+      ...(options.maxBodyBytes === undefined ? [] : ['--max-body', `${options.maxBodyBytes}B`]),
+      ...(options.listMax === undefined ? [] : ['--list-max', String(options.listMax)]),
+      ...(options.publicUrl === undefined ? [] : ['--public-url', options.publicUrl]),
+      ...(options.servesDocs === false ? ['--no-docs'] : []),
+    ]
+    const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags])
+    return {
+      fetch: (path, init) => fetch(server.url + path, init),
+      port: Number(new URL(server.url).port),
+      logs: server.stdout,
+      stop: server.kill,
+    }
+  },
+}
+
+/** Those with a socket, for what only bytes on the wire can say. */
+export const SOCKET_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [overTcp] : [executable]
+/** All of them. */
+export const TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess, overTcp] : [executable]
+
+/** A service on an empty database in a folder of its own, with a write token of user `me`. */
+export async function startService(transport: Transport, options: ServiceOptions = {}) {
+  const folder = makeFolder()
+  const database = resolve(folder.path, 'plantstore.db')
+  const store = await openStore(database, () => {})
+  const reachable = await transport.start(store, database, options)
+
+  const { text: ownToken } = await createToken(store)
+
+  const request = async (
+    method: string,
+    path: string,
+    { token = ownToken, headers = {}, body }: RequestOptions = {},
+  ) => {
+    const authorization: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
+    const response = await reachable.fetch(path, {
+      method,
+      headers: { ...authorization, ...headers },
+      ...(body !== undefined && { body }),
+    })
+    return toAnswer(response)
+  }
+
+  return {
+    /** The write token of user `me`. */
+    token: ownToken,
+    /** The database's file. */
+    database,
+    /** The store behind the service, for what administrators do. The executable has the same file open by itself. */
+    store,
+    port: reachable.port ?? 0,
+    logs: reachable.logs,
+    createToken: (token?: TokenOptions) => createToken(store, token),
+    request,
+    /** Sends a plant; a string is sent as it is. */
+    create: (plant: object | string, options: RequestOptions = {}) =>
+      request('POST', '/plants', {
+        ...options,
+        headers: { 'content-type': 'application/json', ...options.headers },
+        body: typeof plant === 'string' ? plant : JSON.stringify(plant),
+      }),
+    list: (query = '', options: RequestOptions = {}) => request('GET', `/plants${query}`, options),
+    delete: (id: string | number | bigint, options: RequestOptions = {}) => request('DELETE', `/plants/${id}`, options),
+    /** The names of all plants that the token sees. */
+    async names(token = ownToken): Promise<string[]> {
+      const { body } = await request('GET', '/plants', { token })
+      return body.map((plant: { name: string }) => plant.name)
+    },
+    async [Symbol.asyncDispose]() {
+      await reachable.stop()
+      await store.close()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+export type Service = Awaited<ReturnType<typeof startService>>
+
+async function toAnswer(response: Response): Promise<Answer> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type') === 'application/json'
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: isJson && text !== '' ? JSON.parse(text) : undefined,
+  }
+}
+
+/** The app as `serve` assembles it, with its defaults. */
+function assemble(store: Store, options: ServiceOptions) {
+  let lines = ''
+  const log = createLogger('debug', {
+    write: (line: string) => {
+      lines += line
+    },
+  })
+  const app = createApp({
+    store,
+    noteUse: () => {},
+    log,
+    logsRequests: true,
+    lifecycle: { isDraining: false },
+    maxBodyBytes: options.maxBodyBytes ?? 65536,
+    listMax: options.listMax,
+    servesDocs: options.servesDocs ?? true,
+    publicUrl: options.publicUrl,
+    nowMs: Date.now,
+    monotonicMs: () => performance.now(),
+  })
+  return { app, logs: () => lines }
+}

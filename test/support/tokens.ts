@@ -1,0 +1,30 @@
+import type { Store } from '../../src/domain/store.ts'
+import { hashToken, type Scope, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { openStore } from '../../src/store/open.ts'
+
+export interface TokenOptions {
+  readonly user?: string
+  readonly scope?: Scope
+  readonly expiresAtMs?: number
+}
+
+/** Makes a token in a store, by default a write token of user `me`. */
+export async function createToken(
+  store: Pick<Store, 'createToken'>,
+  { user = 'me', scope = 'write', expiresAtMs }: TokenOptions = {},
+) {
+  const text = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)))
+  const createdAtMs = Date.now()
+  const newToken = { userName: user, hash: hashToken(text), scope, label: undefined, createdAtMs, expiresAtMs }
+  return { text, ...(await store.createToken(newToken)) }
+}
+
+/** Makes a token in a database, which is made if there is none, and returns its text. */
+export async function makeToken(database: string, user?: string): Promise<string> {
+  const store = await openStore(database, () => {})
+  try {
+    return (await createToken(store, user === undefined ? {} : { user })).text
+  } finally {
+    await store.close()
+  }
+}
