@@ -1,0 +1,25 @@
+import { expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { README, withGeneratedParts } from './support/readme.ts'
+
+test('the README says of codes, options and commands what the code says', async () => {
+  const readme = await Bun.file(README).text()
+
+  expect(readme).toBe(withGeneratedParts(readme))
+})
+
+test('the README links to files and headings that there are', async () => {
+  const readme = await Bun.file(README).text()
+  const headings = [...readme.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  )
+  const links = [...readme.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+
+  for (const link of links) {
+    if (link.startsWith('#')) expect(headings).toContain(link.slice(1))
+    else if (!link.startsWith('https://')) expect(await Bun.file(resolve(README, '..', link)).exists()).toBe(true)
+  }
+})

@@ -1,0 +1,65 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { createProgram } from '../../src/cli/cli.ts'
+import { OPTIONS } from '../../src/config.ts'
+import { codeTable } from '../../src/http/openapi.ts'
+
+export const README = resolve(import.meta.dir, '../../README.md')
+
+/** The parts of the README that the code writes, by the name of the comment before them. */
+const GENERATED: Readonly<Record<string, () => string>> = {
+  codes: codeTable,
+  options: optionTable,
+  commands: () => `\`\`\`text\n${commandTable()}\n\`\`\``,
+}
+
+/** The README as it is when the code has written its parts. */
+export function withGeneratedParts(readme: string): string {
+  return Object.entries(GENERATED).reduce((text, [name, write]) => {
+    const part = new RegExp(`(<!-- ${name}: written by bun run readme -->)[^]*?(<!-- /${name} -->)`)
+    if (!part.test(text)) throw new Error(`the README has no part ${name}`)
+    return text.replace(part, (_, start: string, end: string) => `${start}\n${write()}\n${end}`)
+  }, readme)
+}
+
+function optionTable(): string {
+  const rows = Object.values(OPTIONS).map((make) => {
+    const { flags, envVar, defaultValueDescription, description } = make()
+    return `| \`${flags.replace('|', '\\|')}\` | \`${envVar}\` | ${defaultValueDescription === undefined ? '' : `\`${defaultValueDescription}\``} | ${description} |`
+  })
+  return ['| option | variable | default | what it does |', '|---|---|---|---|', ...rows].join('\n')
+}
+
+function commandTable(): string {
+  const nobody = async () => {}
+  const io = {
+    argv: [],
+    env: {},
+    print: nobody,
+    tell: nobody,
+    readStdin: async () => '',
+    onSignal: () => {},
+    exit: () => {
+      throw new Error('nothing is run here')
+    },
+  }
+  const leaves = leafCommands(createProgram(io, () => {}))
+  const lines = leaves.map((command) => [usageOf(command), command.description()] as const)
+  const width = Math.max(...lines.map(([usage]) => usage.length))
+  return lines.map(([usage, description]) => `${usage.padEnd(width)}  ${description}`).join('\n')
+}
+
+const leafCommands = (command: Command): Command[] =>
+  command.commands.length === 0 ? [command] : command.commands.flatMap(leafCommands)
+
+function usageOf(command: Command): string {
+  const names: string[] = []
+  for (let each: Command | null = command; each !== null; each = each.parent) names.unshift(each.name())
+  const args = command.registeredArguments.map((argument) =>
+    argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+  )
+  const options = command.options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`))
+  return [...names, ...args, ...(options.length > 3 ? ['[options]'] : options)].join(' ')
+}
+
+if (import.meta.main) await Bun.write(README, withGeneratedParts(await Bun.file(README).text()))
