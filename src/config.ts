@@ -2,11 +2,11 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { SCOPES } from './domain/token.ts'
 import { LOG_LEVELS } from './log.ts'
 import {
+  duration,
   oneOf,
   parseAddress,
   parseCount,
   parseDatabase,
-  parseDuration,
   parseLabel,
   parseSize,
   parseUrl,
@@ -22,27 +22,37 @@ export const OPTIONS = {
   listen: () =>
     valued(
       '--listen <address>',
-      'where to serve: HOST:PORT (port 0 picks one) or unix:/path',
+      'where the server is: HOST:PORT (port 0 picks one) or unix:/path',
       parseAddress,
       '127.0.0.1:3000',
     ),
-  database: () => valued('--database <path>', 'the SQLite file; made if there is none', parseDatabase, 'plantstore.db'),
+  database: () =>
+    valued('--database <path>', 'the SQLite file; serve and token create make it', parseDatabase, 'plantstore.db'),
   firstToken: () => flag('--first-token', 'where the store has no token, make one for user me and print it on stderr'),
   noDocs: () => flag('--no-docs', 'serve neither /openapi.json nor /docs'),
-  maxBody: () => valued('--max-body <size>', 'the largest body of a request', parseSize, '64KiB'),
+  maxBody: () =>
+    valued('--max-body <size>', 'the largest body of a request: a number with B, KiB or MiB', parseSize, '64KiB'),
   listMax: () => valued('--list-max <count>', 'the most plants in one answer; no limit if left out', parseCount),
-  drain: () => valued('--drain <duration>', 'how long ending may take, after the first signal', parseDuration, '8s'),
+  drain: () =>
+    valued(
+      '--drain <duration>',
+      'how long ending may take after a signal: a number with s, m, h or d',
+      duration('0s'),
+      '8s',
+    ),
   drainWait: () =>
-    valued('--drain-wait <duration>', 'how long, of --drain, new connections are still taken', parseDuration, '0s'),
-  logLevel: () => valued('--log-level <level>', 'what is logged on stdout', oneOf(LOG_LEVELS), 'info'),
+    valued('--drain-wait <duration>', 'how long, of --drain, new connections are still taken', duration('0s'), '0s'),
+  logLevel: () =>
+    valued('--log-level <level>', `what is logged on stdout: ${LOG_LEVELS.join(', ')}`, oneOf(LOG_LEVELS), 'info'),
   accessLog: () =>
     valued('--access-log [state]', 'a line per request, at level info: on or off', oneOf(['on', 'off']), 'on').preset(
       'on',
     ),
   publicUrl: () => valued('--public-url <url>', 'where clients reach the service; for the documentation', parseUrl),
-  user: () => valued('--user <name>', 'the user', parseUserName),
-  scope: () => valued('--scope <scope>', 'what the token may do', oneOf(SCOPES), 'write'),
-  expires: () => valued('--expires <duration>', 'after what time the token expires; never if left out', parseDuration),
+  user: () => valued('--user <name>', 'name of the user', parseUserName),
+  scope: () => valued('--scope <scope>', `what the token may do: ${SCOPES.join(' or ')}`, oneOf(SCOPES), 'write'),
+  expires: () =>
+    valued('--expires <duration>', 'after what time the token expires, like 90d; never if left out', duration('1s')),
   label: () => valued('--label <text>', 'what the token is for', parseLabel),
   json: () => flag('--json', 'print JSON'),
   yes: () => flag('--yes', 'do it; there is no way back'),

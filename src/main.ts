@@ -30,6 +30,9 @@ const io: Io = {
     listener = next
     for (const signal of pending.splice(0)) next(signal)
   },
+  randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
+  nowMs: Date.now,
+  monotonicMs: () => performance.now(),
   exit: (code) => process.exit(code),
 }
 

@@ -1,31 +1,33 @@
 import { isIPv6 } from 'node:net'
+import type { Address } from './domain/address.ts'
+import { LIMIT_MAX } from './domain/store.ts'
 import { USER_NAME, USER_NAME_RULE } from './domain/user.ts'
-import type { Address } from './http/address.ts'
-import { LIMIT_MAX } from './http/query.ts'
 
 /** Why a text was refused: what it must be. */
 export class Rule {
   constructor(readonly text: string) {}
 }
 
-const DURATION_UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-const SIZE_UNITS_BYTES = { B: 1, KiB: 1024, MiB: 1024 ** 2 } as const
-const DURATION_MAX_MS = 36_500 * DURATION_UNITS_MS.d
-const SIZE_MAX_BYTES = 1024 * SIZE_UNITS_BYTES.MiB
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2 }
+const DURATION_MAX_MS = 36_500 * 86_400_000
+const SIZE_MAX_BYTES = 1024 ** 3
 const PORT_MAX = 65535
 const LABEL_LENGTH_MAX = 200
 
-/** A whole number with a unit, in milliseconds. */
-export function parseDuration(text: string): number | Rule {
-  const [, digits, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? []
-  const ms = Number(digits) * DURATION_UNITS_MS[unit as keyof typeof DURATION_UNITS_MS]
-  return ms <= DURATION_MAX_MS ? ms : new Rule('a whole number with a unit, s m h or d, like 90d, at most 36500d')
+/** A whole number with a unit, in milliseconds; from `minText` on. */
+export function duration(minText: '0s' | '1s'): (text: string) => number | Rule {
+  const minMs = minText === '0s' ? 0 : 1000
+  return (text) => {
+    const ms = times(/^(\d{1,12})([smhd])$/.exec(text), UNITS_MS)
+    const rule = `a whole number with a unit, s m h or d, like 90d, from ${minText} to 36500d`
+    return ms >= minMs && ms <= DURATION_MAX_MS ? ms : new Rule(rule)
+  }
 }
 
 /** A whole number with a unit, in bytes. */
 export function parseSize(text: string): number | Rule {
-  const [, digits, unit] = /^(\d{1,12})(B|KiB|MiB)$/.exec(text) ?? []
-  const bytes = Number(digits) * SIZE_UNITS_BYTES[unit as keyof typeof SIZE_UNITS_BYTES]
+  const bytes = times(/^(\d{1,12})(B|KiB|MiB)$/.exec(text), UNITS_BYTES)
   return bytes >= 1 && bytes <= SIZE_MAX_BYTES
     ? bytes
     : new Rule('a size with a unit, B KiB or MiB, like 64KiB, from 1B to 1024MiB')
@@ -76,3 +78,7 @@ export const oneOf =
   <const T extends string>(choices: readonly T[]) =>
   (text: string): T | Rule =>
     choices.find((choice) => choice === text) ?? new Rule(`one of ${choices.join(', ')}`)
+
+/** Digits and a unit as a number of the smallest unit; NaN where there was no match. */
+const times = (match: RegExpExecArray | null, units: Readonly<Record<string, number>>): number =>
+  Number(match?.[1]) * (units[match?.[2] ?? ''] ?? Number.NaN)

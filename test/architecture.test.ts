@@ -11,9 +11,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'log.ts': [],
   'version.ts': [],
   'config.ts': ['domain', 'log.ts', 'values.ts'],
-  'values.ts': ['domain', 'http/address.ts', 'http/query.ts'],
+  'values.ts': ['domain'],
   http: ['domain', 'log.ts'],
-  cli: ['domain', 'store/open.ts', 'store/opening.ts', 'http', 'config.ts', 'log.ts', 'version.ts'],
+  cli: ['domain', 'store/open.ts', 'store/opening.ts', 'http', 'config.ts', 'values.ts', 'log.ts', 'version.ts'],
   'main.ts': ['cli/cli.ts', 'cli/io.ts'],
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
+import { RESTORE } from '../store/opening.ts'
 import { EXIT, type Io } from './io.ts'
 import { withStore } from './with-store.ts'
 
@@ -13,6 +14,6 @@ export const checkCommand = (program: Command, io: Io, exit: (code: number) => v
       const problems = await withStore(database, (store) => store.checkIntegrity())
       if (problems.length === 0) return io.tell(`The database ${database} is whole.\n`)
       exit(EXIT.storeUnusable)
-      await io.tell(`The database ${database} is damaged:\n${problems.join('\n')}\nRestore it from a backup.\n`)
+      await io.tell(`The database ${database} is damaged:\n${problems.join('\n')}\n${RESTORE}\n`)
     })
 }

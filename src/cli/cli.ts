@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { applyBooleanVariables, unknownVariables } from '../config.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
+import { RESTORE } from '../store/opening.ts'
 import { VERSION } from '../version.ts'
 import { checkCommand } from './check.ts'
 import { healthcheckCommand } from './healthcheck.ts'
@@ -80,6 +81,6 @@ const line = (text: string): string => `plantstore: ${text.trim().replace(/\p{Cc
 /** What the store says by its kind alone. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {
   store_full: 'The database is out of space or read-only, nothing was changed: make room.',
-  store_failed: 'The database failed or is damaged: run plantstore check, and restore it from a backup if need be.',
+  store_failed: `The database failed or is damaged. ${RESTORE}`,
   store_busy: 'The database is locked by another process, nothing was changed: try again.',
 }

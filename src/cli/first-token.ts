@@ -1,6 +1,7 @@
+import { type Address, clientTarget, formatAddress } from '../domain/address.ts'
 import type { Store } from '../domain/store.ts'
-import { type Address, clientTarget, formatAddress } from '../http/address.ts'
-import { makeToken } from './token-create.ts'
+import { makeToken, TOKEN_RANDOM_BYTES } from '../domain/token.ts'
+import type { Io } from './io.ts'
 
 /** To whom the first token belongs. */
 const FIRST_USER = 'me'
@@ -9,8 +10,10 @@ const FIRST_USER = 'me'
 export async function firstToken(
   store: Pick<Store, 'createFirstToken'>,
   address: Address,
+  io: Pick<Io, 'randomBytes' | 'nowMs'>,
 ): Promise<string | undefined> {
-  const { text, newToken } = makeToken({ user: FIRST_USER, scope: 'write', label: 'first token' })
+  const wish = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
+  const { text, newToken } = makeToken(wish, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
   if (!(await store.createFirstToken(newToken))) return undefined
   const { socket, url } = curlTarget(address)
   const curl = `curl ${socket}-H 'Authorization: Bearer ${text}'`

@@ -1,8 +1,8 @@
 import { get } from 'node:http'
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
+import { type Address, clientTarget, formatAddress } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
-import { type Address, clientTarget, formatAddress } from '../http/address.ts'
 import type { Io } from './io.ts'
 
 /** A little under the 2 s after which the command must have ended. */
@@ -34,6 +34,12 @@ async function readiness(address: Address): Promise<number> {
   try {
     return await promise
   } catch (cause) {
-    throw new AppError('address_unavailable', { message: `There is no answer from ${formatAddress(address)}.`, cause })
+    throw new AppError('address_unavailable', {
+      message: `There is no answer from ${formatAddress(target)}: ${reasonOf(cause)}.`,
+      cause,
+    })
   }
 }
+
+const reasonOf = (cause: unknown): string =>
+  cause instanceof Error && 'code' in cause && cause.name !== 'TimeoutError' ? String(cause.code) : 'it took too long'

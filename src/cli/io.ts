@@ -10,10 +10,17 @@ export interface Io {
   readStdin(): Promise<string>
   /** Hands over the signals that ask to end, those that have come already included. */
   onSignal(listener: (signal: Signal) => void): void
+  /** Bytes that nobody can guess. */
+  randomBytes(count: number): Uint8Array
+  /** Milliseconds since 1970-01-01 UTC; it follows the clock of the machine. */
+  nowMs(): number
+  /** Milliseconds of a clock that never jumps. */
+  monotonicMs(): number
   /** Ends the process at once. */
   exit(code: number): never
 }
 
+/** The signals that ask a process to end. */
 export type Signal = 'SIGTERM' | 'SIGINT'
 
 /** The exit codes, from least to worst. */

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
+import { type Address, formatAddress } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
-import { type Address, formatAddress } from '../http/address.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type RunningServer } from '../http/server.ts'
 import { createLogger, type Logger, type LogLevel, logToStdout } from '../log.ts'
@@ -65,10 +65,12 @@ async function serve(options: ServeOptions, io: Io): Promise<number> {
   const failed = Promise.withResolvers<AppError>()
   const store = await openStore(options.database, failed.resolve)
   try {
-    return await serveStore(store, { signalled, failed: failed.promise }, log, options, io)
+    const exitCode = await serveStore(store, { signalled, failed: failed.promise }, log, options, io)
+    await store.close()
+    log.info({ exitCode }, 'ended')
+    return exitCode
   } finally {
     await store.close()
-    log.info('ended')
     await output.close(LOG_FLUSH_MS)
   }
 }
@@ -81,7 +83,7 @@ interface Endings {
 
 async function serveStore(store: Store, endings: Endings, log: Logger, options: ServeOptions, io: Io): Promise<number> {
   const lifecycle = { isDraining: false }
-  const uses = collectTokenUses((lastUsedAtMs) => store.touchTokens(lastUsedAtMs), Date.now)
+  const uses = collectTokenUses((lastUsedAtMs) => store.touchTokens(lastUsedAtMs), io.nowMs)
   const app = createApp({
     store,
     noteUse: uses.note,
@@ -92,26 +94,33 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     listMax: options.listMax,
     servesDocs: options.docs,
     publicUrl: options.publicUrl,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
+    nowMs: io.nowMs,
+    monotonicMs: io.monotonicMs,
   })
   const server = await listen(options.listen, app)
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   log.info({ address: formatAddress(server.address), database: options.database, version: VERSION }, 'listening')
   if (!(await store.hasTokens())) await welcome(store, server.address, log, options, io)
 
-  const ending = await Promise.race([endings.signalled, endings.failed])
+  const failed = endings.failed.then((failure) => {
+    log.fatal({ reason: String(failure.cause) }, 'the store has failed: nothing more is written, and the process ends')
+    return EXIT.storeUnusable
+  })
+  const signalled = endings.signalled.then(async (signal) => {
+    log.info({ signal }, 'ending')
+    lifecycle.isDraining = true
+    clearInterval(flushing)
+    await drain(server, { drainMs: options.drain, waitMs: options.drainWait }, log)
+    await flushUses(uses, log)
+    return EXIT.done
+  })
+  // A store can also fail while the server drains, by the last write of all.
+  const exitCode = await Promise.race([failed, signalled.then((code) => Promise.race([failed, code]))])
+  if (exitCode === EXIT.done) return exitCode
   lifecycle.isDraining = true
   clearInterval(flushing)
-  if (ending instanceof AppError) {
-    log.fatal({ err: ending.cause }, 'the store has failed: nothing more is written, and the process ends')
-    await drain(server, { drainMs: DRAIN_AFTER_FAILURE_MS, waitMs: 0 }, log)
-    return EXIT.storeUnusable
-  }
-  log.info({ signal: ending }, 'ending')
-  await drain(server, { drainMs: options.drain, waitMs: options.drainWait }, log)
-  await flushUses(uses, log)
-  return EXIT.done
+  await drain(server, { drainMs: DRAIN_AFTER_FAILURE_MS, waitMs: 0 }, log)
+  return exitCode
 }
 
 /** The first signal. A second one ends the process at once. */
@@ -128,7 +137,7 @@ function firstSignal(io: Io): Promise<Signal> {
 
 /** Where the store has no token: makes one if that was asked for, or says how to. */
 async function welcome(store: Store, address: Address, log: Logger, options: ServeOptions, io: Io): Promise<void> {
-  if (options.firstToken) return io.tell((await firstToken(store, address)) ?? '')
+  if (options.firstToken) return io.tell((await firstToken(store, address, io)) ?? '')
   log.warn(`there is no token yet: plantstore token create --user NAME --database ${options.database}`)
 }
 
@@ -136,7 +145,10 @@ async function flushUses(uses: TokenUses, log: Logger): Promise<void> {
   try {
     await uses.flush()
   } catch (error) {
-    log.warn({ err: error }, 'the last use of tokens could not be written')
+    log.warn(
+      { reason: String(error instanceof AppError ? error.cause : error) },
+      'the last use of tokens could not be written',
+    )
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
-import type { NewToken, Store } from '../domain/store.ts'
-import { hashToken, type Scope, TOKEN_RANDOM_BYTES, tokenText } from '../domain/token.ts'
+import type { Store } from '../domain/store.ts'
+import { makeToken, type Scope, TOKEN_RANDOM_BYTES } from '../domain/token.ts'
 import type { Io } from './io.ts'
 import { withStore } from './with-store.ts'
 
@@ -30,18 +30,10 @@ export const tokenCreateCommand = (token: Command, io: Io): void => {
 }
 
 async function tellToken(store: Store, options: TokenCreateOptions, io: Io): Promise<void> {
-  const { text, newToken } = makeToken(options)
+  const wish = { userName: options.user, scope: options.scope, label: options.label, expiresAfterMs: options.expires }
+  const { text, newToken } = makeToken(wish, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
   const { id, userIsNew } = await store.createToken(newToken)
   if (userIsNew) await io.tell(`The user ${options.user} is new.\n`)
   await io.tell(`This is token ${id}, with scope ${options.scope}. It is shown this once.\n`)
   await io.print(`${text}\n`)
-}
-
-/** Makes a token, to be remembered without its text. */
-export function makeToken({ user, scope, expires, label }: Omit<TokenCreateOptions, 'database'>) {
-  const text = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)))
-  const createdAtMs = Date.now()
-  const expiresAtMs = expires === undefined ? undefined : createdAtMs + expires
-  const newToken: NewToken = { userName: user, hash: hashToken(text), scope, label, createdAtMs, expiresAtMs }
-  return { text, newToken }
 }

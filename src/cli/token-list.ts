@@ -21,7 +21,7 @@ export const tokenListCommand = (token: Command, io: Io): void => {
     .addOption(OPTIONS.database())
     .action(async ({ database, user, json }: TokenListOptions) => {
       const tokens = await withStore(database, (store) => store.listTokens(user))
-      const nowMs = Date.now()
+      const nowMs = io.nowMs()
       const rows = tokens.map((each) => describe(each, nowMs))
       await io.print(json ? `${JSON.stringify(rows, null, 2)}\n` : toTable(rows))
     })

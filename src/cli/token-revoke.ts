@@ -22,7 +22,7 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
     .action(async (id: string | undefined, { database, user }: TokenRevokeOptions, command: Command) => {
       if (id !== undefined && command.getOptionValueSource('user') === 'cli') throw misused()
       const selection = await select(id, user, io)
-      const count = await withStore(database, (store) => store.revokeTokens(selection, Date.now()))
+      const count = await withStore(database, (store) => store.revokeTokens(selection, io.nowMs()))
       await io.tell(count === 0 ? 'There was nothing left to revoke.\n' : `Revoked: ${count}.\n`)
     })
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
-import { USER_NAME, USER_NAME_RULE } from '../domain/user.ts'
+import { parseUserName, Rule } from '../values.ts'
 import type { Io } from './io.ts'
 import { withStore } from './with-store.ts'
 
@@ -14,10 +14,23 @@ export const userDeleteCommand = (user: Command, io: Io): void => {
     .addOption(OPTIONS.yes())
     .addOption(OPTIONS.database())
     .action(async (name: string, { database, yes }: { readonly database: string; readonly yes?: boolean }) => {
-      if (!USER_NAME.test(name)) throw new AppError('misused', { message: `The name of a user is ${USER_NAME_RULE}.` })
+      const rule = parseUserName(name)
+      if (rule instanceof Rule) throw new AppError('misused', { message: `The name of a user must be ${rule.text}.` })
       if (!yes)
         throw new AppError('misused', { message: `This deletes all plants of ${name} for good: repeat it with --yes.` })
-      const { plants, tokens } = await withStore(database, (store) => store.deleteUser(name))
+      const { plants, tokens } = await withStore(database, (store) => store.deleteUser(name)).catch((error) => {
+        throw stoppedHalfWay(error, name)
+      })
       await io.tell(`Deleted the user ${name} with ${plants} plants and ${tokens} tokens.\n`)
     })
+}
+
+/** A lock or a full disk can come between two batches: then the user is gone in part. */
+function stoppedHalfWay(error: unknown, name: string): unknown {
+  if (!(error instanceof AppError) || (error.kind !== 'store_busy' && error.kind !== 'store_full')) return error
+  const reason = error.kind === 'store_busy' ? 'another process has locked the database' : 'there is no space left'
+  return new AppError(error.kind, {
+    message: `Stopped, because ${reason}. Tokens and some plants of ${name} may be deleted already: repeat the command.`,
+    cause: error,
+  })
 }

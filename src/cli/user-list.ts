@@ -9,20 +9,15 @@ export const userListCommand = (user: Command, io: Io): void => {
   user
     .command('list')
     .description('list the users with their number of plants and tokens')
-    .addOption(OPTIONS.json())
     .addOption(OPTIONS.database())
-    .action(async ({ database, json }: { readonly database: string; readonly json?: boolean }) => {
-      const users = (await withStore(database, (store) => store.listUsers())).map(
-        ({ name, plants, tokens, createdAtMs }) => ({
-          user: name,
-          plants,
-          tokens,
-          created: new Date(createdAtMs).toISOString(),
-        }),
-      )
-      const rows = users.map(({ user, plants, tokens, created }) => [user, String(plants), String(tokens), created])
-      await io.print(
-        json ? `${JSON.stringify(users, null, 2)}\n` : table(['user', 'plants', 'tokens', 'created'], rows),
-      )
+    .action(async ({ database }: { readonly database: string }) => {
+      const users = await withStore(database, (store) => store.listUsers())
+      const rows = users.map(({ name, plants, tokens, createdAtMs }) => [
+        name,
+        String(plants),
+        String(tokens),
+        new Date(createdAtMs).toISOString(),
+      ])
+      await io.print(table(['user', 'plants', 'tokens', 'created'], rows))
     })
 }

@@ -7,6 +7,9 @@ export interface StoredPlant extends Plant {
   readonly id: bigint
 }
 
+/** The largest `limit` of a list: an int32. */
+export const LIMIT_MAX = 2147483647
+
 /** A part of a list: at most `limit` plants, those with an `id` larger than `after`; from the first without it. */
 export interface Page {
   readonly after: bigint | undefined
@@ -26,6 +29,12 @@ export interface NewToken {
 /** Which tokens to revoke: one by its identifier or by the hash of its text, or all of a user. */
 export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Array } | { readonly userName: string }
 
+/** Length of text, in UTF-16 code units, at which a page ends, so that large plants do not make large pages. */
+export const PAGE_TEXT_LENGTH = 256 * 1024
+
+/** How much a plant counts for that. */
+export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.length ?? 0)
+
 /**
  * Everything the service remembers. These comments are the contract; test/store/contract.test.ts runs it against every
  * implementation. Any method may reject with `store_full` or `store_busy` (nothing was and nothing will be stored) or
@@ -35,7 +44,10 @@ export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Ar
 export interface Store {
   /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
-  /** The user's plants of one page, by ascending id. Fewer than `limit` mean that none follow. */
+  /**
+   * The user's plants of one page, by ascending id. Fewer than `limit` mean that none follow, unless their text has
+   * `PAGE_TEXT_LENGTH` or more: with the plant that reaches it a page ends.
+   */
   listPlants(user: UserId, page: Page): Promise<readonly StoredPlant[]>
   /** Deletes a plant. Rejects with `plant_not_found` if the user does not have it. */
   deletePlant(user: UserId, id: bigint): Promise<void>

@@ -2,7 +2,9 @@
 export const SCOPES = ['read', 'write'] as const
 export type Scope = (typeof SCOPES)[number]
 
+/** A user's number. It is never given to another user. */
 export type UserId = number
+/** A token's number, by which administrators name it. It is never given to another token. */
 export type TokenId = number
 
 /** A token as it is remembered. Times are milliseconds since 1970-01-01 UTC. Its text is known to its holder alone. */
@@ -18,6 +20,7 @@ export interface Token {
   readonly lastUsedAtMs: number | undefined
 }
 
+/** What a token is worth now; an `active` one lets in. */
 export type TokenState = 'active' | 'expired' | 'revoked'
 
 /** The state of a token at a time; `revoked` is the stronger word where both hold. */
@@ -26,8 +29,23 @@ export function tokenState(token: Token, nowMs: number): TokenState {
   return token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs ? 'expired' : 'active'
 }
 
+/** What a new token shall be. `expiresAfterMs` counts from its making. */
+export interface TokenWish {
+  readonly userName: string
+  readonly scope: Scope
+  readonly label: string | undefined
+  readonly expiresAfterMs: number | undefined
+}
+
 /** Bytes of randomness in a token: 256 bits. */
 export const TOKEN_RANDOM_BYTES = 32
+
+/** Makes a token: its text, which is for its holder alone, and what a store remembers of it. */
+export function makeToken({ expiresAfterMs, ...wish }: TokenWish, random: Uint8Array, nowMs: number) {
+  const text = tokenText(random)
+  const expiresAtMs = expiresAfterMs === undefined ? undefined : nowMs + expiresAfterMs
+  return { text, newToken: { ...wish, hash: hashToken(text), createdAtMs: nowMs, expiresAtMs } }
+}
 
 const PREFIX = 'plst_'
 const SECRET_LENGTH = 43

@@ -8,11 +8,12 @@ import { NewPlant } from '../domain/plant.ts'
 export const JSON_DEPTH_MAX = 64
 
 /**
- * `application/json` with any parameters (RFC 9110 §8.3.1). Two `Content-Type` lines arrive joined by a comma. Each space
+ * `application/json` with any parameters (RFC 9110 §8.3.1). Two `Content-Type` lines arrive joined by a comma, a space after
+ * it, which are therefore taken nowhere. Each space
  * can be matched in one way only, so that no header takes more than linear time.
  */
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-const PARAMETER = `;[ \\t]*(?:(${TOKEN})=(${TOKEN}|"(?:[^"\\\\]|\\\\.)*")[ \\t]*)?`
+const PARAMETER = `;[ \\t]*(?:(${TOKEN})=(${TOKEN}|"(?:[^"\\\\,]|,(?! )|\\\\(?:[^,]|,(?! )))*")[ \\t]*)?`
 const MEDIA_TYPE = new RegExp(`^application/json[ \\t]*((?:${PARAMETER})*)$`, 'i')
 const PARAMETERS = new RegExp(PARAMETER, 'g')
 

@@ -62,7 +62,7 @@ export const ERRORS = {
   path_unknown: {
     code: 40401,
     when: 'there is nothing at this path',
-    message: 'There is nothing at this path: see /openapi.json for what there is.',
+    message: 'There is nothing at this path: check how it is written.',
   },
   plant_not_found: {
     code: 40402,

@@ -1,5 +1,5 @@
 import { toPlant } from '../domain/plant.ts'
-import type { Store, StoredPlant } from '../domain/store.ts'
+import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../domain/store.ts'
 import type { UserId } from '../domain/token.ts'
 import { JSON_TYPE, json } from './json.ts'
 import type { ListQuery } from './query.ts'
@@ -62,6 +62,9 @@ export async function streamedList(
           controller.error()
         }
       },
+      async cancel() {
+        await pages.return(undefined)
+      },
     },
     { highWaterMark: 0 },
   )
@@ -100,11 +103,17 @@ async function* readPages(
     const asked = Math.min(rest, PAGE_PLANTS)
     const page = await listPlants(user, { after: start, limit: asked })
     if (page.length > 0) yield page
-    if (page.length < asked) return
+    if (page.length < asked && sumOf(page.map(textLength)) < PAGE_TEXT_LENGTH) return
     start = page.at(-1)?.id
     rest -= page.length
+    // Other requests get their turn, however fast this client reads.
+    await nextTurn()
   }
 }
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 
 const renderPlant = (plant: StoredPlant): string => JSON.stringify(toPlant(plant))
 

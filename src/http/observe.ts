@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { AppError } from '../domain/error.ts'
 import type { Logger } from '../log.ts'
 import { type RequestContext, setContext } from './context.ts'
 import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
@@ -78,9 +79,17 @@ function logRequest(log: Logger, request: Request, response: Response, context: 
   )
 }
 
-/** One line for the operator about what no client is told. */
-export function logFault(log: Logger, context: RequestContext, error: unknown): void {
-  log.error({ requestId: context.requestId, err: error }, 'request failed')
+/** One line for the operator about what no client is told; with a stack where that is a bug. */
+export function logFault(log: Logger, { requestId }: RequestContext, error: unknown): void {
+  if (!(error instanceof AppError)) {
+    log.error({ requestId, err: error }, 'a bug')
+    return
+  }
+  // Without a cause it is what the server does on purpose, like ending.
+  if (error.cause === undefined) return
+  const line = { requestId, kind: error.kind, reason: String(error.cause) }
+  if (error.kind === 'store_failed') log.error(line, 'the store has failed')
+  else log.warn(line, 'the store refused')
 }
 
 /** What looks like a token, wherever somebody put it. */

@@ -2,9 +2,9 @@ import type { TSchema } from '@sinclair/typebox'
 import type { OpenAPIV3 } from 'openapi-types'
 import { Error } from '../domain/error.ts'
 import { NewPlant, Plant } from '../domain/plant.ts'
+import { LIMIT_MAX } from '../domain/store.ts'
 import { ERRORS, type HttpErrorKind, statusOf } from './errors.ts'
 import { JSON_TYPE } from './json.ts'
-import { LIMIT_MAX } from './query.ts'
 
 /** The interface's own version, which clients are made for; the executable has another. */
 const INTERFACE_VERSION = '1.0.0'

@@ -17,7 +17,10 @@ const ok = () => json('{"status":"ok"}')
 export const probes = (store: Pick<Store, 'checkReady'>, lifecycle: Lifecycle, monotonicMs: () => number) => {
   const checkReady = shared(() => store.checkReady(), monotonicMs)
   const readyz = async () => {
-    if (lifecycle.isDraining) throw new AppError('store_busy', { message: 'The server is shutting down.' })
+    if (lifecycle.isDraining)
+      throw new AppError('store_busy', {
+        message: 'The server is shutting down: ask another one, or again when it has restarted.',
+      })
     await checkReady()
     return ok()
   }

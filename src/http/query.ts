@@ -1,8 +1,7 @@
 import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
+import { LIMIT_MAX } from '../domain/store.ts'
 
-/** The largest `limit`: an int32. */
-export const LIMIT_MAX = 2147483647
 const LIMIT = /^(?:0|[1-9][0-9]{0,9})$/
 
 /** What a client asks of a list: from where, and how much. */

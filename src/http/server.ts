@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
+import { type Address, formatAddress } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
-import { type Address, formatAddress } from './address.ts'
 
 /** How long a request may take to arrive, a client to take a part of an answer, and a connection to be idle. */
 const IDLE_TIMEOUT_S = 30
@@ -39,27 +39,32 @@ function serve(address: Address, handle: (request: Request) => Promise<Response>
   const options = {
     fetch: handle,
     development: false,
+    idleTimeout: IDLE_TIMEOUT_S,
     // We refuse large bodies ourselves, while they arrive: the runtime would replace our answer by an empty one.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   } as const
   try {
-    return 'socketPath' in address
-      ? Bun.serve({ ...options, unix: address.socketPath })
-      : Bun.serve({
-          ...options,
-          hostname: address.host,
-          port: address.port,
-          reusePort: false,
-          idleTimeout: IDLE_TIMEOUT_S,
-        })
+    if ('port' in address)
+      return Bun.serve({ ...options, hostname: address.host, port: address.port, reusePort: false })
+    // The types know no idle timeout for unix sockets; the runtime keeps it.
+    return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
   } catch (cause) {
     throw unavailable(address, cause)
   }
 }
 
+/** What the system says, in the words of whoever has to change it. */
+const LISTEN_FAILURES: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there',
+  EADDRNOTAVAIL: 'this machine has no such address',
+  EINVAL: 'there is no such host',
+  EACCES: 'this user may not listen there',
+  ENOENT: 'there is no such directory',
+}
+
 function unavailable(address: Address, cause: unknown): AppError {
-  const isInUse = cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE'
-  const reason = isInUse ? 'another process listens there' : String(cause)
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  const reason = LISTEN_FAILURES[code] ?? String(cause)
   return new AppError('address_unavailable', {
     message: `Cannot listen on ${formatAddress(address)}: ${reason}. Choose another with --listen.`,
     cause,

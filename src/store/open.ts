@@ -1,3 +1,4 @@
+import { existsSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
@@ -12,4 +13,7 @@ export const openStore = (
   database: string,
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
-): Promise<Store> => openSqliteStore(resolve(database), onFailure, options)
+): Promise<Store> => openSqliteStore(realPath(database), onFailure, options)
+
+/** SQLite puts its other files beside the file itself, not beside a link to it. */
+const realPath = (path: string): string => (existsSync(path) ? realpathSync(path) : resolve(path))

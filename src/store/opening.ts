@@ -5,6 +5,10 @@ export interface OpenOptions {
   readonly mustExist?: boolean
 }
 
+/** What to do about a damaged store. A WAL of another time would be replayed into the backup, and destroy it. */
+export const RESTORE =
+  'End the server, remove the database with the -wal and -shm files beside it, then put a backup in its place.'
+
 /** Why a store cannot be opened: one line for the operator, who finds the process ended with exit code 3. */
 export const unusable = (message: string, cause?: unknown): AppError =>
   new AppError('store_unusable', { message, cause })

@@ -7,7 +7,7 @@ import { Database } from 'bun:sqlite'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 const PLANTS = 1_000_000
 const GROWTH_GOAL_MB = 64
@@ -64,7 +64,7 @@ process.exitCode = isReached ? 0 : 1
 
 /** Makes the database. Returns a token of the user whose plants it holds. */
 async function makePlants(path: string): Promise<string> {
-  const text = await makeToken(path)
+  const text = await createTokenIn(path)
   const db = new Database(path, { readwrite: true })
   db.run(
     `with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < ?1)

@@ -2,9 +2,9 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 const PAGE_BYTES = 4096
 const PLANTS = 1000
@@ -12,7 +12,7 @@ const PLANTS = 1000
 /** A database of many pages, whose path it returns. */
 async function makeDatabase(folder: string): Promise<string> {
   const path = join(folder, 'plants.db')
-  await makeToken(path)
+  await createTokenIn(path)
   using db = new Database(path)
   db.run(
     `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
@@ -41,9 +41,8 @@ describe.concurrent('check', () => {
   test('says that a database is whole while a server runs on it', async () => {
     using folder = makeFolder()
     const path = await makeDatabase(folder.path)
-    const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', path])
+    await using _server = await serve(path)
     const answer = await check(path)
-    await server.kill()
 
     expect(answer).toEqual({ stdout: '', stderr: `The database ${path} is whole.\n`, exitCode: 0 })
   })

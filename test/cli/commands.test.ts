@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
 const COMMANDS = ['serve', 'token', 'user', 'check', 'healthcheck', 'openapi']
@@ -31,11 +31,6 @@ const MISUSES: readonly string[][] = [
   ['user', 'delete', 'm e', '--yes'],
   ['serve', '--database'],
 ]
-
-const serve = async (database: string) => {
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
-  return { ...server, [Symbol.asyncDispose]: server.kill }
-}
 
 describe.concurrent('the command line', () => {
   test('prints the version alone on stdout', async () => {

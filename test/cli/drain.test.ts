@@ -3,10 +3,10 @@ import { describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
-import { startExecutable } from '../support/executable.ts'
+import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw.ts'
-import { makeToken } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 const DRAIN_WAIT_MS = 2000
 /** Together far more than the buffers of a connection hold. */
@@ -20,11 +20,6 @@ function addPlants(database: string) {
      insert into plants (user_id, id, name) select users.id, series.id, hex(zeroblob(?2)) from users, series`,
     [PLANTS, NAME_LENGTH / 2],
   )
-}
-
-const serve = async (database: string, ...flags: readonly string[]) => {
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags])
-  return { ...server, port: Number(new URL(server.url).port), [Symbol.asyncDispose]: server.kill }
 }
 
 /** Sends a request and reads nothing until `readOn` is called, which resolves to all that came until the connection ended. */
@@ -71,8 +66,8 @@ describe.concurrent('while a server ends', () => {
   test('new connections are taken for --drain-wait, told to close and not to be ready; then none are', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
-    await using server = await serve(database, '--drain-wait', '2s')
+    const token = await createTokenIn(database)
+    await using server = await serve(database, ['--drain-wait', '2s'])
     const keepAlive = (path: string) => get(path, token).replace('Connection: close\r\n', '')
     const before = await exchange(server.port, keepAlive('/plants'))
     const startMs = performance.now()
@@ -105,7 +100,7 @@ describe.concurrent('while a server ends', () => {
   test('a list that a slow client has begun to read is answered whole', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
+    const token = await createTokenIn(database)
     addPlants(database)
     await using server = await serve(database)
     const reading = await requestAndWait(server.port, get('/plants', token))
@@ -122,9 +117,9 @@ describe.concurrent('while a server ends', () => {
   test('a list whose client stops reading is cut after --drain, never ended as if it were whole', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
+    const token = await createTokenIn(database)
     addPlants(database)
-    await using server = await serve(database, '--drain', '1s')
+    await using server = await serve(database, ['--drain', '1s'])
     const reading = await requestAndWait(server.port, get('/plants', token))
     server.signal('SIGTERM')
     const exitCode = await server.ended()
@@ -138,7 +133,7 @@ describe.concurrent('while a server ends', () => {
   test('a create whose body is on its way is answered, and stored', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
+    const token = await createTokenIn(database)
     await using server = await serve(database)
     const body = '{"id":1,"name":"Fern"}'
     const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
 /** The promise is 2 s; the rest is for the start of a process on a machine that is busy with other things. */
@@ -14,17 +14,12 @@ const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
 const healthcheck = (listen: string, env: Record<string, string> = {}) =>
   runPlantstore(['healthcheck', '--listen', listen], { env })
 
-const serve = async (listen: string, database: string) => {
-  const server = await startExecutable(['serve', '--listen', listen, '--database', database])
-  return { ...server, port: new URL(server.url).port, [Symbol.asyncDispose]: server.kill }
-}
-
 const READY = { stdout: '', stderr: 'The server is ready.\n', exitCode: 0 }
 
 describe('healthcheck', () => {
   test('exits with 0 where a server is ready, whether its address is written plainly or as a wildcard', async () => {
     using folder = makeFolder()
-    await using server = await serve('127.0.0.1:0', join(folder.path, 'plantstore.db'))
+    await using server = await serve(join(folder.path, 'plantstore.db'))
     const answers = await Promise.all([
       healthcheck(`127.0.0.1:${server.port}`),
       healthcheck(`0.0.0.0:${server.port}`),
@@ -37,7 +32,7 @@ describe('healthcheck', () => {
 
   test.skipIf(!hasIpv6)(`reaches IPv6${hasIpv6 ? '' : ' (skipped: there is no ::1)'}`, async () => {
     using folder = makeFolder()
-    await using server = await serve('[::1]:0', join(folder.path, 'plantstore.db'))
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--listen', '[::1]:0'])
     const answers = await Promise.all([
       healthcheck(`[::1]:${server.port}`),
       healthcheck(`[::]:${server.port}`),
@@ -50,13 +45,7 @@ describe('healthcheck', () => {
   test('reaches a unix socket', async () => {
     using folder = makeFolder()
     const listen = `unix:${join(folder.path, 'plantstore.sock')}`
-    const server = await startExecutable([
-      'serve',
-      '--listen',
-      listen,
-      '--database',
-      join(folder.path, 'plantstore.db'),
-    ])
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--listen', listen])
     const answer = await healthcheck(listen)
     await server.kill()
 
@@ -121,7 +110,7 @@ describe('healthcheck', () => {
 
   test('asks no proxy that the environment names', async () => {
     using folder = makeFolder()
-    await using server = await serve('127.0.0.1:0', join(folder.path, 'plantstore.db'))
+    await using server = await serve(join(folder.path, 'plantstore.db'))
     let connections = 0
     using proxy = Bun.listen({
       hostname: '127.0.0.1',

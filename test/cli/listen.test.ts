@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { chmodSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
 /** An address of the block for documentation (RFC 5737): no machine has it. */
@@ -10,11 +10,6 @@ const FILE_MODE = 0o777
 
 const serveArgs = (listen: string, database: string) => ['serve', '--listen', listen, '--database', database]
 
-const serve = async (listen: string, database: string) => {
-  const server = await startExecutable(serveArgs(listen, database))
-  return { ...server, [Symbol.asyncDispose]: server.kill }
-}
-
 const statusOver = async (socket: string) => (await fetch('http://localhost/readyz', { unix: socket })).status
 const modeOf = (path: string) => statSync(path).mode & FILE_MODE
 
@@ -22,7 +17,7 @@ describe.concurrent('a server', () => {
   test('says in one line where it listens, with the port that was picked', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    await using server = await serve('127.0.0.1:0', database)
+    await using server = await serve(database)
     const listening = server
       .stdout()
       .split('\n')
@@ -37,7 +32,7 @@ describe.concurrent('a server', () => {
   test('on a port that another has says so and exits with 1', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    await using server = await serve('127.0.0.1:0', database)
+    await using server = await serve(database)
     const { host } = new URL(server.url)
     const second = await runPlantstore(serveArgs(host, join(folder.path, 'second.db')))
 
@@ -61,7 +56,7 @@ describe.concurrent('a server', () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const socket = join(folder.path, 'plantstore.sock')
-    await using _server = await serve(`unix:${socket}`, database)
+    await using _server = await serve(database, ['--listen', `unix:${socket}`])
 
     const modes = [database, `${database}-wal`, `${database}-shm`, socket].map(modeOf)
     expect(modes).toEqual([0o600, 0o600, 0o600, 0o600])
@@ -71,10 +66,10 @@ describe.concurrent('a server', () => {
     using folder = makeFolder()
     const socket = join(folder.path, 'plantstore.sock')
     const database = join(folder.path, 'plantstore.db')
-    const killed = await serve(`unix:${socket}`, database)
+    const killed = await serve(database, ['--listen', `unix:${socket}`])
     await killed.kill()
     const isLeft = lstatSync(socket).isSocket()
-    await using server = await serve(`unix:${socket}`, database)
+    await using server = await serve(database, ['--listen', `unix:${socket}`])
 
     expect(isLeft).toBe(true)
     expect(server.address).toBe(`unix:${socket}`)
@@ -84,7 +79,7 @@ describe.concurrent('a server', () => {
   test('on a socket at which another answers says so, exits with 1 and leaves it alone', async () => {
     using folder = makeFolder()
     const socket = join(folder.path, 'plantstore.sock')
-    await using _server = await serve(`unix:${socket}`, join(folder.path, 'plantstore.db'))
+    await using _server = await serve(join(folder.path, 'plantstore.db'), ['--listen', `unix:${socket}`])
     const second = await runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'second.db')))
 
     expect(second.exitCode).toBe(1)
@@ -119,9 +114,8 @@ describe.concurrent('a server', () => {
   test('takes its socket away at its end', async () => {
     using folder = makeFolder()
     const socket = join(folder.path, 'plantstore.sock')
-    await using server = await serve(`unix:${socket}`, join(folder.path, 'plantstore.db'))
-    server.signal('SIGTERM')
-    await server.ended()
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--listen', `unix:${socket}`])
+    await server.end()
 
     expect(lstatSync(socket, { throwIfNoEntry: false })).toBeUndefined()
   })

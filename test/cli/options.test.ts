@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { OPTIONS } from '../../src/config.ts'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
 /** For every option with a value: a command that takes it, and a text that it refuses. */
@@ -163,12 +163,11 @@ describe.concurrent('a variable', () => {
     ['false', 200],
   ])('that is %s switches the documentation, which is on by default', async (text, status) => {
     using folder = makeFolder()
-    const args = ['serve', '--listen', '127.0.0.1:0', '--database', join(folder.path, 'plantstore.db')]
-    const server = await startExecutable(args, { env: { PLANTSTORE_NO_DOCS: text } })
+    const database = join(folder.path, 'plantstore.db')
+    await using server = await serve(database, [], { env: { PLANTSTORE_NO_DOCS: text } })
     const statuses = await Promise.all(
-      ['/docs', '/openapi.json'].map(async (path) => (await fetch(server.url + path)).status),
+      ['/docs', '/openapi.json'].map(async (path) => (await server.request('GET', path)).status),
     )
-    await server.kill()
 
     expect(statuses).toEqual([status, status])
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
 const SECRET_LENGTH = 43
@@ -47,15 +47,13 @@ describe('the secret of a token', () => {
     const created = await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
     const token = created.stdout.trim()
     const secret = token.slice('plst_'.length, 'plst_'.length + SECRET_LENGTH)
-    const args = ['serve', '--listen', '127.0.0.1:0', '--database', database, '--log-level', 'debug']
-    const server = await startExecutable(args)
+    await using server = await serve(database, ['--log-level', 'debug'])
     const answers = await use(server.url, token)
     const proc = (name: string) => (hasProc ? readFileSync(`/proc/${server.pid}/${name}`, 'latin1') : name)
     const [cmdline, environ, whileServing] = [proc('cmdline'), proc('environ'), filesIn(folder.path)]
     const listed = await runPlantstore(['token', 'list', '--json', '--database', database])
     const revoked = await runPlantstore(['token', 'revoke', '-', '--database', database], { stdin: token })
-    server.signal('SIGTERM')
-    await server.ended()
+    await server.end()
 
     const places = {
       answers,
@@ -82,13 +80,11 @@ describe('the secret of a token', () => {
   test('of the first token is on stderr alone, once', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const args = ['serve', '--first-token', '--listen', '127.0.0.1:0', '--database', database, '--log-level', 'debug']
-    const server = await startExecutable(args)
+    await using server = await serve(database, ['--first-token', '--log-level', 'debug'])
     while (!server.stderr().includes('DELETE')) await Bun.sleep(5)
     const [token = ''] = /plst_[0-9A-Za-z]{49}/.exec(server.stderr()) ?? []
     await use(server.url, token)
-    server.signal('SIGTERM')
-    await server.ended()
+    await server.end()
 
     const places = { stdout: server.stdout(), files: JSON.stringify(filesIn(folder.path)) }
     expect(token).not.toBe('')

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { EXECUTABLE, startExecutable } from '../support/executable.ts'
+import { join } from 'node:path'
+import { untilAccepted } from '../support/connect.ts'
+import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
-
-const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+import { createTokenIn } from '../support/tokens.ts'
 
 const VARIABLES = {
   PLANTSTORE_MAX_BODY: '40B',
@@ -20,30 +18,23 @@ const FLAGS = ['--max-body', '60B', '--list-max', '2', '--public-url', 'https://
 async function behaviour(flags: readonly string[], env: Record<string, string>) {
   using folder = makeFolder()
   const database = join(folder.path, 'plantstore.db')
-  const token = await makeToken(database)
-  const args = ['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags]
-  const server = await startExecutable(args, { env })
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const token = await createTokenIn(database)
+  await using server = await serve(database, flags, { env })
   const create = (id: number, bytes: number) => {
     const body = JSON.stringify({ id, name: '' })
     const padded = body.replace('""', `"${'x'.repeat(bytes - body.length)}"`)
-    return fetch(`${server.url}/plants`, { method: 'POST', headers, body: padded })
+    return server.request('POST', '/plants', { token, body: padded })
   }
-  try {
-    const creates = [await create(1, 40), await create(2, 41), await create(3, 60), await create(4, 61)]
-    const list = await fetch(`${server.url}/plants`, { headers })
-    const document = await fetch(`${server.url}/openapi.json`)
-    const [listed, documented] = [await list.text(), await document.text()]
-    server.signal('SIGTERM')
-    await server.ended()
-    return {
-      creates: creates.map(({ status }) => status),
-      listed: JSON.parse(listed).length,
-      servers: JSON.parse(documented).servers,
-      logsRequests: server.stdout().includes('"path":"/plants"'),
-    }
-  } finally {
-    await server.kill()
+  const creates = [await create(1, 40), await create(2, 41), await create(3, 60), await create(4, 61)]
+  const list = await server.request('GET', '/plants', { token })
+  const document = await server.request('GET', '/openapi.json')
+  const [listed, documented] = [await list.text(), await document.text()]
+  await server.end()
+  return {
+    creates: creates.map(({ status }) => status),
+    listed: JSON.parse(listed).length,
+    servers: JSON.parse(documented).servers,
+    logsRequests: server.stdout().includes('"path":"/plants"'),
   }
 }
 
@@ -51,7 +42,7 @@ async function behaviour(flags: readonly string[], env: Record<string, string>) 
 async function startQuietly(args: readonly string[], socket: string) {
   const env = { PATH: process.env.PATH ?? '' }
   const child = Bun.spawn([...COMMAND, ...args], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
-  while (!existsSync(socket) && child.exitCode === null) await Bun.sleep(5)
+  await untilAccepted(socket, child)
   return async () => {
     child.kill('SIGTERM')
     const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])

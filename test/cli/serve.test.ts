@@ -1,28 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
 const hasCurl = Bun.which('curl') !== null
 const STARTS_AT_ONCE = 5
-
-const serve = async (database: string, flags: readonly string[] = [], env: Record<string, string> = {}) => {
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags], { env })
-  const request = (method: string, path: string, token: string, body?: object) =>
-    fetch(server.url + path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    })
-  const end = async () => {
-    server.signal('SIGTERM')
-    return server.ended()
-  }
-  return { ...server, request, end, [Symbol.asyncDispose]: server.kill }
-}
 
 /** Waits until a server has printed what was asked for. */
 async function printed(output: () => string, pattern: RegExp): Promise<string> {
@@ -69,7 +54,7 @@ describe.concurrent('serve --first-token', () => {
     const [token = ''] = TOKEN.exec(await printed(first.stderr, TOKEN)) ?? []
     await first.end()
     await using second = await serve(database, ['--first-token'])
-    const answer = await second.request('GET', '/plants', token)
+    const answer = await second.request('GET', '/plants', { token })
     await second.end()
     const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
 
@@ -95,7 +80,7 @@ describe.concurrent('serve', () => {
   test('where there is a token says nothing of how to make one', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    await makeToken(database)
+    await createTokenIn(database)
     await using server = await serve(database)
     await server.end()
 
@@ -106,13 +91,13 @@ describe.concurrent('serve', () => {
   test('keeps the plants over a restart', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
+    const token = await createTokenIn(database)
     await using first = await serve(database)
     const plant = { id: 7, name: 'Fern', tag: 'shade' }
-    const created = await first.request('POST', '/plants', token, plant)
+    const created = await first.request('POST', '/plants', { token, body: plant })
     await first.end()
     await using second = await serve(database)
-    const listed = await second.request('GET', '/plants', token)
+    const listed = await second.request('GET', '/plants', { token })
 
     expect(created.status).toBe(200)
     expect(await listed.json()).toEqual([{ name: 'Fern', tag: 'shade' }])
@@ -121,12 +106,12 @@ describe.concurrent('serve', () => {
   test('keeps the plants that it acknowledged before it was killed', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
+    const token = await createTokenIn(database)
     await using first = await serve(database)
-    const created = await first.request('POST', '/plants', token, { id: 7, name: 'Fern' })
+    const created = await first.request('POST', '/plants', { token, body: { id: 7, name: 'Fern' } })
     await first.kill()
     await using second = await serve(database)
-    const listed = await second.request('GET', '/plants', token)
+    const listed = await second.request('GET', '/plants', { token })
 
     expect(created.status).toBe(200)
     expect(await listed.json()).toEqual([{ name: 'Fern' }])
@@ -135,20 +120,20 @@ describe.concurrent('serve', () => {
   test('twice on one database shows each server what the other stored', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
+    const token = await createTokenIn(database)
     await using first = await serve(database)
     await using second = await serve(database)
     const statuses: number[] = []
     for (let id = 1; id <= 20; id++) {
       const [writer, reader] = id % 2 === 0 ? [first, second] : [second, first]
-      statuses.push((await writer.request('POST', '/plants', token, { id, name: `Fern ${id}` })).status)
-      const plants = JSON.parse(await (await reader.request('GET', '/plants', token)).text())
+      statuses.push((await writer.request('POST', '/plants', { token, body: { id, name: `Fern ${id}` } })).status)
+      const plants = JSON.parse(await (await reader.request('GET', '/plants', { token })).text())
       statuses.push(plants.length === id ? 200 : plants.length)
     }
     await first.end()
 
     expect(new Set(statuses)).toEqual(new Set([200]))
-    expect((await second.request('DELETE', '/plants/1', token)).status).toBe(204)
+    expect((await second.request('DELETE', '/plants/1', { token })).status).toBe(204)
   })
 
   test('comes up every time where several first starts meet on a new database', async () => {
@@ -156,9 +141,11 @@ describe.concurrent('serve', () => {
     const database = join(folder.path, 'plantstore.db')
     const starts = await Promise.allSettled(Array.from({ length: STARTS_AT_ONCE }, () => serve(database)))
     const servers = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
-    const token = await makeToken(database)
+    const token = await createTokenIn(database)
     const statuses = await Promise.all(
-      servers.map(async (server, id) => (await server.request('POST', '/plants', token, { id, name: 'Fern' })).status),
+      servers.map(
+        async (server, id) => (await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })).status,
+      ),
     )
     for (const server of servers) await server.kill()
 

@@ -1,27 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
-import { EXECUTABLE, runPlantstore, startExecutable } from '../support/executable.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
-const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 /** For the machine's own delays, beyond what a limit promises. */
 const SLACK_MS = 1500
 /** How a shell says that SIGTERM ended a process. */
 const TERMINATED = 143
-
-const serve = async (database: string, ...flags: readonly string[]) => {
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags])
-  const request = (method: string, path: string, token: string, body?: string) =>
-    fetch(server.url + path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      ...(body !== undefined && { body }),
-    })
-  return { ...server, port: Number(new URL(server.url).port), request, [Symbol.asyncDispose]: server.kill }
-}
 
 /** Sends a part of a request, and holds the connection open until the end. */
 async function sendPart(port: number, bytes: string) {
@@ -40,9 +28,9 @@ describe('a signal', () => {
     async (signal) => {
       using folder = makeFolder()
       const database = join(folder.path, 'plantstore.db')
-      const token = await makeToken(database)
-      await using server = await serve(database, '--drain', '2s')
-      const created = await server.request('POST', '/plants', token, '{"id":1,"name":"Fern"}')
+      const token = await createTokenIn(database)
+      await using server = await serve(database, ['--drain', '2s'])
+      const created = await server.request('POST', '/plants', { token, body: '{"id":1,"name":"Fern"}' })
       const hadWal = existsSync(`${database}-wal`)
       const startMs = performance.now()
       server.signal(signal)
@@ -53,7 +41,7 @@ describe('a signal', () => {
       expect({ created: created.status, hadWal }).toEqual({ created: 200, hadWal: true })
       expect([existsSync(`${database}-wal`), existsSync(`${database}-shm`)]).toEqual([false, false])
       await using again = await serve(database)
-      expect(await (await again.request('GET', '/plants', token)).json()).toEqual([{ name: 'Fern' }])
+      expect(await (await again.request('GET', '/plants', { token })).json()).toEqual([{ name: 'Fern' }])
       expect(await runPlantstore(['check', '--database', database])).toMatchObject({ exitCode: 0 })
     },
   )
@@ -64,10 +52,10 @@ describe('a signal', () => {
   ])('is not held up beyond --drain by a request whose %s came by half', async (_, half) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
-    await using server = await serve(database, '--drain', '1s')
+    const token = await createTokenIn(database)
+    await using server = await serve(database, ['--drain', '1s'])
     using _part = await sendPart(server.port, half(token))
-    await server.request('GET', '/plants', token)
+    await server.request('GET', '/plants', { token })
     const startMs = performance.now()
     server.signal('SIGTERM')
 
@@ -79,10 +67,10 @@ describe('a signal', () => {
   test('that comes a second time ends the server at once', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const token = await makeToken(database)
-    await using server = await serve(database, '--drain', '1h')
+    const token = await createTokenIn(database)
+    await using server = await serve(database, ['--drain', '1h'])
     using _part = await sendPart(server.port, halfBody(token))
-    await server.request('GET', '/plants', token)
+    await server.request('GET', '/plants', { token })
     server.signal('SIGTERM')
     while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
     const startMs = performance.now()
@@ -107,7 +95,7 @@ describe('a signal', () => {
 
       expect([0, TERMINATED]).toContain(child.exitCode ?? (child.signalCode === 'SIGTERM' ? TERMINATED : -1))
       expect(await child.stderr.text()).toBe('')
-      await makeToken(database)
+      await createTokenIn(database)
       expect(await withStore(database, (store) => store.checkIntegrity())).toEqual([])
     },
   )

@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { EXECUTABLE } from '../support/executable.ts'
+import { join } from 'node:path'
+import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
-
-const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+import { createTokenIn } from '../support/tokens.ts'
 
 /** Root may write anywhere, unless it is without these capabilities. */
 const RESTRICTED =
@@ -45,7 +43,7 @@ describe.skipIf(!canRestrict)(
     test.each([0o400, 0o200, 0o000])('to read and write the file (mode %d) the database is refused', async (mode) => {
       using folder = makeFolder()
       const path = join(folder.path, 'plants.db')
-      await makeToken(path)
+      await createTokenIn(path)
       chmodSync(path, mode)
       const answer = await run([...RESTRICTED, ...COMMAND, ...create(path)])
 

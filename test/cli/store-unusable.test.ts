@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFile
 import { join } from 'node:path'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 const PAGE_BYTES = 4096
 
@@ -21,7 +21,7 @@ const UNUSABLE: readonly (readonly [name: string, told: RegExp, make: (path: str
     'belongs to another application',
     /another application/,
     async (path) => {
-      await makeToken(path)
+      await createTokenIn(path)
       change(path, 'pragma application_id = 252006673')
     },
   ],
@@ -34,7 +34,7 @@ const UNUSABLE: readonly (readonly [name: string, told: RegExp, make: (path: str
     'is newer',
     /newer/,
     async (path) => {
-      await makeToken(path)
+      await createTokenIn(path)
       change(path, 'pragma user_version = 2147483647')
     },
   ],
@@ -42,7 +42,7 @@ const UNUSABLE: readonly (readonly [name: string, told: RegExp, make: (path: str
     'is truncated',
     /truncated/,
     async (path) => {
-      await makeToken(path)
+      await createTokenIn(path)
       truncateSync(path, 2 * PAGE_BYTES)
     },
   ],
@@ -50,7 +50,7 @@ const UNUSABLE: readonly (readonly [name: string, told: RegExp, make: (path: str
     'has a damaged schema',
     /cannot be read|damaged/,
     async (path) => {
-      await makeToken(path)
+      await createTokenIn(path)
       const bytes = readFileSync(path)
       writeFileSync(path, bytes.fill(0xa5, 100, PAGE_BYTES))
     },

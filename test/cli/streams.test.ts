@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
-import { EXECUTABLE } from '../support/executable.ts'
+import { untilAccepted } from '../support/connect.ts'
+import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeToken } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
-const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 /** In a shell: file descriptor 4 is a pipe that nobody reads any more. */
 const BROKEN_PIPE = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&-'
 /** More lines than a pipe that nobody reads has room for. */
@@ -33,9 +33,9 @@ const fetchOver = (folder: string, path: string, init: RequestInit = {}) =>
 /** Starts a server by a script and asks it many times. Returns what it answered and how it ended. */
 async function serveManyRequests(script: string, folder: string) {
   const database = join(folder, 'plantstore.db')
-  const text = await makeToken(database)
+  const text = await createTokenIn(database)
   const server = start(script, folder)
-  while (!existsSync(join(folder, 'socket')) && server.exitCode === null) await Bun.sleep(5)
+  await untilAccepted(join(folder, 'socket'), server)
   const statuses = new Set<number>()
   const headers = { authorization: `Bearer ${text}` }
   for (let count = 0; count < MANY_REQUESTS; count++) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -21,11 +21,6 @@ const create = (database: string, ...args: readonly string[]) =>
 
 const list = async (database: string) =>
   JSON.parse((await runPlantstore(['token', 'list', '--json', '--database', database])).stdout)
-
-const serve = async (database: string) => {
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
-  return { ...server, [Symbol.asyncDispose]: server.kill }
-}
 
 describe.concurrent('token create', () => {
   test('prints the token alone on stdout, and on stderr everything else', async () => {
@@ -67,7 +62,7 @@ describe.concurrent('token create', () => {
     const database = join(folder.path, 'plantstore.db')
     await using server = await serve(database)
     const { stdout } = await create(database, '--label', 'of the gardener')
-    const answer = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${stdout.trim()}` } })
+    const answer = await server.request('GET', '/plants', { token: stdout.trim() })
 
     expect(answer.status).toBe(200)
     expect(await answer.json()).toEqual([])
@@ -77,9 +72,9 @@ describe.concurrent('token create', () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await using server = await serve(database)
-    const headers = { authorization: `Bearer ${(await create(database, '--scope', 'read')).stdout.trim()}` }
-    const listed = await fetch(`${server.url}/plants`, { headers })
-    const created = await fetch(`${server.url}/plants`, { method: 'POST', headers, body: '{"id":1,"name":"Fern"}' })
+    const token = (await create(database, '--scope', 'read')).stdout.trim()
+    const listed = await server.request('GET', '/plants', { token })
+    const created = await server.request('POST', '/plants', { token, body: '{"id":1,"name":"Fern"}' })
 
     expect([listed.status, created.status]).toEqual([200, 403])
   })
@@ -89,11 +84,10 @@ describe.concurrent('token create', () => {
     const database = join(folder.path, 'plantstore.db')
     await using server = await serve(database)
     const { stdout } = await create(database, '--expires', '2s')
-    const headers = { authorization: `Bearer ${stdout.trim()}` }
     let lastTakenMs = 0
     for (;;) {
       const sentMs = Date.now()
-      if ((await fetch(`${server.url}/plants`, { headers })).status !== 200) break
+      if ((await server.request('GET', '/plants', { token: stdout.trim() })).status !== 200) break
       lastTakenMs = sentMs
     }
     const refusedMs = Date.now()

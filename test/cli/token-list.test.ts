@@ -1,18 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
 const run = (database: string, ...args: readonly string[]) => runPlantstore(['token', ...args, '--database', database])
 const create = async (database: string, user: string, ...args: readonly string[]) =>
   (await run(database, 'create', '--user', user, ...args)).stdout.trim()
 const list = async (database: string) => JSON.parse((await run(database, 'list', '--json')).stdout)
-
-const serve = async (database: string) => {
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
-  return { ...server, [Symbol.asyncDispose]: server.kill }
-}
 
 const POLL_MS = 100
 const ISO_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -83,20 +78,19 @@ describe.concurrent('the last use of a token', () => {
   test('is written while the server runs, and not again within a minute', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const headers = { authorization: `Bearer ${await create(database, 'me')}` }
+    const token = await create(database, 'me')
     await create(database, 'me')
     await using server = await serve(database)
     const beforeMs = Date.now()
-    await fetch(`${server.url}/plants`, { headers })
+    await server.request('GET', '/plants', { token })
     const afterMs = Date.now()
     let tokens = await list(database)
     while (tokens[0].lastUsed === null) {
       await Bun.sleep(POLL_MS)
       tokens = await list(database)
     }
-    await fetch(`${server.url}/plants`, { headers })
-    server.signal('SIGTERM')
-    await server.ended()
+    await server.request('GET', '/plants', { token })
+    await server.end()
 
     const usedMs = Date.parse(tokens[0].lastUsed)
     expect(usedMs).toBeGreaterThanOrEqual(beforeMs)
@@ -108,11 +102,10 @@ describe.concurrent('the last use of a token', () => {
   test('is written at the end of the server', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const headers = { authorization: `Bearer ${await create(database, 'me')}` }
+    const token = await create(database, 'me')
     await using server = await serve(database)
-    await fetch(`${server.url}/plants`, { headers })
-    server.signal('SIGTERM')
-    await server.ended()
+    await server.request('GET', '/plants', { token })
+    await server.end()
 
     expect(await list(database)).toMatchObject([{ lastUsed: ISO_TIME }])
   })
@@ -120,15 +113,14 @@ describe.concurrent('the last use of a token', () => {
   test('is not waited for by the request: it is answered while nothing can be written', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    const headers = { authorization: `Bearer ${await create(database, 'me')}` }
+    const token = await create(database, 'me')
     await using server = await serve(database)
     using other = new Database(database)
     other.run('begin immediate')
-    const { status } = await fetch(`${server.url}/plants`, { headers })
+    const { status } = await server.request('GET', '/plants', { token })
     const isLocked = other.inTransaction
     other.run('rollback')
-    server.signal('SIGTERM')
-    await server.ended()
+    await server.end()
 
     expect({ status, isLocked }).toEqual({ status: 200, isLocked: true })
     expect(await list(database)).toMatchObject([{ lastUsed: ISO_TIME }])

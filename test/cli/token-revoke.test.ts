@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { createToken } from '../support/tokens.ts'
 
@@ -14,11 +14,11 @@ async function startWithTokens() {
   const run = (args: readonly string[], stdin?: string) =>
     runPlantstore(['token', ...args, '--database', database], stdin === undefined ? {} : { stdin })
   const texts = await withStore(database, makeTokens, {})
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
+  const server = await serve(database)
   const statuses = async () => {
     const answers: number[] = []
     for (const text of texts) {
-      const answer = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${text}` } })
+      const answer = await server.request('GET', '/plants', { token: text })
       answers.push(answer.status)
     }
     return answers

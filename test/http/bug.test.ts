@@ -2,12 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { AppError } from '../../src/domain/error.ts'
 import type { Store } from '../../src/domain/store.ts'
-import { hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { hashToken } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
 import { openStore } from '../../src/store/open.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { TRANSPORTS, type Transport } from '../support/service.ts'
+import { createToken } from '../support/tokens.ts'
 
 const SECRETS = 'secret /var/lib/plants select name from plants where id = 7'
 const REQUEST_ID = 'request-of-the-test'
@@ -34,15 +35,7 @@ async function startWithBug(transport: Transport, bugsOf: (store: Store) => Part
   const folder = makeFolder()
   const database = join(folder.path, 'plantstore.db')
   const store = await openStore(database, () => {})
-  const token = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)))
-  await store.createToken({
-    userName: 'me',
-    hash: hashToken(token),
-    scope: 'write',
-    label: undefined,
-    createdAtMs: Date.now(),
-    expiresAtMs: undefined,
-  })
+  const { text: token } = await createToken(store)
   const { userId = 0 } = (await store.findToken(hashToken(token))) ?? {}
   for (let id = 1n; id <= plants; id++) await store.createPlant(userId, { id, name: 'Fern' })
   const service = await transport.start({ ...store, ...bugsOf(store) }, database, {})

@@ -87,6 +87,8 @@ describe.each(SOCKET_TRANSPORTS)('the content type of a new plant, $name', (tran
     const types = [[], [''], ['application/json', 'application/json'], ['application/json', 'text/plain']]
     const inBothOrders = [
       ...types,
+      ['application/json; a="x', 'y"'],
+      ['application/json; a="x\\', 'y"'],
       ['text/plain', 'application/json'],
       ['', 'application/json'],
       ['application/json', ''],

@@ -45,11 +45,17 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
     expect(text).not.toMatch(/:?\/\/[\w.-]/)
     expect(text).not.toMatch(/@import|url\(|<link|<iframe|<base|<form|integrity=/i)
     const configuration = /data-configuration='([^']*)'/.exec(text)?.[1] ?? ''
-    expect(JSON.parse(configuration)).toMatchObject({
+    expect(JSON.parse(configuration)).toEqual({
+      spec: { url: 'openapi.json' },
       url: 'openapi.json',
       proxyUrl: '',
       withDefaultFonts: false,
       telemetry: false,
+      agent: { disabled: true },
+      mcp: { disabled: true },
+      hideClientButton: true,
+      showDeveloperTools: 'never',
+      _integration: 'elysiajs',
     })
   })
 

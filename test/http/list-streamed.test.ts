@@ -1,17 +1,23 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../src/domain/store.ts'
-import { hashToken, tokenText, type UserId } from '../../src/domain/token.ts'
-import { createApp } from '../../src/http/app.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
-import { listen } from '../../src/http/server.ts'
-import { createLogger } from '../../src/log.ts'
 import { exchange } from '../support/raw.ts'
 import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
 import { STORES } from '../support/stores.ts'
+import {
+  appOf,
+  createEven,
+  createMany,
+  createUser,
+  failingOn,
+  get,
+  listRequest,
+  MANY,
+  serveApp,
+  userIdOf,
+} from './many-plants.ts'
 
 const LAST_CHUNK = '\r\n0\r\n\r\n'
-const MANY = 2 * PAGE_PLANTS + 1
-const FAULT = new Error('a page that cannot be read')
 
 describe.each(TRANSPORTS)('a list without a limit, $name', (transport) => {
   test('holds every plant once, however many pages it is read in', async () => {
@@ -104,7 +110,7 @@ describe.each(STORES)('a list without a limit, read from $name', (implementation
     for await (const _ of chunks) reads.push(calls())
 
     // One page is read ahead, to know whether it is the last one.
-    expect(reads.slice(0, 3)).toEqual([1, 2, 3])
+    expect(reads.filter((count, taken) => count > taken + 1)).toEqual([])
     expect(calls()).toBe(3)
   })
 
@@ -141,72 +147,11 @@ describe.each(STORES)('a list without a limit, read from $name', (implementation
     const { user, token } = await createUser(opened.store)
     await createMany(opened.store, user)
     const { store, calls } = counted(opened.store)
-    await using server = await serve(store)
+    await using server = await serveApp(store)
 
     const head = await exchange(server.port, get(token).replace('GET', 'HEAD'))
 
     expect([head.status, head.body, calls()]).toEqual([200, '', 0])
-  })
-
-  test('is cut without the last chunk if it fails half-way', async () => {
-    await using opened = await implementation.open()
-    const { user, token } = await createUser(opened.store)
-    await createMany(opened.store, user)
-
-    for (const version of ['1.1', '1.0']) {
-      const firstPage = Promise.withResolvers<void>()
-      const { store, calls } = failingOn(3, opened.store, () => firstPage.promise)
-      await using server = await serve(store)
-
-      const answer = await readToTheEnd(server.port, get(token, version), (text) => {
-        if (text.includes('"998"')) firstPage.resolve()
-      })
-
-      expect(calls()).toBe(3)
-      expect(answer).toStartWith('HTTP/1.1 200 ')
-      expect(answer).toContain('[{"name":"0"},{"name":"2"}')
-      expect(answer).not.toContain(']')
-      expect(answer).not.toContain('\r\n0\r\n')
-    }
-  })
-
-  test('is cut without the last chunk if it fails before anything was sent', async () => {
-    await using opened = await implementation.open()
-    const { user, token } = await createUser(opened.store)
-    await createMany(opened.store, user)
-    const { store, calls } = failingOn(2, opened.store)
-    await using server = await serve(store)
-
-    const answer = await readToTheEnd(server.port, get(token), () => {})
-
-    expect(calls()).toBe(2)
-    expect(answer).not.toContain(']')
-    expect(answer).not.toContain('\r\n0\r\n')
-  })
-
-  test('fails for a client that reads it as a whole, and for the log, if it fails half-way', async () => {
-    await using opened = await implementation.open()
-    const { user, token } = await createUser(opened.store)
-    await createMany(opened.store, user)
-    const { store, calls } = failingOn(3, opened.store)
-    await using server = await serve(store)
-
-    const reading = fetch(`http://127.0.0.1:${server.port}/plants`, { headers: bearer(token) })
-    const outcome = await reading.then((response) => response.text()).catch(() => 'cut')
-
-    expect([outcome, calls()]).toEqual(['cut', 3])
-    expect(server.logs()).toContain('"level":"error"')
-    expect(server.logs()).toContain(FAULT.message)
-  })
-
-  test('is answered with an error if it fails at once', async () => {
-    await using opened = await implementation.open()
-    const { token } = await createUser(opened.store)
-
-    const response = await appOf(failingOn(1, opened.store).store)(listRequest(token))
-
-    const message = expect.not.stringContaining(FAULT.message)
-    expect([response.status, await response.json()]).toEqual([500, { error: 50000, message }])
   })
 })
 
@@ -219,105 +164,8 @@ function expectListed(listed: readonly string[], kept: readonly string[]): void 
 
 const namesIn = (text: string): string[] => JSON.parse(text).map((plant: { name: string }) => plant.name)
 
-async function createEven(store: Store, user: UserId, index: number): Promise<string> {
-  await store.createPlant(user, { id: BigInt(2 * index), name: String(2 * index) })
-  return String(2 * index)
-}
-
-/** Creates plants with even ids, on three pages. Returns their names in the order of their ids. */
-async function createMany(store: Store, user: UserId): Promise<string[]> {
-  const names: string[] = []
-  while (names.length < MANY) names.push(await createEven(store, user, names.length))
-  return names
-}
-
-async function userIdOf(store: Store, userName: string): Promise<UserId> {
-  const [token] = await store.listTokens(userName)
-  if (token === undefined) throw new Error(`user ${userName} has no token`)
-  return token.userId
-}
-
-async function createUser(store: Store): Promise<{ user: UserId; token: string }> {
-  const token = tokenText(crypto.getRandomValues(new Uint8Array(32)))
-  await store.createToken({
-    userName: 'me',
-    hash: hashToken(token),
-    scope: 'read',
-    label: undefined,
-    createdAtMs: Date.now(),
-    expiresAtMs: undefined,
-  })
-  return { user: await userIdOf(store, 'me'), token }
-}
-
-const appOf = (store: Store, write = (_line: string) => {}) =>
-  createApp({
-    store,
-    noteUse: () => {},
-    log: createLogger('error', { write }),
-    logsRequests: false,
-    lifecycle: { isDraining: false },
-    maxBodyBytes: 65536,
-    listMax: undefined,
-    servesDocs: false,
-    publicUrl: undefined,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
-  })
-
-async function serve(store: Store) {
-  let lines = ''
-  const app = appOf(store, (line) => {
-    lines += line
-  })
-  const server = await listen({ host: '127.0.0.1', port: 0 }, app)
-  if (!('port' in server.address)) throw new Error('the server has no port')
-  return { port: server.address.port, logs: () => lines, [Symbol.asyncDispose]: async () => void server.kill() }
-}
-
 /** The real store, and how many pages were asked of it. */
 const counted = (store: Store) => failingOn(Number.POSITIVE_INFINITY, store)
-
-/** The real store, but for one page, counted from 1, that fails when `ready` has been waited for. */
-function failingOn(page: number, store: Store, ready = async () => {}) {
-  let calls = 0
-  const listPlants: Store['listPlants'] = async (...asked) => {
-    calls++
-    if (calls !== page) return store.listPlants(...asked)
-    await ready()
-    throw FAULT
-  }
-  return { store: { ...store, listPlants }, calls: () => calls }
-}
-
-/** Sends bytes and returns what comes back until the server closes. `onText` is told what is there so far. */
-async function readToTheEnd(port: number, bytes: string, onText: (text: string) => void): Promise<string> {
-  let text = ''
-  const closed = Promise.withResolvers<void>()
-  const socket = await Bun.connect({
-    hostname: '127.0.0.1',
-    port,
-    socket: {
-      data(_, chunk) {
-        text += chunk.toString()
-        onText(text)
-      },
-      close: () => closed.resolve(),
-      error: (_, error) => closed.reject(error),
-    },
-  })
-  socket.write(bytes)
-  await closed.promise
-  return text
-}
-
-const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-
-const get = (token: string, version = '1.1') =>
-  `GET /plants HTTP/${version}\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`
-
-const listRequest = (token: string, { method = 'GET', query = '' } = {}) =>
-  new Request(`http://localhost/plants${query}`, { method, headers: bearer(token) })
 
 /** The parts of an answer, each of which is read when it is asked for. */
 async function* chunksOf(response: Response): AsyncGenerator<string, undefined> {

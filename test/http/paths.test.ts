@@ -3,7 +3,7 @@ import { startService, TRANSPORTS } from '../support/service.ts'
 
 const PATH_UNKNOWN = {
   status: 404,
-  body: { error: 40401, message: 'There is nothing at this path: see /openapi.json for what there is.' },
+  body: { error: 40401, message: 'There is nothing at this path: check how it is written.' },
 }
 const METHOD_NOT_ALLOWED = {
   status: 405,

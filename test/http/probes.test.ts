@@ -2,14 +2,17 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createApp } from '../../src/http/app.ts'
-import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
-import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { appOptions } from '../support/app.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startService, TRANSPORTS } from '../support/service.ts'
 
 const OK = { status: 200, body: { status: 'ok' } }
-const SHUTTING_DOWN = { error: 50303, message: 'The server is shutting down.' }
+const SHUTTING_DOWN = {
+  error: 50303,
+  message: 'The server is shutting down: ask another one, or again when it has restarted.',
+}
 
 describe.each(TRANSPORTS)('the probes, $name', (transport) => {
   test('answer without a token, and with one that is not valid', async () => {
@@ -53,25 +56,19 @@ async function startWithClock() {
   const lifecycle = { isDraining: false }
   const clock = { nowMs: 5000 }
   const looks = { count: 0 }
-  const app = createApp({
-    store: {
-      ...store,
-      checkReady() {
-        looks.count += 1
-        return store.checkReady()
+  const app = createApp(
+    appOptions({
+      store: {
+        ...store,
+        checkReady() {
+          looks.count += 1
+          return store.checkReady()
+        },
       },
-    },
-    noteUse: () => {},
-    log: createLogger('error', { write: () => {} }),
-    logsRequests: false,
-    lifecycle,
-    maxBodyBytes: 65536,
-    listMax: undefined,
-    servesDocs: true,
-    publicUrl: undefined,
-    nowMs: Date.now,
-    monotonicMs: () => clock.nowMs,
-  })
+      lifecycle,
+      monotonicMs: () => clock.nowMs,
+    }),
+  )
   return {
     database,
     clock,
@@ -150,38 +147,24 @@ describe('/readyz', () => {
       using folder = makeFolder()
       const database = join(folder.path, 'plantstore.db')
       await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-      const server = await startExecutable([
-        'serve',
-        '--listen',
-        '127.0.0.1:0',
-        '--database',
-        database,
-        '--drain',
-        '30s',
-        '--drain-wait',
-        '20s',
-      ])
-      try {
-        const readyz = async () => {
-          const response = await fetch(`${server.url}/readyz`)
-          return {
-            status: response.status,
-            connection: response.headers.get('connection'),
-            body: await response.json(),
-          }
+      await using server = await serve(database, ['--drain', '30s', '--drain-wait', '20s'])
+      const readyz = async () => {
+        const response = await fetch(`${server.url}/readyz`)
+        return {
+          status: response.status,
+          connection: response.headers.get('connection'),
+          body: await response.json(),
         }
-        expect(await readyz()).toMatchObject(OK)
-
-        server.signal(signal)
-        let answer = await readyz()
-        while (answer.status === 200) answer = await readyz()
-
-        expect(answer).toEqual({ status: 503, connection: 'close', body: SHUTTING_DOWN })
-        expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
-        expect((await fetch(`${server.url}/plants`)).status).toBe(401)
-      } finally {
-        await server.kill()
       }
+      expect(await readyz()).toMatchObject(OK)
+
+      server.signal(signal)
+      let answer = await readyz()
+      while (answer.status === 200) answer = await readyz()
+
+      expect(answer).toEqual({ status: 503, connection: 'close', body: SHUTTING_DOWN })
+      expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
+      expect((await fetch(`${server.url}/plants`)).status).toBe(401)
     },
   )
 })

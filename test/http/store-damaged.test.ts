@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { hashToken } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
 import { openStore } from '../../src/store/open.ts'
-import { EXECUTABLE, runPlantstore, startExecutable } from '../support/executable.ts'
+import { EXECUTABLE, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw.ts'
 import {
@@ -98,7 +98,7 @@ describe.each(TRANSPORTS)('a database with damaged plants, $name', (transport) =
     expect(text).not.toMatch(/sqlite|malformed|corrupt|database|select/i)
     const id = headers.get('x-request-id')
     const line = await logLine(service, ({ level, requestId }) => level === 'error' && requestId === id)
-    expect(line.err.message).toContain('database disk image is malformed')
+    expect(line.reason).toContain('database disk image is malformed')
   })
 })
 
@@ -119,7 +119,7 @@ async function logLine(service: Service, isWanted: (line: LogLine) => boolean): 
 interface LogLine {
   readonly level: string
   readonly requestId: string
-  readonly err: { readonly message: string }
+  readonly reason: string
 }
 
 // The executable ends after the first failure, which a suite of its own proves.
@@ -200,7 +200,7 @@ describe('a server whose database is damaged', () => {
     insertPlants(database, 100)
     damagePages(database, 'plant number ')
 
-    const response = await fetch(`${server.url}/plants`, { headers: { authorization: `Bearer ${stdout.trim()}` } })
+    const response = await server.request('GET', '/plants', { token: stdout.trim() })
 
     expect(response.status).toBe(503)
     expect(await response.json()).toEqual({ error: 50302, message: FAILED })
@@ -212,6 +212,5 @@ describe('a server whose database is damaged', () => {
 
 async function startServer(database: string) {
   await (await openStore(database, () => {})).close()
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database])
-  return { ...server, [Symbol.asyncDispose]: server.kill }
+  return serve(database)
 }

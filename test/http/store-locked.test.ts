@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
 import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
 
 const BUSY = {
@@ -43,5 +44,43 @@ describe.each(SOCKET_TRANSPORTS)('a database that another process has locked, $n
     lock.run('rollback')
     expect((await service.create({ id: 3, name: 'Moss' })).status).toBe(200)
     expect(await service.names()).toEqual(['Fern', 'Moss'])
+  })
+
+  test('keeps nobody else waiting: many writes are refused together, and others are answered before', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    using lock = new Database(service.database)
+    lock.run('begin immediate')
+    const order: string[] = []
+    const note = (what: string) => (answer: Answer) => {
+      order.push(what)
+      return answer.status
+    }
+    const startMs = performance.now()
+
+    const creates = Array.from({ length: 8 }, (_, id) =>
+      service.create({ id: id + 2, name: 'Ivy' }).then(note('create')),
+    )
+    const others = ['/healthz', '/plants', '/plants?limit=5'].map((path) =>
+      service.request('GET', path).then(note('other')),
+    )
+
+    expect(await Promise.all(others)).toEqual([200, 200, 200])
+    expect(await Promise.all(creates)).toEqual(creates.map(() => 503))
+    expect(performance.now() - startMs).toBeLessThan(2 * BUSY_TIMEOUT_MS)
+    expect(order.slice(0, others.length)).toEqual(others.map(() => 'other'))
+  })
+
+  test('takes a write as soon as the lock is gone', async () => {
+    await using service = await startService(transport)
+    using lock = new Database(service.database)
+    lock.run('begin immediate')
+
+    const creating = service.create({ id: 1, name: 'Fern' })
+    expect(await service.names()).toEqual([])
+    lock.run('rollback')
+
+    expect((await creating).status).toBe(200)
+    expect(await service.names()).toEqual(['Fern'])
   })
 })

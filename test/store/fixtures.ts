@@ -58,9 +58,15 @@ export async function createUser(store: Store, name: string): Promise<UserId> {
   return token.userId
 }
 
-/** All plants of a user. */
-export const listAll = (store: Store, user: UserId): Promise<readonly StoredPlant[]> =>
-  store.listPlants(user, { after: undefined, limit: ALL })
+/** All plants of a user: pages can end early, where plants are large. */
+export async function listAll(store: Store, user: UserId): Promise<readonly StoredPlant[]> {
+  const all: StoredPlant[] = []
+  for (;;) {
+    const page = await store.listPlants(user, { after: all.at(-1)?.id, limit: ALL })
+    if (page.length === 0) return all
+    all.push(...page)
+  }
+}
 
 /** The identifiers of all plants of a user. */
 export async function listIds(store: Store, user: UserId): Promise<bigint[]> {

@@ -3,7 +3,8 @@ import { resolve } from 'node:path'
 /** The compiled executable where its suite runs; otherwise the same commands run from their source. */
 export const EXECUTABLE = process.env.TEST_EXECUTABLE && resolve(process.env.TEST_EXECUTABLE)
 
-const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
+/** What runs the commands: arguments follow. */
+export const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 
 /** A start takes well under a second; this is for a machine that is busy with other things. */
 const START_TIMEOUT_MS = 20_000
@@ -29,6 +30,16 @@ export async function runPlantstore(args: readonly string[], { env, cwd, stdin }
   const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
   return { stdout, stderr, exitCode }
 }
+
+/** What a test sends: a body that is no string is sent as JSON. */
+interface SentOptions {
+  readonly token?: string
+  readonly body?: string | object
+}
+
+/** Starts a server on a database and a port of its own, unless the flags say otherwise. */
+export const serve = (database: string, flags: readonly string[] = [], options: SpawnOptions = {}) =>
+  startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags], options)
 
 /** Starts a server and waits until it says where it listens. Rejects with what it said if it ends before. */
 export async function startExecutable(args: readonly string[], { env, cwd }: SpawnOptions = {}) {
@@ -61,24 +72,46 @@ export async function startExecutable(args: readonly string[], { env, cwd }: Spa
     await Bun.sleep(5)
     address = /"address":"([^"]+)"/.exec(stdout)?.[1]
   }
+  const unix = address.startsWith('unix:') ? address.slice('unix:'.length) : undefined
+  const url = unix === undefined ? address : 'http://localhost'
+  const ended = async () => {
+    const exitCode = await child.exited
+    await reading
+    return exitCode
+  }
+  const kill = async () => {
+    child.kill('SIGKILL')
+    await child.exited
+  }
   return {
     pid: child.pid,
     /** What it said it listens on. */
     address,
-    url: address.startsWith('unix:') ? 'http://localhost' : address,
+    url,
+    /** Where it listens, unless at a unix socket. */
+    port: Number(new URL(url).port),
+    request: (method: string, path: string, { token, body }: SentOptions = {}) =>
+      fetch(url + path, {
+        method,
+        headers: {
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        ...(unix !== undefined && { unix }),
+      }),
     stdout: () => stdout,
     stderr: () => stderr,
     signal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') => child.kill(signal),
     /** Resolves to the exit code when it has ended and all it printed is here. */
-    async ended(): Promise<number> {
-      const exitCode = await child.exited
-      await reading
-      return exitCode
+    ended,
+    /** Ends it by SIGTERM. Resolves as `ended`. */
+    end(): Promise<number> {
+      child.kill('SIGTERM')
+      return ended()
     },
-    async kill(): Promise<void> {
-      child.kill('SIGKILL')
-      await child.exited
-    },
+    kill,
+    [Symbol.asyncDispose]: kill,
   }
 }
 

@@ -1,5 +1,7 @@
-/** Bytes are waited for this long after the last one before a connection counts as open and silent. */
+/** How long a connection is silent after its last byte before it counts as open. */
 const SILENCE_MS = 300
+/** How long the first byte is waited for: on a machine that is busy with other things, too. */
+const FIRST_BYTE_MS = 5000
 
 /** Sends bytes to a port and returns all that comes back until the server closes or has been silent for a while. */
 export async function exchange(port: number, bytes: string | Uint8Array, silenceMs = SILENCE_MS) {
@@ -7,9 +9,9 @@ export async function exchange(port: number, bytes: string | Uint8Array, silence
   let isClosed = false
   const over = Promise.withResolvers<void>()
   let timer: Timer | undefined
-  const wait = () => {
+  const wait = (ms: number) => {
     clearTimeout(timer)
-    timer = setTimeout(over.resolve, silenceMs)
+    timer = setTimeout(over.resolve, ms)
   }
   const socket = await Bun.connect({
     hostname: '127.0.0.1',
@@ -17,7 +19,7 @@ export async function exchange(port: number, bytes: string | Uint8Array, silence
     socket: {
       data(_, chunk) {
         text += chunk.toString('latin1')
-        wait()
+        wait(silenceMs)
       },
       close() {
         isClosed = true
@@ -26,7 +28,7 @@ export async function exchange(port: number, bytes: string | Uint8Array, silence
       error: (_, error) => over.reject(error),
     },
   })
-  wait()
+  wait(FIRST_BYTE_MS)
   socket.write(bytes)
   await over.promise
   clearTimeout(timer)

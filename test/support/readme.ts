@@ -39,6 +39,9 @@ function commandTable(): string {
     tell: nobody,
     readStdin: async () => '',
     onSignal: () => {},
+    randomBytes: (count: number) => new Uint8Array(count),
+    nowMs: () => 0,
+    monotonicMs: () => 0,
     exit: () => {
       throw new Error('nothing is run here')
     },

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path'
+import { formatAddress } from '../../src/domain/address.ts'
 import type { Store } from '../../src/domain/store.ts'
-import { formatAddress } from '../../src/http/address.ts'
 import { createApp } from '../../src/http/app.ts'
 import { listen } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
-import { EXECUTABLE, startExecutable } from './executable.ts'
+import { appOptions } from './app.ts'
+import { EXECUTABLE, serve } from './executable.ts'
 import { makeFolder } from './folder.ts'
 import { createToken, type TokenOptions } from './tokens.ts'
 
@@ -87,10 +88,10 @@ const executable: Transport = {
       ...(options.publicUrl === undefined ? [] : ['--public-url', options.publicUrl]),
       ...(options.servesDocs === false ? ['--no-docs'] : []),
     ]
-    const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags])
+    const server = await serve(database, flags)
     return {
       fetch: (path, init) => fetch(server.url + path, init),
-      port: Number(new URL(server.url).port),
+      port: server.port,
       logs: server.stdout,
       stop: server.kill,
     }
@@ -171,7 +172,7 @@ async function toAnswer(response: Response): Promise<Answer> {
   }
 }
 
-/** The app as `serve` assembles it, with its defaults. */
+/** The app with all that it logs. */
 function assemble(store: Store, options: ServiceOptions) {
   let lines = ''
   const log = createLogger('debug', {
@@ -179,18 +180,5 @@ function assemble(store: Store, options: ServiceOptions) {
       lines += line
     },
   })
-  const app = createApp({
-    store,
-    noteUse: () => {},
-    log,
-    logsRequests: true,
-    lifecycle: { isDraining: false },
-    maxBodyBytes: options.maxBodyBytes ?? 65536,
-    listMax: options.listMax,
-    servesDocs: options.servesDocs ?? true,
-    publicUrl: options.publicUrl,
-    nowMs: Date.now,
-    monotonicMs: () => performance.now(),
-  })
-  return { app, logs: () => lines }
+  return { app: createApp(appOptions({ store, log, logsRequests: true, ...options })), logs: () => lines }
 }

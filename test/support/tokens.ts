@@ -1,5 +1,5 @@
 import type { Store } from '../../src/domain/store.ts'
-import { hashToken, type Scope, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { makeToken, type Scope, TOKEN_RANDOM_BYTES } from '../../src/domain/token.ts'
 import { openStore } from '../../src/store/open.ts'
 
 export interface TokenOptions {
@@ -13,14 +13,14 @@ export async function createToken(
   store: Pick<Store, 'createToken'>,
   { user = 'me', scope = 'write', expiresAtMs }: TokenOptions = {},
 ) {
-  const text = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)))
-  const createdAtMs = Date.now()
-  const newToken = { userName: user, hash: hashToken(text), scope, label: undefined, createdAtMs, expiresAtMs }
-  return { text, ...(await store.createToken(newToken)) }
+  const wish = { userName: user, scope, label: undefined, expiresAfterMs: undefined }
+  const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))
+  const { text, newToken } = makeToken(wish, random, Date.now())
+  return { text, ...(await store.createToken({ ...newToken, expiresAtMs })) }
 }
 
 /** Makes a token in a database, which is made if there is none, and returns its text. */
-export async function makeToken(database: string, user?: string): Promise<string> {
+export async function createTokenIn(database: string, user?: string): Promise<string> {
   const store = await openStore(database, () => {})
   try {
     return (await createToken(store, user === undefined ? {} : { user })).text

@@ -26,9 +26,9 @@ export function startCheckpoints(writer: Database, onError: (error: unknown) => 
 
   return {
     run,
-    /** Notes a write with about so many bytes of text. */
-    noteWrite(textBytes: number) {
-      walBytes += WRITE_BYTES_MIN + textBytes
+    /** Notes a write of so much text. */
+    noteWrite(textLength: number) {
+      walBytes += WRITE_BYTES_MIN + textLength
       if (walBytes < CHECKPOINT_WAL_BYTES) return
       scheduled ??= setImmediate(() => {
         scheduled = undefined

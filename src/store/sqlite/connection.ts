@@ -2,10 +2,7 @@ import { constants, Database } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import { isLocked } from './errors.ts'
 
-/**
- * How long a write waits for the lock of another process before it is refused with `store_busy`. Waiting stands still
- * with the thread, so it is short.
- */
+/** How long a write waits for the lock of another process before it is refused with `store_busy`. */
 export const BUSY_TIMEOUT_MS = 2000
 const WAL_RETRY_MS = 10
 
@@ -57,6 +54,9 @@ function enterWalMode(db: Database): void {
     }
   }
 }
+
+/** The rows of a statement, whose columns and strict tables give them their shape: SQLite itself does not say it. */
+export const rowsOf = <Row>(values: unknown[][]): Row[] => values as Row[]
 
 /** Does all of it or nothing, durably. */
 export function transaction<T>(writer: Database, work: () => T): T {

@@ -1,3 +1,4 @@
+import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
@@ -11,7 +12,7 @@ export function health({ reader, writer, read, write }: Connections): HealthMeth
     async checkReady() {
       await read(() => selectOne.values())
       // Writing what never changes once more writes and syncs a page, and changes nothing.
-      await write(() => writer.run(`pragma application_id = ${APPLICATION_ID}`))
+      await write(() => writer.run(`pragma application_id = ${APPLICATION_ID}`)).catch(withKnownOutcome)
     },
 
     checkIntegrity: () =>
@@ -33,3 +34,8 @@ export function health({ reader, writer, read, write }: Connections): HealthMeth
 }
 
 export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>
+
+/** Nobody asked for this write: there is nothing to be unsure of. */
+function withKnownOutcome(error: unknown): never {
+  throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
+}

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
-import { unusable } from '../opening.ts'
+import { RESTORE, unusable } from '../opening.ts'
 import { openImmutable, openReader } from './connection.ts'
 import { sqliteCode } from './errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION } from './migrate.ts'
@@ -62,6 +62,12 @@ function restingState(path: string): string | undefined {
   return `${size} ${mtimeNs}`
 }
 
+/** Which file is at a path now: device and inode; `undefined` where there is none. */
+export function fileIdentity(path: string): string | undefined {
+  const file = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return file && `${file.dev} ${file.ino}`
+}
+
 function refuseUnusablePath(path: string): void {
   const directory = dirname(path)
   if (!existsSync(directory)) throw unusable(`The directory ${directory} of the database does not exist: create it.`)
@@ -115,7 +121,7 @@ function refuseForeignSchema(path: string, open: (path: string) => Database): vo
     }
   } catch (cause) {
     if (sqliteCode(cause) === undefined) throw cause
-    throw unusable(`The database ${path} cannot be read: ${String(cause)}. Restore it from a backup.`, cause)
+    throw unusable(`The database ${path} cannot be read: ${String(cause)}. ${RESTORE}`, cause)
   }
   if (applicationId !== APPLICATION_ID && tables > 0) throw foreign(path)
   if (version > SCHEMA_VERSION) throw newer(path, version)
@@ -132,4 +138,4 @@ function readHeader(path: string): Buffer {
 }
 
 const foreign = (path: string) => unusable(`The database ${path} belongs to another application: name another file.`)
-const truncated = (path: string) => unusable(`The database ${path} is truncated: restore it from a backup.`)
+const truncated = (path: string) => unusable(`The database ${path} is truncated. ${RESTORE}`)

@@ -8,6 +8,7 @@ export const APPLICATION_ID = 0x706c7374
 
 /** The migrations in order. A database's `user_version` is how many of them it has had. */
 const MIGRATIONS: readonly string[] = [usersTokensPlants]
+/** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 const SQLITE_VERSION_MIN = '3.51.3'
 
@@ -23,16 +24,14 @@ export function migrate(writer: Database, path: string): void {
   })
 }
 
+/** Why a database of a later executable is refused. */
 export const newer = (path: string, version: number) =>
   unusable(
     `The database ${path} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
   )
 
 /** A number that the database's header holds. */
-export function pragmaNumber(
-  db: Database,
-  pragma: 'user_version' | 'application_id' | 'page_count' | 'page_size',
-): number {
+export function pragmaNumber(db: Database, pragma: 'user_version' | 'application_id'): number {
   const [[value] = []] = db.prepare(`pragma ${pragma}`).values()
   return Number(value)
 }
@@ -41,9 +40,8 @@ export function pragmaNumber(
  * Refuses a linked SQLite that can corrupt a WAL database which two processes share
  * (https://sqlite.org/wal.html#walresetbug).
  */
-export function requireSafeSqlite(db: Database): void {
-  const [[version] = []] = db.prepare('select sqlite_version()').values()
-  if (Bun.semver.order(String(version), SQLITE_VERSION_MIN) < 0) {
+export function requireSafeSqlite(version: string): void {
+  if (Bun.semver.order(version, SQLITE_VERSION_MIN) < 0) {
     throw unusable(`SQLite ${version} can corrupt a shared database: use ${SQLITE_VERSION_MIN} or later.`)
   }
 }

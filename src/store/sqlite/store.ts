@@ -1,10 +1,11 @@
+import type { Database } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { AppError } from '../../domain/error.ts'
+import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { type OpenOptions, unusable } from '../opening.ts'
 import { type Connections, connect } from './connections.ts'
-import { isLocked, isOutOfSpace, sqliteCode } from './errors.ts'
+import { isLocked, isOutOfSpace } from './errors.ts'
 import { health } from './health.ts'
 import { inspect } from './inspect.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
@@ -27,9 +28,11 @@ export async function openSqliteStore(
   let connections: Connections | undefined
   try {
     connections = connect(path, onFailure)
-    requireSafeSqlite(connections.reader)
+    requireSafeSqlite(sqliteVersion(connections.reader))
     migrate(connections.writer, path)
     syncDirectory(path)
+    // From here on a lock is waited for without the thread: see `write`.
+    connections.writer.run('pragma busy_timeout = 0')
     return {
       ...plants(connections),
       ...tokens(connections),
@@ -39,9 +42,11 @@ export async function openSqliteStore(
     }
   } catch (error) {
     connections?.discard()
-    throw sqliteCode(error) === undefined ? error : cannotOpen(path, error)
+    throw error instanceof AppError ? error : cannotOpen(path, error)
   }
 }
+
+const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
 
 /** SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file. */
 function syncDirectory(path: string): void {

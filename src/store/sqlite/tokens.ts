@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
 import type { Scope, Token } from '../../domain/token.ts'
-import { transaction } from './connection.ts'
+import { rowsOf, transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { requireUser } from './users.ts'
 
@@ -30,7 +30,7 @@ export function tokens({ reader, writer, read, write }: Connections): TokenMetho
   return {
     findToken: (hash) =>
       read(() => {
-        const [row] = selectByHash.values(hash) as TokenRow[]
+        const [row] = rowsOf<TokenRow>(selectByHash.values(hash))
         return row && toToken(row)
       }),
 
@@ -50,21 +50,20 @@ export function tokens({ reader, writer, read, write }: Connections): TokenMetho
     listTokens: (userName) =>
       read(() => {
         if (userName === undefined)
-          return (reader.prepare(`${SELECT} order by tokens.id`).values() as TokenRow[]).map(toToken)
+          return rowsOf<TokenRow>(reader.prepare(`${SELECT} order by tokens.id`).values()).map(toToken)
         const userId = requireUser(reader, userName)
         const select = reader.prepare<unknown, [number]>(`${SELECT} where tokens.user_id = ?1 order by tokens.id`)
-        return (select.values(userId) as TokenRow[]).map(toToken)
+        return rowsOf<TokenRow>(select.values(userId)).map(toToken)
       }),
 
     revokeTokens: (selection, nowMs) =>
       write(() =>
         transaction(writer, () => {
           const [condition, value] = selected(selection)
-          const [[count = 0n] = []] = writer
-            .prepare<unknown, [typeof value]>(`select count(*) from tokens where ${condition}`)
-            .values(value) as [bigint][]
+          const found = writer.prepare<unknown, [typeof value]>(`select 1 from tokens where ${condition} limit 1`)
           if ('userName' in selection) requireUser(writer, selection.userName)
-          else if (count === 0n) throw new AppError('token_not_found', { message: 'There is no such token.' })
+          else if (found.values(value).length === 0)
+            throw new AppError('token_not_found', { message: 'There is no such token.' })
           return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${condition}`, [
             value,
             nowMs,
@@ -81,6 +80,7 @@ export function tokens({ reader, writer, read, write }: Connections): TokenMetho
   }
 }
 
+/** The part of the store that this file is. */
 export type TokenMethods = Pick<
   Store,
   'findToken' | 'createToken' | 'createFirstToken' | 'hasTokens' | 'listTokens' | 'revokeTokens' | 'touchTokens'

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import { PAGE_TEXT_LENGTH } from '../../../src/domain/store.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
 
@@ -11,6 +12,24 @@ export function listContract({ open }: StoreUnderTest): void {
       const user = await createUser(opened.store, 'me')
 
       expect(await listAll(opened.store, user)).toEqual([])
+    })
+
+    test('ends a page with the plant that fills it, and only then before the limit', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      const half = { name: 'x'.repeat(PAGE_TEXT_LENGTH / 2 - 1), tag: 'y' }
+      const almostHalf = { name: 'x'.repeat(PAGE_TEXT_LENGTH / 2 - 1) }
+      for (const [id, plant] of [half, half, almostHalf, half, half, half].entries()) {
+        await opened.store.createPlant(user, { id: BigInt(id), ...plant })
+      }
+      const idsAfter = async (after: bigint | undefined, limit: number) =>
+        (await opened.store.listPlants(user, { after, limit })).map(({ id }) => id)
+
+      expect(await idsAfter(undefined, 10)).toEqual([0n, 1n])
+      expect(await idsAfter(1n, 10)).toEqual([2n, 3n, 4n])
+      expect(await idsAfter(1n, 2)).toEqual([2n, 3n])
+      expect(await idsAfter(4n, 10)).toEqual([5n])
+      expect(await idsAfter(5n, 10)).toEqual([])
     })
 
     test('is in ascending order of the id as a number, in whatever order they came', async () => {

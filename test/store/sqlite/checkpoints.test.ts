@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
-import { runPlantstore, startExecutable } from '../../support/executable.ts'
+import { runPlantstore, serve } from '../../support/executable.ts'
 import { createUser, listIds, newToken } from '../fixtures.ts'
 import { makeDatabaseFolder, openForTest, WAL } from './files.ts'
 
@@ -68,7 +68,7 @@ describe('a database that was closed is one file', () => {
 
   test('after a process was killed, another one opened it and closed it', async () => {
     using files = makeDatabaseFolder()
-    const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', files.path])
+    const server = await serve(files.path)
     await server.kill()
     expect(readdirSync(files.folder).length).toBeGreaterThan(1)
 

@@ -2,15 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
+import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
 import { createToken, findToken, listIds, newToken } from '../fixtures.ts'
-import { MAY_SKIP_DISKS, mountDisk } from './disk.ts'
 import { openForTest, refusalOf } from './files.ts'
 
 const DISK_BYTES = 4 * 1024 ** 2
 const BALLAST_BYTES = 2 * 1024 ** 2
 
-describe('on a full disk (needs the right to mount)', () => {
-  test.skipIf(MAY_SKIP_DISKS)('writes are refused, reads go on, and both work once there is room', async () => {
+describe.skipIf(DISKS_ARE_SKIPPED)(`on a full disk${DISKS_NOTE}`, () => {
+  test('writes are refused, reads go on, and both work once there is room', async () => {
     using disk = mountDisk(DISK_BYTES)
     const path = join(disk.path, 'plantstore.db')
     await using opened = await openForTest(path)
@@ -38,7 +38,7 @@ describe('on a full disk (needs the right to mount)', () => {
     expect(await store.checkIntegrity()).toEqual([])
   })
 
-  test.skipIf(MAY_SKIP_DISKS)('the store is not ready, and refuses whatever it would have to write', async () => {
+  test('the store is not ready, and refuses whatever it would have to write', async () => {
     using disk = mountDisk(DISK_BYTES)
     await using opened = await openForTest(join(disk.path, 'plantstore.db'))
     const { store, failures } = opened
@@ -63,7 +63,7 @@ describe('on a full disk (needs the right to mount)', () => {
     expect(await store.deleteUser('me')).toEqual({ plants: 0, tokens: 1 })
   })
 
-  test.skipIf(MAY_SKIP_DISKS)('the store closes, and the next one has all that was acknowledged', async () => {
+  test('the store closes, and the next one has all that was acknowledged', async () => {
     using disk = mountDisk(DISK_BYTES)
     const path = join(disk.path, 'plantstore.db')
     await using opened = await openForTest(path)
@@ -78,7 +78,7 @@ describe('on a full disk (needs the right to mount)', () => {
     expect(await listIds(reopened.store, token.userId)).toEqual(acknowledged)
   })
 
-  test.skipIf(MAY_SKIP_DISKS)('a new database is refused at the start, in one line', async () => {
+  test('a new database is refused at the start, in one line', async () => {
     using disk = mountDisk(DISK_BYTES)
     disk.fillUp()
     const path = join(disk.path, 'plantstore.db')

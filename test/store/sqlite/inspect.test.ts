@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
-import { MAY_SKIP_DISKS, mountDisk } from './disk.ts'
 import {
   copyAsKilled,
   makeDatabase,
@@ -30,17 +30,17 @@ const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown
   ['a text file of one byte', (path) => writeFileSync(path, 'F'), /\.db is not a database\.$/],
   ['zeros', (path) => writeFileSync(path, new Uint8Array(PAGE_BYTES)), /\.db is not a database\.$/],
   ['a damaged magic', (path) => makeDamaged(path, 0, 'sQL'), /\.db is not a database\.$/],
-  ['a damaged page size', (path) => makeDamaged(path, 16, '\x11\x22'), /\.db (?:cannot be read: |is truncated: )/],
+  ['a damaged page size', (path) => makeDamaged(path, 16, '\x11\x22'), /\.db (?:cannot be read: |is truncated\. )/],
   ['a damaged first page', (path) => makeDamaged(path, HEADER_BYTES, GARBAGE), /\.db cannot be read: /],
   [
     'a damaged header',
     (path) => makeDamaged(path, 16, GARBAGE.subarray(16, HEADER_BYTES)),
     /\.db belongs to another application: /,
   ],
-  ['cut in the middle', (path) => makeTruncated(path, 5 * PAGE_BYTES), /\.db is truncated: /],
-  ['cut by one byte', (path) => makeTruncated(path, -1), /\.db is truncated: /],
-  ['cut in the first page', (path) => makeTruncated(path, 1000), /\.db is truncated: /],
-  ['cut in the header', (path) => makeTruncated(path, 50), /\.db is truncated: /],
+  ['cut in the middle', (path) => makeTruncated(path, 5 * PAGE_BYTES), /\.db is truncated\. /],
+  ['cut by one byte', (path) => makeTruncated(path, -1), /\.db is truncated\. /],
+  ['cut in the first page', (path) => makeTruncated(path, 1000), /\.db is truncated\. /],
+  ['cut in the header', (path) => makeTruncated(path, 50), /\.db is truncated\. /],
   ['cut in the magic', (path) => makeTruncated(path, 10), /\.db is not a database\.$/],
   ['of another application', (path) => makeForeign(path), /\.db belongs to another application: /],
   [
@@ -135,7 +135,7 @@ describe('a path where no file can be is refused in one line that says which', (
     expect(snapshot(folder.path)).toEqual(before)
   })
 
-  test.skipIf(MAY_SKIP_DISKS)('in a directory that cannot be written (needs the right to mount)', async () => {
+  test.skipIf(DISKS_ARE_SKIPPED)(`in a directory that cannot be written${DISKS_NOTE}`, async () => {
     using disk = mountDisk(1_000_000)
     const [path, absent] = [join(disk.path, 'plantstore.db'), join(disk.path, 'absent.db')]
     await makeDatabase(path)

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { migrate, SCHEMA_VERSION } from '../../../src/store/sqlite/migrate.ts'
+import { migrate, requireSafeSqlite, SCHEMA_VERSION } from '../../../src/store/sqlite/migrate.ts'
 import { createUser } from '../fixtures.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf, runSql } from './files.ts'
 
@@ -70,4 +70,11 @@ test('a store that is open while a newer executable migrates leaves the newer ve
   await opened.store.checkReady().catch(() => 'unready is an answer, too')
 
   expect(queryAll(files.path, 'pragma user_version')).toEqual([[BigInt(SCHEMA_VERSION + 1)]])
+})
+
+test('a SQLite that can corrupt a shared database is refused, the first one that cannot is taken', () => {
+  for (const version of ['3.51.2', '3.50.9', '3.7.17']) {
+    expect(() => requireSafeSqlite(version)).toThrow(`SQLite ${version} can corrupt a shared database`)
+  }
+  for (const version of ['3.51.3', '3.52.0', '4.0.0']) expect(() => requireSafeSqlite(version)).not.toThrow()
 })

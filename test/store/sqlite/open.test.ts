@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { BUSY_TIMEOUT_MS, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
-import { runPlantstore, startExecutable } from '../../support/executable.ts'
+import { runPlantstore, serve } from '../../support/executable.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, openForTest, queryAll, WAL } from './files.ts'
 
@@ -102,20 +102,17 @@ test('the connection that reads cannot write, and waits for locks', async () => 
 
 test('the files of a new database are nobody else’s', async () => {
   using files = makeDatabaseFolder()
-  const server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', files.path])
-  try {
-    const modes = readdirSync(files.folder)
-      .sort()
-      .map((name) => [name, statSync(join(files.folder, name)).mode & 0o777])
+  await using _server = await serve(files.path)
 
-    expect(Object.fromEntries(modes)).toEqual({
-      'plantstore.db': 0o600,
-      'plantstore.db-shm': 0o600,
-      'plantstore.db-wal': 0o600,
-    })
-  } finally {
-    await server.kill()
-  }
+  const modes = readdirSync(files.folder)
+    .sort()
+    .map((name) => [name, statSync(join(files.folder, name)).mode & 0o777])
+
+  expect(Object.fromEntries(modes)).toEqual({
+    'plantstore.db': 0o600,
+    'plantstore.db-shm': 0o600,
+    'plantstore.db-wal': 0o600,
+  })
 })
 
 test('many processes that open a new file at once all come up', async () => {
@@ -147,8 +144,7 @@ test('an empty file opens as a new database', async () => {
 
 test('a database whose process was killed before anything reached the file itself opens with all it had', async () => {
   using files = makeDatabaseFolder()
-  const flags = ['--listen', '127.0.0.1:0', '--first-token', '--database', files.path]
-  const server = await startExecutable(['serve', ...flags])
+  await using server = await serve(files.path, ['--first-token'])
   while (!server.stderr().includes('plst_')) await Bun.sleep(5)
   await server.kill()
   const header = readFileSync(files.path)

@@ -1,27 +1,32 @@
-import { appendFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolder } from '../../support/folder.ts'
+import { makeFolder } from './folder.ts'
 
 /** A file system of a few bytes of its own, gone after its use. Needs the right to mount. */
 export function mountDisk(bytes: number) {
   const folder = makeFolder()
-  mount(['-t', 'tmpfs', '-o', `size=${bytes},mode=0700`, 'plantstore-test', folder.path])
+  const path = join(folder.path, 'ballast')
+  try {
+    mount(['-t', 'tmpfs', '-o', `size=${bytes},mode=0700`, 'plantstore-test', folder.path])
+  } catch (error) {
+    folder[Symbol.dispose]()
+    throw error
+  }
   return {
     path: folder.path,
     /** Takes some of its space. Returns the file to delete for room. */
     fill(sizeBytes: number): string {
-      const path = join(folder.path, 'ballast')
       writeFileSync(path, Buffer.alloc(sizeBytes))
       return path
     },
-    /** Takes all the space that is left. Returns the file to delete for room. */
-    fillUp(): string {
-      const path = join(folder.path, 'ballast')
+    /** Takes all the space that is left, but for some room. Returns the file to delete for more. */
+    fillUp(roomBytes = 0): string {
       try {
         for (;;) appendFileSync(path, Buffer.alloc(4096))
       } catch (error) {
         if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
       }
+      truncateSync(path, statSync(path).size - roomBytes)
       return path
     },
     makeReadOnly: () => mount(['-o', 'remount,ro', folder.path]),
@@ -33,8 +38,10 @@ export function mountDisk(bytes: number) {
   }
 }
 
-/** Whether the tests may mount. Where they must, with `CI=true`, they fail instead of being skipped. */
-export const MAY_SKIP_DISKS = process.env.CI !== 'true' && !canMount()
+/** Whether the tests that mount are skipped: where nothing can be mounted. With `CI=true` they fail instead. */
+export const DISKS_ARE_SKIPPED = process.env.CI !== 'true' && !canMount()
+/** For the names of those tests, to say that they are skipped. */
+export const DISKS_NOTE = DISKS_ARE_SKIPPED ? ' (skipped: nothing can be mounted here)' : ''
 
 function canMount(): boolean {
   try {

@@ -1,0 +1,17 @@
+import type { AppOptions } from '../../src/http/app.ts'
+import { createLogger } from '../../src/log.ts'
+
+/** The options of the app with the defaults of `serve`, but that it logs nothing; and what a test wants otherwise. */
+export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOptions>): AppOptions => ({
+  noteUse: () => {},
+  log: createLogger('error', { write: () => {} }),
+  logsRequests: false,
+  lifecycle: { isDraining: false },
+  maxBodyBytes: 65536,
+  listMax: undefined,
+  servesDocs: true,
+  publicUrl: undefined,
+  nowMs: Date.now,
+  monotonicMs: () => performance.now(),
+  ...overrides,
+})
