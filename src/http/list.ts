@@ -107,7 +107,7 @@ async function* readPages(
     start = page.at(-1)?.id
     rest -= page.length
     // Other requests get their turn, however fast this client reads.
-    await nextTurn()
+    if (rest > 0) await nextTurn()
   }
 }
 
