@@ -8,6 +8,8 @@ const ANSWERED_BY_THE_RUNTIME: readonly [what: string, request: string, status: 
   ['HTTP/1.1 without Host', 'GET /plants HTTP/1.1\r\n\r\n', 400],
   ['the target *', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 400],
   ['two lengths', 'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}', 400],
+  ['a length of 2^53', 'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 9007199254740992\r\n\r\n{}', 413],
+  ['a length of 2^64', 'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551616\r\n\r\n{}', 400],
   ['a head of 40 KB', `GET /plants HTTP/1.1\r\nHost: a\r\nX: ${'a'.repeat(40_000)}\r\n\r\n`, 431],
   ['an HTTP version that there is not', 'GET /plants HTTP/9.9\r\nHost: a\r\n\r\n', 505],
 ]
