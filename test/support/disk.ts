@@ -56,3 +56,45 @@ function mount(args: readonly string[]): void {
   const { exitCode, stderr } = Bun.spawnSync(['mount', ...args])
   if (exitCode !== 0) throw new Error(`cannot mount: ${stderr.toString()}`)
 }
+
+const IMAGE_BYTES = 16 * 1024 ** 2
+
+/** A file system on a disk of its own that can turn read-only while files are open, as after an error of a real disk. */
+export function mountFragileDisk() {
+  const image = makeFolder()
+  const folder = makeFolder()
+  const file = join(image.path, 'disk')
+  const dispose = () => {
+    Bun.spawnSync(['umount', '-l', folder.path])
+    folder[Symbol.dispose]()
+    image[Symbol.dispose]()
+  }
+  try {
+    writeFileSync(file, '')
+    truncateSync(file, IMAGE_BYTES)
+    const made = Bun.spawnSync(['mkfs.ext4', '-q', file])
+    if (made.exitCode !== 0) throw new Error(`cannot make a file system: ${made.stderr.toString()}`)
+    mount(['-o', 'loop', file, folder.path])
+  } catch (error) {
+    dispose()
+    throw error
+  }
+  return {
+    path: folder.path,
+    turnReadOnly: () => mount(['-o', 'remount,abort', folder.path]),
+    [Symbol.dispose]: dispose,
+  }
+}
+
+/** Whether the tests with such a disk are skipped: where no file can be mounted as a disk, or mkfs.ext4 is missing. */
+export const FRAGILE_DISKS_ARE_SKIPPED = !canMountFragile()
+
+function canMountFragile(): boolean {
+  if (process.env.CI === 'true' && Bun.which('mkfs.ext4') === null) return true
+  try {
+    mountFragileDisk()[Symbol.dispose]()
+    return true
+  } catch {
+    return false
+  }
+}

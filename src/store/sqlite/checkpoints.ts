@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { isOutOfSpace } from './errors.ts'
+import { AppError } from '../../domain/error.ts'
 
 /** Size at which the WAL is brought into the database. It is reused from its beginning then, and grows no further. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024
@@ -10,17 +10,22 @@ const WRITE_BYTES_MIN = 8192
  * Brings the WAL into the database now and then, in a turn of the event loop of its own, so that no answer waits for
  * it. A checkpoint that finds readers or writers in its way does what it can and leaves the rest for the next.
  */
-export function startCheckpoints(writer: Database, onError: (error: unknown) => void) {
+export function startCheckpoints(
+  writer: Database,
+  translate: (error: unknown) => unknown,
+  onError: (error: unknown) => void,
+) {
   let walBytes = 0
   let scheduled: ReturnType<typeof setImmediate> | undefined
 
-  /** Rejects where a sync failed. Without space there is nothing to be done: the WAL keeps what it has. */
+  /** Throws where a sync failed. Without space there is nothing to be done: the WAL keeps what it has. */
   const run = () => {
     walBytes = 0
     try {
       writer.run('pragma wal_checkpoint(passive)')
     } catch (error) {
-      if (!isOutOfSpace(error)) throw error
+      const translated = translate(error)
+      if (!(translated instanceof AppError && translated.kind === 'store_full')) throw translated
     }
   }
 

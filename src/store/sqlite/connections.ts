@@ -41,7 +41,7 @@ export function connect(path: string, onFailure: (error: AppError) => void): Con
     try {
       return work()
     } catch (cause) {
-      throw noteFailure(toAppError(cause, { duringWrite }))
+      throw noteFailure(toAppError(cause, { duringWrite, path }))
     }
   }
   const noteFailure = (error: unknown): unknown => {
@@ -57,7 +57,8 @@ export function connect(path: string, onFailure: (error: AppError) => void): Con
     if (fileIdentity(path) !== opened) throw movedAway(path)
     return done
   }
-  const checkpoints = startCheckpoints(writer, (error) => noteFailure(toAppError(error, { duringWrite: false })))
+  const translate = (error: unknown) => toAppError(error, { duringWrite: false, path })
+  const checkpoints = startCheckpoints(writer, translate, noteFailure)
 
   const discard = () => {
     if (!isOpen) return
@@ -96,8 +97,6 @@ export function connect(path: string, onFailure: (error: AppError) => void): Con
       reader.close(true)
       try {
         checkpoints.run()
-      } catch (error) {
-        throw toAppError(error, { duringWrite: false })
       } finally {
         writer.close(true)
       }

@@ -1,20 +1,43 @@
+import { closeSync, openSync, rmSync } from 'node:fs'
 import { AppError } from '../../domain/error.ts'
 
 /**
  * Says in the store's terms what SQLite's result codes (https://sqlite.org/rescode.html) mean. A conflict of keys is
  * the caller's to name; what is no error of the database stays as it is.
  */
-export function toAppError(error: unknown, { duringWrite }: { readonly duringWrite: boolean }): unknown {
+export function toAppError(error: unknown, { duringWrite, path }: Circumstances): unknown {
   const code = sqliteCode(error)
   if (error instanceof AppError || code === undefined) return error
   if (isLocked(error)) return new AppError('store_busy', { cause: error })
-  if (isOutOfSpace(error) || (code.startsWith('SQLITE_READONLY') && code !== 'SQLITE_READONLY_DBMOVED')) {
+  const isReadOnly = code.startsWith('SQLITE_READONLY') && code !== 'SQLITE_READONLY_DBMOVED'
+  if (isOutOfSpace(error) || isReadOnly || (code === 'SQLITE_IOERR_WRITE' && refusesFilesBeside(path))) {
     return new AppError('store_full', { cause: error })
   }
   if (isDamage(error) || /^SQLITE_(?:IOERR|CANTOPEN|PROTOCOL|READONLY_DBMOVED)/.test(code)) {
     return new AppError('store_failed', { outcomeIsUnknown: duringWrite, cause: error })
   }
   return error
+}
+
+interface Circumstances {
+  readonly duringWrite: boolean
+  /** The database's file. */
+  readonly path: string
+}
+
+/**
+ * SQLite says the same of a broken disk and of a file system that turned read-only, or whose quota is used up: what the
+ * system says of a new file tells them apart. Nothing was synced then, so nothing is in doubt.
+ */
+function refusesFilesBeside(path: string): boolean {
+  const probe = `${path}-probe-${crypto.randomUUID()}`
+  try {
+    closeSync(openSync(probe, 'wx', 0o600))
+    rmSync(probe)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && /^(?:EROFS|ENOSPC|EDQUOT)$/.test(String(error.code))
+  }
 }
 
 /** Whether another connection has the lock. */

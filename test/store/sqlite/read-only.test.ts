@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { FRAGILE_DISKS_ARE_SKIPPED, mountFragileDisk } from '../../support/disk.ts'
+import { createUser, listIds } from '../fixtures.ts'
+import { openForTest } from './files.ts'
+
+const note = FRAGILE_DISKS_ARE_SKIPPED ? ' (skipped: no file can be mounted as a disk here)' : ''
+
+describe.skipIf(FRAGILE_DISKS_ARE_SKIPPED)(`on a file system that turns read-only${note}`, () => {
+  test('writes are refused like on a full disk, reads go on, and the end tells that it could not sync', async () => {
+    using disk = mountFragileDisk()
+    const opened = await openForTest(join(disk.path, 'plantstore.db'))
+    const user = await createUser(opened.store, 'me')
+    await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
+    const files = readdirSync(disk.path)
+
+    disk.turnReadOnly()
+
+    const refused = { kind: 'store_full', outcomeIsUnknown: false }
+    for (const write of [
+      () => opened.store.createPlant(user, { id: 2n, name: 'Ivy' }),
+      () => opened.store.deletePlant(user, 1n),
+      () => opened.store.checkReady(),
+    ]) {
+      await expect(write()).rejects.toMatchObject(refused)
+    }
+    expect(await listIds(opened.store, user)).toEqual([1n])
+    expect(opened.failures).toEqual([])
+    expect(readdirSync(disk.path)).toEqual(files)
+    // What was acknowledged was synced before; that nothing more can be is told.
+    await expect(opened.close()).rejects.toMatchObject({ kind: 'store_failed' })
+  })
+})
