@@ -1,8 +1,10 @@
 import pino, { type DestinationStream } from 'pino'
 
+/** What can be logged, from the least to the most. */
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+/** Where lines are logged. */
 export type Logger = pino.Logger
 
 /** Bytes of lines that wait for a reader of stdout. What comes when they are full is dropped: the service goes on. */

@@ -6,6 +6,7 @@ const INT64_DIGITS_MAX = 19
 const DECIMAL = /^(?:0|-?[1-9][0-9]{0,18})$/
 const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
+/** Whether an integer is an int64. */
 export const isInt64 = (value: bigint): boolean => value >= INT64_MIN && value <= INT64_MAX
 
 /** Reads the one decimal notation of an int64, `0|-?[1-9][0-9]*`. Anything else is `undefined`. */

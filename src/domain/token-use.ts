@@ -6,6 +6,7 @@ export const TOKEN_USE_RESOLUTION_MS = 60_000
 
 type TouchTokens = Store['touchTokens']
 
+/** The uses that were noted and not written yet. */
 export type TokenUses = ReturnType<typeof collectTokenUses>
 
 /** Collects which tokens were used, to be written later and together: never on a request's way. */

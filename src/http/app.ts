@@ -10,6 +10,7 @@ import { logFault, observe } from './observe.ts'
 import { type PlantLimits, plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
 
+/** What the service is made of. */
 export interface AppOptions extends PlantLimits {
   readonly store: Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'findToken' | 'checkReady'>
   readonly noteUse: Access['noteUse']

@@ -9,6 +9,7 @@ export interface RequestContext {
 
 const contexts = new WeakMap<Request, RequestContext>()
 
+/** Gives a request its context, for as long as the request itself is there. */
 export const setContext = (request: Request, context: RequestContext): void => {
   contexts.set(request, context)
 }

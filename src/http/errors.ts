@@ -119,6 +119,7 @@ export type HttpErrorKind = keyof typeof ERRORS
 
 const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
 
+/** The HTTP status of an error: its code without the number behind. */
 export const statusOf = (kind: HttpErrorKind): number => Math.floor(ERRORS[kind].code / 100)
 
 /** The answer to a request that was refused or failed. */

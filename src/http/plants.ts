@@ -10,6 +10,7 @@ import { json } from './json.ts'
 import { cappedList, streamedList, streamedListHead } from './list.ts'
 import { parseListQuery } from './query.ts'
 
+/** How much one request may send, and one answer hold. */
 export interface PlantLimits {
   readonly maxBodyBytes: number
   /** The most plants in one answer; `undefined` where there is no such limit. */

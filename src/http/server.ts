@@ -7,6 +7,7 @@ import { AppError } from '../domain/error.ts'
 const IDLE_TIMEOUT_S = 30
 const SOCKET_MODE = 0o600
 
+/** A server that listens. */
 export interface RunningServer {
   /** Where it listens, with the port that was picked. */
   readonly address: Address

@@ -1,5 +1,6 @@
 import { AppError } from '../domain/error.ts'
 
+/** How a store is opened. */
 export interface OpenOptions {
   /** Refuses a store that is not there instead of making it. */
   readonly mustExist?: boolean

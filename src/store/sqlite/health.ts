@@ -33,6 +33,7 @@ export function health({ reader, writer, read, write }: Connections): HealthMeth
   }
 }
 
+/** The part of the store that this file is. */
 export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>
 
 /** Nobody asked for this write: there is nothing to be unsure of. */

@@ -46,6 +46,7 @@ export function users({ reader, writer, read, write }: Connections): UserMethods
   }
 }
 
+/** The part of the store that this file is. */
 export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
 
 /** The identifier of a user. Rejects with `user_not_found`. */
