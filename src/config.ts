@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { DURABILITIES } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { LOG_LEVELS } from './log.ts'
 import {
@@ -28,6 +29,13 @@ export const OPTIONS = {
     ),
   database: () =>
     valued('--database <path>', 'the SQLite file; serve and token create make it', parseDatabase, 'plantstore.db'),
+  durability: () =>
+    valued(
+      '--durability <what>',
+      'what a success means: full, on disk; normal, a loss of power may take the latest writes',
+      oneOf(DURABILITIES),
+      'full',
+    ),
   firstToken: () => flag('--first-token', 'where the store has no token, make one for user me and print it on stderr'),
   noDocs: () => flag('--no-docs', 'serve neither /openapi.json nor /docs'),
   maxBody: () =>

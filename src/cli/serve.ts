@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { type Address, formatAddress } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
-import type { Store } from '../domain/store.ts'
+import type { Durability, Store } from '../domain/store.ts'
 import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type RunningServer } from '../http/server.ts'
@@ -15,6 +15,7 @@ import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
 interface ServeOptions {
   readonly listen: Address
   readonly database: string
+  readonly durability: Durability
   readonly firstToken?: boolean
   readonly docs: boolean
   readonly maxBody: number
@@ -41,6 +42,7 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .description('serve plants over HTTP')
     .addOption(OPTIONS.listen())
     .addOption(OPTIONS.database())
+    .addOption(OPTIONS.durability())
     .addOption(OPTIONS.firstToken())
     .addOption(OPTIONS.noDocs())
     .addOption(OPTIONS.maxBody())
@@ -63,7 +65,10 @@ async function serve(options: ServeOptions, io: Io): Promise<number> {
   const output = logToStdout()
   const log = createLogger(options.logLevel, output.destination)
   const failed = Promise.withResolvers<AppError>()
-  const store = await openStore(options.database, failed.resolve)
+  const store = await openStore(options.database, failed.resolve, {
+    durability: options.durability,
+    writesInThread: true,
+  })
   try {
     const exitCode = await serveStore(store, { signalled, failed: failed.promise }, log, options, io)
     await store.close()
@@ -98,6 +103,8 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     monotonicMs: io.monotonicMs,
   })
   const server = await listen(options.listen, app)
+  // A store that cannot be written just now is served all the same: it can be read.
+  await store.checkReady().catch((error) => log.warn({ reason: reasonOf(error) }, 'the store cannot be written yet'))
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   log.info({ address: formatAddress(server.address), database: options.database, version: VERSION }, 'listening')
   if (!(await store.hasTokens())) await welcome(store, server.address, log, options, io)
@@ -145,12 +152,11 @@ async function flushUses(uses: TokenUses, log: Logger): Promise<void> {
   try {
     await uses.flush()
   } catch (error) {
-    log.warn(
-      { reason: String(error instanceof AppError ? error.cause : error) },
-      'the last use of tokens could not be written',
-    )
+    log.warn({ reason: reasonOf(error) }, 'the last use of tokens could not be written')
   }
 }
+
+const reasonOf = (error: unknown): string => String(error instanceof AppError ? error.cause : error)
 
 interface DrainLimits {
   readonly drainMs: number

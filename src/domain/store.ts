@@ -10,6 +10,16 @@ export interface StoredPlant extends Plant {
 /** The largest `limit` of a list: an int32. */
 export const LIMIT_MAX = 2147483647
 
+/**
+ * What success of a write means: `full` that it is on disk; `normal` that it survives the end of the process, but that
+ * a loss of power may take the latest writes, all from some point on.
+ */
+export const DURABILITIES = ['full', 'normal'] as const
+export type Durability = (typeof DURABILITIES)[number]
+
+/** See `Store.plantsRevision`. */
+export type Revision = number
+
 /** A part of a list: at most `limit` plants, those with an `id` larger than `after`; from the first without it. */
 export interface Page {
   readonly after: bigint | undefined
@@ -51,9 +61,17 @@ export interface Store {
   listPlants(user: UserId, page: Page): Promise<readonly StoredPlant[]>
   /** Deletes a plant. Rejects with `plant_not_found` if the user does not have it. */
   deletePlant(user: UserId, id: bigint): Promise<void>
+  /**
+   * A number for the state of the user's plants: after a change of them that was answered, in any process, it is never
+   * again what it was before. Whoever asks before a read may keep what was read for as long as the number stays. It
+   * costs no I/O. `undefined` where it cannot be told, be it just now: then nothing may be kept or used.
+   */
+  plantsRevision(user: UserId): Revision | undefined
 
   /** The token with that hash, in whatever state. */
   findToken(hash: Uint8Array): Promise<Token | undefined>
+  /** The same as `plantsRevision` for all tokens and users; the time of a token's last use does not count. */
+  tokensRevision(): Revision | undefined
   /** Remembers a token, and its user if that name is new. */
   createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
   /** Does as `createToken` if there is no token yet, in whatever state; of several at once one does. Returns whether. */

@@ -1,9 +1,14 @@
 import { AppError } from '../domain/error.ts'
+import type { Durability } from '../domain/store.ts'
 
 /** How a store is opened. */
 export interface OpenOptions {
   /** Refuses a store that is not there instead of making it. */
   readonly mustExist?: boolean
+  /** `full` if left out. */
+  readonly durability?: Durability
+  /** Writes in a thread of its own, so that reads never wait for a sync: what a server needs, and a command does not. */
+  readonly writesInThread?: boolean
 }
 
 /** What to do about a damaged store. A WAL of another time would be replayed into the backup, and destroy it. */

@@ -31,6 +31,13 @@ const RULES = {
     ],
     refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'postgres://host/plants'],
   },
+  durability: {
+    takes: [
+      ['full', 'full'],
+      ['normal', 'normal'],
+    ],
+    refuses: ['', 'Full', 'off', 'extra', 'full '],
+  },
   maxBody: {
     takes: [
       ['1B', 1],
@@ -170,6 +177,7 @@ describe('the options', () => {
     expect(declared).toEqual([
       ['--listen', 'PLANTSTORE_LISTEN', '127.0.0.1:3000'],
       ['--database', 'PLANTSTORE_DATABASE', 'plantstore.db'],
+      ['--durability', 'PLANTSTORE_DURABILITY', 'full'],
       ['--first-token', 'PLANTSTORE_FIRST_TOKEN', undefined],
       ['--no-docs', 'PLANTSTORE_NO_DOCS', undefined],
       ['--max-body', 'PLANTSTORE_MAX_BODY', '64KiB'],

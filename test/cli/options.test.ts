@@ -17,6 +17,7 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['accessLog', 'serve', 'maybe'],
   ['publicUrl', 'serve', 'ftp://plants.example.org'],
   ['user', 'token create', 'm e'],
+  ['durability', 'serve', 'none'],
   ['user', 'token revoke', 'a\nb'],
   ['scope', 'token create --user me', 'admin'],
   ['expires', 'token create --user me', '90'],

@@ -66,7 +66,7 @@ describe('user delete', () => {
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database, 'secret-user')
     {
-      using db = openWriter(database)
+      using db = openWriter(database, 'full')
       for (const [id, name] of SECRET_NAMES.entries()) {
         db.run('insert into plants (user_id, id, name, tag) select id, ?1, ?2, ?3 from users', [id, name, 'secret-tag'])
       }

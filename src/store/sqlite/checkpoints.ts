@@ -1,49 +1,42 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
+import { rowsOf } from './connection.ts'
 
-/** Size at which the WAL is brought into the database. It is reused from its beginning then, and grows no further. */
+/** Size by which the WAL grows until it is brought into the database. It is reused from its beginning then. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024
-/** What the smallest write adds to it: a page of the table, and now and then one of an index. */
-const WRITE_BYTES_MIN = 8192
+/** What a page takes in the WAL (https://sqlite.org/walformat.html): itself, by default of SQLite, and a header. */
+const FRAME_BYTES = 4096 + 24
+const CHECKPOINT_WAL_FRAMES = Math.floor(CHECKPOINT_WAL_BYTES / FRAME_BYTES)
 
 /**
- * Brings the WAL into the database now and then, in a turn of the event loop of its own, so that no answer waits for
- * it. A checkpoint that finds readers or writers in its way does what it can and leaves the rest for the next.
+ * Brings the WAL into the database. A checkpoint that finds readers in its way does what it can and leaves the rest for
+ * the next. What fails is thrown in the terms of `translate`.
  */
-export function startCheckpoints(
-  writer: Database,
-  translate: (error: unknown) => unknown,
-  onError: (error: unknown) => void,
-) {
-  let walBytes = 0
-  let scheduled: ReturnType<typeof setImmediate> | undefined
+export function checkpoints(writer: Database, translate: (error: unknown) => unknown) {
+  const look = writer.prepare('pragma wal_checkpoint(noop)')
+  let framesTried = 0
 
-  /** Throws where a sync failed. Without space there is nothing to be done: the WAL keeps what it has. */
-  const run = () => {
-    walBytes = 0
+  const run = (mode: 'passive' | 'truncate') => {
     try {
-      writer.run('pragma wal_checkpoint(passive)')
+      writer.run(`pragma wal_checkpoint(${mode})`)
     } catch (error) {
       const translated = translate(error)
+      // Without space there is nothing to be done: the WAL keeps what it has.
       if (!(translated instanceof AppError && translated.kind === 'store_full')) throw translated
     }
   }
 
   return {
     run,
-    /** Notes a write of so much text. */
-    noteWrite(textLength: number) {
-      walBytes += WRITE_BYTES_MIN + textLength
-      if (walBytes < CHECKPOINT_WAL_BYTES) return
-      scheduled ??= setImmediate(() => {
-        scheduled = undefined
-        try {
-          run()
-        } catch (error) {
-          onError(error)
-        }
-      })
+    /** Runs one if the WAL has grown enough since the last. */
+    runIfDue() {
+      const [[, frames] = []] = rowsOf<[busy: bigint, frames: bigint, checkpointed: bigint]>(look.values())
+      const framesNow = Number(frames)
+      // After a checkpoint that was complete the WAL begins anew.
+      if (framesNow < framesTried) framesTried = 0
+      if (framesNow - framesTried < CHECKPOINT_WAL_FRAMES) return
+      framesTried = framesNow
+      run('passive')
     },
-    stop: () => clearImmediate(scheduled),
   }
 }

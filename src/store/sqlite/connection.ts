@@ -1,18 +1,19 @@
 import { constants, Database } from 'bun:sqlite'
 import { sleepSync } from 'bun'
+import type { Durability } from '../../domain/store.ts'
 import { isLocked } from './errors.ts'
 
 /** How long a write waits for the lock of another process before it is refused with `store_busy`. */
 export const BUSY_TIMEOUT_MS = 2000
 const WAL_RETRY_MS = 10
 
-/** The connection that writes. Creates the file where there is none. Durable: a commit returns after its sync. */
-export function openWriter(path: string): Database {
+/** The connection that writes. Creates the file where there is none. With `full` a commit returns after its sync. */
+export function openWriter(path: string, durability: Durability): Database {
   const db = new Database(path, { readwrite: true, create: true, safeIntegers: true, strict: true })
   try {
     db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
     enterWalMode(db)
-    db.run('pragma synchronous = full')
+    db.run(`pragma synchronous = ${durability}`)
     // On macOS a sync reaches the disk only with this; elsewhere it means nothing and costs nothing.
     db.run('pragma fullfsync = 1')
     db.run('pragma foreign_keys = on')

@@ -1,3 +1,4 @@
+import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { Connections } from './connections.ts'
@@ -5,14 +6,14 @@ import { isDamage } from './errors.ts'
 import { APPLICATION_ID } from './migrate.ts'
 
 /** Whether SQLite can be read and written, and whether what it holds is whole. */
-export function health({ reader, writer, read, write }: Connections): HealthMethods {
+export function health({ reader, read, write }: Connections): HealthMethods {
   const selectOne = reader.prepare('select 1 from users limit 1')
 
   return {
     async checkReady() {
       await read(() => selectOne.values())
       // Writing what never changes once more writes and syncs a page, and changes nothing.
-      await write(() => writer.run(`pragma application_id = ${APPLICATION_ID}`)).catch(withKnownOutcome)
+      await write('rewriteApplicationId').catch(withKnownOutcome)
     },
 
     checkIntegrity: () =>
@@ -32,6 +33,11 @@ export function health({ reader, writer, read, write }: Connections): HealthMeth
       }),
   }
 }
+
+/** The write that tells whether one is possible. */
+export const healthWrites = (writer: Database) => ({
+  rewriteApplicationId: () => void writer.run(`pragma application_id = ${APPLICATION_ID}`),
+})
 
 /** The part of the store that this file is. */
 export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>

@@ -1,3 +1,4 @@
+import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../../domain/store.ts'
@@ -12,24 +13,13 @@ interface PlantRow {
 }
 
 /** Plants in SQLite. */
-export function plants({ reader, writer, read, write }: Connections): PlantMethods {
-  const insert = writer.prepare<unknown, [UserId, bigint, string, string | null]>(
-    'insert into plants (user_id, id, name, tag) values (?1, ?2, ?3, ?4)',
-  )
+export function plants({ reader, read, write, plantsRevision }: Connections): PlantMethods {
   const select = reader.prepare<PlantRow, [UserId, bigint, number]>(
     'select id, name, tag from plants where user_id = ?1 and id >= ?2 order by id limit ?3',
   )
-  const deleteOne = writer.prepare<unknown, [UserId, bigint]>('delete from plants where user_id = ?1 and id = ?2')
 
   return {
-    createPlant: (user, plant) =>
-      write(() => {
-        try {
-          insert.run(user, plant.id, plant.name, plant.tag ?? null)
-        } catch (error) {
-          throw translateConflict(error)
-        }
-      }, textLength(plant)),
+    createPlant: (user, { id, name, tag }) => write('createPlant', user, id, name, tag ?? null),
 
     listPlants: (user, { after, limit }) =>
       read(() => {
@@ -38,15 +28,41 @@ export function plants({ reader, writer, read, write }: Connections): PlantMetho
         return takePage(select.iterate(user, first, limit))
       }),
 
-    deletePlant: (user, id) =>
-      write(() => {
-        if (deleteOne.run(user, id).changes === 0) throw new AppError('plant_not_found')
-      }),
+    deletePlant: (user, id) => write('deletePlant', user, id),
+
+    plantsRevision,
+  }
+}
+
+/** The writes of plants: `createPlant` and `deletePlant` of the store's contract. */
+export function plantWrites(writer: Database) {
+  const insert = writer.prepare<unknown, [UserId, bigint, string, string | null]>(
+    'insert into plants (user_id, id, name, tag) values (?1, ?2, ?3, ?4) on conflict do nothing',
+  )
+  const deleteOne = writer.prepare<unknown, [UserId, bigint]>('delete from plants where user_id = ?1 and id = ?2')
+
+  return {
+    createPlant(user: UserId, id: bigint, name: string, tag: string | null): void {
+      if (insertOne(user, id, name, tag) === 0) throw new AppError('plant_exists')
+    },
+    deletePlant(user: UserId, id: bigint): void {
+      if (deleteOne.run(user, id).changes === 0) throw new AppError('plant_not_found')
+    },
+  }
+
+  function insertOne(...row: [UserId, bigint, string, string | null]): number {
+    try {
+      return insert.run(...row).changes
+    } catch (error) {
+      // The user was deleted after the token was checked.
+      if (sqliteCode(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
+      throw error
+    }
   }
 }
 
 /** The part of the store that this file is. */
-export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant'>
+export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision'>
 
 /** Ends a page early where its plants are large. */
 function takePage(rows: Iterable<PlantRow>): readonly StoredPlant[] {
@@ -59,12 +75,4 @@ function takePage(rows: Iterable<PlantRow>): readonly StoredPlant[] {
     if (length >= PAGE_TEXT_LENGTH) break
   }
   return page
-}
-
-function translateConflict(error: unknown): unknown {
-  const code = sqliteCode(error)
-  if (code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return new AppError('plant_exists', { cause: error })
-  // The user was deleted after the token was checked.
-  if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return new AppError('token_invalid', { cause: error })
-  return error
 }

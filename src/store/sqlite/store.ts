@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { type OpenOptions, unusable } from '../opening.ts'
+import { openWriter } from './connection.ts'
 import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
 import { health } from './health.ts'
@@ -21,30 +22,32 @@ import { users } from './users.ts'
 export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,
-  { mustExist = false }: OpenOptions = {},
+  { mustExist = false, durability = 'full', writesInThread = false }: OpenOptions = {},
 ): Promise<Store> {
   const exists = inspect(path)
   if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
-  let connections: Connections | undefined
   try {
-    connections = connect(path, onFailure)
-    requireSafeSqlite(sqliteVersion(connections.reader))
-    migrate(connections.writer, path)
-    syncDirectory(path)
-    // From here on a lock is waited for without the thread: see `write`.
-    connections.writer.run('pragma busy_timeout = 0')
-    return {
-      ...plants(connections),
-      ...tokens(connections),
-      ...users(connections),
-      ...health(connections),
-      close: async () => connections?.close(),
+    const first = openWriter(path, durability)
+    try {
+      requireSafeSqlite(sqliteVersion(first))
+      migrate(first, path)
+      syncDirectory(path)
+      return assemble(connect(path, onFailure, { durability, writesInThread }))
+    } finally {
+      first.close(true)
     }
   } catch (error) {
-    connections?.discard()
     throw error instanceof AppError ? error : cannotOpen(path, error)
   }
 }
+
+const assemble = (connections: Connections): Store => ({
+  ...plants(connections),
+  ...tokens(connections),
+  ...users(connections),
+  ...health(connections),
+  close: connections.close,
+})
 
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
 

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
-import type { Scope, Token } from '../../domain/token.ts'
-import { rowsOf, transaction } from './connection.ts'
+import type { Scope, Token, TokenId } from '../../domain/token.ts'
+import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { requireUser } from './users.ts'
 
@@ -23,9 +23,8 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
   from tokens join users on users.id = tokens.user_id`
 
 /** Tokens in SQLite. Of a token's text only the hash is here. */
-export function tokens({ reader, writer, read, write }: Connections): TokenMethods {
+export function tokens({ reader, read, write, tokensRevision }: Connections): TokenMethods {
   const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
-  const touch = writer.prepare<unknown, [number, number]>('update tokens set last_used_at_ms = ?2 where id = ?1')
 
   return {
     findToken: (hash) =>
@@ -34,16 +33,9 @@ export function tokens({ reader, writer, read, write }: Connections): TokenMetho
         return row && toToken(row)
       }),
 
-    createToken: (token) => write(() => transaction(writer, () => insertToken(writer, token))),
+    createToken: (token) => write('createToken', token),
 
-    createFirstToken: (token) =>
-      write(() =>
-        transaction(writer, () => {
-          if (hasTokens(writer)) return false
-          insertToken(writer, token)
-          return true
-        }),
-      ),
+    createFirstToken: (token) => write('createFirstToken', token),
 
     hasTokens: () => read(() => hasTokens(reader)),
 
@@ -56,34 +48,56 @@ export function tokens({ reader, writer, read, write }: Connections): TokenMetho
         return rowsOf<TokenRow>(select.values(userId)).map(toToken)
       }),
 
-    revokeTokens: (selection, nowMs) =>
-      write(() =>
-        transaction(writer, () => {
-          const [condition, value] = selected(selection)
-          const found = writer.prepare<unknown, [typeof value]>(`select 1 from tokens where ${condition} limit 1`)
-          if ('userName' in selection) requireUser(writer, selection.userName)
-          else if (found.values(value).length === 0)
-            throw new AppError('token_not_found', { message: 'There is no such token.' })
-          return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${condition}`, [
-            value,
-            nowMs,
-          ]).changes
-        }),
-      ),
+    revokeTokens: (selection, nowMs) => write('revokeTokens', selection, nowMs),
 
-    touchTokens: (lastUsedAtMs) =>
-      write(() =>
-        transaction(writer, () => {
-          for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs)
-        }),
-      ),
+    touchTokens: (lastUsedAtMs) => write('touchTokens', lastUsedAtMs),
+
+    tokensRevision,
+  }
+}
+
+/** The writes of tokens: those of the store's contract. */
+export function tokenWrites(writer: Database) {
+  const touch = writer.prepare<unknown, [number, number]>('update tokens set last_used_at_ms = ?2 where id = ?1')
+
+  return {
+    createToken: (token: NewToken) => insertToken(writer, token),
+
+    createFirstToken(token: NewToken): boolean {
+      if (hasTokens(writer)) return false
+      insertToken(writer, token)
+      return true
+    },
+
+    revokeTokens(selection: TokenSelection, nowMs: number): number {
+      const [condition, value] = selected(selection)
+      const found = writer.prepare<unknown, [typeof value]>(`select 1 from tokens where ${condition} limit 1`)
+      if ('userName' in selection) requireUser(writer, selection.userName)
+      else if (found.values(value).length === 0)
+        throw new AppError('token_not_found', { message: 'There is no such token.' })
+      return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${condition}`, [
+        value,
+        nowMs,
+      ]).changes
+    },
+
+    touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): void {
+      for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs)
+    },
   }
 }
 
 /** The part of the store that this file is. */
 export type TokenMethods = Pick<
   Store,
-  'findToken' | 'createToken' | 'createFirstToken' | 'hasTokens' | 'listTokens' | 'revokeTokens' | 'touchTokens'
+  | 'findToken'
+  | 'createToken'
+  | 'createFirstToken'
+  | 'hasTokens'
+  | 'listTokens'
+  | 'revokeTokens'
+  | 'touchTokens'
+  | 'tokensRevision'
 >
 
 const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0

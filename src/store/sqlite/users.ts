@@ -2,7 +2,6 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 
 /** Plants deleted in one transaction, and the pause after it in which other processes get the lock. */
@@ -12,7 +11,7 @@ const DELETE_PAUSE_MS = 20
 type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
 
 /** Users in SQLite. */
-export function users({ reader, writer, read, write }: Connections): UserMethods {
+export function users({ reader, read, write, emptyWal }: Connections): UserMethods {
   return {
     listUsers: () =>
       read(() => {
@@ -31,16 +30,16 @@ export function users({ reader, writer, read, write }: Connections): UserMethods
     async deleteUser(name) {
       const user = await read(() => requireUser(reader, name))
       // Without tokens no request begins a write for this user; one that had begun is caught by the last transaction.
-      const { changes: tokens } = await write(() => writer.run('delete from tokens where user_id = ?1', [user]))
+      const tokens = await write('deleteTokensOfUser', user)
       let plants = 0
       for (;;) {
-        const batch = await write(() => deleteBatch(writer, user))
+        const batch = await write('deletePlantsOrUser', user)
         plants += batch.plants
         if (batch.userIsGone) break
         await Bun.sleep(DELETE_PAUSE_MS)
       }
       // The WAL still has what it was: with nobody in the way it ends here, else with the server's next checkpoints.
-      await write(() => writer.run('pragma wal_checkpoint(truncate)'))
+      await emptyWal()
       return { plants, tokens }
     },
   }
@@ -56,9 +55,12 @@ export function requireUser(db: Database, name: string): UserId {
   return Number(row[0])
 }
 
-/** Deletes a batch of the user's plants, and with the last of them the user. */
-function deleteBatch(writer: Database, user: UserId): { readonly plants: number; readonly userIsGone: boolean } {
-  return transaction(writer, () => {
+/** The writes of users, of which deleting one consists. */
+export const userWrites = (writer: Database) => ({
+  deleteTokensOfUser: (user: UserId): number => writer.run('delete from tokens where user_id = ?1', [user]).changes,
+
+  /** Deletes a batch of the user's plants, and with the last of them the user. */
+  deletePlantsOrUser(user: UserId): { readonly plants: number; readonly userIsGone: boolean } {
     const { changes: plants } = writer.run(
       'delete from plants where user_id = ?1 and id in (select id from plants where user_id = ?1 order by id limit ?2)',
       [user, DELETE_BATCH_PLANTS],
@@ -69,5 +71,5 @@ function deleteBatch(writer: Database, user: UserId): { readonly plants: number;
       writer.run('delete from users where id = ?1', [user])
     }
     return { plants, userIsGone }
-  })
-}
+  },
+})

@@ -70,7 +70,7 @@ test('whoever opens the database finds ids as integers and absent tags as null',
 
 test('the connection that writes syncs every commit, waits for locks and leaves checkpoints to us', () => {
   using files = makeDatabaseFolder()
-  const writer = openWriter(files.path)
+  const writer = openWriter(files.path, 'full')
   try {
     const pragmas = ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys', 'wal_autocheckpoint', 'fullfsync']
     const values = pragmas.map((name) => [name, writer.prepare(`pragma ${name}`).values().flat()[0]])

@@ -1,0 +1,126 @@
+import { AppError, type ErrorKind } from '../../domain/error.ts'
+import type { Durability } from '../../domain/store.ts'
+import { checkpoints } from './checkpoints.ts'
+import { openWriter } from './connection.ts'
+import { toAppError } from './errors.ts'
+import { fileIdentity } from './inspect.ts'
+import type { LastCommit } from './revisions.ts'
+import { type Stamp, watchWalIndex } from './wal-index.ts'
+import { type Call, createWrites } from './writes.ts'
+
+/** Why a group or a checkpoint failed, as plain data: an error of ours does not travel between threads. */
+export interface Failure {
+  /** `bug` where it is no error of the database's. */
+  readonly kind: ErrorKind
+  readonly outcomeIsUnknown: boolean
+  readonly reason: string
+}
+
+/** What became of a group of writes, by their place in it. One that is not named was done and returned nothing. */
+export interface Done {
+  readonly refused: readonly (readonly [index: number, kind: ErrorKind, message: string])[]
+  readonly returned: readonly (readonly [index: number, value: unknown])[]
+  /** The stamps around the group's commit; `undefined` where there are none. */
+  readonly before: Stamp | undefined
+  readonly after: Stamp | undefined
+}
+
+/** Either each write of a group was done or refused, durably, or all of it failed. */
+export type Report = Done | { readonly failure: Failure }
+
+/** What performs writes, on a connection of its own, in the thread that it was opened in. */
+export type GroupWriter = ReturnType<typeof openGroupWriter>
+
+/** What a writer needs to know. */
+export interface WriterOptions {
+  readonly path: string
+  /** The file at that path that the store has opened: what is written into another one is written nowhere. */
+  readonly identity: string | undefined
+  readonly durability: Durability
+  /** Where the stamps around a commit are put, as soon as it is done. */
+  readonly lastCommit: LastCommit
+}
+
+/** Opens the connection that writes. Throws what SQLite says. */
+export function openGroupWriter({ path, identity, durability, lastCommit }: WriterOptions) {
+  const writer = openWriter(path, durability)
+  // A lock is waited for by whoever sends the group, who goes on with other things meanwhile.
+  writer.run('pragma busy_timeout = 0')
+  const writes = createWrites(writer)
+  const begin = writer.prepare('begin immediate')
+  const commit = writer.prepare('commit')
+  const stampOf = watchWalIndex(path)
+  const wal = checkpoints(writer, (error) => toAppError(error, { duringWrite: false, path }))
+
+  const performAll = (group: readonly Call[]): Done => {
+    begin.run()
+    const before = stampOf?.()
+    const outcomes = callAll(writes, group)
+    commit.run()
+    const after = stampOf?.()
+    if (before !== undefined && after !== undefined) lastCommit.set([before, after])
+    if (fileIdentity(path) !== identity) throw movedAway(path)
+    return { ...outcomes, before, after }
+  }
+  const attempt = (work: () => void): Failure | undefined => {
+    try {
+      work()
+    } catch (error) {
+      return toFailure(error)
+    }
+  }
+
+  return {
+    /** Does a group of writes in one transaction with one sync: each is done or refused by itself. */
+    perform(group: readonly Call[]): Report {
+      try {
+        return performAll(group)
+      } catch (error) {
+        if (writer.inTransaction) writer.run('rollback')
+        return { failure: toFailure(toAppError(error, { duringWrite: true, path })) }
+      }
+    },
+    /** Brings a WAL that has grown into the database. Returns why that failed, if it did. */
+    checkpointIfDue: () => attempt(wal.runIfDue),
+    /** Empties the WAL, unless somebody is in the way. Returns why that failed, if it did. */
+    truncate: () => attempt(() => wal.run('truncate')),
+    /** Ends the connection, after the WAL was brought into the database. Returns why that failed, if it did. */
+    close() {
+      const failure = attempt(() => wal.run('passive'))
+      writer.close(true)
+      return failure
+    },
+    /** Ends the connection and leaves the files as they are: the next start recovers from them. */
+    discard(): undefined {
+      writer.close(true)
+    },
+  }
+}
+
+function callAll(writes: ReturnType<typeof createWrites>, group: readonly Call[]) {
+  const refused: Done['refused'][number][] = []
+  const returned: Done['returned'][number][] = []
+  for (let index = 0; index < group.length; index++) {
+    const [name, ...args] = group[index] as Call
+    try {
+      const value = Reflect.apply(writes[name], undefined, args)
+      if (value !== undefined) returned.push([index, value])
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      refused.push([index, error.kind, error.message])
+    }
+  }
+  return { refused, returned }
+}
+
+/** The failure as an error again: of the store's terms, or a bug. */
+export const toError = ({ kind, outcomeIsUnknown, reason }: Failure): Error =>
+  kind === 'bug' ? new Error(reason) : new AppError(kind, { outcomeIsUnknown, cause: reason })
+
+function toFailure(error: unknown): Failure {
+  if (!(error instanceof AppError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
+  return { kind: error.kind, outcomeIsUnknown: error.outcomeIsUnknown, reason: String(error.cause) }
+}
+
+const movedAway = (path: string) =>
+  new AppError('store_failed', { outcomeIsUnknown: true, cause: new Error(`${path} was moved, replaced or deleted`) })

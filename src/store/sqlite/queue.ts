@@ -1,0 +1,135 @@
+import { AppError } from '../../domain/error.ts'
+import { BUSY_TIMEOUT_MS } from './connection.ts'
+import { type Done, type Failure, toError } from './group.ts'
+import type { Revisions } from './revisions.ts'
+import type { Writer } from './writer.ts'
+import type { Call, WriteName, Writes } from './writes.ts'
+
+/** Writes that may wait for the disk, and the text they may hold, in UTF-16 code units. What comes then is refused. */
+export const QUEUE_MAX_WRITES = 4096
+export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
+/** A group ends with the write that reaches either, so that the first of them does not wait for too many. */
+const GROUP_MAX_WRITES = 512
+const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
+/** How often it is looked whether a lock is gone. */
+const BUSY_RETRY_MS = 5
+
+interface Waiting {
+  readonly call: Call
+  readonly textLength: number
+  /** Until when a lock is waited for. */
+  readonly deadlineMs: number
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The writes that wait for the disk, and the one way to it. */
+export type WriteQueue = ReturnType<typeof queueWrites>
+
+/**
+ * Commits writes in groups: all that wait when the writer becomes free share a transaction and its sync, and each gets
+ * an answer of its own after it. `onFailure` is told each group that failed.
+ */
+export function queueWrites(
+  writer: Pick<Writer, 'perform'>,
+  revisions: Revisions | undefined,
+  onFailure: (error: unknown) => void,
+) {
+  const waiting: Waiting[] = []
+  let waitingTextLength = 0
+  let running: Promise<void> | undefined
+  let refusal: AppError | undefined
+
+  const run = async () => {
+    // Whatever comes in this turn of the event loop shares a group.
+    await nextTurn()
+    while (waiting.length > 0) await commit(takeGroup())
+    running = undefined
+  }
+
+  const takeGroup = (): readonly Waiting[] => {
+    let count = 0
+    let textLength = 0
+    while (count < waiting.length && count < GROUP_MAX_WRITES && textLength < GROUP_MAX_TEXT_LENGTH) {
+      textLength += waiting[count]?.textLength ?? 0
+      count++
+    }
+    waitingTextLength -= textLength
+    return waiting.splice(0, count)
+  }
+
+  const commit = async (group: readonly Waiting[]) => {
+    const calls = group.map(({ call }) => call)
+    revisions?.begin(calls)
+    const report = await writer.perform(calls).catch(lost)
+    revisions?.end('failure' in report ? undefined : report)
+    if (!('failure' in report)) settle(group, report)
+    else if (report.failure.kind === 'store_busy') await retry(group, report.failure)
+    else rejectAll(group, report.failure)
+  }
+
+  const rejectAll = (group: readonly Waiting[], failure: Failure) => {
+    const error = toError(failure)
+    onFailure(error)
+    for (const { reject } of group) reject(error)
+  }
+
+  /** A group that found a lock has done nothing. Waiting here leaves the threads to others; SQLite would block one. */
+  const retry = async (group: readonly Waiting[], failure: Failure) => {
+    const nowMs = performance.now()
+    const patient = group.filter(({ deadlineMs }) => deadlineMs > nowMs)
+    for (const write of group) if (!patient.includes(write)) write.reject(toError(failure))
+    if (refusal !== undefined) return rejectAll(patient, failure)
+    waiting.unshift(...patient)
+    for (const { textLength } of patient) waitingTextLength += textLength
+    await Bun.sleep(BUSY_RETRY_MS)
+  }
+
+  return {
+    /** Resolves to what the write returns, once it is durable; rejects with what refuses it, or with why it failed. */
+    write: <Name extends WriteName>(name: Name, ...args: Parameters<Writes[Name]>): Promise<ReturnType<Writes[Name]>> =>
+      new Promise((resolve, reject) => {
+        if (refusal !== undefined) return reject(refusal)
+        const textLength = textLengthOf(args)
+        const isFull = waitingTextLength > 0 && waitingTextLength + textLength > QUEUE_MAX_TEXT_LENGTH
+        if (isFull || waiting.length >= QUEUE_MAX_WRITES) return reject(new AppError('store_busy'))
+        waitingTextLength += textLength
+        waiting.push({
+          // The name and its own arguments, which the type of the union cannot say.
+          call: [name, ...args] as unknown as Call,
+          textLength,
+          deadlineMs: performance.now() + BUSY_TIMEOUT_MS,
+          resolve: resolve as (value: unknown) => void,
+          reject,
+        })
+        running ??= run()
+      }),
+    /** From now on refuses every write, those that wait included. Resolves when the last group has been answered. */
+    async refuse(error: AppError): Promise<void> {
+      refusal ??= error
+      for (const { reject } of waiting.splice(0)) reject(refusal)
+      waitingTextLength = 0
+      await running
+    },
+  }
+}
+
+function settle(group: readonly Waiting[], { refused, returned }: Done): void {
+  for (const [index, kind, message] of refused) group[index]?.reject(new AppError(kind, { message }))
+  for (const [index, value] of returned) group[index]?.resolve(value)
+  // Those that were rejected, or have resolved to what they returned, do so no more.
+  for (const { resolve } of group) resolve(undefined)
+}
+
+/** The thread has gone, and nobody knows how far it came. */
+const lost = (cause: unknown): { readonly failure: Failure } => ({
+  failure: { kind: 'store_failed', outcomeIsUnknown: true, reason: String(cause) },
+})
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+function textLengthOf(args: readonly unknown[]): number {
+  let length = 0
+  for (const arg of args) if (typeof arg === 'string') length += arg.length
+  return length
+}

@@ -1,0 +1,82 @@
+import type { Revision } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import type { Stamp } from './wal-index.ts'
+import { type Call, CHANGES } from './writes.ts'
+
+/** Users whose last change is known by itself. Past this many all count as changed, and it begins anew. */
+const CHANGED_USERS_MAX = 65_536
+
+/** The stamps around the last commit of the writing connection, wherever it writes them, and when. */
+export type LastCommit = Float64Array<ArrayBufferLike>
+
+/** A place for `LastCommit` that two threads share. */
+export const shareLastCommit = (): LastCommit => new Float64Array(new SharedArrayBuffer(2 * 8))
+
+/**
+ * Says whether what was read before is still true. A commit that this store's own writer made changes what its writes
+ * say; one that anybody else made, which the stamp tells, may have changed anything.
+ */
+export type Revisions = ReturnType<typeof trackRevisions>
+
+export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
+  let latest: Revision = 0
+  /** The last change of everything, and what changed since. */
+  let ofAll = latest
+  let ofTokens = latest
+  const ofPlants = new Map<UserId, Revision>()
+  /** The stamp for which this holds. */
+  let known = stamp()
+  let inFlight: readonly Call[] = []
+
+  const forgetAll = () => {
+    ofAll = ofTokens = ++latest
+    ofPlants.clear()
+  }
+  const note = (group: readonly Call[]) => {
+    latest++
+    for (const [name, first] of group) {
+      const changed = CHANGES[name]
+      if (changed === 'plants') ofPlants.set(first as UserId, latest)
+      else if (changed === 'tokens') ofTokens = latest
+      else if (changed === 'everything') forgetAll()
+    }
+    if (ofPlants.size > CHANGED_USERS_MAX) forgetAll()
+  }
+  /** Takes a commit of ours into account, if nobody else's came before it. */
+  const advance = (before: Stamp, after: Stamp) => {
+    if (known === after) return
+    if (known === before) note(inFlight)
+    else forgetAll()
+    known = after
+  }
+
+  /** Whether it is known what has changed until now. */
+  const isUpToDate = (): boolean => {
+    const now = stamp()
+    if (now === known) return true
+    const [before = Number.NaN, after = Number.NaN] = lastCommit
+    if (inFlight.length > 0) {
+      // Ours is done, but not reported yet; or not done, and somebody else's is; or it is just being done.
+      if (known !== before || now !== after) return false
+      advance(before, after)
+      return true
+    }
+    forgetAll()
+    known = now
+    return true
+  }
+
+  return {
+    plants: (user: UserId): Revision | undefined => (isUpToDate() ? (ofPlants.get(user) ?? ofAll) : undefined),
+    tokens: (): Revision | undefined => (isUpToDate() ? ofTokens : undefined),
+    /** A group is about to be sent to the writer. */
+    begin(group: readonly Call[]): void {
+      inFlight = group
+    },
+    /** It was committed, between these stamps, or it failed. */
+    end({ before, after }: { readonly before?: Stamp | undefined; readonly after?: Stamp | undefined } = {}): void {
+      if (before !== undefined && after !== undefined) advance(before, after)
+      inFlight = []
+    },
+  }
+}

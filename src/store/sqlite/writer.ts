@@ -1,0 +1,100 @@
+import { type Failure, openGroupWriter, type Report, type WriterOptions } from './group.ts'
+import type { Call } from './writes.ts'
+
+/** Who performs groups of writes, one at a time, in this thread or in another. */
+export interface Writer {
+  /** Does a group. Rejects only if the writer is gone: then nothing is known of what became of the group. */
+  perform(group: readonly Call[]): Promise<Report>
+  /** Empties the WAL, unless somebody is in the way. Resolves to why that failed, if it did. */
+  truncate(): Promise<Failure | undefined>
+  /** Brings the WAL into the database and ends. Resolves to why that failed, if it did. */
+  close(): Promise<Failure | undefined>
+  /** Ends and leaves the files as they are: the next start recovers from them. */
+  discard(): Promise<void>
+}
+
+/** Told of a checkpoint that failed, and of the end of a writer that nobody asked to end. */
+export type OnWriterFailure = (failure: Failure) => void
+
+/** A writer in this thread: whoever calls it waits for the disk. Throws what SQLite says. */
+export function openWriterHere(options: WriterOptions, onFailure: OnWriterFailure): Writer {
+  const writer = openGroupWriter(options)
+  let checkpointing: ReturnType<typeof setImmediate> | undefined
+  const checkpoint = () => {
+    checkpointing = undefined
+    const failure = writer.checkpointIfDue()
+    if (failure !== undefined) onFailure(failure)
+  }
+  return {
+    async perform(group) {
+      const report = writer.perform(group)
+      // In a turn of its own, so that no answer waits for it.
+      checkpointing ??= setImmediate(checkpoint)
+      return report
+    },
+    truncate: async () => writer.truncate(),
+    async close() {
+      clearImmediate(checkpointing)
+      return writer.close()
+    },
+    async discard() {
+      clearImmediate(checkpointing)
+      writer.discard()
+    },
+  }
+}
+
+/** What the thread is sent: first its options. All that follows is answered, in the same order. */
+export type Message =
+  | WriterOptions
+  | { readonly group: readonly Call[] }
+  | { readonly call: 'truncate' | 'close' | 'discard' }
+
+/** What the thread sends: an answer, or by itself the failure of a checkpoint. */
+export type Sent = { readonly answer: Report | Failure | undefined } | { readonly failure: Failure }
+
+/**
+ * A writer in a thread of its own. What is asked of it before its connection is open waits for that. If it cannot be
+ * opened, or if the thread ends, `onFailure` is told, and whatever waits for an answer is rejected.
+ */
+export function openWriterInThread(options: WriterOptions, onFailure: OnWriterFailure): Writer {
+  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
+  const waiting: { resolve(answer: unknown): void; reject(error: Error): void }[] = []
+  let hasEnded = false
+
+  const fail = (reason: string) => {
+    if (hasEnded) return
+    hasEnded = true
+    for (const { reject } of waiting.splice(0)) reject(new Error(reason))
+    onFailure({ kind: 'store_failed', outcomeIsUnknown: false, reason })
+  }
+  const send = (message: Message) => thread.postMessage(message)
+  /** `T` is what the thread answers to this message. */
+  const ask = <T>(message: Message): Promise<T> =>
+    new Promise<unknown>((resolve, reject) => {
+      if (hasEnded) return reject(new Error('the thread that writes has ended'))
+      waiting.push({ resolve, reject })
+      send(message)
+    }) as Promise<T>
+  const end = async (message: 'close' | 'discard') => {
+    const failure = await ask<Failure | undefined>({ call: message })
+    hasEnded = true
+    thread.terminate()
+    return failure
+  }
+
+  thread.onmessage = ({ data }: MessageEvent<Sent>) => {
+    if ('answer' in data) waiting.shift()?.resolve(data.answer)
+    else onFailure(data.failure)
+  }
+  thread.onerror = ({ message }) => fail(`the thread that writes has failed: ${message}`)
+  thread.addEventListener('close', () => fail('the thread that writes has ended'))
+  send(options)
+
+  return {
+    perform: (group) => ask({ group }),
+    truncate: () => ask({ call: 'truncate' }),
+    close: () => end('close'),
+    discard: async () => void (await end('discard').catch(() => undefined)),
+  }
+}
