@@ -11,21 +11,36 @@ export type TokenUses = ReturnType<typeof collectTokenUses>
 
 /** Collects which tokens were used, to be written later and together: never on a request's way. */
 export function collectTokenUses(touchTokens: TouchTokens, nowMs: () => number) {
-  let usedAtMs = new Map<TokenId, number>()
+  let unwritten = new Map<TokenId, number>()
+  /** The uses of late, written or not: a token that was looked up before does not know them. */
+  const recent = new Map<TokenId, number>()
+
+  const forgetOld = () => {
+    const oldestMs = nowMs() - TOKEN_USE_RESOLUTION_MS
+    for (const [id, atMs] of recent) if (atMs < oldestMs) recent.delete(id)
+  }
 
   return {
     /** Notes that a request came with this token. */
-    note(token: Token): void {
+    note({ id, lastUsedAtMs }: Token): void {
       const atMs = nowMs()
-      const isRecent = token.lastUsedAtMs !== undefined && atMs - token.lastUsedAtMs < TOKEN_USE_RESOLUTION_MS
-      if (!isRecent && !usedAtMs.has(token.id)) usedAtMs.set(token.id, atMs)
+      const latestMs = recent.get(id) ?? lastUsedAtMs
+      if (latestMs !== undefined && atMs - latestMs < TOKEN_USE_RESOLUTION_MS) return
+      recent.set(id, atMs)
+      unwritten.set(id, atMs)
     },
     /** Writes what was noted. What cannot be written is noted again by the token's next use. */
     async flush(): Promise<void> {
-      const uses = usedAtMs
-      if (uses.size === 0) return
-      usedAtMs = new Map()
-      await touchTokens(uses)
+      forgetOld()
+      if (unwritten.size === 0) return
+      const uses = unwritten
+      unwritten = new Map()
+      try {
+        await touchTokens(uses)
+      } catch (error) {
+        for (const id of uses.keys()) recent.delete(id)
+        throw error
+      }
     },
   }
 }

@@ -1,19 +1,22 @@
 import { Elysia, NotFoundError } from 'elysia'
 import type { Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
-import type { Access } from './auth.ts'
-import { contextOf } from './context.ts'
+import { type AccessOptions, createAccess } from './auth.ts'
+import { contextOf, setContext } from './context.ts'
 import { DOCS_PATHS, docs } from './docs.ts'
 import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
 import { otherMethods, READ_ONLY } from './methods.ts'
 import { logFault, observe } from './observe.ts'
 import { type PlantLimits, plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
+import { rememberLists } from './remembered.ts'
 
 /** What the service is made of. */
-export interface AppOptions extends PlantLimits {
-  readonly store: Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'findToken' | 'checkReady'>
-  readonly noteUse: Access['noteUse']
+export interface AppOptions extends PlantLimits, AccessOptions {
+  readonly store: Pick<
+    Store,
+    'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision' | 'findToken' | 'tokensRevision' | 'checkReady'
+  >
   readonly log: Logger
   readonly logsRequests: boolean
   readonly lifecycle: Lifecycle
@@ -21,8 +24,7 @@ export interface AppOptions extends PlantLimits {
   readonly servesDocs: boolean
   /** Where clients reach this service, for the documentation. */
   readonly publicUrl: string | undefined
-  /** Milliseconds since 1970-01-01 UTC, and milliseconds of a clock that never jumps. */
-  readonly nowMs: () => number
+  /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs: () => number
 }
 
@@ -32,14 +34,21 @@ const ALLOW_PROBES = { '/healthz': READ_ONLY, '/readyz': READ_ONLY }
 const ALLOW_DOCS = Object.fromEntries(Object.values(DOCS_PATHS).map((path) => [path, READ_ONLY]))
 
 /** The service: answers any request, and never rejects. */
-export function createApp(options: AppOptions): (request: Request) => Promise<Response> {
-  const app = routes(options)
-  return observe((request) => app.fetch(request), options)
+export function createApp(options: AppOptions): (request: Request) => Response | Promise<Response> {
+  const { app, remembered } = assemble(options)
+  return observe((request, context) => {
+    const again = remembered.answer(request, context)
+    if (again !== undefined) return again
+    setContext(request, context)
+    return app.fetch(request)
+  }, options)
 }
 
-/** The table of routes. What is registered before `plants` needs no token. */
-export function routes(options: AppOptions) {
-  const { store, noteUse, lifecycle, log, nowMs, monotonicMs } = options
+/** The table of routes, and the lists that are answered without it. What is registered before `plants` needs no token. */
+export function assemble(options: AppOptions) {
+  const { store, lifecycle, log, monotonicMs } = options
+  const access = createAccess(options)
+  const remembered = rememberLists(store, access)
   const onCut = (request: Request, error: unknown) => logFault(log, contextOf(request), error)
   const app = new Elysia({
     // A short Host would otherwise shift the path: one route would be taken for another.
@@ -55,8 +64,9 @@ export function routes(options: AppOptions) {
     return toErrorResponse(error, context.requestId)
   })
   if (options.servesDocs) app.use(docs(options.publicUrl)).use(otherMethods(ALLOW_DOCS))
-  return app
+  app
     .use(probes(store, lifecycle, monotonicMs))
     .use(otherMethods({ ...ALLOW, ...ALLOW_PROBES }))
-    .use(plants(store, { findToken: store.findToken, noteUse, nowMs }, options, onCut))
+    .use(plants(store, access, remembered, options, onCut))
+  return { app, remembered }
 }

@@ -1,10 +1,9 @@
-import type { TokenId } from '../domain/token.ts'
+import type { Token } from '../domain/token.ts'
 
 /** What is known of a request while it is answered: for its log line, and for what it tells the client of itself. */
 export interface RequestContext {
   readonly requestId: string
-  user?: string
-  tokenId?: TokenId
+  token?: Token
 }
 
 const contexts = new WeakMap<Request, RequestContext>()

@@ -9,13 +9,18 @@ export const PAGE_PLANTS = 500
 
 type ListPlants = Store['listPlants']
 
-/** A list that ends at `limit` plants: whole, with an `ETag`, and with a `Link` where more follow (RFC 8288). */
+/** A list that ends at its `limit`: whole, with an `ETag`, and with a `Link` where more follow (RFC 8288). */
+export interface CappedList {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>> & { readonly etag: string }
+}
+
+/** Reads a list of at most `limit` plants. */
 export async function cappedList(
   listPlants: ListPlants,
   user: UserId,
   { limit, after }: ListQuery & { readonly limit: number },
-  request: Request,
-): Promise<Response> {
+): Promise<CappedList> {
   const { body, next } = await render(listPlants, user, after, limit)
   const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
   // The ETag speaks for the Link too: the same plants with and without more behind them are two answers.
@@ -23,8 +28,15 @@ export async function cappedList(
     .update(body)
     .update(link ?? '')
     .digest('base64url')}"`
-  if (matches(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers: { etag } })
-  const headers = { etag, ...(link !== undefined && { link }) }
+  return { body, headers: { etag, ...(link !== undefined && { link }) } }
+}
+
+/** The answer that a capped list is to this request. */
+export function answerList({ body, headers }: CappedList, request: Request): Response {
+  const ifNoneMatch = request.headers.get('if-none-match')
+  if (ifNoneMatch !== null && matches(ifNoneMatch, headers.etag)) {
+    return new Response(null, { status: 304, headers: { etag: headers.etag } })
+  }
   if (request.method !== 'HEAD') return json(body, { headers })
   return json(null, { headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) } })
 }
@@ -118,8 +130,7 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, numbe
 const renderPlant = (plant: StoredPlant): string => JSON.stringify(toPlant(plant))
 
 /** `If-None-Match` compares weakly (RFC 9110 §13.1.2): `W/` does not count, `*` names whatever there is. */
-function matches(ifNoneMatch: string | null, etag: string): boolean {
-  if (ifNoneMatch === null) return false
+function matches(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch.trim() === '*') return true
   return ifNoneMatch.match(/(?:W\/)?"[^"]*"/g)?.some((tag) => tag.replace(/^W\//, '') === etag) ?? false
 }

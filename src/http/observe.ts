@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { AppError } from '../domain/error.ts'
 import type { Logger } from '../log.ts'
-import { type RequestContext, setContext } from './context.ts'
-import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
+import type { RequestContext } from './context.ts'
+import { isServerFault, toErrorResponse } from './errors.ts'
 import type { Lifecycle } from './probes.ts'
 
-type Handle = (request: Request) => Response | Promise<Response>
-type Answer = (request: Request) => Promise<Response>
+type Answer = Response | Promise<Response>
+type Handle = (request: Request, context: RequestContext) => Answer
 
 const CLIENT_REQUEST_ID = /^(?!plst_)[A-Za-z0-9._-]{1,64}$/
 
@@ -19,30 +19,36 @@ interface Observation {
 
 /**
  * What surrounds every request: its id, its clock, the headers that every answer has, its log line. Whatever goes wrong
- * inside, an answer comes out.
+ * inside, an answer comes out. What is answered at once is not made to wait.
  */
-export const observe =
-  (handle: Handle, { log, logsRequests, lifecycle, monotonicMs }: Observation): Answer =>
-  async (request) => {
-    const startedMs = monotonicMs()
-    const context: RequestContext = { requestId: requestId(request) }
-    const response = await answer(handle, request, context, log)
-    setCommonHeaders(response.headers, request, context, lifecycle)
-    if (logsRequests) logRequest(log, request, response, context, monotonicMs() - startedMs)
-    return response
-  }
+export function observe(handle: Handle, { log, logsRequests, lifecycle, monotonicMs }: Observation) {
+  const isLogging = logsRequests && log.isLevelEnabled('info')
 
-async function answer(handle: Handle, request: Request, context: RequestContext, log: Logger): Promise<Response> {
-  try {
-    // Two Host lines arrive joined by a comma, which no host name has.
-    if (request.headers.get('host')?.includes(',')) return errorResponse('several_hosts')
-    const routable = withAbsoluteUrl(request)
-    setContext(routable, context)
-    return await handle(routable)
-  } catch (error) {
-    if (isServerFault(error)) logFault(log, context, error)
-    return toErrorResponse(error, context.requestId)
+  return (request: Request): Answer => {
+    const startedMs = isLogging ? monotonicMs() : 0
+    const context: RequestContext = { requestId: requestId(request) }
+    const finish = (response: Response): Response => {
+      setCommonHeaders(response.headers, request, context, lifecycle)
+      if (isLogging) logRequest(log, request, response, context, monotonicMs() - startedMs)
+      return response
+    }
+    const fail = (error: unknown): Response => {
+      if (isServerFault(error)) logFault(log, context, error)
+      return finish(toErrorResponse(error, context.requestId))
+    }
+    try {
+      const answer = handleRoutable(handle, request, context)
+      return answer instanceof Promise ? answer.then(finish, fail) : finish(answer)
+    } catch (error) {
+      return fail(error)
+    }
   }
+}
+
+function handleRoutable(handle: Handle, request: Request, context: RequestContext): Answer {
+  // Two Host lines arrive joined by a comma, which no host name has.
+  if (request.headers.get('host')?.includes(',')) throw new AppError('several_hosts')
+  return handle(withAbsoluteUrl(request), context)
 }
 
 /** Without a usable Host (HTTP/1.0 needs none) the URL is a path, on which the router would go astray. */
@@ -72,8 +78,8 @@ function logRequest(log: Logger, request: Request, response: Response, context: 
       path: pathOf(request.url),
       status: response.status,
       durationMs: Math.round(durationMs * 1000) / 1000,
-      user: context.user,
-      tokenId: context.tokenId,
+      user: context.token?.userName,
+      tokenId: context.token?.id,
     },
     'request',
   )

@@ -3,12 +3,12 @@ import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { toPlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
-import type { Token } from '../domain/token.ts'
-import { type Access, authenticated, requireWrite } from './auth.ts'
+import { type Access, authenticated, type Caller, requireWrite } from './auth.ts'
 import { readNewPlant } from './body.ts'
 import { json } from './json.ts'
-import { cappedList, streamedList, streamedListHead } from './list.ts'
+import { answerList, cappedList, streamedList, streamedListHead } from './list.ts'
 import { parseListQuery } from './query.ts'
+import type { RememberedLists } from './remembered.ts'
 
 /** How much one request may send, and one answer hold. */
 export interface PlantLimits {
@@ -17,26 +17,38 @@ export interface PlantLimits {
   readonly listMax: number | undefined
 }
 
-type PlantStore = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant'>
+type PlantStore = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision'>
 
 /** Told of an error that cut an answer after its status was sent. */
 type OnCut = (request: Request, error: unknown) => void
 
 /** The plants of the calling user. Elysia reads no body here: `readNewPlant` does, after the token is known. */
-export const plants = (store: PlantStore, access: Access, limits: PlantLimits, onCut: OnCut) => {
-  const list = async ({ request, token }: { readonly request: Request; readonly token: Token }) => {
+export const plants = (
+  store: PlantStore,
+  access: Access,
+  remembered: RememberedLists,
+  limits: PlantLimits,
+  onCut: OnCut,
+) => {
+  const list = async ({ request, caller }: { readonly request: Request; readonly caller: Caller }) => {
     const { limit, after } = parseListQuery(request.url)
+    const user = caller.token.userId
     const cap = Math.min(limit ?? Number.POSITIVE_INFINITY, limits.listMax ?? Number.POSITIVE_INFINITY)
-    if (Number.isFinite(cap)) return cappedList(store.listPlants, token.userId, { limit: cap, after }, request)
+    if (Number.isFinite(cap)) {
+      const revision = store.plantsRevision(user)
+      const capped = await cappedList(store.listPlants, user, { limit: cap, after })
+      remembered.keep(request, caller, revision, capped)
+      return answerList(capped, request)
+    }
     if (request.method === 'HEAD') return streamedListHead()
-    return streamedList(store.listPlants, token.userId, after, (error) => onCut(request, error))
+    return streamedList(store.listPlants, user, after, (error) => onCut(request, error))
   }
 
   return new Elysia({ name: 'plants' })
     .use(authenticated(access))
     .post(
       '/plants',
-      async ({ request, token }) => {
+      async ({ request, caller: { token } }) => {
         requireWrite(token)
         const plant = await readNewPlant(request, limits.maxBodyBytes)
         await store.createPlant(token.userId, plant)
@@ -48,7 +60,7 @@ export const plants = (store: PlantStore, access: Access, limits: PlantLimits, o
     .head('/plants', list, { parse: 'none' })
     .delete(
       '/plants/:id',
-      async ({ params, token }) => {
+      async ({ params, caller: { token } }) => {
         requireWrite(token)
         // A broken percent-encoding arrives as null.
         const id = parseInt64Decimal(params.id ?? '')

@@ -20,7 +20,7 @@ export interface RunningServer {
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(
   address: Address,
-  handle: (request: Request) => Promise<Response>,
+  handle: (request: Request) => Response | Promise<Response>,
 ): Promise<RunningServer> {
   if ('socketPath' in address) await removeStaleSocket(address.socketPath)
   const server = serve(address, handle)
@@ -36,7 +36,7 @@ export async function listen(
   }
 }
 
-function serve(address: Address, handle: (request: Request) => Promise<Response>) {
+function serve(address: Address, handle: (request: Request) => Response | Promise<Response>) {
   const options = {
     fetch: handle,
     development: false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
-import { type AppOptions, routes } from '../../src/http/app.ts'
+import { type AppOptions, assemble } from '../../src/http/app.ts'
 import { ERRORS } from '../../src/http/errors.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { createLogger } from '../../src/log.ts'
@@ -199,7 +199,7 @@ describe('the routes', () => {
       nowMs: Date.now,
       monotonicMs: () => performance.now(),
     }
-    const { routes: all } = routes(options)
+    const { routes: all } = assemble(options).app
     await store.close()
     return all.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`).sort()
   }

@@ -54,7 +54,7 @@ const inProcess: Transport = {
   async start(store, _database, options) {
     const { app, logs } = assemble(store, options)
     return {
-      fetch: (path, init) => app(new Request(`http://localhost${path}`, init)),
+      fetch: async (path, init) => app(new Request(`http://localhost${path}`, init)),
       port: undefined,
       logs,
       stop: async () => {},
