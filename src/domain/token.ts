@@ -67,7 +67,7 @@ export function isTokenText(text: string): boolean {
 }
 
 /** The only form in which a token is stored: its SHA-256, 32 bytes. */
-export const hashToken = (text: string): Uint8Array => new Bun.CryptoHasher('sha256').update(text).digest()
+export const hashToken = (text: string): Uint8Array => Bun.CryptoHasher.hash('sha256', text)
 
 const checksum = (secret: string): string => base62(BigInt(Bun.hash.crc32(secret)), CHECKSUM_LENGTH)
 

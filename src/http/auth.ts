@@ -1,9 +1,8 @@
 import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
-import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
-import type { Revision, Store } from '../domain/store.ts'
-import { hashToken, isTokenText, type Token, tokenState } from '../domain/token.ts'
+import type { Token } from '../domain/token.ts'
+import type { Callers } from './callers.ts'
 import { contextOf } from './context.ts'
 
 /** The scheme in any letter case, then spaces, then a `b64token` (RFC 6750 §2.1). Two lines arrive joined by a comma. */
@@ -12,61 +11,11 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 /** The bearer plugin would also take a token from the query string: no query can have a name with a lone surrogate. */
 const NOWHERE = '\uD800'
 
-/** Tokens that are looked up once, for as long as nothing about tokens changes. */
-export const KNOWN_TOKENS_MAX = 16_384
-
-/** A caller who has shown a token. */
-export interface Caller {
-  readonly token: Token
-  /** As of which the token was looked up. */
-  readonly revision: Revision | undefined
-}
-
-/** Who gets in. */
-export type Access = ReturnType<typeof createAccess>
-
-/** What the check of a token needs: where tokens are, what to do with one that was used, and the time. */
-export interface AccessOptions {
-  readonly store: Pick<Store, 'findToken' | 'tokensRevision'>
-  readonly noteUse: (token: Token) => void
-  readonly nowMs: () => number
-}
-
-/** Looks tokens up, and remembers whom it knows. */
-export function createAccess({ store, noteUse, nowMs }: AccessOptions) {
-  const known = new LRUCache<string, Caller>({ max: KNOWN_TOKENS_MAX })
-
-  /** Whether the caller's token still lets in: nothing about tokens has changed since, and its time has not come. */
-  const admits = ({ token, revision }: Caller): boolean =>
-    revision !== undefined && revision === store.tokensRevision() && admit(token)
-  const admit = (token: Token): boolean => {
-    if (tokenState(token, nowMs()) !== 'active') return false
-    noteUse(token)
-    return true
-  }
-
-  return {
-    admits,
-    /** The caller who has this token. Rejects with `token_invalid`. */
-    async identify(text: string): Promise<Caller> {
-      const caller = known.get(text)
-      if (caller !== undefined && admits(caller)) return caller
-      if (!isTokenText(text)) throw new AppError('token_invalid')
-      const revision = store.tokensRevision()
-      const token = await store.findToken(hashToken(text))
-      if (token === undefined || !admit(token)) throw new AppError('token_invalid')
-      const identified = { token, revision }
-      known.set(text, identified)
-      return identified
-    },
-  }
-}
-
 /**
  * Gives every route behind it its `caller`. Rejects with `token_missing` or `token_invalid`. The plugin is
  * case-sensitive and takes `Bearerfoo`; so the header is checked and written in its one form before the plugin reads it.
  */
-export const authenticated = ({ identify }: Access) =>
+export const authenticated = ({ identify }: Callers) =>
   new Elysia({ name: 'authenticated' })
     .derive({ as: 'scoped' }, ({ headers }) => {
       headers.authorization = `Bearer ${bearerToken(headers.authorization)}`
@@ -74,10 +23,21 @@ export const authenticated = ({ identify }: Access) =>
     })
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
     .resolve({ as: 'scoped' }, async ({ bearer, request }) => {
-      const caller = await identify(bearer ?? '')
-      contextOf(request).token = caller.token
+      const caller = await identify(request.headers.get('authorization') ?? '', bearer ?? '')
+      contextOf(request).caller = caller
       return { caller }
     })
+
+/** The same where the caller was recalled: nothing is left to be done. */
+export const recalled = () =>
+  new Elysia({ name: 'recalled' }).resolve({ as: 'scoped' }, ({ request }) => {
+    const { caller } = contextOf(request)
+    if (caller === undefined) throw new TypeError('nobody was recalled')
+    return { caller }
+  }) as unknown as Authentication
+
+/** Gives every route behind it its `caller`. */
+export type Authentication = ReturnType<typeof authenticated>
 
 /** Rejects with `scope_insufficient` where the token may only list. */
 export function requireWrite(token: Token): void {

@@ -1,8 +1,10 @@
+import { isUtf8 } from 'node:buffer'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { AppError } from '../domain/error.ts'
 import { parseInt64JsonNumber } from '../domain/int64.ts'
 import { NewPlant } from '../domain/plant.ts'
+import { JSON_TYPE } from './json.ts'
 
 /** Levels of arrays and objects in a body, the outermost included. */
 export const JSON_DEPTH_MAX = 64
@@ -23,7 +25,6 @@ const FIELD_RULES: Readonly<Record<keyof NewPlant, string>> = {
   tag: '`tag` must be left out or be a string without U+0000 and without unpaired surrogates.',
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const newPlant = TypeCompiler.Compile(NewPlant)
 
 /**
@@ -31,11 +32,23 @@ const newPlant = TypeCompiler.Compile(NewPlant)
  * `plant_invalid`, in this order; nothing is read before the first has been decided, and no more than `maxBodyBytes`.
  */
 export async function readNewPlant(request: Request, maxBodyBytes: number): Promise<NewPlant> {
-  requireJson(request.headers.get('content-type'))
-  return parseNewPlant(await readWhole(request, maxBodyBytes))
+  const { headers } = request
+  requireJson(headers.get('content-type'))
+  const contentLength = headers.get('content-length')
+  if (Number(contentLength) > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  try {
+    // The runtime holds a body to its Content-Length; a chunked one is counted while it arrives.
+    const body = contentLength === null ? readChunks(request.body, maxBodyBytes) : request.bytes()
+    return parseNewPlant(await body)
+  } catch (cause) {
+    // The client went away in the middle: half a body is no JSON, and nobody's bug.
+    throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
+  }
 }
 
 function requireJson(contentType: string | null): void {
+  // As nearly everybody writes it.
+  if (contentType === JSON_TYPE) return
   const parameters = MEDIA_TYPE.exec(contentType ?? '')?.[1]
   if (parameters === undefined) throw new AppError('content_type_unsupported')
   for (const [, name, value] of parameters.matchAll(PARAMETERS)) {
@@ -45,24 +58,11 @@ function requireJson(contentType: string | null): void {
   }
 }
 
-async function readWhole(request: Request, maxBodyBytes: number): Promise<Uint8Array> {
-  try {
-    return await readBody(request, maxBodyBytes)
-  } catch (cause) {
-    // The client went away in the middle: half a body is no JSON, and nobody's bug.
-    throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
-  }
-}
-
-async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Array> {
-  const contentLength = request.headers.get('content-length')
-  if (Number(contentLength) > maxBodyBytes) throw tooLarge(maxBodyBytes)
-  if (request.body === null) return new Uint8Array()
-  // The runtime holds a body to its Content-Length; a chunked one is counted while it arrives.
-  if (contentLength !== null) return request.bytes()
+async function readChunks(body: Request['body'], maxBodyBytes: number): Promise<Uint8Array> {
+  if (body === null) return new Uint8Array()
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of request.body) {
+  for await (const chunk of body) {
     bytes += chunk.byteLength
     if (bytes > maxBodyBytes) throw tooLarge(maxBodyBytes)
     chunks.push(chunk)
@@ -75,31 +75,44 @@ const tooLarge = (maxBodyBytes: number) =>
 
 /** Strict: what JSON takes for the same is the same, and nothing is coerced. Unknown properties are passed over. */
 export function parseNewPlant(body: Uint8Array): NewPlant {
-  const value = parseJson(body)
+  const text = decode(body)
+  const value = parseJson(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new AppError('plant_invalid')
   const plant = ownProperties(value, NewPlant)
+  if (typeof plant.id === 'number') plant.id = exactId(plant.id, text)
   if (newPlant.Check(plant)) return plant
   const field = newPlant.Errors(plant).First()?.path.slice(1)
   throw new AppError('plant_invalid', { message: isField(field) ? FIELD_RULES[field] : '' })
 }
 
-function parseJson(body: Uint8Array): unknown {
+/** A BOM stays what it is, and is no JSON. */
+function decode(body: Uint8Array): string {
+  if (!isUtf8(body)) throw new AppError('body_not_json')
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
+}
+
+function parseJson(text: string): unknown {
+  requireShallow(text)
   try {
-    const text = utf8.decode(body)
-    requireShallow(text)
-    return JSON.parse(text, exactId)
+    return JSON.parse(text)
   } catch (cause) {
-    throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
+    throw new AppError('body_not_json', { cause })
   }
 }
 
+/** Where no digit is followed by one of these, all numbers of a JSON text are written as whole numbers. */
+const FRACTION_OR_EXPONENT = /\d[.eE]/
+
 /**
- * Every number called `id` becomes the bigint that its own digits are (ECMA-262 JSON.parse source text access); one that
- * is not a whole int64 stays a number, and is refused as such.
+ * The number as the bigint that its own digits are; one that is not a whole int64 stays a number, and is refused as
+ * such. Where a double may have lost something, the text is parsed again with an eye on the digits (ECMA-262 JSON.parse
+ * source text access), which takes several times as long.
  */
-function exactId(key: string, value: unknown, context?: { readonly source?: string }): unknown {
-  if (key !== 'id' || typeof value !== 'number') return value
-  return parseInt64JsonNumber(context?.source ?? '') ?? value
+function exactId(id: number, text: string): unknown {
+  if (Number.isSafeInteger(id) && !FRACTION_OR_EXPONENT.test(text)) return BigInt(id)
+  const exactly = (key: string, value: unknown, context?: { readonly source?: string }): unknown =>
+    key === 'id' && typeof value === 'number' ? (parseInt64JsonNumber(context?.source ?? '') ?? value) : value
+  return Reflect.get(JSON.parse(text, exactly), 'id')
 }
 
 /** Before parsing, because deep nesting costs the parser much time or its stack. Brackets in strings do not count. */
@@ -130,7 +143,10 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
 /** The properties that the schema knows and the object itself has, so that `__proto__` and its like reach nothing. */
-function ownProperties(value: object, schema: { readonly properties: Readonly<Record<string, TSchema>> }): object {
+function ownProperties(
+  value: object,
+  schema: { readonly properties: Readonly<Record<string, TSchema>> },
+): Record<string, unknown> {
   const own: Record<string, unknown> = {}
   for (const name of Object.keys(schema.properties)) {
     if (Object.hasOwn(value, name)) own[name] = Reflect.get(value, name)

@@ -1,9 +1,9 @@
-import type { Token } from '../domain/token.ts'
+import type { Caller } from './callers.ts'
 
 /** What is known of a request while it is answered: for its log line, and for what it tells the client of itself. */
 export interface RequestContext {
   readonly requestId: string
-  token?: Token
+  caller?: Caller | undefined
 }
 
 const contexts = new WeakMap<Request, RequestContext>()

@@ -1,7 +1,7 @@
 import { toPlant } from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../domain/store.ts'
 import type { UserId } from '../domain/token.ts'
-import { JSON_TYPE, json } from './json.ts'
+import { JSON_TYPE, json, jsonHeaders } from './json.ts'
 import type { ListQuery } from './query.ts'
 
 /** Plants that are read from the store at once, and that make one chunk of a streamed list. */
@@ -12,7 +12,9 @@ type ListPlants = Store['listPlants']
 /** A list that ends at its `limit`: whole, with an `ETag`, and with a `Link` where more follow (RFC 8288). */
 export interface CappedList {
   readonly body: string
-  readonly headers: Readonly<Record<string, string>> & { readonly etag: string }
+  readonly etag: string
+  /** All of an answer with the body, but what is different each time. */
+  readonly headers: Headers
 }
 
 /** Reads a list of at most `limit` plants. */
@@ -24,21 +26,18 @@ export async function cappedList(
   const { body, next } = await render(listPlants, user, after, limit)
   const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
   // The ETag speaks for the Link too: the same plants with and without more behind them are two answers.
-  const etag = `"${new Bun.CryptoHasher('sha256')
-    .update(body)
-    .update(link ?? '')
-    .digest('base64url')}"`
-  return { body, headers: { etag, ...(link !== undefined && { link }) } }
+  const etag = `"${Bun.SHA256.hash(body + (link ?? ''), 'base64url')}"`
+  return { body, etag, headers: jsonHeaders({ etag, ...(link !== undefined && { link }) }) }
 }
 
 /** The answer that a capped list is to this request. */
-export function answerList({ body, headers }: CappedList, request: Request): Response {
+export function answerList({ body, etag, headers }: CappedList, request: Request): Response {
   const ifNoneMatch = request.headers.get('if-none-match')
-  if (ifNoneMatch !== null && matches(ifNoneMatch, headers.etag)) {
-    return new Response(null, { status: 304, headers: { etag: headers.etag } })
-  }
-  if (request.method !== 'HEAD') return json(body, { headers })
-  return json(null, { headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) } })
+  if (ifNoneMatch !== null && matches(ifNoneMatch, etag)) return new Response(null, { status: 304, headers: { etag } })
+  if (request.method !== 'HEAD') return new Response(body, { headers })
+  const head = new Response(null, { headers })
+  head.headers.set('content-length', String(Buffer.byteLength(body)))
+  return head
 }
 
 /**

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { AppError } from '../domain/error.ts'
 import type { Logger } from '../log.ts'
 import type { RequestContext } from './context.ts'
 import { isServerFault, toErrorResponse } from './errors.ts'
+import { setPolicy } from './json.ts'
 import type { Lifecycle } from './probes.ts'
 
 type Answer = Response | Promise<Response>
@@ -58,13 +58,12 @@ const withAbsoluteUrl = (request: Request): Request =>
 /** The client's own id where it is harmless; one that looks like a token is not. */
 function requestId(request: Request): string {
   const own = request.headers.get('x-request-id')
-  return own !== null && CLIENT_REQUEST_ID.test(own) ? own : randomUUID()
+  return own !== null && CLIENT_REQUEST_ID.test(own) ? own : crypto.randomUUID()
 }
 
 function setCommonHeaders(headers: Headers, request: Request, context: RequestContext, lifecycle: Lifecycle): void {
   headers.set('x-request-id', context.requestId)
-  headers.set('x-content-type-options', 'nosniff')
-  headers.set('cache-control', headers.has('etag') ? 'private, no-cache' : 'no-store')
+  if (!headers.has('cache-control')) setPolicy(headers)
   // The runtime dates every answer but those to HEAD.
   if (request.method === 'HEAD') headers.set('date', new Date().toUTCString())
   if (lifecycle.isDraining) headers.set('connection', 'close')
@@ -78,8 +77,8 @@ function logRequest(log: Logger, request: Request, response: Response, context: 
       path: pathOf(request.url),
       status: response.status,
       durationMs: Math.round(durationMs * 1000) / 1000,
-      user: context.token?.userName,
-      tokenId: context.token?.id,
+      user: context.caller?.token.userName,
+      tokenId: context.caller?.token.id,
     },
     'request',
   )

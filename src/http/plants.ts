@@ -3,12 +3,12 @@ import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { toPlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
-import { type Access, authenticated, type Caller, requireWrite } from './auth.ts'
+import { type Authentication, requireWrite } from './auth.ts'
 import { readNewPlant } from './body.ts'
+import type { Caller, Callers } from './callers.ts'
 import { json } from './json.ts'
 import { answerList, cappedList, streamedList, streamedListHead } from './list.ts'
 import { parseListQuery } from './query.ts'
-import type { RememberedLists } from './remembered.ts'
 
 /** How much one request may send, and one answer hold. */
 export interface PlantLimits {
@@ -25,8 +25,8 @@ type OnCut = (request: Request, error: unknown) => void
 /** The plants of the calling user. Elysia reads no body here: `readNewPlant` does, after the token is known. */
 export const plants = (
   store: PlantStore,
-  access: Access,
-  remembered: RememberedLists,
+  callers: Callers,
+  authentication: Authentication,
   limits: PlantLimits,
   onCut: OnCut,
 ) => {
@@ -37,7 +37,7 @@ export const plants = (
     if (Number.isFinite(cap)) {
       const revision = store.plantsRevision(user)
       const capped = await cappedList(store.listPlants, user, { limit: cap, after })
-      remembered.keep(request, caller, revision, capped)
+      callers.rememberList(request.headers.get('authorization') ?? '', request.url, caller, revision, capped)
       return answerList(capped, request)
     }
     if (request.method === 'HEAD') return streamedListHead()
@@ -45,7 +45,7 @@ export const plants = (
   }
 
   return new Elysia({ name: 'plants' })
-    .use(authenticated(access))
+    .use(authentication)
     .post(
       '/plants',
       async ({ request, caller: { token } }) => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
-import { type AppOptions, assemble } from '../../src/http/app.ts'
+import { type AppOptions, routes } from '../../src/http/app.ts'
+import { authenticated } from '../../src/http/auth.ts'
+import { rememberCallers } from '../../src/http/callers.ts'
 import { ERRORS } from '../../src/http/errors.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { createLogger } from '../../src/log.ts'
@@ -199,7 +201,8 @@ describe('the routes', () => {
       nowMs: Date.now,
       monotonicMs: () => performance.now(),
     }
-    const { routes: all } = assemble(options).app
+    const callers = rememberCallers(options)
+    const { routes: all } = routes(options, callers, authenticated(callers))
     await store.close()
     return all.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`).sort()
   }

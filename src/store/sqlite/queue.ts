@@ -41,10 +41,20 @@ export function queueWrites(
   let refusal: AppError | undefined
 
   const run = async () => {
-    // Whatever comes in this turn of the event loop shares a group.
-    await nextTurn()
-    while (waiting.length > 0) await commit(takeGroup())
+    while (waiting.length > 0) {
+      await gather()
+      const group = takeGroup()
+      if (group.length > 0) await commit(group)
+    }
     running = undefined
+  }
+
+  /** Waits while every turn of the event loop brings more: large groups cost less, and nobody waits long for them. */
+  const gather = async () => {
+    for (let before = -1; before < waiting.length && waiting.length < GROUP_MAX_WRITES; ) {
+      before = waiting.length
+      await nextTurn()
+    }
   }
 
   const takeGroup = (): readonly Waiting[] => {

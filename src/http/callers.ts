@@ -1,0 +1,109 @@
+import { LRUCache } from 'lru-cache'
+import { AppError } from '../domain/error.ts'
+import type { Revision, Store } from '../domain/store.ts'
+import { hashToken, isTokenText, type Token, tokenState } from '../domain/token.ts'
+import type { CappedList } from './list.ts'
+
+/** What known callers and their lists may take, in bytes. Who has not come for the longest time is forgotten first. */
+export const CALLERS_MAX_BYTES = 32 * 1024 * 1024
+/** The largest list that is remembered, and how many of one caller are: of one more, all are forgotten. */
+export const REMEMBERED_LIST_MAX_BYTES = 256 * 1024
+export const REMEMBERED_LISTS_MAX = 32
+/** What a caller and a list take besides their texts. */
+const CALLER_BYTES = 1024
+const LIST_BYTES = 1024
+
+/** Whoever has shown a token that lets in. */
+export interface Caller {
+  readonly token: Token
+  /** As of which the token was looked up. */
+  readonly revision: Revision | undefined
+  /** The capped lists that were answered, by URL, as long as the user's plants have the revision that they are of. */
+  readonly lists: Map<string, CappedList>
+  listsRevision: Revision | undefined
+  bytes: number
+}
+
+/** Who gets in. */
+export type Callers = ReturnType<typeof rememberCallers>
+
+/** What the check of a token needs: where tokens are, what to do with one that was used, and the time. */
+export interface CallersOptions {
+  readonly store: Pick<Store, 'findToken' | 'tokensRevision' | 'plantsRevision'>
+  readonly noteUse: (token: Token) => void
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly nowMs: () => number
+}
+
+/**
+ * Looks up who comes with an `Authorization` line, and remembers them with the lists that they were answered. What is
+ * remembered is used only as long as nothing has changed it, by whomever: exactly what reading it anew would give.
+ */
+export function rememberCallers({ store, noteUse, nowMs }: CallersOptions) {
+  const known = new LRUCache<string, Caller>({ maxSize: CALLERS_MAX_BYTES })
+
+  const admit = (token: Token): boolean => {
+    if (tokenState(token, nowMs()) !== 'active') return false
+    noteUse(token)
+    return true
+  }
+
+  /** The caller who came with this line before, if nothing about tokens has changed since and their time has not come. */
+  const recall = (line: string | null): Caller | undefined => {
+    const caller = line === null ? undefined : known.get(line)
+    const isTrue = caller?.revision !== undefined && caller.revision === store.tokensRevision()
+    return isTrue && admit(caller.token) ? caller : undefined
+  }
+
+  const remember = (line: string, caller: Caller) => {
+    // Twice, because a size is taken only of what is new.
+    known.delete(line)
+    known.set(line, caller, { size: caller.bytes })
+  }
+
+  return {
+    recall,
+
+    /** The caller whose `Authorization` line this is, and `text` its token. Rejects with `token_invalid`. */
+    async identify(line: string, text: string): Promise<Caller> {
+      const caller = recall(line)
+      if (caller !== undefined) return caller
+      if (!isTokenText(text)) throw new AppError('token_invalid')
+      const revision = store.tokensRevision()
+      const token = await store.findToken(hashToken(text))
+      if (token === undefined || !admit(token)) throw new AppError('token_invalid')
+      const identified = {
+        token,
+        revision,
+        lists: new Map(),
+        listsRevision: undefined,
+        bytes: bytesOf(line, CALLER_BYTES),
+      }
+      remember(line, identified)
+      return identified
+    },
+
+    /** The list that the caller was answered at this URL, if that is what it still is. */
+    recallList({ token, lists, listsRevision }: Caller, url: string): CappedList | undefined {
+      const list = lists.get(url)
+      return list !== undefined && listsRevision === store.plantsRevision(token.userId) ? list : undefined
+    },
+
+    /** Remembers a list that was read after the user's plants had this revision. */
+    rememberList(line: string, url: string, caller: Caller, revision: Revision | undefined, list: CappedList): void {
+      const bytes = bytesOf(list.body + url, LIST_BYTES)
+      if (revision === undefined || bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
+      if (caller.listsRevision !== revision || caller.lists.size >= REMEMBERED_LISTS_MAX) {
+        caller.lists.clear()
+        caller.bytes = bytesOf(line, CALLER_BYTES)
+        caller.listsRevision = revision
+      }
+      caller.lists.set(url, list)
+      caller.bytes += bytes
+      remember(line, caller)
+    },
+  }
+}
+
+/** At two bytes a character: the runtime takes as many, or one. */
+const bytesOf = (text: string, besides: number): number => 2 * text.length + besides
