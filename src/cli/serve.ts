@@ -103,8 +103,6 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     monotonicMs: io.monotonicMs,
   })
   const server = await listen(options.listen, app)
-  // A store that cannot be written just now is served all the same: it can be read.
-  await store.checkReady().catch((error) => log.warn({ reason: reasonOf(error) }, 'the store cannot be written yet'))
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   log.info({ address: formatAddress(server.address), database: options.database, version: VERSION }, 'listening')
   if (!(await store.hasTokens())) await welcome(store, server.address, log, options, io)
@@ -152,11 +150,12 @@ async function flushUses(uses: TokenUses, log: Logger): Promise<void> {
   try {
     await uses.flush()
   } catch (error) {
-    log.warn({ reason: reasonOf(error) }, 'the last use of tokens could not be written')
+    log.warn(
+      { reason: String(error instanceof AppError ? error.cause : error) },
+      'the last use of tokens could not be written',
+    )
   }
 }
-
-const reasonOf = (error: unknown): string => String(error instanceof AppError ? error.cause : error)
 
 interface DrainLimits {
   readonly drainMs: number

@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts'
 import { type Authentication, authenticated, recalled } from './auth.ts'
 import { type Caller, type Callers, type CallersOptions, rememberCallers } from './callers.ts'
 import { contextOf, setContext } from './context.ts'
-import { DOCS_PATHS, docs } from './docs.ts'
+import { DOCS_PATHS, docsPaths } from './docs-paths.ts'
 import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
 import { answerList, type CappedList } from './list.ts'
 import { otherMethods, READ_ONLY } from './methods.ts'
@@ -39,14 +39,16 @@ export function createApp(options: AppOptions): (request: Request) => Response |
   const callers = rememberCallers(options)
   const app = routes(options, callers, authenticated(callers))
   // For who is known: what is behind the token, without the way to it, which takes a third of the time.
-  const appOfKnown = routes(options, callers, recalled())
+  let appOfKnown: typeof app | undefined
   return observe((request, context) => {
     const caller = callers.recall(request.headers.get('authorization'))
     const list = caller && recallList(callers, caller, request)
     context.caller = caller
     if (list !== undefined) return answerList(list, request)
     setContext(request, context)
-    return caller === undefined ? app.fetch(request) : appOfKnown.fetch(request)
+    if (caller === undefined) return app.fetch(request)
+    appOfKnown ??= routes(options, callers, recalled())
+    return appOfKnown.fetch(request)
   }, options)
 }
 
@@ -64,7 +66,7 @@ export function routes(options: AppOptions, callers: Callers, authentication: Au
     handler: { standardHostname: false },
     strictPath: true,
     normalize: false,
-    precompile: true,
+    precompile: false,
   }).onError(({ error, request }) => {
     // First by class: an error's own `code` would pass for Elysia's.
     if (error instanceof NotFoundError) return errorResponse('path_unknown')
@@ -72,7 +74,7 @@ export function routes(options: AppOptions, callers: Callers, authentication: Au
     if (isServerFault(error)) logFault(log, context, error)
     return toErrorResponse(error, context.requestId)
   })
-  if (options.servesDocs) app.use(docs(options.publicUrl)).use(otherMethods(ALLOW_DOCS))
+  if (options.servesDocs) app.use(docsPaths(options.publicUrl)).use(otherMethods(ALLOW_DOCS))
   return app
     .use(probes(store, lifecycle, monotonicMs))
     .use(otherMethods({ ...ALLOW, ...ALLOW_PROBES }))

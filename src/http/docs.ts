@@ -2,11 +2,9 @@ import { swagger } from '@elysiajs/swagger'
 import { Elysia } from 'elysia'
 // The page's script, embedded in the executable: the page loads nothing from anywhere else.
 import scalarScript from '../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
+import { DOCS_PATHS } from './docs-paths.ts'
 import { json } from './json.ts'
 import { openApiDocument } from './openapi.ts'
-
-/** Where the documentation is. The page names the other two relative to itself, so that it works behind any prefix. */
-export const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/openapi.json' } as const
 
 /** All methods: the plugin describes no route by itself, since `openApiDocument` says everything. */
 const METHODS = ['ALL', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

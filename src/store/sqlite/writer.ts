@@ -54,11 +54,11 @@ export type Message =
 export type Sent = { readonly answer: Report | Failure | undefined } | { readonly failure: Failure }
 
 /**
- * A writer in a thread of its own. What is asked of it before its connection is open waits for that. If it cannot be
- * opened, or if the thread ends, `onFailure` is told, and whatever waits for an answer is rejected.
+ * A writer in a thread of its own, which starts with the first thing that is asked of it: a server answers lists before.
+ * If its connection cannot be opened, or if the thread ends, `onFailure` is told, and whatever waits is rejected.
  */
 export function openWriterInThread(options: WriterOptions, onFailure: OnWriterFailure): Writer {
-  const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
+  let thread: Worker | undefined
   const waiting: { resolve(answer: unknown): void; reject(error: Error): void }[] = []
   let hasEnded = false
 
@@ -68,28 +68,31 @@ export function openWriterInThread(options: WriterOptions, onFailure: OnWriterFa
     for (const { reject } of waiting.splice(0)) reject(new Error(reason))
     onFailure({ kind: 'store_failed', outcomeIsUnknown: false, reason })
   }
-  const send = (message: Message) => thread.postMessage(message)
+  const start = (): Worker => {
+    const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
+    started.onmessage = ({ data }: MessageEvent<Sent>) => {
+      if ('answer' in data) waiting.shift()?.resolve(data.answer)
+      else onFailure(data.failure)
+    }
+    started.onerror = ({ message }) => fail(`the thread that writes has failed: ${message}`)
+    started.addEventListener('close', () => fail('the thread that writes has ended'))
+    started.postMessage(options satisfies Message)
+    return started
+  }
   /** `T` is what the thread answers to this message. */
   const ask = <T>(message: Message): Promise<T> =>
     new Promise<unknown>((resolve, reject) => {
       if (hasEnded) return reject(new Error('the thread that writes has ended'))
       waiting.push({ resolve, reject })
-      send(message)
+      thread ??= start()
+      thread.postMessage(message)
     }) as Promise<T>
   const end = async (message: 'close' | 'discard') => {
     const failure = await ask<Failure | undefined>({ call: message })
     hasEnded = true
-    thread.terminate()
+    thread?.terminate()
     return failure
   }
-
-  thread.onmessage = ({ data }: MessageEvent<Sent>) => {
-    if ('answer' in data) waiting.shift()?.resolve(data.answer)
-    else onFailure(data.failure)
-  }
-  thread.onerror = ({ message }) => fail(`the thread that writes has failed: ${message}`)
-  thread.addEventListener('close', () => fail('the thread that writes has ended'))
-  send(options)
 
   return {
     perform: (group) => ask({ group }),
