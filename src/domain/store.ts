@@ -67,6 +67,11 @@ export interface Store {
    * costs no I/O. `undefined` where it cannot be told, be it just now: then nothing may be kept or used.
    */
   plantsRevision(user: UserId): Revision | undefined
+  /**
+   * Whether all that happened to the user's plants after a revision is that some with ids above this one were created:
+   * then a list that ends with it, and is followed by more, is what it was. May say no where it cannot be told.
+   */
+  hasOnlyGrown(user: UserId, since: Revision, above: bigint): boolean
 
   /** The token with that hash, in whatever state. */
   findToken(hash: Uint8Array): Promise<Token | undefined>

@@ -16,7 +16,14 @@ import { type Lifecycle, probes } from './probes.ts'
 export interface AppOptions extends PlantLimits, CallersOptions {
   readonly store: Pick<
     Store,
-    'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision' | 'findToken' | 'tokensRevision' | 'checkReady'
+    | 'createPlant'
+    | 'listPlants'
+    | 'deletePlant'
+    | 'plantsRevision'
+    | 'hasOnlyGrown'
+    | 'findToken'
+    | 'tokensRevision'
+    | 'checkReady'
   >
   readonly log: Logger
   readonly logsRequests: boolean

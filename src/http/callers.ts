@@ -9,19 +9,23 @@ export const CALLERS_MAX_BYTES = 32 * 1024 * 1024
 /** The largest list that is remembered, and how many of one caller are: of one more, all are forgotten. */
 export const REMEMBERED_LIST_MAX_BYTES = 256 * 1024
 export const REMEMBERED_LISTS_MAX = 32
-/** What a caller and a list take besides their texts. */
+/** What a caller and a list take besides their texts, measured. */
 const CALLER_BYTES = 1024
-const LIST_BYTES = 1024
+const LIST_BYTES = 512
 
 /** Whoever has shown a token that lets in. */
 export interface Caller {
   readonly token: Token
   /** As of which the token was looked up. */
   readonly revision: Revision | undefined
-  /** The capped lists that were answered, by URL, as long as the user's plants have the revision that they are of. */
-  readonly lists: Map<string, CappedList>
-  listsRevision: Revision | undefined
-  bytes: number
+  /** The capped lists that they were answered. */
+  lists: readonly RememberedList[]
+}
+
+interface RememberedList extends CappedList {
+  readonly url: string
+  /** Of the user's plants: as of then the list is true. */
+  revision: Revision
 }
 
 /** Who gets in. */
@@ -29,7 +33,7 @@ export type Callers = ReturnType<typeof rememberCallers>
 
 /** What the check of a token needs: where tokens are, what to do with one that was used, and the time. */
 export interface CallersOptions {
-  readonly store: Pick<Store, 'findToken' | 'tokensRevision' | 'plantsRevision'>
+  readonly store: Pick<Store, 'findToken' | 'tokensRevision' | 'plantsRevision' | 'hasOnlyGrown'>
   readonly noteUse: (token: Token) => void
   /** Milliseconds since 1970-01-01 UTC. */
   readonly nowMs: () => number
@@ -58,7 +62,7 @@ export function rememberCallers({ store, noteUse, nowMs }: CallersOptions) {
   const remember = (line: string, caller: Caller) => {
     // Twice, because a size is taken only of what is new.
     known.delete(line)
-    known.set(line, caller, { size: caller.bytes })
+    known.set(line, caller, { size: callerBytes(line, caller) })
   }
 
   return {
@@ -72,38 +76,40 @@ export function rememberCallers({ store, noteUse, nowMs }: CallersOptions) {
       const revision = store.tokensRevision()
       const token = await store.findToken(hashToken(text))
       if (token === undefined || !admit(token)) throw new AppError('token_invalid')
-      const identified = {
-        token,
-        revision,
-        lists: new Map(),
-        listsRevision: undefined,
-        bytes: bytesOf(line, CALLER_BYTES),
-      }
-      remember(line, identified)
+      const identified = { token, revision, lists: [] }
+      // Whoever is known already is known again once it can be told what has changed.
+      if (revision !== undefined) remember(line, identified)
       return identified
     },
 
     /** The list that the caller was answered at this URL, if that is what it still is. */
-    recallList({ token, lists, listsRevision }: Caller, url: string): CappedList | undefined {
-      const list = lists.get(url)
-      return list !== undefined && listsRevision === store.plantsRevision(token.userId) ? list : undefined
+    recallList({ token: { userId }, lists }: Caller, url: string): CappedList | undefined {
+      const list = lists.find((remembered) => remembered.url === url)
+      const revision = store.plantsRevision(userId)
+      if (list === undefined || revision === undefined) return undefined
+      if (list.revision === revision) return list
+      // Plants that were created behind its last one change nothing of a list that more plants followed before.
+      if (list.next === undefined || !store.hasOnlyGrown(userId, list.revision, list.next)) return undefined
+      list.revision = revision
+      return list
     },
 
     /** Remembers a list that was read after the user's plants had this revision. */
     rememberList(line: string, url: string, caller: Caller, revision: Revision | undefined, list: CappedList): void {
-      const bytes = bytesOf(list.body + url, LIST_BYTES)
+      const remembered = { ...list, url, revision: revision ?? 0 }
+      const bytes = listBytes(remembered)
       if (revision === undefined || bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
-      if (caller.listsRevision !== revision || caller.lists.size >= REMEMBERED_LISTS_MAX) {
-        caller.lists.clear()
-        caller.bytes = bytesOf(line, CALLER_BYTES)
-        caller.listsRevision = revision
-      }
-      caller.lists.set(url, list)
-      caller.bytes += bytes
+      const others = caller.lists.filter((other) => other.url !== url)
+      caller.lists = others.length < REMEMBERED_LISTS_MAX ? [...others, remembered] : [remembered]
       remember(line, caller)
     },
   }
 }
 
-/** At two bytes a character: the runtime takes as many, or one. */
-const bytesOf = (text: string, besides: number): number => 2 * text.length + besides
+const callerBytes = (line: string, { lists }: Caller): number =>
+  lists.reduce((sum, list) => sum + listBytes(list), textBytes(line) + CALLER_BYTES)
+
+const listBytes = ({ body, url }: RememberedList): number => textBytes(body) + textBytes(url) + LIST_BYTES
+
+/** What the runtime takes for a text: a byte for each character, or two if one of them is not of Latin-1. */
+const textBytes = (text: string): number => (/[\u0100-\uffff]/.test(text) ? 2 : 1) * text.length

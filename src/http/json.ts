@@ -1,26 +1,23 @@
 /** The media type of every body of this API (RFC 8259 §11: no charset parameter). */
 export const JSON_TYPE = 'application/json'
 
-/** The headers of an answer with a JSON body. Given to an answer as they are, they cost a third of what an object does. */
-export function jsonHeaders(headers: Readonly<Record<string, string>> = {}): Headers {
-  const all = new Headers({ 'content-type': JSON_TYPE, ...headers })
-  setPolicy(all)
-  return all
-}
+/** What may be kept of answers (RFC 9111): of those with an `ETag`, and of all others. */
+export type CacheControl = 'private, no-cache' | 'no-store'
 
-/** What every answer says about itself: what may be kept, and that its type is what it says. */
-export function setPolicy(headers: Headers): void {
-  headers.set('x-content-type-options', 'nosniff')
-  headers.set('cache-control', headers.has('etag') ? 'private, no-cache' : 'no-store')
-}
+/**
+ * The headers of answers with a JSON body. Made once, and copied by each answer, they cost a third of what a new object
+ * does.
+ */
+export const jsonHeaders = (cacheControl: CacheControl): Headers =>
+  new Headers({ 'content-type': JSON_TYPE, 'x-content-type-options': 'nosniff', 'cache-control': cacheControl })
 
-const PLAIN = jsonHeaders()
+const PLAIN = jsonHeaders('no-store')
 
 /** An answer whose body is JSON text already. */
-export const json = (
+export function json(
   body: string | ReadableStream<string> | null,
   { status = 200, headers = {} }: JsonOptions = {},
-): Response => {
+): Response {
   const response = new Response(body, { status, headers: PLAIN })
   for (const name in headers) response.headers.set(name, headers[name] ?? '')
   return response

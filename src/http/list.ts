@@ -13,8 +13,9 @@ type ListPlants = Store['listPlants']
 export interface CappedList {
   readonly body: string
   readonly etag: string
-  /** All of an answer with the body, but what is different each time. */
-  readonly headers: Headers
+  readonly link: string | undefined
+  /** The id of its last plant, if more follow. */
+  readonly next: bigint | undefined
 }
 
 /** Reads a list of at most `limit` plants. */
@@ -27,18 +28,22 @@ export async function cappedList(
   const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
   // The ETag speaks for the Link too: the same plants with and without more behind them are two answers.
   const etag = `"${Bun.SHA256.hash(body + (link ?? ''), 'base64url')}"`
-  return { body, etag, headers: jsonHeaders({ etag, ...(link !== undefined && { link }) }) }
+  return { body, etag, link, next }
 }
 
 /** The answer that a capped list is to this request. */
-export function answerList({ body, etag, headers }: CappedList, request: Request): Response {
+export function answerList({ body, etag, link }: CappedList, request: Request): Response {
   const ifNoneMatch = request.headers.get('if-none-match')
   if (ifNoneMatch !== null && matches(ifNoneMatch, etag)) return new Response(null, { status: 304, headers: { etag } })
-  if (request.method !== 'HEAD') return new Response(body, { headers })
-  const head = new Response(null, { headers })
-  head.headers.set('content-length', String(Buffer.byteLength(body)))
-  return head
+  const isHead = request.method === 'HEAD'
+  const response = new Response(isHead ? null : body, { headers: CAPPED })
+  response.headers.set('etag', etag)
+  if (link !== undefined) response.headers.set('link', link)
+  if (isHead) response.headers.set('content-length', String(Buffer.byteLength(body)))
+  return response
 }
+
+const CAPPED = jsonHeaders('private, no-cache')
 
 /**
  * The whole list, a page at a time and only as fast as the client reads, so that memory does not grow with it.
@@ -50,7 +55,7 @@ export async function streamedList(
   after: bigint | undefined,
   onCut: (error: unknown) => void,
 ): Promise<Response> {
-  const pages = readPages(listPlants, user, after, Number.POSITIVE_INFINITY)
+  const pages = readPages(listPlants, user, after)
   // The first page is read before the status is sent: a store that fails at once is answered with an error.
   let page = await pages.next()
   let opening = '['
@@ -63,7 +68,7 @@ export async function streamedList(
             controller.close()
             return
           }
-          controller.enqueue(opening + page.value.map(renderPlant).join(','))
+          controller.enqueue(opening + renderPlants(page.value))
           opening = ','
           page = await pages.next()
           if (page.done) opening = ''
@@ -90,43 +95,49 @@ export const streamedListHead = (): Response =>
 async function render(listPlants: ListPlants, user: UserId, after: bigint | undefined, limit: number) {
   if (limit === 0) return { body: '[]', next: undefined }
   const parts: string[] = []
-  let last: bigint | undefined
-  let next: bigint | undefined
+  let last = after
   // One plant more than asked for tells whether more follow.
-  for await (const page of readPages(listPlants, user, after, limit + 1)) {
-    const shown = page.slice(0, limit - parts.length)
-    parts.push(...shown.map(renderPlant))
+  for (let rest = limit + 1; ; ) {
+    const { page, isLast } = await readPage(listPlants, user, last, rest)
+    const shown = page.length === rest ? page.slice(0, -1) : page
+    if (shown.length > 0) parts.push(renderPlants(shown))
     last = shown.at(-1)?.id ?? last
-    if (shown.length < page.length) next = last
+    if (isLast) return { body: `[${parts.join(',')}]`, next: shown === page ? undefined : last }
+    rest -= page.length
+    await nextTurn()
   }
-  return { body: `[${parts.join(',')}]`, next }
 }
 
-/** Pages of the user's plants, none of them empty, `limit` plants in all at most. */
+/** Pages of the user's plants, none of them empty. */
 async function* readPages(
   listPlants: ListPlants,
   user: UserId,
   after: bigint | undefined,
-  limit: number,
 ): AsyncGenerator<readonly StoredPlant[], undefined> {
-  let start = after
-  for (let rest = limit; rest > 0; ) {
-    const asked = Math.min(rest, PAGE_PLANTS)
-    const page = await listPlants(user, { after: start, limit: asked })
+  for (let last = after; ; ) {
+    const { page, isLast } = await readPage(listPlants, user, last, Number.POSITIVE_INFINITY)
     if (page.length > 0) yield page
-    if (page.length < asked && sumOf(page.map(textLength)) < PAGE_TEXT_LENGTH) return
-    start = page.at(-1)?.id
-    rest -= page.length
-    // Other requests get their turn, however fast this client reads.
-    if (rest > 0) await nextTurn()
+    if (isLast) return
+    last = page.at(-1)?.id
+    await nextTurn()
   }
 }
 
+/** The next plants after one, at most `rest`, and whether there are no more of so many. */
+async function readPage(listPlants: ListPlants, user: UserId, after: bigint | undefined, rest: number) {
+  const limit = Math.min(rest, PAGE_PLANTS)
+  const page = await listPlants(user, { after, limit })
+  const isShort = page.length < limit && sumOf(page.map(textLength)) < PAGE_TEXT_LENGTH
+  return { page, isLast: isShort || page.length === rest }
+}
+
+/** Between pages other requests get their turn, however fast this client reads. */
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 
-const renderPlant = (plant: StoredPlant): string => JSON.stringify(toPlant(plant))
+/** The JSON of plants, without the brackets around them. */
+const renderPlants = (plants: readonly StoredPlant[]): string => JSON.stringify(plants.map(toPlant)).slice(1, -1)
 
 /** `If-None-Match` compares weakly (RFC 9110 §13.1.2): `W/` does not count, `*` names whatever there is. */
 function matches(ifNoneMatch: string, etag: string): boolean {

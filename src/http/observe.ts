@@ -2,7 +2,7 @@ import { AppError } from '../domain/error.ts'
 import type { Logger } from '../log.ts'
 import type { RequestContext } from './context.ts'
 import { isServerFault, toErrorResponse } from './errors.ts'
-import { setPolicy } from './json.ts'
+import type { CacheControl } from './json.ts'
 import type { Lifecycle } from './probes.ts'
 
 type Answer = Response | Promise<Response>
@@ -63,7 +63,11 @@ function requestId(request: Request): string {
 
 function setCommonHeaders(headers: Headers, request: Request, context: RequestContext, lifecycle: Lifecycle): void {
   headers.set('x-request-id', context.requestId)
-  if (!headers.has('cache-control')) setPolicy(headers)
+  // Those of JSON answers have both.
+  if (!headers.has('cache-control')) {
+    headers.set('x-content-type-options', 'nosniff')
+    headers.set('cache-control', (headers.has('etag') ? 'private, no-cache' : 'no-store') satisfies CacheControl)
+  }
   // The runtime dates every answer but those to HEAD.
   if (request.method === 'HEAD') headers.set('date', new Date().toUTCString())
   if (lifecycle.isDraining) headers.set('connection', 'close')

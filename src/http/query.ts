@@ -3,6 +3,8 @@ import { parseInt64Decimal } from '../domain/int64.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
 
 const LIMIT = /^(?:0|[1-9][0-9]{0,9})$/
+/** What most ask: there is nothing to decode, and nothing that could be given twice. */
+const LIMIT_ALONE = /^limit=(0|[1-9][0-9]{0,8})$/
 
 /** What a client asks of a list: from where, and how much. */
 export interface ListQuery {
@@ -14,6 +16,8 @@ export interface ListQuery {
 export function parseListQuery(url: string): ListQuery {
   const start = url.indexOf('?')
   if (start === -1) return { limit: undefined, after: undefined }
+  const limit = LIMIT_ALONE.exec(url.slice(start + 1))?.[1]
+  if (limit !== undefined) return { limit: Number(limit), after: undefined }
   const query = new URLSearchParams(url.slice(start + 1))
   return {
     limit: parseOnce(query, 'limit', parseLimit, `a whole decimal number from 0 to ${LIMIT_MAX}`),

@@ -21,6 +21,7 @@ export interface Connections {
   /** Brings the WAL into the database and empties it, unless somebody is in the way. */
   emptyWal(): Promise<void>
   plantsRevision(user: UserId): Revision | undefined
+  hasOnlyGrown(user: UserId, since: Revision, above: bigint): boolean
   tokensRevision(): Revision | undefined
   /** Ends all, after the WAL was brought into the database. Once more it does nothing. */
   close(): Promise<void>
@@ -90,6 +91,8 @@ export function connect(
     },
     // Once it is closed, the memory where the stamp is may be gone.
     plantsRevision: (user) => (closing === undefined ? revisions?.plants(user) : undefined),
+    hasOnlyGrown: (user, since, above) =>
+      closing === undefined && revisions !== undefined && revisions.hasOnlyGrown(user, since, above),
     tokensRevision: () => (closing === undefined ? revisions?.tokens() : undefined),
     close() {
       closing ??= close()

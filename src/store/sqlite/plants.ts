@@ -13,7 +13,7 @@ interface PlantRow {
 }
 
 /** Plants in SQLite. */
-export function plants({ reader, read, write, plantsRevision }: Connections): PlantMethods {
+export function plants({ reader, read, write, plantsRevision, hasOnlyGrown }: Connections): PlantMethods {
   const select = reader.prepare<PlantRow, [UserId, bigint, number]>(
     'select id, name, tag from plants where user_id = ?1 and id >= ?2 order by id limit ?3',
   )
@@ -31,6 +31,7 @@ export function plants({ reader, read, write, plantsRevision }: Connections): Pl
     deletePlant: (user, id) => write('deletePlant', user, id),
 
     plantsRevision,
+    hasOnlyGrown,
   }
 }
 
@@ -62,7 +63,7 @@ export function plantWrites(writer: Database) {
 }
 
 /** The part of the store that this file is. */
-export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision'>
+export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision' | 'hasOnlyGrown'>
 
 /** Ends a page early where its plants are large. */
 function takePage(rows: Iterable<PlantRow>): readonly StoredPlant[] {

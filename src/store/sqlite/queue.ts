@@ -11,6 +11,8 @@ export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
 /** A group ends with the write that reaches either, so that the first of them does not wait for too many. */
 const GROUP_MAX_WRITES = 512
 const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
+/** Turns of the event loop, each with whatever requests have come, for which a group may wait before it begins. */
+const GATHER_TURNS_MAX = 2
 /** How often it is looked whether a lock is gone. */
 const BUSY_RETRY_MS = 5
 
@@ -49,9 +51,10 @@ export function queueWrites(
     running = undefined
   }
 
-  /** Waits while every turn of the event loop brings more: large groups cost less, and nobody waits long for them. */
+  /** Waits as long as turns of the event loop bring more, but not for long: larger groups cost less. */
   const gather = async () => {
-    for (let before = -1; before < waiting.length && waiting.length < GROUP_MAX_WRITES; ) {
+    let before = -1
+    for (let turn = 0; turn < GATHER_TURNS_MAX && before < waiting.length; turn++) {
       before = waiting.length
       await nextTurn()
     }

@@ -6,24 +6,35 @@ import { type Call, CHANGES } from './writes.ts'
 /** Users whose last change is known by itself. Past this many all count as changed, and it begins anew. */
 const CHANGED_USERS_MAX = 65_536
 
+/** Of the latest creates of a user so many groups are known one by one. */
+const KNOWN_CREATES_MAX = 8
+
+/** What is known of a user's plants: all that happened to them after `knownFrom` is creates, and these are they. */
+interface PlantsOfUser {
+  revision: Revision
+  knownFrom: Revision
+  readonly creates: { readonly revision: Revision; lowestId: bigint }[]
+}
+
 /** The stamps around the last commit of the writing connection, wherever it writes them, and when. */
 export type LastCommit = Float64Array<ArrayBufferLike>
 
 /** A place for `LastCommit` that two threads share. */
 export const shareLastCommit = (): LastCommit => new Float64Array(new SharedArrayBuffer(2 * 8))
 
+/** What has changed, and what has not. */
+export type Revisions = ReturnType<typeof trackRevisions>
+
 /**
  * Says whether what was read before is still true. A commit that this store's own writer made changes what its writes
  * say; one that anybody else made, which the stamp tells, may have changed anything.
  */
-export type Revisions = ReturnType<typeof trackRevisions>
-
 export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
   let latest: Revision = 0
   /** The last change of everything, and what changed since. */
   let ofAll = latest
   let ofTokens = latest
-  const ofPlants = new Map<UserId, Revision>()
+  const ofPlants = new Map<UserId, PlantsOfUser>()
   /** The stamp for which this holds. */
   let known = stamp()
   let inFlight: readonly Call[] = []
@@ -34,13 +45,26 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
   }
   const note = (group: readonly Call[]) => {
     latest++
-    for (const [name, first] of group) {
-      const changed = CHANGES[name]
-      if (changed === 'plants') ofPlants.set(first as UserId, latest)
-      else if (changed === 'tokens') ofTokens = latest
-      else if (changed === 'everything') forgetAll()
+    for (const call of group) {
+      const [name] = call
+      if (name === 'createPlant') noteCreate(call[1], call[2])
+      else if (name === 'deletePlant') ofPlants.set(call[1], { revision: latest, knownFrom: latest, creates: [] })
+      else if (CHANGES[name] === 'tokens') ofTokens = latest
+      else if (CHANGES[name] === 'everything') forgetAll()
     }
     if (ofPlants.size > CHANGED_USERS_MAX) forgetAll()
+  }
+  const noteCreate = (user: UserId, id: bigint) => {
+    const plants = ofPlants.get(user) ?? { revision: ofAll, knownFrom: ofAll, creates: [] }
+    const last = plants.creates.at(-1)
+    if (last?.revision === latest) {
+      if (id < last.lowestId) last.lowestId = id
+      return
+    }
+    plants.creates.push({ revision: latest, lowestId: id })
+    if (plants.creates.length > KNOWN_CREATES_MAX) plants.knownFrom = plants.creates.shift()?.revision ?? latest
+    plants.revision = latest
+    ofPlants.set(user, plants)
   }
   /** Takes a commit of ours into account, if nobody else's came before it. */
   const advance = (before: Stamp, after: Stamp) => {
@@ -67,7 +91,14 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
   }
 
   return {
-    plants: (user: UserId): Revision | undefined => (isUpToDate() ? (ofPlants.get(user) ?? ofAll) : undefined),
+    plants: (user: UserId): Revision | undefined =>
+      isUpToDate() ? (ofPlants.get(user)?.revision ?? ofAll) : undefined,
+    /** Whether all that happened to the user's plants after a revision is that some with larger ids were created. */
+    hasOnlyGrown(user: UserId, since: Revision, above: bigint): boolean {
+      const { knownFrom, creates } = ofPlants.get(user) ?? { knownFrom: ofAll, creates: [] }
+      if (!isUpToDate() || since < knownFrom) return false
+      return creates.every(({ revision, lowestId }) => revision <= since || lowestId > above)
+    },
     tokens: (): Revision | undefined => (isUpToDate() ? ofTokens : undefined),
     /** A group is about to be sent to the writer. */
     begin(group: readonly Call[]): void {

@@ -2,12 +2,13 @@ import { type Pointer, toArrayBuffer } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 
 /**
- * The words of the WAL-index header that change with every commit, by whichever process
- * (https://sqlite.org/walformat.html#the_wal_index_header): the counter of transactions and the header's checksum.
+ * The words of the WAL-index header that change with every commit, by whichever process, and with nothing else
+ * (https://sqlite.org/walformat.html#the_wal_index_header): the counter of transactions and the checksum of the last
+ * frame. Either alone could, after the recovery of an index that a killed process left half-written, be what it was.
  */
 const HEADER_BYTES = 48
 const CHANGE_COUNTER_WORD = 2
-const CHECKSUM_WORD = 10
+const CHECKSUM_WORD = 6
 /** Of the checksum so much goes into a stamp that it stays an integer that a double holds exactly. */
 const CHECKSUM_BITS = 21
 

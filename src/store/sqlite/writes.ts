@@ -18,7 +18,7 @@ export const createWrites = (writer: Database) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** What a write changes that anybody reads. The first argument of those that change `plants` is their user. */
+/** What a write changes that anybody reads; of those that change `plants`, revisions.ts knows whose and which. */
 export const CHANGES = {
   createPlant: 'plants',
   deletePlant: 'plants',
