@@ -26,6 +26,7 @@ interface RememberedList extends CappedList {
   readonly url: string
   /** Of the user's plants: as of then the list is true. */
   revision: Revision
+  readonly bytes: number
 }
 
 /** Who gets in. */
@@ -96,20 +97,18 @@ export function rememberCallers({ store, noteUse, nowMs }: CallersOptions) {
 
     /** Remembers a list that was read after the user's plants had this revision. */
     rememberList(line: string, url: string, caller: Caller, revision: Revision | undefined, list: CappedList): void {
-      const remembered = { ...list, url, revision: revision ?? 0 }
-      const bytes = listBytes(remembered)
+      const bytes = textBytes(list.body) + textBytes(url) + LIST_BYTES
       if (revision === undefined || bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
       const others = caller.lists.filter((other) => other.url !== url)
-      caller.lists = others.length < REMEMBERED_LISTS_MAX ? [...others, remembered] : [remembered]
+      const kept = others.length < REMEMBERED_LISTS_MAX ? others : []
+      caller.lists = [...kept, { ...list, url, revision, bytes }]
       remember(line, caller)
     },
   }
 }
 
 const callerBytes = (line: string, { lists }: Caller): number =>
-  lists.reduce((sum, list) => sum + listBytes(list), textBytes(line) + CALLER_BYTES)
-
-const listBytes = ({ body, url }: RememberedList): number => textBytes(body) + textBytes(url) + LIST_BYTES
+  lists.reduce((sum, { bytes }) => sum + bytes, textBytes(line) + CALLER_BYTES)
 
 /** What the runtime takes for a text: a byte for each character, or two if one of them is not of Latin-1. */
 const textBytes = (text: string): number => (/[\u0100-\uffff]/.test(text) ? 2 : 1) * text.length

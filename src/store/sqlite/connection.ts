@@ -7,9 +7,9 @@ import { isLocked } from './errors.ts'
 export const BUSY_TIMEOUT_MS = 2000
 const WAL_RETRY_MS = 10
 
-/** The connection that writes. Creates the file where there is none. With `full` a commit returns after its sync. */
-export function openWriter(path: string, durability: Durability): Database {
-  const db = new Database(path, { readwrite: true, create: true, safeIntegers: true, strict: true })
+/** The connection that writes. With `full` a commit returns after its sync. Creates a file where that is asked for. */
+export function openWriter(path: string, durability: Durability, { create = true } = {}): Database {
+  const db = new Database(path, { readwrite: true, create, safeIntegers: true, strict: true })
   try {
     db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
     enterWalMode(db)

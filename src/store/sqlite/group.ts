@@ -41,9 +41,11 @@ export interface WriterOptions {
   readonly lastCommit: LastCommit
 }
 
-/** Opens the connection that writes. Throws what SQLite says. */
+/** Opens the connection that writes. Throws what SQLite says, or that the file is not the same any more. */
 export function openGroupWriter({ path, identity, durability, lastCommit }: WriterOptions) {
-  const writer = openWriter(path, durability)
+  const isSameFile = () => fileIdentity(path) === identity
+  if (!isSameFile()) throw lost(path)
+  const writer = openWriter(path, durability, { create: false })
   // A lock is waited for by whoever sends the group, who goes on with other things meanwhile.
   writer.run('pragma busy_timeout = 0')
   const writes = createWrites(writer)
@@ -57,9 +59,10 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     const before = stampOf?.()
     const outcomes = callAll(writes, group)
     commit.run()
+    wal.noteWrites(group.length)
     const after = stampOf?.()
     if (before !== undefined && after !== undefined) lastCommit.set([before, after])
-    if (fileIdentity(path) !== identity) throw movedAway(path)
+    if (!isSameFile()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
     return { ...outcomes, before, after }
   }
   const attempt = (work: () => void): Failure | undefined => {
@@ -122,5 +125,4 @@ function toFailure(error: unknown): Failure {
   return { kind: error.kind, outcomeIsUnknown: error.outcomeIsUnknown, reason: String(error.cause) }
 }
 
-const movedAway = (path: string) =>
-  new AppError('store_failed', { outcomeIsUnknown: true, cause: new Error(`${path} was moved, replaced or deleted`) })
+const lost = (path: string) => new Error(`${path} was moved, replaced or deleted`)

@@ -95,9 +95,9 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
       isUpToDate() ? (ofPlants.get(user)?.revision ?? ofAll) : undefined,
     /** Whether all that happened to the user's plants after a revision is that some with larger ids were created. */
     hasOnlyGrown(user: UserId, since: Revision, above: bigint): boolean {
+      if (!isUpToDate()) return false
       const { knownFrom, creates } = ofPlants.get(user) ?? { knownFrom: ofAll, creates: [] }
-      if (!isUpToDate() || since < knownFrom) return false
-      return creates.every(({ revision, lowestId }) => revision <= since || lowestId > above)
+      return since >= knownFrom && creates.every(({ revision, lowestId }) => revision <= since || lowestId > above)
     },
     tokens: (): Revision | undefined => (isUpToDate() ? ofTokens : undefined),
     /** A group is about to be sent to the writer. */

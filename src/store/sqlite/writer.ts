@@ -1,4 +1,5 @@
 import { type Failure, openGroupWriter, type Report, type WriterOptions } from './group.ts'
+import { fileIdentity } from './inspect.ts'
 import type { Call } from './writes.ts'
 
 /** Who performs groups of writes, one at a time, in this thread or in another. */
@@ -97,7 +98,11 @@ export function openWriterInThread(options: WriterOptions, onFailure: OnWriterFa
   return {
     perform: (group) => ask({ group }),
     truncate: () => ask({ call: 'truncate' }),
-    close: () => end('close'),
+    async close() {
+      // Nothing was written, and what was opened is not there to be closed in order.
+      if (thread === undefined && fileIdentity(options.path) !== options.identity) return undefined
+      return end('close')
+    },
     discard: async () => void (await end('discard').catch(() => undefined)),
   }
 }
