@@ -1,8 +1,11 @@
 import { describe } from 'bun:test'
 import { STORES } from '../support/stores.ts'
+import { burstsContract } from './contract/bursts.ts'
+import { growthContract } from './contract/growth.ts'
 import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
 import { plantsContract } from './contract/plants.ts'
+import { revisionsContract } from './contract/revisions.ts'
 import { revokeContract } from './contract/revoke.ts'
 import { tokensContract } from './contract/tokens.ts'
 import { usersContract } from './contract/users.ts'
@@ -10,8 +13,11 @@ import { usersContract } from './contract/users.ts'
 describe.each(STORES)('the store, $name', (store) => {
   plantsContract(store)
   listContract(store)
+  burstsContract(store)
   tokensContract(store)
   revokeContract(store)
   usersContract(store)
   healthContract(store)
+  revisionsContract(store)
+  growthContract(store)
 })

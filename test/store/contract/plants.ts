@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { closeNow, createUser, IDS, listAll, listIds } from '../fixtures.ts'
 
@@ -74,9 +75,9 @@ export function plantsContract({ open }: StoreUnderTest): void {
 
         const again = opened.store.createPlant(user, { id, name: 'Ivy' })
 
-        await expect(again).rejects.toMatchObject({ kind: 'plant_exists' })
+        expect(await rejectionOf(again)).toMatchObject({ kind: 'plant_exists' })
         const equal = opened.store.createPlant(user, { id, name: 'Fern', tag: 'indoor' })
-        await expect(equal).rejects.toMatchObject({ kind: 'plant_exists' })
+        expect(await rejectionOf(equal)).toMatchObject({ kind: 'plant_exists' })
       }
 
       expect((await listAll(opened.store, user)).map(({ name, tag }) => [name, tag])).toEqual(
@@ -106,7 +107,7 @@ export function plantsContract({ open }: StoreUnderTest): void {
 
       const created = opened.store.createPlant(user + 1, { id: 1n, name: 'Fern' })
 
-      await expect(created).rejects.toMatchObject({ kind: 'token_invalid' })
+      expect(await rejectionOf(created)).toMatchObject({ kind: 'token_invalid' })
       expect(await listAll(opened.store, user + 1)).toEqual([])
     })
   })
@@ -131,7 +132,7 @@ export function plantsContract({ open }: StoreUnderTest): void {
       await opened.store.deletePlant(user, 1n)
 
       for (const id of [1n, 2n, INT64_MIN, INT64_MAX]) {
-        await expect(opened.store.deletePlant(user, id)).rejects.toMatchObject({ kind: 'plant_not_found' })
+        expect(await rejectionOf(opened.store.deletePlant(user, id))).toMatchObject({ kind: 'plant_not_found' })
       }
     })
 
@@ -156,7 +157,7 @@ export function plantsContract({ open }: StoreUnderTest): void {
       await store.createPlant(me, { id: 2n, name: 'my Ivy' })
 
       await store.createPlant(you, { id: 1n, name: 'your Fern' })
-      await expect(store.deletePlant(you, 2n)).rejects.toMatchObject({ kind: 'plant_not_found' })
+      expect(await rejectionOf(store.deletePlant(you, 2n))).toMatchObject({ kind: 'plant_not_found' })
       await store.deletePlant(you, 1n)
 
       expect(await listAll(store, me)).toEqual([

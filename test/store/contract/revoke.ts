@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, createToken, findToken, newToken } from '../fixtures.ts'
 
@@ -51,9 +52,9 @@ export function revokeContract({ open }: StoreUnderTest): void {
       const revoke = (selection: Parameters<typeof opened.store.revokeTokens>[0]) =>
         opened.store.revokeTokens(selection, REVOKED_AT_MS)
 
-      await expect(revoke({ id: token.id + 1 })).rejects.toMatchObject({ kind: 'token_not_found' })
-      await expect(revoke({ hash: newToken('me').hash })).rejects.toMatchObject({ kind: 'token_not_found' })
-      await expect(revoke({ userName: 'you' })).rejects.toMatchObject({ kind: 'user_not_found' })
+      expect(await rejectionOf(revoke({ id: token.id + 1 }))).toMatchObject({ kind: 'token_not_found' })
+      expect(await rejectionOf(revoke({ hash: newToken('me').hash }))).toMatchObject({ kind: 'token_not_found' })
+      expect(await rejectionOf(revoke({ userName: 'you' }))).toMatchObject({ kind: 'user_not_found' })
 
       expect(await opened.store.findToken(hash)).toEqual(token)
     })

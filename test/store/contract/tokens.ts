@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, closeNow, createToken, createUser, newToken } from '../fixtures.ts'
 
@@ -159,7 +160,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
       await using opened = await open()
 
       expect(await opened.store.listTokens()).toEqual([])
-      await expect(opened.store.listTokens('me')).rejects.toMatchObject({ kind: 'user_not_found' })
+      expect(await rejectionOf(opened.store.listTokens('me'))).toMatchObject({ kind: 'user_not_found' })
     })
   })
 }

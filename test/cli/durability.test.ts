@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { STRACE_IS_SKIPPED, STRACE_NOTE, traceSyncs } from '../support/strace.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+const MANY = 100
+
+describe.skipIf(STRACE_IS_SKIPPED)(`what serve syncs before it answers${STRACE_NOTE}`, () => {
+  test.each<[string, readonly string[]]>([
+    ['by default', []],
+    ['with --durability full', ['--durability', 'full']],
+  ])('%s, is every create and delete', async (_, flags) => {
+    await using server = await serveWithPlant(flags)
+    await using trace = await traceSyncs(server.pid)
+
+    expect(await server.create(1)).toBe(200)
+    expect(await server.delete(1)).toBe(204)
+
+    expect(await trace.end()).toEqual(['sync', 'answer', 'sync', 'answer'])
+  })
+
+  test('with --durability normal, is nothing', async () => {
+    await using server = await serveWithPlant(['--durability', 'normal'])
+    await using trace = await traceSyncs(server.pid)
+
+    expect(await server.create(1)).toBe(200)
+    expect(await server.delete(1)).toBe(204)
+
+    expect(await trace.end()).toEqual(['answer', 'answer'])
+  })
+
+  test('is shared by those that come at once', async () => {
+    await using server = await serveWithPlant([])
+    await using trace = await traceSyncs(server.pid)
+
+    const statuses = await Promise.all(Array.from({ length: MANY }, (_, id) => server.create(id + 1)))
+
+    expect(statuses).toEqual(statuses.map(() => 200))
+    const events = await trace.end()
+    expect(events[0]).toBe('sync')
+    expect(events.filter((event) => event === 'answer')).toHaveLength(MANY)
+    expect(events.filter((event) => event === 'sync').length).toBeLessThan(MANY / 2)
+  })
+})
+
+/** A server that has written once: its connections are open, and its WAL has begun. */
+async function serveWithPlant(flags: readonly string[]) {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const token = await createTokenIn(database)
+  const server = await serve(database, flags)
+  const create = async (id: number) =>
+    (await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })).status
+  expect(await create(0)).toBe(200)
+  return {
+    pid: server.pid,
+    create,
+    delete: async (id: number) => (await server.request('DELETE', `/plants/${id}`, { token })).status,
+    async [Symbol.asyncDispose]() {
+      await server.kill()
+      folder[Symbol.dispose]()
+    },
+  }
+}

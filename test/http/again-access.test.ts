@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'bun:test'
+import { runPlantstore } from '../support/executable.ts'
+import { exchange } from '../support/raw.ts'
+import { type Answer, type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+
+const INVALID = { status: 401, error: 40102 }
+const FERN = [{ name: 'Fern' }]
+
+describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
+  test('is not let in once another process has revoked the token', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { text: token, id } = await service.createToken()
+    const { text: other } = await service.createToken()
+    expect(await listTwice(service, token)).toEqual([FERN, FERN])
+    expect(await listTwice(service, other)).toEqual([FERN, FERN])
+
+    const { exitCode } = await runPlantstore(['token', 'revoke', String(id), '--database', service.database])
+
+    expect(exitCode).toBe(0)
+    for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
+    expect(await listTwice(service, other)).toEqual([FERN, FERN])
+  })
+
+  test('is not let in once another process has deleted the user', async () => {
+    await using service = await startService(transport)
+    const { text: token } = await service.createToken({ user: 'you' })
+    await service.create({ id: 1, name: 'Fern' }, { token })
+    expect(await listTwice(service, token)).toEqual([FERN, FERN])
+
+    const { exitCode } = await runPlantstore(['user', 'delete', 'you', '--yes', '--database', service.database])
+
+    expect(exitCode).toBe(0)
+    for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
+  })
+
+  test('is not let in once the token has expired', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    // Long enough to be let in twice, also on a machine that is busy.
+    let token = ''
+    let answers: Answer[] = []
+    for (let lifetimeMs = 100; answers.length < 2; lifetimeMs *= 2) {
+      token = (await service.createToken({ expiresAtMs: Date.now() + lifetimeMs })).text
+      answers = [await service.list('?limit=5', { token }), await service.list('?limit=5', { token })]
+      answers = answers.filter(({ status }) => status === 200)
+    }
+
+    let last = answers[1]
+    while (last?.status === 200) {
+      await Bun.sleep(5)
+      last = await service.list('?limit=5', { token })
+    }
+
+    for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
+    expect(last?.body.error).toBe(40102)
+  })
+
+  test('with a token that may only list still may not write', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { text: token } = await service.createToken({ scope: 'read' })
+
+    for (let round = 0; round < 2; round++) {
+      expect(await listTwice(service, token)).toEqual([FERN, FERN])
+      expect(refusal(await service.create({ id: 2, name: 'Ivy' }, { token }))).toEqual({ status: 403, error: 40301 })
+      expect(refusal(await service.delete(1, { token }))).toEqual({ status: 403, error: 40301 })
+    }
+    expect(await listTwice(service, service.token)).toEqual([FERN, FERN])
+  })
+
+  test('is let in by the line that was sent alone, and by nothing like it', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { token } = service
+    const lines = [
+      token,
+      `Bearer ${token},`,
+      `Bearer ${token} x`,
+      `Bearer ${token}x`,
+      `Bearer ${token.slice(0, -1)}`,
+      `Bearer ${token.toLowerCase()}`,
+      `Basic ${token}`,
+      'Bearer',
+    ]
+
+    expect(await listTwice(service, token)).toEqual([FERN, FERN])
+
+    for (const authorization of lines) {
+      const answer = await service.list('?limit=5', { token: null, headers: { authorization } })
+      expect([authorization, refusal(answer)]).toEqual([authorization, INVALID])
+    }
+    expect(refusal(await service.list('?limit=5', { token: null }))).toEqual({ status: 401, error: 40101 })
+    // Other forms of the same are let in, and see the same.
+    for (const authorization of [`bearer ${token}`, `Bearer   ${token}`]) {
+      const answer = await service.list('?limit=5', { token: null, headers: { authorization } })
+      expect([authorization, answer.body]).toEqual([authorization, FERN])
+    }
+  })
+})
+
+describe.each(SOCKET_TRANSPORTS)('several Authorization lines, $name', (transport) => {
+  test('let nobody in, though one of them was let in before', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { text: other } = await service.createToken({ user: 'you' })
+    expect(await listTwice(service, service.token)).toEqual([FERN, FERN])
+    expect(await listTwice(service, other)).toEqual([[], []])
+
+    for (let round = 0; round < 2; round++) {
+      for (const tokens of [
+        [service.token, service.token],
+        [service.token, other],
+        [other, service.token],
+        [service.token, 'nobody'],
+      ]) {
+        const lines = tokens.map((token) => `Authorization: Bearer ${token}\r\n`).join('')
+        const head = 'GET /plants?limit=5 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
+        const answer = await exchange(service.port, `${head}${lines}\r\n`)
+        expect([answer.status, JSON.parse(answer.body).error]).toEqual([401, 40102])
+      }
+    }
+  })
+})
+
+/** The same capped list, twice: the second answer may be one from memory. */
+const listTwice = async (service: Service, token: string) => [
+  (await service.list('?limit=5', { token })).body,
+  (await service.list('?limit=5', { token })).body,
+]
+
+const refusal = ({ status, body }: Answer) => ({ status, error: body?.error })
+
+/** What the next request to each operation is answered. That to HEAD has no body: its status says it. */
+async function toEachOperation(service: Service, token: string) {
+  const head = await service.request('HEAD', '/plants?limit=5', { token })
+  expect(head.status).toBe(401)
+  return [
+    refusal(await service.list('?limit=5', { token })),
+    refusal(await service.list('', { token })),
+    refusal(await service.create({ id: 9, name: 'Intruder' }, { token })),
+    refusal(await service.delete(1, { token })),
+  ]
+}

@@ -1,0 +1,206 @@
+import { describe, expect, test } from 'bun:test'
+import type { Store } from '../../src/domain/store.ts'
+import { createApp } from '../../src/http/app.ts'
+import { CALLERS_MAX_BYTES, REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/callers.ts'
+import { appOptions } from '../support/app.ts'
+import { EXECUTABLE } from '../support/executable.ts'
+import { type OpenStore, STORES } from '../support/stores.ts'
+import { createToken } from '../support/tokens.ts'
+import { listRequest, userIdOf } from './many-plants.ts'
+
+/** What is read can be counted from the source alone. */
+const COUNTED = EXECUTABLE === undefined ? STORES : []
+/** Two bytes for each of its characters. */
+const WIDE = 'ж'
+
+describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
+  test('is looked up once, whatever was asked and written since', async () => {
+    await using opened = await open()
+    const { ask, reads, store, token, user } = await countReads(opened)
+
+    for (const query of ['?limit=5', '', '?limit=5', '?limit=-1']) await ask(token, query)
+    await store.createPlant(user, { id: 1n, name: 'Fern' })
+    await store.touchTokens(new Map([[1, Date.now()]]))
+    expect((await ask(token)).status).toBe(200)
+
+    expect(reads.findToken).toBe(1)
+  })
+
+  test('is looked up again after any change of tokens, in whichever opening', async () => {
+    await using opened = await open()
+    const { ask, reads, store, token } = await countReads(opened)
+    const other = await opened.reopen()
+
+    await ask(token)
+    await createToken(store, { user: 'you' })
+    expect((await ask(token)).status).toBe(200)
+    expect(reads.findToken).toBe(2)
+    await createToken(other)
+    expect((await ask(token)).status).toBe(200)
+    expect(reads.findToken).toBe(3)
+    await other.revokeTokens({ userName: 'me' }, Date.now())
+    for (const status of [401, 401]) expect((await ask(token)).status).toBe(status)
+    expect(reads.findToken).toBe(5)
+  })
+
+  test('is looked up each time where nobody can tell what has changed, and so is every list', async () => {
+    await using opened = await open()
+    const untold = { tokensRevision: () => undefined, plantsRevision: () => undefined }
+    const { ask, reads, token } = await countReads(opened, untold)
+
+    for (let count = 0; count < 3; count++) expect((await ask(token)).status).toBe(200)
+
+    expect(reads).toEqual({ findToken: 3, listPlants: 3 })
+  })
+
+  test('is not known by a token that was never given, nor looked up for what can be none', async () => {
+    await using opened = await open()
+    const { ask, reads, token } = await countReads(opened)
+    const { text: unknown } = await createToken({ createToken: async () => ({ id: 0, userIsNew: false }) })
+
+    for (const text of [unknown, unknown, 'nobody', `${token}x`]) expect((await ask(text)).status).toBe(401)
+
+    expect(reads).toEqual({ findToken: 2, listPlants: 0 })
+  })
+
+  test('is refused from the next request on where the token is revoked just after it was looked up', async () => {
+    await using opened = await open()
+    const { store } = opened
+    const { ask, token } = await countReads(opened, {
+      async findToken(hash) {
+        const found = await store.findToken(hash)
+        await store.revokeTokens({ hash }, Date.now())
+        return found
+      },
+    })
+
+    expect([(await ask(token)).status, (await ask(token)).status]).toEqual([200, 401])
+  })
+})
+
+describe.each(COUNTED)('a list that was answered before, with $name', ({ open }) => {
+  test('is read once until the plants of its user change', async () => {
+    await using opened = await open()
+    const { ask, reads, store, token, user } = await countReads(opened)
+    const { text: theirs } = await createToken(store, { user: 'you' })
+    const you = await userIdOf(store, 'you')
+    const askAll = async () => {
+      for (const query of ['?limit=5', '?limit=5&after=0', '?limit=5']) await ask(token, query)
+    }
+
+    await askAll()
+    await askAll()
+    expect(reads.listPlants).toBe(2)
+    await store.createPlant(you, { id: 1n, name: 'Fern' })
+    await ask(theirs)
+    await askAll()
+    expect(reads.listPlants).toBe(3)
+    await store.createPlant(user, { id: 1n, name: 'Fern' })
+    await askAll()
+    expect(reads.listPlants).toBe(5)
+  })
+
+  test('is read each time where it has no limit', async () => {
+    await using opened = await open()
+    const { ask, reads, token } = await countReads(opened)
+
+    for (let count = 0; count < 3; count++) await (await ask(token, '')).text()
+
+    expect(reads.listPlants).toBe(3)
+  })
+
+  test('is read again where a plant came while it was read', async () => {
+    await using opened = await open()
+    const { store } = opened
+    let isFirst = true
+    const { ask, token, user } = await countReads(opened, {
+      async listPlants(...asked) {
+        const page = await store.listPlants(...asked)
+        if (isFirst) await store.createPlant(user, { id: 1n, name: 'Fern' })
+        isFirst = false
+        return page
+      },
+    })
+
+    expect([await (await ask(token)).text(), await (await ask(token)).text()]).toEqual(['[]', '[{"name":"Fern"}]'])
+  })
+
+  test('is not kept where it is larger than REMEMBERED_LIST_MAX_BYTES', async () => {
+    await using opened = await open()
+    const { ask, reads, store, token, user } = await countReads(opened)
+    await store.createPlant(user, { id: 1n, name: WIDE.repeat(REMEMBERED_LIST_MAX_BYTES / 2 - 4096) })
+    await store.createPlant(user, { id: 2n, name: WIDE.repeat(REMEMBERED_LIST_MAX_BYTES / 2) })
+
+    expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
+    expect(await readsOf(reads, () => ask(token, '?limit=1&after=1'))).toEqual([1, 1, 1])
+    // What was kept is kept.
+    expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([0, 0, 0])
+  })
+
+  test('is kept with REMEMBERED_LISTS_MAX of one caller, and with one more all others are forgotten', async () => {
+    await using opened = await open()
+    const { ask, reads, token } = await countReads(opened)
+    const askFor = (lists: number) => async () => {
+      for (let list = 0; list < lists; list++) await ask(token, `?limit=1&after=${list}`)
+    }
+
+    expect(await readsOf(reads, askFor(REMEMBERED_LISTS_MAX))).toEqual([REMEMBERED_LISTS_MAX, 0, 0])
+    await ask(token, '?limit=2')
+    expect(await readsOf(reads, () => ask(token, '?limit=2'))).toEqual([0, 0, 0])
+    expect((await readsOf(reads, () => ask(token, '?limit=1&after=0')))[0]).toBe(1)
+  })
+
+  test('is forgotten, with its caller, where others take CALLERS_MAX_BYTES: who came last is known the longest', async () => {
+    await using opened = await open()
+    const { ask, reads, store, token, user } = await countReads(opened)
+    const bytes = REMEMBERED_LIST_MAX_BYTES - 8192
+    await store.createPlant(user, { id: 1n, name: WIDE.repeat(bytes / 2) })
+    const others: string[] = []
+    while (others.length * REMEMBERED_LISTS_MAX * bytes < CALLERS_MAX_BYTES)
+      others.push((await createToken(store)).text)
+
+    expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
+    for (const other of others) {
+      for (let list = 0; list < REMEMBERED_LISTS_MAX; list++) await ask(other, `?limit=1&list=${list}`)
+    }
+    reads.findToken = 0
+
+    const last = others.at(-1) ?? ''
+    expect(await readsOf(reads, () => ask(last, '?limit=1&list=0'))).toEqual([0, 0, 0])
+    expect(reads.findToken).toBe(0)
+    expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
+    expect(reads.findToken).toBe(1)
+  })
+})
+
+/** The service on a real store that counts what is read, with user `me`; `overrides` take the place of some methods. */
+async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) {
+  const { text: token } = await createToken(store)
+  const reads = { findToken: 0, listPlants: 0 }
+  const used = { ...store, ...overrides }
+  const counting: Store = {
+    ...used,
+    findToken(...asked) {
+      reads.findToken++
+      return used.findToken(...asked)
+    },
+    listPlants(...asked) {
+      reads.listPlants++
+      return used.listPlants(...asked)
+    },
+  }
+  const app = createApp(appOptions({ store: counting }))
+  const ask = async (text: string, query = '?limit=5') => app(listRequest(text, { query }))
+  return { ask, reads, store, token, user: await userIdOf(store, 'me') }
+}
+
+/** How many pages were read for each of three times that something was asked. */
+async function readsOf(reads: { listPlants: number }, ask: () => Promise<unknown>): Promise<number[]> {
+  const counts: number[] = []
+  while (counts.length < 3) {
+    const before = reads.listPlants
+    await ask()
+    counts.push(reads.listPlants - before)
+  }
+  return counts
+}

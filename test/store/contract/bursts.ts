@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'bun:test'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { createUser, listAll, listIds } from '../fixtures.ts'
+
+/** So many that an implementation that writes several together does so. */
+const MANY = 200
+
+/** What the comments of `Store` say of a write, where many are asked for at once. */
+export function burstsContract({ open }: StoreUnderTest): void {
+  describe('many writes at once', () => {
+    test('get an answer each: what is refused is refused by itself', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      for (const id of [1000n, 1001n]) await store.createPlant(user, { id, name: 'Fern' })
+
+      const creates = Array.from({ length: MANY }, (_, id) => store.createPlant(user, { id: BigInt(id), name: 'Ivy' }))
+      const others = [
+        store.deletePlant(user, 1000n),
+        store.deletePlant(user, 2000n),
+        store.createPlant(user, { id: 1001n, name: 'Moss' }),
+        store.createPlant(user, { id: 1002n, name: 'Moss' }),
+      ]
+
+      expect(await outcomesOf(creates)).toEqual(creates.map(() => 'done'))
+      expect(await outcomesOf(others)).toEqual(['done', 'plant_not_found', 'plant_exists', 'done'])
+      expect(await listIds(store, user)).toEqual([...Array.from({ length: MANY }, (_, id) => BigInt(id)), 1001n, 1002n])
+    })
+
+    test('store one of two plants with the same id, and refuse the other', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+
+      const pairs = Array.from({ length: MANY }, (_, id) => [
+        store.createPlant(user, { id: BigInt(id), name: 'Fern' }),
+        store.createPlant(user, { id: BigInt(id), name: 'Ivy' }),
+      ])
+
+      expect(await Promise.all(pairs.map(outcomesOf))).toEqual(pairs.map(() => ['done', 'plant_exists']))
+      expect(await listAll(store, user)).toEqual(pairs.map((_, id) => ({ id: BigInt(id), name: 'Fern' })))
+    })
+
+    test('are done in the order in which they were asked for', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      const ids = Array.from({ length: MANY }, (_, id) => BigInt(id))
+
+      const asked = ids.map((id) => [
+        store.createPlant(user, { id, name: 'first' }),
+        store.deletePlant(user, id),
+        store.createPlant(user, { id, name: 'second' }),
+        store.createPlant(user, { id, name: 'third' }),
+        store.deletePlant(user, id),
+        store.deletePlant(user, id),
+        store.createPlant(user, { id, name: `last ${id}` }),
+      ])
+
+      const expected = ['done', 'done', 'done', 'plant_exists', 'done', 'plant_not_found', 'done']
+      expect(await Promise.all(asked.map(outcomesOf))).toEqual(ids.map(() => expected))
+      expect(await listAll(store, user)).toEqual(ids.map((id) => ({ id, name: `last ${id}` })))
+    })
+
+    test('refuse those of a user who is gone with token_invalid, and do those of others', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const [me, gone] = [await createUser(store, 'me'), await createUser(store, 'gone')]
+      await store.deleteUser('gone')
+
+      const asked = Array.from({ length: MANY }, (_, id) =>
+        store.createPlant(id % 2 === 0 ? me : gone, { id: BigInt(id), name: 'Fern' }),
+      )
+
+      expect(await outcomesOf(asked)).toEqual(asked.map((_, id) => (id % 2 === 0 ? 'done' : 'token_invalid')))
+      expect(await listIds(store, me)).toEqual(Array.from({ length: MANY / 2 }, (_, index) => BigInt(2 * index)))
+      expect(await listAll(store, gone)).toEqual([])
+    })
+
+    test('return to each what is its own', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const hash = (index: number) => new Uint8Array(32).fill(index)
+      const token = { scope: 'write', label: undefined, createdAtMs: 1, expiresAtMs: undefined } as const
+
+      const created = await Promise.all(
+        [0, 1, 2, 3].map((index) => store.createToken({ ...token, userName: `${index % 2}`, hash: hash(index) })),
+      )
+      const found = await Promise.all([0, 1, 2, 3].map((index) => store.findToken(hash(index))))
+
+      expect(created.map(({ id }) => id)).toEqual(found.map((each) => each?.id ?? 0))
+      expect(created.map(({ userIsNew }) => userIsNew)).toEqual([true, true, false, false])
+    })
+
+    test('that were answered are there for another opening', async () => {
+      await using opened = await open()
+      const other = await opened.reopen()
+      const user = await createUser(opened.store, 'me')
+      const ids = Array.from({ length: MANY }, (_, id) => BigInt(id))
+
+      await Promise.all(ids.map((id) => opened.store.createPlant(user, { id, name: 'Fern' })))
+
+      expect(await listIds(other, user)).toEqual(ids)
+    })
+  })
+}
+
+/** What became of each write. */
+async function outcomesOf(writes: readonly Promise<unknown>[]): Promise<string[]> {
+  const results = await Promise.allSettled(writes)
+  return results.map((result) => (result.status === 'fulfilled' ? 'done' : result.reason.kind))
+}

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import type { Revision, Store } from '../../../src/domain/store.ts'
+import { runElsewhere } from '../../support/elsewhere.ts'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { createUser } from '../fixtures.ts'
+
+type Write = (store: Store) => Promise<unknown>
+
+/** Changes of the plants 1, 5 and 9 of user 1 after which a list of the first two is not what it was, or may not be. */
+const OTHERS: readonly (readonly [name: string, write: Write])[] = [
+  ['a create below', (store) => store.createPlant(1, { id: 3n, name: 'Ivy' })],
+  ['a create at the very beginning', (store) => store.createPlant(1, { id: INT64_MIN, name: 'Ivy' })],
+  ['a delete below', (store) => store.deletePlant(1, 1n)],
+  ['a delete of the last', (store) => store.deletePlant(1, 5n)],
+  ['a delete above', (store) => store.deletePlant(1, 9n)],
+  [
+    'a create below among some above',
+    (store) => Promise.all([7n, 2n, 8n].map((id) => store.createPlant(1, { id, name: 'Ivy' }))),
+  ],
+  [
+    'a create above and its end',
+    async (store) => {
+      await store.createPlant(1, { id: 10n, name: 'Ivy' })
+      await store.deletePlant(1, 10n)
+    },
+  ],
+  ['the end of the user', (store) => store.deleteUser('me')],
+]
+
+/** What the comments of `Store` say of plants that have only grown. */
+export function growthContract({ open }: StoreUnderTest): void {
+  describe('hasOnlyGrown', () => {
+    test.each(OTHERS)('is false after %s', async (_, write) => {
+      await using opened = await openWithPlants(open)
+      const { store, me, before } = opened
+
+      await write(store)
+
+      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
+      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
+    })
+
+    test.each(OTHERS)('is false after %s in another opening', async (_, write) => {
+      await using opened = await openWithPlants(open)
+      const { store, me, before } = opened
+
+      await write(await opened.reopen())
+
+      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
+      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
+    })
+
+    test('is false after what another process deleted, whatever was created before and after it', async () => {
+      await using opened = await openWithPlants(open)
+      const { store, me, before } = opened
+      await store.createPlant(me, { id: 20n, name: 'Ivy' })
+
+      await runElsewhere(opened.database, `await store.deletePlant(${me}, 5n)`)
+
+      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
+      await store.createPlant(me, { id: 21n, name: 'Ivy' })
+      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
+    })
+
+    test('is true after creates above, alone and together, where it can be told', async () => {
+      await using opened = await openWithPlants(open)
+      const { store, me, you, before } = opened
+
+      for (const ids of [[6n], [8n, 7n, INT64_MAX], [10n]]) {
+        await Promise.all(ids.map((id) => store.createPlant(me, { id, name: 'Ivy' })))
+        await store.createPlant(you, { id: ids[0] ?? 0n, name: 'Ivy' })
+      }
+      await store.deletePlant(you, 6n)
+
+      if (store.plantsRevision(me) !== undefined) expect(store.hasOnlyGrown(me, before, 5n)).toBe(true)
+      // Those that were created are not above themselves, nor above what is above them.
+      for (const above of [6n, 7n, 9n, INT64_MAX]) expect(store.hasOnlyGrown(me, before, above)).toBe(false)
+    })
+
+    test('counts from its revision on: what happened before does not matter', async () => {
+      await using opened = await openWithPlants(open)
+      const { store, me, before } = opened
+
+      await store.deletePlant(me, 1n)
+      await store.createPlant(me, { id: 2n, name: 'Ivy' })
+      const since = store.plantsRevision(me)
+      await store.createPlant(me, { id: 20n, name: 'Ivy' })
+
+      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
+      if (since !== undefined) expect(store.hasOnlyGrown(me, since, 5n)).toBe(true)
+    })
+
+    test('is never true by mistake, however many creates there were', async () => {
+      await using opened = await openWithPlants(open)
+      const { store, me, before } = opened
+
+      await store.createPlant(me, { id: 2n, name: 'Ivy' })
+      for (let id = 100n; id < 150n; id++) {
+        await store.createPlant(me, { id, name: 'Ivy' })
+        expect([id, store.hasOnlyGrown(me, before, 5n)]).toEqual([id, false])
+      }
+    })
+  })
+}
+
+/** A store with the plants 1, 5 and 9 of user `me`, whose number is 1, and their revision; and user `you`. */
+async function openWithPlants(open: StoreUnderTest['open']) {
+  const opened = await open()
+  const me = await createUser(opened.store, 'me')
+  const you = await createUser(opened.store, 'you')
+  for (const id of [1n, 5n, 9n]) await opened.store.createPlant(me, { id, name: 'Fern' })
+  expect(me).toBe(1)
+  // Where it cannot be told, no revision is since when it could.
+  const before: Revision = opened.store.plantsRevision(me) ?? Number.MAX_SAFE_INTEGER
+  return { ...opened, me, you, before }
+}

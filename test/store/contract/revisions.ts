@@ -1,0 +1,205 @@
+import { describe, expect, test } from 'bun:test'
+import type { Revision, Store } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
+import { runElsewhere, startElsewhere } from '../../support/elsewhere.ts'
+import { runPlantstore } from '../../support/executable.ts'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { CREATED_AT_MS, createToken, createUser, listAll, newToken } from '../fixtures.ts'
+
+type Write = (store: Store) => Promise<unknown>
+
+/** Every write that changes what there is in `openUsed`, and what it changes of user `me`. */
+const CHANGES: readonly (readonly [name: string, changed: 'plants' | 'tokens' | 'both', write: Write])[] = [
+  ['createPlant', 'plants', (store) => store.createPlant(1, { id: 2n, name: 'Ivy' })],
+  ['deletePlant', 'plants', (store) => store.deletePlant(1, 1n)],
+  ['createToken', 'tokens', (store) => store.createToken(newToken('me'))],
+  ['createToken of a new user', 'tokens', (store) => store.createToken(newToken('somebody.else'))],
+  ['revokeTokens by id', 'tokens', (store) => store.revokeTokens({ id: 1 }, CREATED_AT_MS)],
+  ['revokeTokens by user', 'tokens', (store) => store.revokeTokens({ userName: 'me' }, CREATED_AT_MS)],
+  ['deleteUser', 'both', (store) => store.deleteUser('me')],
+]
+
+/** What the comments of `Store` say of revisions. */
+export function revisionsContract({ open }: StoreUnderTest): void {
+  describe('plantsRevision and tokensRevision', () => {
+    test('stay while there are reads alone, and tokens are touched', async () => {
+      await using opened = await openUsed(open)
+      const { store, me } = opened
+      const before = told(store, me)
+
+      await listAll(store, me)
+      await store.findToken(opened.hash)
+      await store.listUsers()
+      await store.checkIntegrity()
+      await (await opened.reopen()).listTokens()
+      await store.touchTokens(new Map([[1, CREATED_AT_MS]]))
+
+      expect(told(store, me)).toEqual(before)
+    })
+
+    test.each(CHANGES)('are others after %s', async (_, changed, write) => {
+      await using opened = await openUsed(open)
+      const { store, me } = opened
+      const before = told(store, me)
+
+      await write(store)
+
+      expectOver(before, told(store, me), changed)
+    })
+
+    test.each(CHANGES)('are others after %s in another opening', async (_, changed, write) => {
+      await using opened = await openUsed(open)
+      const { store, me } = opened
+      const other = await opened.reopen()
+      const before = told(store, me)
+
+      await write(other)
+
+      expectOver(before, told(store, me), changed)
+    })
+
+    test('are others after what other processes did', async () => {
+      await using opened = await openUsed(open)
+      const { store, me, database } = opened
+      const told1 = told(store, me)
+
+      await runElsewhere(database, `await store.createPlant(${me}, { id: 2n, name: 'Ivy' })`)
+      const told2 = told(store, me)
+      await runPlantstore(['token', 'revoke', '1', '--database', database])
+      const told3 = told(store, me)
+      await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
+      const told4 = told(store, me)
+
+      expectOver(told1, told2, 'plants')
+      expectOver(told2, told3, 'tokens')
+      expectOver(told3, told4, 'tokens')
+      expect((await listAll(store, me)).map(({ name }) => name)).toEqual(['Fern', 'Ivy'])
+      expect((await store.listTokens('me')).map(({ revokedAtMs }) => typeof revokedAtMs)).toEqual([
+        'number',
+        'undefined',
+      ])
+    })
+
+    test('are others after the first token of all', async () => {
+      await using opened = await open()
+      const before = opened.store.tokensRevision()
+
+      expect(await opened.store.createFirstToken(newToken('me'))).toBe(true)
+
+      expect(isOver(before, opened.store.tokensRevision())).toBe(true)
+    })
+
+    test('of plants stay while those of another user change', async () => {
+      await using opened = await openUsed(open)
+      const { store, me, you } = opened
+      const before = told(store, me)
+
+      await store.createPlant(you, { id: 1n, name: 'Fern' })
+      await Promise.all([2n, 3n, 4n].map((id) => store.createPlant(you, { id, name: 'Fern' })))
+      await store.deletePlant(you, 1n)
+
+      expect(told(store, me)).toEqual(before)
+    })
+
+    test('never are again what they were before', async () => {
+      await using opened = await openUsed(open)
+      const { store, me } = opened
+      const stores = [store, await opened.reopen()]
+      const seen: (Revision | undefined)[] = [store.plantsRevision(me)]
+
+      for (let round = 0; round < 30; round++) {
+        const writer = stores[round % 3 === 0 ? 1 : 0] ?? store
+        await writer.deletePlant(me, 1n)
+        seen.push(store.plantsRevision(me))
+        await writer.createPlant(me, { id: 1n, name: 'Fern' })
+        seen.push(store.plantsRevision(me))
+      }
+
+      const known = seen.filter((revision) => revision !== undefined)
+      expect(new Set(known).size).toBe(known.length)
+    })
+
+    test('show each of many writes at once as soon as it is answered', async () => {
+      await using opened = await openUsed(open)
+      const { store, me } = opened
+
+      const late = await Promise.all(
+        Array.from({ length: 200 }, async (_, id) => {
+          // Asked for over some time, so that many find others under way.
+          for (let turn = 0; turn < id / 10; turn++) await nextTurn()
+          const before = store.plantsRevision(me)
+          await store.createPlant(me, { id: BigInt(id + 2), name: 'Ivy' })
+          return !isOver(before, store.plantsRevision(me))
+        }),
+      )
+
+      expect(late.filter(Boolean)).toEqual([])
+    })
+
+    test('say of what was read before whether it is still so, also while another process writes', async () => {
+      await using opened = await openUsed(open)
+      const { store, me, database } = opened
+      await using _other = startElsewhere(
+        database,
+        `for (let round = 0; ; round++) {
+           await store.createPlant(${me}, { id: 7n, name: String(round) })
+           if (round % 5 === 0) await Bun.sleep(round % 7)
+           await store.deletePlant(${me}, 7n)
+         }`,
+      )
+      let kept: { revision: Revision; text: string } | undefined
+      let [used, changes] = [0, 0]
+
+      for (let own = 10n; changes < 200; own++) {
+        const writing = own % 4n === 0n ? store.createPlant(me, { id: own, name: 'Ivy' }).catch(ignoreBusy) : undefined
+        const before = store.plantsRevision(me)
+        const text = render(await listAll(store, me))
+        const after = store.plantsRevision(me)
+        if (kept !== undefined && kept.revision === before && before === after) {
+          expect(text).toBe(kept.text)
+          used++
+        }
+        if (kept?.text !== text) changes++
+        kept = before === undefined ? undefined : { revision: before, text }
+        await writing
+        await nextTurn()
+      }
+
+      if (process.platform === 'linux') expect(used).toBeGreaterThan(0)
+    })
+  })
+}
+
+/** A store with user `me`, whose number is 1, with one token and one plant, and user `you`. */
+async function openUsed(open: StoreUnderTest['open']) {
+  const opened = await open()
+  const { hash, token } = await createToken(opened.store, 'me')
+  const you = await createUser(opened.store, 'you')
+  await opened.store.createPlant(token.userId, { id: 1n, name: 'Fern' })
+  expect([token.userId, token.id]).toEqual([1, 1])
+  return { ...opened, hash, me: token.userId, you }
+}
+
+const told = (store: Store, user: UserId) => ({ plants: store.plantsRevision(user), tokens: store.tokensRevision() })
+
+/** Whether what was read as of `before` may not be used any more. */
+const isOver = (before: Revision | undefined, after: Revision | undefined) => before === undefined || before !== after
+
+function expectOver(
+  before: ReturnType<typeof told>,
+  after: ReturnType<typeof told>,
+  changed: 'plants' | 'tokens' | 'both',
+) {
+  for (const part of ['plants', 'tokens'] as const) {
+    if (changed === part || changed === 'both') expect([part, isOver(before[part], after[part])]).toEqual([part, true])
+  }
+}
+
+/** A lock that another process takes again and again can be missed for as long as a write waits. */
+function ignoreBusy(error: unknown): void {
+  if (!(error instanceof Error && 'kind' in error && error.kind === 'store_busy')) throw error
+}
+
+const render = (plants: Awaited<ReturnType<typeof listAll>>) => plants.map(({ id, name }) => `${id} ${name}`).join()
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

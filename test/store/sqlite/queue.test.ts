@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'bun:test'
+import { AppError } from '../../../src/domain/error.ts'
+import type { Store } from '../../../src/domain/store.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/sqlite/queue.ts'
+import { createUser, listIds } from '../fixtures.ts'
+import { makeDatabaseFolder, queryAll } from './files.ts'
+
+const WRITERS = [
+  { name: 'in this thread', writesInThread: false },
+  { name: 'in a thread of its own', writesInThread: true },
+]
+/** A text of which a whole number makes the longest that may wait. */
+const TEXT = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH / 16)
+
+describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread }) => {
+  test('are as many as QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
+    await using opened = await openWithUser(writesInThread)
+    const { store, user, path } = opened
+
+    const outcomes = await outcomesOf(
+      Array.from({ length: QUEUE_MAX_WRITES + 1 }, (_, id) =>
+        store.createPlant(user, { id: BigInt(id), name: 'Fern' }),
+      ),
+    )
+
+    expect(QUEUE_MAX_WRITES).toBe(4096)
+    expect(outcomes).toEqual([...Array(QUEUE_MAX_WRITES).fill('done'), BUSY])
+    expect(queryAll(path, 'select count(*), max(id) from plants')).toEqual([[4096n, 4095n]])
+    await store.createPlant(user, { id: 4096n, name: 'Fern' })
+    expect(queryAll(path, 'select count(*), max(id) from plants')).toEqual([[4097n, 4096n]])
+  })
+
+  test('have as much text as QUEUE_MAX_TEXT_LENGTH, and one character more is refused and not stored', async () => {
+    await using opened = await openWithUser(writesInThread)
+    const { store, user } = opened
+
+    const writes = Array.from({ length: 16 }, (_, id) =>
+      store.createPlant(user, { id: BigInt(id), name: TEXT.slice(1), tag: 'x' }),
+    )
+    writes.push(
+      store.createPlant(user, { id: 16n, name: 'x' }),
+      store.createPlant(user, { id: 17n, name: '', tag: 'x' }),
+      // What has no text needs no room for it.
+      store.createPlant(user, { id: 18n, name: '' }),
+      store.deletePlant(user, 18n),
+    )
+
+    expect(QUEUE_MAX_TEXT_LENGTH).toBe(16 * 1024 * 1024)
+    expect(await outcomesOf(writes)).toEqual([...Array(16).fill('done'), BUSY, BUSY, 'done', 'done'])
+    await store.createPlant(user, { id: 16n, name: 'x' })
+    expect(await idsOf(opened)).toEqual(Array.from({ length: 17 }, (_, id) => BigInt(id)))
+  })
+
+  test('can be one alone that is longer than that, and beside others it is refused', async () => {
+    await using opened = await openWithUser(writesInThread)
+    const { store, user } = opened
+    const name = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH + 1)
+
+    const alone = [store.createPlant(user, { id: 1n, name }), store.createPlant(user, { id: 2n, name: 'x' })]
+    expect(await outcomesOf(alone)).toEqual(['done', BUSY])
+    const beside = [store.createPlant(user, { id: 4n, name: 'x' }), store.createPlant(user, { id: 5n, name })]
+    expect(await outcomesOf(beside)).toEqual(['done', BUSY])
+
+    expect(await idsOf(opened)).toEqual([1n, 4n])
+  })
+
+  test('are refused when the store is closed, and not stored', async () => {
+    await using opened = await openWithUser(writesInThread)
+    const { store, user, path } = opened
+
+    const waiting = [1n, 2n].map((id) => store.createPlant(user, { id, name: 'Fern' }))
+    const closing = store.close()
+    waiting.push(store.createPlant(user, { id: 3n, name: 'Fern' }))
+
+    expect(await outcomesOf(waiting)).toEqual([BUSY, BUSY, BUSY])
+    await closing
+    expect(await outcomesOf([store.createPlant(user, { id: 4n, name: 'Fern' })])).toEqual([BUSY])
+    expect(queryAll(path, 'select id from plants')).toEqual([])
+  })
+
+  test('are answered when the store is closed before the last of many, and what was answered is what is stored', async () => {
+    await using opened = await openWithUser(writesInThread)
+    const { store, user, path } = opened
+    const answered = Promise.withResolvers<void>()
+
+    const writes = Array.from({ length: 2000 }, (_, id) => {
+      const write = store.createPlant(user, { id: BigInt(id), name: 'Fern' })
+      write.then(answered.resolve, () => {})
+      return write
+    })
+    await answered.promise
+    await store.close()
+
+    const outcomes = await outcomesOf(writes)
+    expect(outcomes.filter((outcome) => outcome !== 'done' && outcome !== BUSY)).toEqual([])
+    const done = outcomes.flatMap((outcome, id) => (outcome === 'done' ? [[BigInt(id)]] : []))
+    expect(done.length).toBeGreaterThan(0)
+    expect(done.length).toBeLessThan(outcomes.length)
+    expect(queryAll(path, 'select id from plants order by id')).toEqual(done)
+  })
+})
+
+const BUSY = 'store_busy'
+
+async function openWithUser(writesInThread: boolean) {
+  const files = makeDatabaseFolder()
+  const store = await openStore(files.path, failTest, { writesInThread })
+  const user = await createUser(store, 'me')
+  return {
+    store,
+    user,
+    path: files.path,
+    async [Symbol.asyncDispose]() {
+      await store.close()
+      files[Symbol.dispose]()
+    },
+  }
+}
+
+const failTest = (error: AppError): never => {
+  throw error
+}
+
+/** What became of each write. A refusal of the queue itself says that nothing is in doubt. */
+async function outcomesOf(writes: readonly Promise<unknown>[]): Promise<string[]> {
+  const results = await Promise.allSettled(writes)
+  return results.map((result) => {
+    if (result.status === 'fulfilled') return 'done'
+    if (!(result.reason instanceof AppError) || result.reason.outcomeIsUnknown) throw result.reason
+    return result.reason.kind
+  })
+}
+
+const idsOf = ({ store, user }: { readonly store: Store; readonly user: number }) => listIds(store, user)

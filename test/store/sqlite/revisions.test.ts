@@ -1,0 +1,189 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { shareLastCommit, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
+import type { Call } from '../../../src/store/sqlite/writes.ts'
+import { type OpenStore, STORES } from '../../support/stores.ts'
+import { createToken, listIds } from '../fixtures.ts'
+
+const CAN_TELL = process.platform === 'linux'
+const [ME, YOU] = [1, 2]
+const CREATE: readonly Call[] = [['createPlant', ME, 1n, 'Fern', null]]
+
+describe('what is known of changes', () => {
+  test('stays while the stamp does, and while nothing that is under way has been committed', () => {
+    const { revisions, told } = track()
+    const before = told()
+
+    revisions.begin(CREATE)
+    expect(told()).toEqual(before)
+    revisions.end()
+
+    expect(told()).toEqual(before)
+  })
+
+  test('is, from the commit on, that of our own writes: before it was reported, and after', () => {
+    const { revisions, told, commit } = track()
+    const before = told()
+
+    revisions.begin(CREATE)
+    const report = commit()
+    const meanwhile = told()
+    revisions.end(report)
+
+    expect(meanwhile).toEqual({ me: expect.any(Number), you: before.you, tokens: before.tokens })
+    expect(meanwhile.me).not.toBe(before.me)
+    expect(told()).toEqual(meanwhile)
+  })
+
+  test('is the same where nobody asks before the report', () => {
+    const { revisions, told, commit } = track()
+    const before = told()
+
+    revisions.begin([['revokeTokens', { userName: 'me' }, 0]])
+    revisions.end(commit())
+
+    const after = told()
+    expect(after).toEqual({ me: before.me, you: before.you, tokens: expect.any(Number) })
+    expect(after.tokens).not.toBe(before.tokens)
+  })
+
+  test('is that all may have changed, where somebody else commits', () => {
+    const { told, commitElsewhere } = track()
+    const before = told()
+
+    commitElsewhere()
+
+    expectAllOver(before, told())
+  })
+
+  test.each([
+    ['before ours', ['elsewhere', 'ours']],
+    ['after ours, which is not reported yet', ['ours', 'elsewhere']],
+    ['before ours and after it', ['elsewhere', 'ours', 'elsewhere']],
+  ])('is nothing where somebody else commits %s, and then that all may have changed', (_, commits) => {
+    const { revisions, told, commit, commitElsewhere } = track()
+    const before = told()
+
+    revisions.begin(CREATE)
+    let report: ReturnType<typeof commit> | undefined
+    for (const who of commits) {
+      if (who === 'ours') report = commit()
+      else commitElsewhere()
+    }
+    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
+    revisions.end(report)
+
+    expectAllOver(before, told())
+  })
+
+  test('is nothing while a commit is just being reported by the other thread', () => {
+    const { revisions, told, lastCommit, commitElsewhere } = track()
+    const before = told()
+
+    revisions.begin(CREATE)
+    // The thread has committed, and has not yet said so, or half.
+    const stamps = commitElsewhere()
+    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
+    lastCommit[0] = stamps.before
+    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
+    lastCommit[1] = stamps.after
+    expect(told()).toMatchObject({ you: before.you, tokens: before.tokens })
+    revisions.end(stamps)
+
+    expect(told()).toMatchObject({ me: expect.any(Number), you: before.you, tokens: before.tokens })
+    expect(told().me).not.toBe(before.me)
+  })
+
+  test('is that all may have changed, where a group that failed has committed all the same', () => {
+    const { revisions, told, commit } = track()
+    const before = told()
+
+    revisions.begin(CREATE)
+    commit()
+    revisions.end()
+
+    expectAllOver(before, told())
+  })
+})
+
+describe.skipIf(!CAN_TELL).each(STORES)(
+  `revisions, $name${CAN_TELL ? '' : ' (skipped: not told here)'}`,
+  ({ open }) => {
+    test('can be told whenever nothing is under way, and no more once the store is closed', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const { token } = await createToken(store, 'me')
+      const told = () => [typeof store.plantsRevision(token.userId), typeof store.tokensRevision()]
+
+      expect(told()).toEqual(['number', 'number'])
+      await Promise.all([1n, 2n, 3n].map((id) => store.createPlant(token.userId, { id, name: 'Fern' })))
+      expect(told()).toEqual(['number', 'number'])
+      await (await opened.reopen()).deletePlant(token.userId, 1n)
+      expect(told()).toEqual(['number', 'number'])
+      expect(typeof store.plantsRevision(token.userId + 1)).toBe('number')
+      await store.close()
+
+      expect(told()).toEqual(['undefined', 'undefined'])
+    })
+
+    test.each(['passive', 'full', 'restart', 'truncate'])('stay through a checkpoint (%s)', async (mode) => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createPlants(opened, 3)
+      const before = [store.plantsRevision(user), store.tokensRevision()]
+
+      checkpoint(opened.database, mode)
+
+      expect([store.plantsRevision(user), store.tokensRevision()]).toEqual(before)
+      await store.createPlant(user, { id: 10n, name: 'Ivy' })
+      expect(store.plantsRevision(user)).not.toBe(before[0])
+      expect(store.tokensRevision()).toBe(before[1])
+      expect(await listIds(store, user)).toEqual([0n, 1n, 2n, 10n])
+    })
+  },
+)
+
+/** What is told of two users and of tokens, while commits move the stamp. */
+function track() {
+  let stamp = 1000
+  const lastCommit = shareLastCommit()
+  const revisions = trackRevisions(() => stamp, lastCommit)
+  const commitElsewhere = () => {
+    const before = stamp
+    stamp += 17
+    return { before, after: stamp }
+  }
+  return {
+    revisions,
+    lastCommit,
+    told: () => ({ me: revisions.plants(ME), you: revisions.plants(YOU), tokens: revisions.tokens() }),
+    commitElsewhere,
+    /** As the writer does: the stamps are where it writes them before anybody hears of it. */
+    commit() {
+      const stamps = commitElsewhere()
+      lastCommit.set([stamps.before, stamps.after])
+      return stamps
+    },
+  }
+}
+
+type Told = ReturnType<ReturnType<typeof track>['told']>
+
+function expectAllOver(before: Told, after: Told): void {
+  expect(after).toEqual({ me: expect.any(Number), you: expect.any(Number), tokens: expect.any(Number) })
+  expect([after.me === before.me, after.you === before.you, after.tokens === before.tokens]).toEqual(
+    Array(3).fill(false),
+  )
+}
+
+async function createPlants({ store }: OpenStore, count: number): Promise<number> {
+  const { token } = await createToken(store, 'me')
+  for (let id = 0; id < count; id++) await store.createPlant(token.userId, { id: BigInt(id), name: 'Fern' })
+  return token.userId
+}
+
+/** Brings the WAL into the database as somebody else's program. */
+function checkpoint(database: string, mode: string): void {
+  using db = new Database(database, { readwrite: true })
+  db.run(`pragma wal_checkpoint(${mode})`)
+}

@@ -1,0 +1,34 @@
+import { resolve } from 'node:path'
+
+const OPEN = resolve(import.meta.dir, '../../src/store/open.ts')
+
+/** Starts a program in a process of its own; `store` in it is the store that the database names. */
+export function startElsewhere(database: string, program: string) {
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      '-e',
+      `const { openStore } = await import(${JSON.stringify(OPEN)})
+       const store = await openStore(${JSON.stringify(database)}, (error) => { throw error })
+       ${program}
+       await store.close()`,
+    ],
+    { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' },
+  )
+  const ended = async () => {
+    const [exitCode, stderr] = await Promise.all([child.exited, child.stderr.text()])
+    if (exitCode !== 0) throw new Error(`the other process ended with ${exitCode}\n${stderr}`)
+  }
+  return {
+    /** Resolves when it has come to its end; rejects if that was none in good order. */
+    ended,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.exited
+    },
+  }
+}
+
+/** Runs such a program to its end. */
+export const runElsewhere = (database: string, program: string): Promise<void> =>
+  startElsewhere(database, program).ended()

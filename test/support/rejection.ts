@@ -1,0 +1,11 @@
+/**
+ * The reason with which a promise rejects; fails if it resolves. For what a thread answers: Bun's `rejects` runs the
+ * event loop inside itself, where messages of threads do not wake it (https://github.com/oven-sh/bun/issues/37189).
+ */
+export const rejectionOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    (value) => {
+      throw new Error(`it resolved to ${Bun.inspect(value)}`)
+    },
+    (reason) => reason,
+  )

@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from './folder.ts'
+
+/** Whether the tests that look at system calls are skipped: where nothing can. With `CI=true` they fail instead. */
+export const STRACE_IS_SKIPPED = process.env.CI !== 'true' && !canTrace()
+/** For the names of those tests, to say that they are skipped. */
+export const STRACE_NOTE = STRACE_IS_SKIPPED ? ' (skipped: strace is missing or must not trace)' : ''
+
+function canTrace(): boolean {
+  return Bun.which('strace') !== null && Bun.spawnSync(['strace', '-o', '/dev/null', 'true']).exitCode === 0
+}
+
+/** A sync that is over, and the beginning of an answer. One that others come in between is two lines. */
+const SYNC = /\b(?:fsync|fdatasync)(?:\([^)]*\)| resumed>.*\)) += 0/
+const ANSWER = /"HTTP\/1\.1 2/
+
+/** Watches all threads of a process from now on. `end` says what was synced and answered with success, in order. */
+export async function traceSyncs(pid: number) {
+  const folder = makeFolder()
+  const file = join(folder.path, 'trace')
+  const calls = 'trace=fsync,fdatasync,write,writev,sendto,sendmsg'
+  const strace = Bun.spawn(['strace', '-f', '-p', String(pid), '-e', calls, '-o', file], {
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const dispose = async () => {
+    strace.kill('SIGTERM')
+    await strace.exited
+    folder[Symbol.dispose]()
+  }
+  // It says so once it has all of them.
+  const { value, done } = await strace.stderr.getReader().read()
+  const said = done ? '' : new TextDecoder().decode(value)
+  if (!said.includes('attached')) {
+    await dispose()
+    throw new Error(`strace did not attach: ${said}`)
+  }
+  return {
+    async end(): Promise<('sync' | 'answer')[]> {
+      strace.kill('SIGTERM')
+      await strace.exited
+      return readFileSync(file, 'latin1')
+        .split('\n')
+        .flatMap((line) => {
+          if (SYNC.test(line)) return ['sync']
+          return ANSWER.test(line) ? ['answer'] : []
+        })
+    },
+    [Symbol.asyncDispose]: dispose,
+  }
+}
