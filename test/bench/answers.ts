@@ -1,0 +1,89 @@
+import type { Server } from './servers.ts'
+
+/** What a server answered, without what its runtime adds to every answer. */
+export interface CapturedAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** A request that is sent to see what is answered. */
+export interface Probe {
+  readonly method: string
+  readonly path: string
+  readonly token: string
+  readonly body?: object
+}
+
+/** Of the connection and not of the answer. */
+const RUNTIME_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
+
+/** Larger than any id that is stored or created under load, and a number that JavaScript holds. */
+const PROBED_ID = 8_000_000_000_000_000
+
+const LIST_PATH = '/plants?limit=20'
+const UNKNOWN_TOKEN = 'plst_00000000000000000000000000000000000000000000000000000'
+
+/** The list that most rows ask for. */
+export const listProbe = (token: string): Probe => ({ method: 'GET', path: LIST_PATH, token })
+
+/** A plant that no load creates. Once it was created it is deleted by `deleteProbe`. */
+export const createProbe = (token: string): Probe => ({
+  method: 'POST',
+  path: '/plants',
+  token,
+  body: { id: PROBED_ID, name: `Monstera deliciosa ${PROBED_ID}`, tag: 'evergreen' },
+})
+
+/** Deletes what `createProbe` created. */
+export const deleteProbe = (token: string): Probe => ({ method: 'DELETE', path: `/plants/${PROBED_ID}`, token })
+
+/** Asks a server once. */
+export async function capture({ url }: Pick<Server, 'url'>, { method, path, token, body }: Probe) {
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => !RUNTIME_HEADERS.has(name)))
+  const answer: CapturedAnswer = { status: response.status, headers, body: await response.text() }
+  return answer
+}
+
+/** What the service answers to a list, a create and a delete. It stores what it had before. */
+export async function captureAll(server: Server, token: string) {
+  const list = await capture(server, listProbe(token))
+  const created = await capture(server, createProbe(token))
+  const deleted = await capture(server, deleteProbe(token))
+  return { list, created, deleted }
+}
+
+/**
+ * Rejects unless every server answers the same bodies with the same statuses as the first to a list, a create and a
+ * delete, and refuses a token that nobody has.
+ */
+export async function requireSameAnswers(servers: readonly Server[], token: string): Promise<void> {
+  const seen = await Promise.all(
+    servers.map(async (server) => {
+      const answers = Object.values(await captureAll(server, token)).map(({ status, body }) => `${status} ${body}`)
+      const { status } = await capture(server, listProbe(UNKNOWN_TOKEN))
+      return { name: server.name, text: [...answers, status].join('\n') }
+    }),
+  )
+  const [first] = seen
+  if (!first?.text.startsWith('200 [{') || !first.text.endsWith('\n401')) throw new Error(`odd answers: ${first?.text}`)
+  for (const { name, text } of seen) {
+    if (text !== first.text) throw new Error(`${name} answers\n${text}\nand ${first.name}\n${first.text}`)
+  }
+}
+
+/** Rejects unless a server answers a request with the same body, and headers with the same names and lengths. */
+export async function requireSameAnswer(server: Server, probe: Probe, expected: CapturedAnswer): Promise<void> {
+  const [text, expectedText] = [await capture(server, probe), expected].map(({ status, headers, body }) =>
+    [status, ...Object.entries(headers).map(([name, value]) => `${name}: ${value.length} characters`), body].join('\n'),
+  )
+  if (text !== expectedText) throw new Error(`${server.name} answers\n${text}\nand not\n${expectedText}`)
+}

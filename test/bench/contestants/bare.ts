@@ -1,0 +1,13 @@
+/**
+ * The yardstick of lists: a bare `Bun.serve` that answers every request with the bytes and headers that the service
+ * answers. Started as `bun bare.ts FILE`, where the file holds a `CapturedAnswer`; prints its port.
+ */
+import type { CapturedAnswer } from '../answers.ts'
+
+const { body, headers }: CapturedAnswer = await Bun.file(process.argv[2] ?? '').json()
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch: () => new Response(body, { headers }),
+})
+console.log(server.port)

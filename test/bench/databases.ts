@@ -1,0 +1,89 @@
+import { Database } from 'bun:sqlite'
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { makeToken, TOKEN_RANDOM_BYTES } from '../../src/domain/token.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+/** What a database is made of. Every user has the same plants: those with the ids from 1 on. */
+export interface Content {
+  readonly users: number
+  readonly plantsPerUser: number
+}
+
+/** A database that was made, and who may ask for what is in it. */
+export interface Seed {
+  readonly path: string
+  /** A token of each user. */
+  readonly tokens: readonly string[]
+  /** The token of the first user. */
+  readonly token: string
+  /** A file with the tokens, a line each. */
+  readonly tokensFile: string
+  /** A copy of the database, at a path of its own. */
+  copy(path: string): string
+}
+
+/** Makes a database by the service's own schema. */
+export async function makeDatabase(path: string, { users, plantsPerUser }: Content): Promise<Seed> {
+  const token = await createTokenIn(path, 'user 1')
+  const db = new Database(path, { readwrite: true, strict: true })
+  // For as long as nobody could lose anything.
+  db.run('pragma journal_mode = off')
+  db.run('pragma synchronous = off')
+  db.run('begin')
+  const tokens = [token, ...insertUsers(db, users - 1)]
+  insertPlants(db, users, plantsPerUser)
+  db.run('commit')
+  db.run('pragma synchronous = full')
+  db.run('pragma journal_mode = wal')
+  db.run('pragma wal_checkpoint(truncate)')
+  db.close(true)
+  const tokensFile = `${path}.tokens`
+  writeFileSync(tokensFile, tokens.map((text) => `${text}\n`).join(''))
+  return {
+    path,
+    tokens,
+    token,
+    tokensFile,
+    copy(to) {
+      copyFileSync(path, to)
+      return to
+    },
+  }
+}
+
+/** How many plants a database holds, also while a server has it open. */
+export function countPlants(path: string): number {
+  const db = new Database(path, { readonly: true })
+  try {
+    return db.query<{ count: number }, []>('select count(*) as count from plants').get()?.count ?? 0
+  } finally {
+    db.close(true)
+  }
+}
+
+/** Users 2, 3 and so on with a token each. Returns the tokens. */
+function insertUsers(db: Database, count: number): string[] {
+  const nowMs = Date.now()
+  const insertUser = db.prepare<unknown, [string, number]>('insert into users (name, created_at_ms) values (?1, ?2)')
+  const insertToken = db.prepare<unknown, [number | bigint, Uint8Array, string, number]>(
+    'insert into tokens (user_id, hash, scope, created_at_ms) values (?1, ?2, ?3, ?4)',
+  )
+  return Array.from({ length: count }, (_, index) => {
+    const userName = `user ${index + 2}`
+    const wish = { userName, scope: 'write', label: undefined, expiresAfterMs: undefined } as const
+    const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))
+    const { text, newToken } = makeToken(wish, random, nowMs)
+    const { lastInsertRowid } = insertUser.run(userName, nowMs)
+    insertToken.run(lastInsertRowid, newToken.hash, newToken.scope, nowMs)
+    return text
+  })
+}
+
+function insertPlants(db: Database, users: number, plantsPerUser: number): void {
+  const insert = db.prepare<unknown, [number, number]>(
+    `with recursive numbers (number) as (select 1 union all select number + 1 from numbers where number < ?2)
+     insert into plants (user_id, id, name, tag)
+     select ?1, number, 'Monstera deliciosa ' || number, 'evergreen' from numbers`,
+  )
+  for (let user = 1; user <= users; user++) insert.run(user, plantsPerUser)
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path'
+import type { Bench } from '../rows/row.ts'
+import type { Server } from '../servers.ts'
+import { LOAD_CORE } from '../workspace.ts'
+import type { Schedule, StreamResult } from './stream.ts'
+import { IDS_PER_RUN } from './wrk.ts'
+
+/** What the generator is told to do. */
+export interface Plan {
+  readonly port: number
+  readonly warmUpSeconds: number
+  readonly seconds: number
+  readonly schedules: readonly Schedule[]
+}
+
+const WARM_UP_SECONDS = 1
+/** Below this share of what was intended, it is not the intended load that was measured. */
+const SENT_SHARE_MIN = 0.98
+/** A generator that is later than this has not had its core to itself, and what it measured is its own. */
+const LAG_P99_MAX_MS = 1
+const ATTEMPTS = 3
+const IDS_PER_ATTEMPT = Math.floor(IDS_PER_RUN / ATTEMPTS)
+
+/**
+ * Sends requests to a server at fixed times for a while, after a second of warm-up. Returns what became of each
+ * schedule; where something else on the machine has held up the generator it is done again, and `say` is told. Rejects
+ * if anything but successes come, or if less was sent than intended.
+ */
+export async function runOpenLoop(
+  { workspace, say }: Pick<Bench, 'workspace' | 'say'>,
+  { port }: Server,
+  schedules: readonly Schedule[],
+  seconds: number,
+): Promise<readonly StreamResult[]> {
+  const plan: Plan = { port, warmUpSeconds: WARM_UP_SECONDS, seconds, schedules }
+  const command = ['bun', join(import.meta.dir, 'generator.ts')]
+  for (let attempt = 1; ; attempt++) {
+    const attempted = { ...plan, schedules: schedules.map((schedule) => inAttempt(schedule, attempt)) }
+    const text = await workspace.run(LOAD_CORE, [...command, JSON.stringify(attempted)])
+    const results: readonly StreamResult[] = JSON.parse(text)
+    const fault = results.map(faultOf).find((found) => found !== undefined)
+    if (fault === undefined) return results
+    if (!fault.isOwn || attempt === ATTEMPTS) throw new Error(fault.text)
+    say(`${fault.text}: again`)
+  }
+}
+
+/** The schedule with ids that no other attempt has: they share those of a run. */
+const inAttempt = (schedule: Schedule, attempt: number): Schedule => ({
+  ...schedule,
+  firstId: schedule.firstId + (attempt - 1) * IDS_PER_ATTEMPT,
+})
+
+/** Why a result says nothing, if it does not, and whether that is the generator's own doing. */
+function faultOf({ name, intendedPerSecond, sentPerSecond, lagP99Ms }: StreamResult) {
+  const isOwn = lagP99Ms > LAG_P99_MAX_MS
+  if (!isOwn && sentPerSecond >= SENT_SHARE_MIN * intendedPerSecond) return undefined
+  const rates = `${Math.round(sentPerSecond)} of ${Math.round(intendedPerSecond)} requests a second were sent`
+  return { isOwn, text: `${name}: ${rates}, and the generator was late by ${lagP99Ms.toFixed(1)} ms (p99)` }
+}
+
+/** A latency with what is needed to believe it. */
+export const describeStream = ({
+  name,
+  intendedPerSecond,
+  sentPerSecond,
+  p50Ms,
+  p99Ms,
+  maxMs,
+  lagP99Ms,
+}: StreamResult) =>
+  `${name}: ${Math.round(sentPerSecond)} of ${Math.round(intendedPerSecond)} a second sent, p50 ${p50Ms.toFixed(3)}, ` +
+  `p99 ${p99Ms.toFixed(3)}, max ${maxMs.toFixed(3)} ms; the generator's own lag: p99 ${lagP99Ms.toFixed(3)} ms`

@@ -1,0 +1,47 @@
+import { type Figure, ratios } from '../claims.ts'
+import { type Load, measureRate } from '../load/wrk.ts'
+import { interleave } from '../rounds.ts'
+import type { Server } from '../servers.ts'
+import type { Bench } from './row.ts'
+
+/** A server under a load. */
+export interface LoadedServer {
+  readonly name: string
+  readonly server: Server
+  readonly load: Load
+}
+
+/** The rates of some servers, measured in turns. */
+export interface Rates {
+  readonly figures: readonly Figure[]
+  /** The ratio of two of them, round by round. */
+  ratio(name: string, reference: string): number[]
+  /** How many requests one of them has answered in all. */
+  answered(name: string): number
+}
+
+/** Measures how often servers answer, in turns. */
+export async function compareRates(
+  { workspace, rounds, seconds, say }: Bench,
+  contestants: readonly LoadedServer[],
+): Promise<Rates> {
+  const measured = await interleave(
+    contestants.map(({ name, server, load }) => ({
+      name,
+      measure: () => measureRate(workspace, server, load, seconds),
+    })),
+    rounds,
+    say,
+  )
+  const perSecond = (name: string) => measured(name).map((rate) => rate.perSecond)
+  return {
+    figures: contestants.map(({ name }) => ({
+      name,
+      unit: 'requests/s',
+      rounds: perSecond(name),
+      serverBusy: measured(name).map(({ serverBusy }) => serverBusy),
+    })),
+    ratio: (name, reference) => ratios(perSecond(name), perSecond(reference)),
+    answered: (name) => measured(name).reduce((sum, { answered }) => sum + answered, 0),
+  }
+}

@@ -1,0 +1,28 @@
+import { create } from './create.ts'
+import { createLatency } from './create-latency.ts'
+import { createOne } from './create-one.ts'
+import { deleteRow } from './delete.ts'
+import { list, listUsers } from './list.ts'
+import { listLatency } from './list-latency.ts'
+import { memory } from './memory.ts'
+import { mix } from './mix.ts'
+import { page } from './page.ts'
+import type { Row } from './row.ts'
+import { size } from './size.ts'
+import { start } from './start.ts'
+
+/** All rows, in the order in which they run. */
+export const ROWS: readonly Row[] = [
+  list,
+  listUsers,
+  create,
+  deleteRow,
+  createOne,
+  mix,
+  createLatency,
+  listLatency,
+  size,
+  page,
+  start,
+  memory,
+]

@@ -1,0 +1,19 @@
+import { countPlants } from '../databases.ts'
+import { CONNECTIONS } from '../load/wrk.ts'
+
+/** Runs of wrk for a round: the warm-up and what is measured. */
+const RUNS_PER_ROUND = 2
+
+/**
+ * Notes how many plants a database holds. What it returns rejects unless as many were created or deleted since as
+ * were answered for; what was under way when a run ended may have been done besides.
+ */
+export function watchWrites(path: string) {
+  const before = countPlants(path)
+
+  return (name: string, answered: number, rounds: number): void => {
+    const written = Math.abs(countPlants(path) - before)
+    if (written >= answered && written <= answered + rounds * RUNS_PER_ROUND * CONNECTIONS) return
+    throw new Error(`${name} answered for ${answered} writes and did ${written}`)
+  }
+}

@@ -1,0 +1,28 @@
+/** The value below which a share of the values lie, by the nearest rank. */
+export function percentile(values: readonly number[] | Float64Array, share: number): number {
+  const sorted = Float64Array.from(values).sort()
+  const rank = Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))
+  return sorted[rank] ?? Number.NaN
+}
+
+/** The middle value, or the mean of the two middle ones. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = (sorted.length - 1) / 2
+  const [low = Number.NaN, high = Number.NaN] = [sorted[Math.floor(middle)], sorted[Math.ceil(middle)]]
+  return (low + high) / 2
+}
+
+/** What rounds say together: the median, and from the lowest to the highest. */
+export interface Spread {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+/** The spread of some rounds. */
+export const spreadOf = (rounds: readonly number[]): Spread => ({
+  median: median(rounds),
+  min: Math.min(...rounds),
+  max: Math.max(...rounds),
+})

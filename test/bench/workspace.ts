@@ -1,0 +1,65 @@
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Subprocess } from 'bun'
+
+/** Where servers run, and where load is made. The benchmark itself runs on the latter, idle while it measures. */
+export const SERVER_CORE = 0
+export const LOAD_CORE = 1
+
+/** The project. */
+export const PROJECT = resolve(import.meta.dir, '../..')
+/** What is built, and whatever else is not kept. */
+export const SCRATCH = join(PROJECT, 'dist/bench')
+
+const TMPFS_TYPE = 0x01021994
+
+/** A child whose output is read. */
+type Child = Subprocess<'ignore', 'pipe', 'inherit'>
+
+/** A folder for databases, and the programs that run on them. Nothing of either is left at its end. */
+export interface Workspace {
+  /** The path of a file in the folder. */
+  file(name: string): string
+  /** Starts a program on a core, with nothing of the environment but where programs are. */
+  spawn(core: number, command: readonly string[]): Child
+  /** Runs a program on a core to its end and returns what it prints. Rejects if it fails. */
+  run(core: number, command: readonly string[]): Promise<string>
+  /** Kills and deletes all of it, at once. */
+  clear(): void
+}
+
+/** Makes a workspace on a real disk: a sync that reaches none measures nothing. */
+export function makeWorkspace(): Workspace {
+  mkdirSync(SCRATCH, { recursive: true })
+  if (statfsSync(SCRATCH).type === TMPFS_TYPE) throw new Error('dist/bench is in memory: a sync there means nothing.')
+  const folder = mkdtempSync(join(SCRATCH, 'run-'))
+  const children = new Set<Child>()
+
+  const spawn = (core: number, command: readonly string[]): Child => {
+    const child = Bun.spawn(['taskset', '-c', String(core), ...command], {
+      env: { PATH: process.env.PATH ?? '', HOME: folder, NODE_ENV: 'production' },
+      cwd: PROJECT,
+      stdin: 'ignore',
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    children.add(child)
+    void child.exited.then(() => children.delete(child))
+    return child
+  }
+
+  return {
+    file: (name) => join(folder, name),
+    spawn,
+    async run(core, command) {
+      const child = spawn(core, command)
+      const [stdout, exitCode] = await Promise.all([child.stdout.text(), child.exited])
+      if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}: ${stdout}`)
+      return stdout
+    },
+    clear() {
+      for (const child of children) child.kill('SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
