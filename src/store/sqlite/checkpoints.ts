@@ -6,8 +6,6 @@ import { rowsOf } from './connection.ts'
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024
 /** What a page takes in the WAL (https://sqlite.org/walformat.html): itself, by default of SQLite, and a header. */
 const FRAME_BYTES = 4096 + 24
-/** After so many writes it is looked how large the WAL is: who writes alone need not wait for the look. */
-const LOOK_WRITES = 32
 const CHECKPOINT_WAL_FRAMES = Math.floor(CHECKPOINT_WAL_BYTES / FRAME_BYTES)
 
 /**
@@ -17,7 +15,6 @@ const CHECKPOINT_WAL_FRAMES = Math.floor(CHECKPOINT_WAL_BYTES / FRAME_BYTES)
 export function checkpoints(writer: Database, translate: (error: unknown) => unknown) {
   const look = writer.prepare('pragma wal_checkpoint(noop)')
   let framesTried = 0
-  let writesUnseen = 0
 
   const run = (mode: 'passive' | 'truncate') => {
     try {
@@ -31,13 +28,8 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
 
   return {
     run,
-    noteWrites(count: number) {
-      writesUnseen += count
-    },
     /** Runs one if the WAL has grown enough since the last. */
     runIfDue() {
-      if (writesUnseen < LOOK_WRITES) return
-      writesUnseen = 0
       const [[, frames] = []] = rowsOf<[busy: bigint, frames: bigint, checkpointed: bigint]>(look.values())
       const framesNow = Number(frames)
       // After a checkpoint that was complete the WAL begins anew.

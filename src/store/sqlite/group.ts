@@ -59,7 +59,6 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     const before = stampOf?.()
     const outcomes = callAll(writes, group)
     commit.run()
-    wal.noteWrites(group.length)
     const after = stampOf?.()
     if (before !== undefined && after !== undefined) lastCommit.set([before, after])
     if (!isSameFile()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
