@@ -18,7 +18,8 @@ export function parseListQuery(url: string): ListQuery {
   if (start === -1) return { limit: undefined, after: undefined }
   const limit = LIMIT_ALONE.exec(url.slice(start + 1))?.[1]
   if (limit !== undefined) return { limit: Number(limit), after: undefined }
-  const query = new URLSearchParams(url.slice(start + 1))
+  // With its question mark: the constructor drops one, and a second belongs to a name.
+  const query = new URLSearchParams(url.slice(start))
   return {
     limit: parseOnce(query, 'limit', parseLimit, `a whole decimal number from 0 to ${LIMIT_MAX}`),
     after: parseOnce(query, 'after', parseInt64Decimal, 'the id of a plant as a decimal int64'),

@@ -108,6 +108,7 @@ describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
       '?limit%20=1',
       '?limits=1&offset=3',
       '?=1',
+      '??limit=1',
       '?%',
     ]) {
       expect([query, await namesOf(service, query)]).toEqual([query, ASCENDING])
