@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import type { Static, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { AppError } from '../domain/error.ts'
@@ -86,9 +85,14 @@ export function parseNewPlant(body: Uint8Array): NewPlant {
 }
 
 /** A BOM stays what it is, and is no JSON. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function decode(body: Uint8Array): string {
-  if (!isUtf8(body)) throw new AppError('body_not_json')
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
+  try {
+    return utf8.decode(body)
+  } catch (cause) {
+    throw new AppError('body_not_json', { cause })
+  }
 }
 
 function parseJson(text: string): unknown {
