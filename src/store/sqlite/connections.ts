@@ -57,8 +57,8 @@ export function connect(
   const openWriter = writesInThread ? openWriterInThread : openWriterHere
   const reader = openReader(path)
   const writer = openWriter(options, (failed) => noteFailure(toError(failed)))
-  const stamp = watchWalIndex(path)
-  const revisions = stamp && trackRevisions(stamp, lastCommit)
+  const walIndex = watchWalIndex(path)
+  const revisions = walIndex && trackRevisions(walIndex.stamp, lastCommit)
   const writes = queueWrites(writer, revisions, noteFailure)
 
   const close = async () => {

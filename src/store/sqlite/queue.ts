@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import { BUSY_TIMEOUT_MS } from './connection.ts'
-import { type Done, type Failure, toError } from './group.ts'
+import { type Failure, type Outcomes, toError } from './group.ts'
 import type { Revisions } from './revisions.ts'
 import type { Writer } from './writer.ts'
 import type { Call, WriteName, Writes } from './writes.ts'
@@ -75,8 +75,9 @@ export function queueWrites(
     const calls = group.map(({ call }) => call)
     revisions?.begin(calls)
     const report = await writer.perform(calls).catch(lost)
-    revisions?.end('failure' in report ? undefined : report)
-    if (!('failure' in report)) settle(group, report)
+    const hasFailed = typeof report === 'object' && 'failure' in report
+    revisions?.end({ isCommitted: !hasFailed })
+    if (!hasFailed) settle(group, report)
     else if (report.failure.kind === 'store_busy') await retry(group, report.failure)
     else rejectAll(group, report.failure)
   }
@@ -127,9 +128,11 @@ export function queueWrites(
   }
 }
 
-function settle(group: readonly Waiting[], { refused, returned }: Done): void {
-  for (const [index, kind, message] of refused) group[index]?.reject(new AppError(kind, { message }))
-  for (const [index, value] of returned) group[index]?.resolve(value)
+function settle(group: readonly Waiting[], outcomes: 'done' | Outcomes): void {
+  if (outcomes !== 'done') {
+    for (const [index, kind, message] of outcomes.refused) group[index]?.reject(new AppError(kind, { message }))
+    for (const [index, value] of outcomes.returned) group[index]?.resolve(value)
+  }
   // Those that were rejected, or have resolved to what they returned, do so no more.
   for (const { resolve } of group) resolve(undefined)
 }

@@ -22,6 +22,12 @@ export type LastCommit = Float64Array<ArrayBufferLike>
 /** A place for `LastCommit` that two threads share. */
 export const shareLastCommit = (): LastCommit => new Float64Array(new SharedArrayBuffer(2 * 8))
 
+/** Puts the stamps around a commit there. */
+export function noteCommit(lastCommit: LastCommit, before: Stamp, after: Stamp): void {
+  lastCommit[0] = before
+  lastCommit[1] = after
+}
+
 /** What has changed, and what has not. */
 export type Revisions = ReturnType<typeof trackRevisions>
 
@@ -104,9 +110,10 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
     begin(group: readonly Call[]): void {
       inFlight = group
     },
-    /** It was committed, between these stamps, or it failed. */
-    end({ before, after }: { readonly before?: Stamp | undefined; readonly after?: Stamp | undefined } = {}): void {
-      if (before !== undefined && after !== undefined) advance(before, after)
+    /** It was committed, with the stamps of the last commit around it, or it failed. */
+    end({ isCommitted }: { readonly isCommitted: boolean }): void {
+      const [before = Number.NaN, after = Number.NaN] = lastCommit
+      if (isCommitted) advance(before, after)
       inFlight = []
     },
   }

@@ -2,12 +2,13 @@ import { type Pointer, toArrayBuffer } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 
 /**
- * The words of the WAL-index header that change with every commit, by whichever process, and with nothing else
- * (https://sqlite.org/walformat.html#the_wal_index_header): the counter of transactions and the checksum of the last
- * frame. Either alone could, after the recovery of an index that a killed process left half-written, be what it was.
+ * Words of the WAL-index header (https://sqlite.org/walformat.html#the_wal_index_header). The counter of transactions
+ * and the checksum of the last frame change with every commit, by whichever process, and with nothing else; either alone
+ * could, after the recovery of an index that a killed process left half-written, be what it was.
  */
 const HEADER_BYTES = 48
 const CHANGE_COUNTER_WORD = 2
+const FRAMES_WORD = 4
 const CHECKSUM_WORD = 6
 /** Of the checksum so much goes into a stamp that it stays an integer that a double holds exactly. */
 const CHECKSUM_BITS = 21
@@ -15,21 +16,31 @@ const CHECKSUM_BITS = 21
 /** A number for the state of a database: it is another one after every commit. */
 export type Stamp = number
 
+/** What the WAL-index says at the moment. */
+export interface WalIndex {
+  stamp(): Stamp
+  /** Frames that the WAL holds, checkpointed or not. */
+  frames(): number
+}
+
 /**
- * Returns a way to read the stamp of a database that a connection of this process has read from: it costs some
+ * Returns a way to read the WAL-index of a database that a connection of this process has read from: it costs some
  * nanoseconds, because SQLite keeps the header in memory that all processes share. `undefined` where the system does
  * not say where that is (it does on Linux). The way must not be used once the last connection is closed.
  *
  * The file is deliberately not opened once more: closing any descriptor of it would drop this process's locks on it
  * (https://sqlite.org/howtocorrupt.html, §2.2).
  */
-export function watchWalIndex(path: string): (() => Stamp) | undefined {
+export function watchWalIndex(path: string): WalIndex | undefined {
   const address = mappedAt(`${path}-shm`)
   if (address === undefined) return undefined
   const words = new Uint32Array(toArrayBuffer(address, 0, HEADER_BYTES))
-  return () =>
-    Atomics.load(words, CHANGE_COUNTER_WORD) * 2 ** CHECKSUM_BITS +
-    (Atomics.load(words, CHECKSUM_WORD) >>> (32 - CHECKSUM_BITS))
+  return {
+    stamp: () =>
+      Atomics.load(words, CHANGE_COUNTER_WORD) * 2 ** CHECKSUM_BITS +
+      (Atomics.load(words, CHECKSUM_WORD) >>> (32 - CHECKSUM_BITS)),
+    frames: () => Atomics.load(words, FRAMES_WORD),
+  }
 }
 
 /** Where this process has the beginning of a file in its memory (proc_pid_maps(5)). */

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
+import { checkpoints } from '../../../src/store/sqlite/checkpoints.ts'
+import { openWriter } from '../../../src/store/sqlite/connection.ts'
+import { watchWalIndex } from '../../../src/store/sqlite/wal-index.ts'
 import { runPlantstore, serve } from '../../support/executable.ts'
 import { createUser, listIds, newToken } from '../fixtures.ts'
 import { makeDatabaseFolder, openForTest, WAL } from './files.ts'
@@ -30,6 +33,26 @@ describe('the WAL stays small', () => {
     expect(largestBytes).toBeLessThan(WAL_MAX_BYTES)
     expect(await listIds(opened.store, user)).toHaveLength(count)
   })
+})
+
+test.each([
+  ['in memory', watchWalIndex],
+  ['by SQL, where the system does not say where that memory is', () => undefined],
+])('the WAL is looked at %s, and is begun anew once it has grown', (_, watch) => {
+  using files = makeDatabaseFolder()
+  using writer = openWriter(files.path, 'full')
+  writer.run('create table texts (text text)')
+  const wal = checkpoints(writer, watch(files.path), (error) => error)
+  let largestBytes = 0
+
+  for (let count = 0; count < 3000; count++) {
+    writer.run('insert into texts values (hex(zeroblob(4000)))')
+    wal.runIfDue()
+    largestBytes = Math.max(largestBytes, statSync(files.path + WAL).size)
+  }
+
+  expect(largestBytes).toBeGreaterThan(WAL_MAX_BYTES / 2)
+  expect(largestBytes).toBeLessThan(WAL_MAX_BYTES)
 })
 
 describe('a database that was closed is one file', () => {

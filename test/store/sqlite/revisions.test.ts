@@ -1,12 +1,14 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { shareLastCommit, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
+import { noteCommit, shareLastCommit, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
 
 const CAN_TELL = process.platform === 'linux'
 const [ME, YOU] = [1, 2]
+const COMMITTED = { isCommitted: true }
+const FAILED = { isCommitted: false }
 const CREATE: readonly Call[] = [['createPlant', ME, 1n, 'Fern', null]]
 
 describe('what is known of changes', () => {
@@ -16,7 +18,7 @@ describe('what is known of changes', () => {
 
     revisions.begin(CREATE)
     expect(told()).toEqual(before)
-    revisions.end()
+    revisions.end(FAILED)
 
     expect(told()).toEqual(before)
   })
@@ -26,9 +28,9 @@ describe('what is known of changes', () => {
     const before = told()
 
     revisions.begin(CREATE)
-    const report = commit()
+    commit()
     const meanwhile = told()
-    revisions.end(report)
+    revisions.end(COMMITTED)
 
     expect(meanwhile).toEqual({ me: expect.any(Number), you: before.you, tokens: before.tokens })
     expect(meanwhile.me).not.toBe(before.me)
@@ -40,7 +42,8 @@ describe('what is known of changes', () => {
     const before = told()
 
     revisions.begin([['revokeTokens', { userName: 'me' }, 0]])
-    revisions.end(commit())
+    commit()
+    revisions.end(COMMITTED)
 
     const after = told()
     expect(after).toEqual({ me: before.me, you: before.you, tokens: expect.any(Number) })
@@ -65,13 +68,12 @@ describe('what is known of changes', () => {
     const before = told()
 
     revisions.begin(CREATE)
-    let report: ReturnType<typeof commit> | undefined
     for (const who of commits) {
-      if (who === 'ours') report = commit()
+      if (who === 'ours') commit()
       else commitElsewhere()
     }
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    revisions.end(report)
+    revisions.end(COMMITTED)
 
     expectAllOver(before, told())
   })
@@ -88,7 +90,7 @@ describe('what is known of changes', () => {
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
     lastCommit[1] = stamps.after
     expect(told()).toMatchObject({ you: before.you, tokens: before.tokens })
-    revisions.end(stamps)
+    revisions.end(COMMITTED)
 
     expect(told()).toMatchObject({ me: expect.any(Number), you: before.you, tokens: before.tokens })
     expect(told().me).not.toBe(before.me)
@@ -100,7 +102,7 @@ describe('what is known of changes', () => {
 
     revisions.begin(CREATE)
     commit()
-    revisions.end()
+    revisions.end(FAILED)
 
     expectAllOver(before, told())
   })
@@ -160,9 +162,8 @@ function track() {
     commitElsewhere,
     /** As the writer does: the stamps are where it writes them before anybody hears of it. */
     commit() {
-      const stamps = commitElsewhere()
-      lastCommit.set([stamps.before, stamps.after])
-      return stamps
+      const { before, after } = commitElsewhere()
+      noteCommit(lastCommit, before, after)
     },
   }
 }
