@@ -1,3 +1,4 @@
+import { randomNumbers } from '../../support/random.ts'
 import { percentile } from '../statistics.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { createRequests, listRequests } from './requests.ts'
@@ -107,14 +108,5 @@ export async function openStream(
     close() {
       for (const connection of free) connection.close()
     },
-  }
-}
-
-/** Whole numbers from 0 to below a bound, always the same ones (a linear congruential generator, from Numerical Recipes). */
-function randomNumbers(seed: number): (bound: number) => number {
-  let state = seed
-  return (bound) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * bound)
   }
 }

@@ -1,0 +1,13 @@
+/** Whole numbers from 0 to below a bound, always the same ones for a seed (mulberry32). */
+export type Random = (bound: number) => number
+
+/** Numbers for a seed. */
+export function randomNumbers(seed: number): Random {
+  let state = seed >>> 0
+  return (bound) => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * bound)
+  }
+}
