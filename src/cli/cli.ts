@@ -1,7 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { applyBooleanVariables, unknownVariables } from '../config.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
-import { RESTORE } from '../store/opening.ts'
 import { VERSION } from '../version.ts'
 import { checkCommand } from './check.ts'
 import { healthcheckCommand } from './healthcheck.ts'
@@ -81,6 +80,8 @@ const line = (text: string): string => `plantstore: ${text.trim().replace(/\p{Cc
 /** What the store says by its kind alone. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {
   store_full: 'The database is out of space or read-only, nothing was changed: make room.',
-  store_failed: `The database failed or is damaged. ${RESTORE}`,
+  // Nothing of a file that only its disk has failed may be thrown away: check tells that from damage.
+  store_failed:
+    'The database failed or is damaged: see that its disk works, keep all its files, and run plantstore check.',
   store_busy: 'The database is locked by another process, nothing was changed: try again.',
 }

@@ -68,6 +68,7 @@ async function serve(options: ServeOptions, io: Io): Promise<number> {
   const store = await openStore(options.database, failed.resolve, {
     durability: options.durability,
     writesInThread: true,
+    onNotice: ({ level, message, sizes }) => log[level](sizes, message),
   })
   try {
     const exitCode = await serveStore(store, { signalled, failed: failed.promise }, log, options, io)

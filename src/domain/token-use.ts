@@ -25,7 +25,8 @@ export function collectTokenUses(touchTokens: TouchTokens, nowMs: () => number) 
     note({ id, lastUsedAtMs }: Token): void {
       const atMs = nowMs()
       const latestMs = recent.get(id) ?? lastUsedAtMs
-      if (latestMs !== undefined && atMs - latestMs < TOKEN_USE_RESOLUTION_MS) return
+      // A clock that was ahead by mistake leaves a use in the future: that one does not count.
+      if (latestMs !== undefined && Math.abs(atMs - latestMs) < TOKEN_USE_RESOLUTION_MS) return
       recent.set(id, atMs)
       unwritten.set(id, atMs)
     },

@@ -9,6 +9,15 @@ export interface OpenOptions {
   readonly durability?: Durability
   /** Writes in a thread of its own, so that reads never wait for a sync: what a server needs, and a command does not. */
   readonly writesInThread?: boolean
+  /** Told what the operator should know although nothing has failed. */
+  readonly onNotice?: (notice: Notice) => void
+}
+
+/** What the operator should know although nothing has failed: a line, and the sizes that it is about. */
+export interface Notice {
+  readonly level: 'warn' | 'info'
+  readonly message: string
+  readonly sizes: Readonly<Record<string, number>>
 }
 
 /** What to do about a damaged store. A WAL of another time would be replayed into the backup, and destroy it. */

@@ -116,10 +116,4 @@ describe('a server', () => {
 
     expect(await serveManyRequests(`${BROKEN_PIPE} && exec ${SERVE} >&4`, folder.path)).toEqual(WELL)
   })
-
-  test('works while nobody reads its log and the pipe is full', async () => {
-    using folder = makeFolder()
-
-    expect(await serveManyRequests(`mkfifo pipe && exec 3<>pipe && exec ${SERVE} >&3`, folder.path)).toEqual(WELL)
-  })
 })

@@ -6,6 +6,7 @@ import { STORES } from '../support/stores.ts'
 
 const HASH = hashToken(tokenText(new Uint8Array(32)))
 const START_MS = 1_700_000_000_000
+const DAY_MS = 86_400_000
 
 describe.each(STORES)('the last use of a token, $name', ({ open }) => {
   test('is written by the flush after it was noted, with the time of the note', async () => {
@@ -51,6 +52,22 @@ describe.each(STORES)('the last use of a token, $name', ({ open }) => {
 
     expect(TOKEN_USE_RESOLUTION_MS).toBe(60_000)
     expect(writes.flat().map(([, atMs]) => atMs)).toEqual([START_MS, START_MS + TOKEN_USE_RESOLUTION_MS])
+  })
+
+  test('is the latest by the clock also after the clock was ahead by a day and was set right', async () => {
+    await using opened = await open()
+    await createToken(opened.store)
+    const clock = { nowMs: START_MS }
+    const { uses, writes } = collect(opened.store, clock)
+    const rightedMs = START_MS + 2000
+
+    for (const nowMs of [START_MS, START_MS + DAY_MS, rightedMs, rightedMs + 1]) {
+      clock.nowMs = nowMs
+      uses.note(await read(opened.store))
+      await uses.flush()
+    }
+
+    expect(writes.flat().map(([, atMs]) => atMs)).toEqual([START_MS, START_MS + DAY_MS, rightedMs])
   })
 
   test('is written once for each token, all of them together', async () => {

@@ -1,12 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
 import { hashToken } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
-import { openStore } from '../../src/store/open.ts'
-import { EXECUTABLE, runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
+import { EXECUTABLE } from '../support/executable.ts'
 import { exchange } from '../support/raw.ts'
 import {
   type Answer,
@@ -124,7 +121,7 @@ interface LogLine {
   readonly reason: string
 }
 
-// The executable ends after the first failure, which a suite of its own proves.
+// The executable ends after the first failure, which test/fault/damage.test.ts proves.
 describe.skipIf(EXECUTABLE !== undefined).each(TRANSPORTS)('a database with one damaged page, $name', (transport) => {
   test('is not written to any more once somebody met the damage, be it elsewhere, while reads go on', async () => {
     await using service = await startService(transport)
@@ -192,27 +189,3 @@ describe.each(SOCKET_TRANSPORTS)('a database that is damaged far behind, $name',
     }).toEqual({ hasBegun: true, hasTheLast: false, hasTheEnd: false })
   })
 })
-
-describe('a server whose database is damaged', () => {
-  test('ends with exit code 3 after its answer, and what it holds is for check to tell', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const { stdout } = await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-    await using server = await startServer(database)
-    insertPlants(database, 100)
-    damagePages(database, 'plant number ')
-
-    const response = await server.request('GET', '/plants', { token: stdout.trim() })
-
-    expect(response.status).toBe(503)
-    expect(await response.json()).toEqual({ error: 50302, message: FAILED })
-    expect(await server.ended()).toBe(3)
-    expect(server.stdout()).toContain('"level":"fatal"')
-    expect(await runPlantstore(['check', '--database', database])).toMatchObject({ exitCode: 3 })
-  })
-})
-
-async function startServer(database: string) {
-  await (await openStore(database, () => {})).close()
-  return serve(database)
-}

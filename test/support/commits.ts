@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, truncateSync } from 'node:fs'
 
 /** Sizes in bytes of the parts of a WAL (https://sqlite.org/walformat.html#the_wal_file_format). */
 const HEADER_BYTES = 32
@@ -8,17 +8,27 @@ const FRAME_HEADER_BYTES = 24
  * How many transactions are in the WAL of a database, committed by whichever process. Counts up until the WAL is begun
  * anew, which is after some MiB or the last connection.
  */
-export function countCommits(database: string): number {
-  const wal = readFileSync(`${database}-wal`)
-  if (wal.length < HEADER_BYTES) return 0
+export const countCommits = (database: string): number => commitEnds(`${database}-wal`).length
+
+/** Takes the last transaction out of the WAL of a database that nobody has open, as if it had not reached the disk. */
+export function dropLastCommit(database: string): void {
+  const wal = `${database}-wal`
+  const ends = commitEnds(wal)
+  if (ends.length > 0) truncateSync(wal, ends.at(-2) ?? HEADER_BYTES)
+}
+
+/** Where in a WAL the transactions end that are in it. */
+function commitEnds(path: string): number[] {
+  const wal = readFileSync(path)
+  if (wal.length < HEADER_BYTES) return []
   const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8)
   const salt = wal.subarray(16, 24)
-  let commits = 0
+  const ends: number[] = []
   for (let start = HEADER_BYTES; start + frameBytes <= wal.length; start += frameBytes) {
     // What follows was written before the WAL was begun anew.
     if (!wal.subarray(start + 8, start + 16).equals(salt)) break
     // The last frame of a transaction says how large the database is after it.
-    if (wal.readUInt32BE(start + 4) > 0) commits++
+    if (wal.readUInt32BE(start + 4) > 0) ends.push(start + frameBytes)
   }
-  return commits
+  return ends
 }

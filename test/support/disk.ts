@@ -1,4 +1,4 @@
-import { appendFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { appendFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
 
@@ -29,6 +29,8 @@ export function mountDisk(bytes: number) {
       truncateSync(path, statSync(path).size - roomBytes)
       return path
     },
+    /** Gives back the space that was taken. */
+    makeRoom: () => rmSync(path),
     makeReadOnly: () => mount(['-o', 'remount,ro', folder.path]),
     [Symbol.dispose]() {
       // Lazily: a test that failed may have left a file open.
@@ -53,46 +55,63 @@ function canMount(): boolean {
 }
 
 function mount(args: readonly string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync(['mount', ...args])
-  if (exitCode !== 0) throw new Error(`cannot mount: ${stderr.toString()}`)
+  run(['mount', ...args])
 }
 
-const IMAGE_BYTES = 16 * 1024 ** 2
+/** Runs a program of the system. Throws what it says if it fails. */
+export function run(command: readonly string[]): void {
+  const { exitCode, stderr } = Bun.spawnSync([...command])
+  if (exitCode !== 0) throw new Error(`${command.join(' ')}: ${stderr.toString()}`)
+}
+
+const FRAGILE_BYTES = 16 * 1024 ** 2
 
 /** A file system on a disk of its own that can turn read-only while files are open, as after an error of a real disk. */
 export function mountFragileDisk() {
-  const image = makeFolder()
+  const image = mountImage(FRAGILE_BYTES, ['mkfs.ext4', '-q'])
+  return {
+    path: image.path,
+    turnReadOnly: () => mount(['-o', 'remount,abort', image.path]),
+    /** Takes it away and mounts it again: what is there then is what the disk has, and it can be written. */
+    mountAgain() {
+      run(['umount', image.path])
+      image.mount()
+    },
+    [Symbol.dispose]: image[Symbol.dispose],
+  }
+}
+
+/** A file that is mounted as a disk, with a file system that a command makes in it. */
+export function mountImage(bytes: number, makeFileSystem: readonly string[]) {
+  const outside = makeFolder()
   const folder = makeFolder()
-  const file = join(image.path, 'disk')
+  const file = join(outside.path, 'disk')
   const dispose = () => {
     Bun.spawnSync(['umount', '-l', folder.path])
     folder[Symbol.dispose]()
-    image[Symbol.dispose]()
+    outside[Symbol.dispose]()
   }
+  const mountIt = () => mount(['-o', 'loop', file, folder.path])
   try {
     writeFileSync(file, '')
-    truncateSync(file, IMAGE_BYTES)
-    const made = Bun.spawnSync(['mkfs.ext4', '-q', file])
-    if (made.exitCode !== 0) throw new Error(`cannot make a file system: ${made.stderr.toString()}`)
-    mount(['-o', 'loop', file, folder.path])
+    truncateSync(file, bytes)
+    run([...makeFileSystem, file])
+    mountIt()
   } catch (error) {
     dispose()
     throw error
   }
-  return {
-    path: folder.path,
-    turnReadOnly: () => mount(['-o', 'remount,abort', folder.path]),
-    [Symbol.dispose]: dispose,
-  }
+  return { path: folder.path, mount: mountIt, [Symbol.dispose]: dispose }
 }
 
 /** Whether the tests with such a disk are skipped: where no file can be mounted as a disk, or mkfs.ext4 is missing. */
-export const FRAGILE_DISKS_ARE_SKIPPED = !canMountFragile()
+export const FRAGILE_DISKS_ARE_SKIPPED = !canMountWith('mkfs.ext4', mountFragileDisk)
 
-function canMountFragile(): boolean {
-  if (process.env.CI === 'true' && Bun.which('mkfs.ext4') === null) return true
+/** Whether a disk that a program makes can be mounted. With `CI=true` a program that is missing is no excuse. */
+export function canMountWith(program: string, mountOne: () => Disposable): boolean {
+  if (process.env.CI === 'true' && Bun.which(program) === null) return true
   try {
-    mountFragileDisk()[Symbol.dispose]()
+    mountOne()[Symbol.dispose]()
     return true
   } catch {
     return false

@@ -13,14 +13,16 @@ interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly stdin?: string
+  /** A program with its arguments that runs the command, like strace. Signals and the exit code must pass through it. */
+  readonly under?: readonly string[]
 }
 
 /** Nothing of the environment of the tests reaches what is tested, but where programs and temporary files are. */
 const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env })
 
 /** Runs a command to its end. */
-export async function runPlantstore(args: readonly string[], { env, cwd, stdin }: SpawnOptions = {}) {
-  const child = Bun.spawn([...COMMAND, ...args], {
+export async function runPlantstore(args: readonly string[], { env, cwd, stdin, under = [] }: SpawnOptions = {}) {
+  const child = Bun.spawn([...under, ...COMMAND, ...args], {
     env: cleanEnvironment(env),
     ...(cwd !== undefined && { cwd }),
     stdin: stdin === undefined ? 'ignore' : new Blob([stdin]),
@@ -42,8 +44,8 @@ export const serve = (database: string, flags: readonly string[] = [], options: 
   startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags], options)
 
 /** Starts a server and waits until it says where it listens. Rejects with what it said if it ends before. */
-export async function startExecutable(args: readonly string[], { env, cwd }: SpawnOptions = {}) {
-  const child = Bun.spawn([...COMMAND, ...args], {
+export async function startExecutable(args: readonly string[], { env, cwd, under = [] }: SpawnOptions = {}) {
+  const child = Bun.spawn([...under, ...COMMAND, ...args], {
     env: cleanEnvironment(env),
     ...(cwd !== undefined && { cwd }),
     stdin: 'ignore',

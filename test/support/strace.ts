@@ -20,27 +20,10 @@ export async function traceSyncs(pid: number) {
   const folder = makeFolder()
   const file = join(folder.path, 'trace')
   const calls = 'trace=fsync,fdatasync,write,writev,sendto,sendmsg'
-  const strace = Bun.spawn(['strace', '-f', '-p', String(pid), '-e', calls, '-o', file], {
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'pipe',
-  })
-  const dispose = async () => {
-    strace.kill('SIGTERM')
-    await strace.exited
-    folder[Symbol.dispose]()
-  }
-  // It says so once it has all of them.
-  const { value, done } = await strace.stderr.getReader().read()
-  const said = done ? '' : new TextDecoder().decode(value)
-  if (!said.includes('attached')) {
-    await dispose()
-    throw new Error(`strace did not attach: ${said}`)
-  }
+  const strace = await attach(pid, ['-e', calls, '-o', file])
   return {
     async end(): Promise<('sync' | 'answer')[]> {
-      strace.kill('SIGTERM')
-      await strace.exited
+      await strace.detach()
       return readFileSync(file, 'latin1')
         .split('\n')
         .flatMap((line) => {
@@ -48,6 +31,35 @@ export async function traceSyncs(pid: number) {
           return ANSWER.test(line) ? ['answer'] : []
         })
     },
-    [Symbol.asyncDispose]: dispose,
+    async [Symbol.asyncDispose]() {
+      await strace.detach()
+      folder[Symbol.dispose]()
+    },
   }
+}
+
+/** Makes some system calls of all threads of a process fail with an error, like `EROFS`, until it is disposed of. */
+export async function injectErrors(pid: number, calls: readonly string[], error: string) {
+  const names = calls.join(',')
+  const strace = await attach(pid, ['-e', `trace=${names}`, '-e', `inject=${names}:error=${error}`, '-o', '/dev/null'])
+  return { [Symbol.asyncDispose]: strace.detach }
+}
+
+/** Has strace look at all threads of a process until it is detached. */
+async function attach(pid: number, args: readonly string[]) {
+  const strace = Bun.spawn(['strace', '-f', '-p', String(pid), ...args], {
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const detach = async () => {
+    strace.kill('SIGTERM')
+    await strace.exited
+  }
+  // It says so once it has all of them.
+  const { value, done } = await strace.stderr.getReader().read()
+  const said = done ? '' : new TextDecoder().decode(value)
+  if (said.includes('attached')) return { detach }
+  await detach()
+  throw new Error(`strace did not attach: ${said}`)
 }

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { Durability, Revision } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import type { Notice } from '../opening.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { toError, type WriterOptions } from './group.ts'
@@ -30,6 +31,7 @@ export interface Connections {
 interface ConnectOptions {
   readonly durability: Durability
   readonly writesInThread: boolean
+  readonly onNotice: (notice: Notice) => void
 }
 
 /**
@@ -40,7 +42,7 @@ interface ConnectOptions {
 export function connect(
   path: string,
   onFailure: (error: AppError) => void,
-  { durability, writesInThread }: ConnectOptions,
+  { durability, writesInThread, onNotice }: ConnectOptions,
 ): Connections {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
@@ -48,7 +50,7 @@ export function connect(
   const noteFailure = (error: unknown) => {
     if (!(error instanceof AppError) || error.kind !== 'store_failed' || failure !== undefined) return
     failure = error
-    void writes.refuse(new AppError('store_failed', { cause: error.cause }))
+    void writes.refuse(new AppError('store_failed'))
     onFailure(error)
   }
 
@@ -56,7 +58,10 @@ export function connect(
   const options: WriterOptions = { path, identity: fileIdentity(path), durability, lastCommit }
   const openWriter = writesInThread ? openWriterInThread : openWriterHere
   const reader = openReader(path)
-  const writer = openWriter(options, (failed) => noteFailure(toError(failed)))
+  const writer = openWriter(options, (report) => {
+    if ('failure' in report) noteFailure(toError(report.failure))
+    else onNotice(report.notice)
+  })
   const walIndex = watchWalIndex(path)
   const revisions = walIndex && trackRevisions(walIndex.stamp, lastCommit)
   const writes = queueWrites(writer, revisions, noteFailure)

@@ -1,10 +1,12 @@
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Durability } from '../../domain/store.ts'
+import type { Notice } from '../opening.ts'
 import { checkpoints } from './checkpoints.ts'
 import { openWriter } from './connection.ts'
-import { toAppError } from './errors.ts'
-import { fileIdentity } from './inspect.ts'
-import { type LastCommit, noteCommit } from './revisions.ts'
+import { isRefusedWrite, toAppError } from './errors.ts'
+import { fileIdentity, filesIdentity } from './inspect.ts'
+import { watchOwnCommits } from './own-commits.ts'
+import type { LastCommit } from './revisions.ts'
 import { watchWalIndex } from './wal-index.ts'
 import { type Call, createWrites } from './writes.ts'
 
@@ -28,6 +30,9 @@ export interface Outcomes {
  */
 export type Report = 'done' | Outcomes | { readonly failure: Failure }
 
+/** What is told of a checkpoint, where there is something to tell. */
+export type CheckpointReport = { readonly failure: Failure } | { readonly notice: Notice }
+
 /** What performs writes, on a connection of its own, in the thread that it was opened in. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
 
@@ -35,7 +40,7 @@ export type GroupWriter = ReturnType<typeof openGroupWriter>
 export interface WriterOptions {
   readonly path: string
   /** The file at that path that the store has opened: what is written into another one is written nowhere. */
-  readonly identity: string | undefined
+  readonly identity: string
   readonly durability: Durability
   /** Where the stamps around a commit are put, as soon as it is done; nothing where there are none. */
   readonly lastCommit: LastCommit
@@ -43,46 +48,74 @@ export interface WriterOptions {
 
 /** Opens the connection that writes. Throws what SQLite says, or that the file is not the same any more. */
 export function openGroupWriter({ path, identity, durability, lastCommit }: WriterOptions) {
-  const isSameFile = () => fileIdentity(path) === identity
-  if (!isSameFile()) throw lost(path)
+  if (fileIdentity(path) !== identity) throw lost(path)
   const writer = openWriter(path, durability, { create: false })
   // A lock is waited for by whoever sends the group, who goes on with other things meanwhile.
   writer.run('pragma busy_timeout = 0')
   const writes = createWrites(writer)
+  // By now SQLite has all of them open.
+  const files = filesIdentity(path)
   const begin = writer.prepare('begin immediate')
   const commit = writer.prepare('commit')
   const walIndex = watchWalIndex(path)
+  const ownCommits = walIndex && watchOwnCommits(writer, walIndex, lastCommit)
   const wal = checkpoints(writer, walIndex, (error) => toAppError(error, { duringWrite: false, path }))
+  /** Nothing is written after it, although a group may be on its way already when a checkpoint fails. */
+  let failure: Failure | undefined
 
   const performAll = (group: readonly Call[]): Report => {
     begin.run()
-    const before = walIndex?.stamp()
+    ownCommits?.begin()
     const outcomes = callAll(writes, group)
     commit.run()
-    if (before !== undefined && walIndex !== undefined) noteCommit(lastCommit, before, walIndex.stamp())
-    if (!isSameFile()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
+    ownCommits?.end()
+    if (filesIdentity(path) !== files) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
     return outcomes.refused.length === 0 && outcomes.returned.length === 0 ? 'done' : outcomes
+  }
+  /** Does a group, or nothing of it. Throws in the store's terms. */
+  const performOnce = (group: readonly Call[], isRepeated = false): Report => {
+    try {
+      return performAll(group)
+    } catch (cause) {
+      if (writer.inTransaction) writer.run('rollback')
+      const error = toAppError(cause, { duringWrite: true, path })
+      // The disk took a file after it had refused the group: somebody may have made room between.
+      if (!isRepeated && isRefusedWrite(cause) && isFailure(error)) return performOnce(group, true)
+      throw error
+    }
+  }
+  const fail = (error: unknown): Failure => {
+    const noted = toFailure(error)
+    if (noted.kind === 'store_failed') failure = { ...noted, outcomeIsUnknown: false }
+    return noted
   }
   const attempt = (work: () => void): Failure | undefined => {
     try {
       work()
     } catch (error) {
-      return toFailure(error)
+      return fail(error)
     }
   }
 
   return {
     /** Does a group of writes in one transaction with one sync: each is done or refused by itself. */
     perform(group: readonly Call[]): Report {
+      if (failure !== undefined) return { failure }
       try {
-        return performAll(group)
+        return performOnce(group)
       } catch (error) {
-        if (writer.inTransaction) writer.run('rollback')
-        return { failure: toFailure(toAppError(error, { duringWrite: true, path })) }
+        return { failure: fail(error) }
       }
     },
-    /** Brings a WAL that has grown into the database. Returns why that failed, if it did. */
-    checkpointIfDue: () => attempt(wal.runIfDue),
+    /** Brings a WAL that has grown into the database. */
+    checkpointIfDue(): CheckpointReport | undefined {
+      try {
+        const notice = wal.runIfDue()
+        return notice && { notice }
+      } catch (error) {
+        return { failure: fail(error) }
+      }
+    },
     /** Empties the WAL, unless somebody is in the way. Returns why that failed, if it did. */
     truncate: () => attempt(() => wal.run('truncate')),
     /** Ends the connection, after the WAL was brought into the database. Returns why that failed, if it did. */
@@ -114,6 +147,8 @@ function callAll(writes: ReturnType<typeof createWrites>, group: readonly Call[]
   return { refused, returned }
 }
 
+const isFailure = (error: unknown): boolean => error instanceof AppError && error.kind === 'store_failed'
+
 /** The failure as an error again: of the store's terms, or a bug. */
 export const toError = ({ kind, outcomeIsUnknown, reason }: Failure): Error =>
   kind === 'bug' ? new Error(reason) : new AppError(kind, { outcomeIsUnknown, cause: reason })
@@ -123,4 +158,4 @@ function toFailure(error: unknown): Failure {
   return { kind: error.kind, outcomeIsUnknown: error.outcomeIsUnknown, reason: String(error.cause) }
 }
 
-const lost = (path: string) => new Error(`${path} was moved, replaced or deleted`)
+const lost = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
 import { RESTORE, unusable } from '../opening.ts'
@@ -10,6 +10,9 @@ import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION } from './migrate.t
 /** Bytes of the header (https://sqlite.org/fileformat.html#the_database_header). */
 const HEADER_BYTES = 100
 const MAGIC = 'SQLite format 3\0'
+/** The same of a rollback journal (https://sqlite.org/fileformat.html#the_rollback_journal). */
+const JOURNAL_HEADER_BYTES = 28
+const JOURNAL_MAGIC = '\xd9\xd5\x05\xf9\x20\xa1\x63\xd7'
 
 const LOOKS_BEFORE_REFUSAL = 2
 const LOOK_PAUSE_MS = 20
@@ -26,8 +29,8 @@ export function inspect(path: string): boolean {
   if (file.isDirectory()) throw unusable(`The database ${path} is a directory: name a file.`)
   if (!file.isFile()) throw unusable(`The database ${path} is not a regular file: name one.`)
   refuseUnwritable(path)
-  // An empty file is what SQLite itself leaves when it is stopped before its first write.
-  if (file.size === 0) return true
+  // An empty file is what SQLite itself leaves when it is stopped before its first write, or makes again if in it.
+  if (file.size === 0 || isHalfMade(path)) return true
   refuseForeignHeader(path)
   const wasAtRest = lookAtRest(path, () => {
     refuseTruncated(path)
@@ -62,11 +65,22 @@ function restingState(path: string): string | undefined {
   return `${size} ${mtimeNs}`
 }
 
-/** Which file is at a path now: device and inode; `undefined` where there is none. */
-export function fileIdentity(path: string): string | undefined {
-  const file = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return file && `${file.dev} ${file.ino}`
+/**
+ * Which file is at a path now: device and inode. A link to the file that was there is another one: whoever opens it looks
+ * for the files beside it where the link leads.
+ */
+export function fileIdentity(path: string): string {
+  try {
+    const file = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    return file === undefined ? 'nothing' : `${file.dev} ${file.ino}`
+  } catch {
+    return 'out of reach'
+  }
 }
+
+/** The same of all that a database in use consists of: what is written with one of these lost is not found again. */
+export const filesIdentity = (path: string): string =>
+  `${fileIdentity(path)}, ${fileIdentity(`${path}-wal`)}, ${fileIdentity(`${path}-shm`)}`
 
 function refuseUnusablePath(path: string): void {
   const directory = dirname(path)
@@ -85,6 +99,19 @@ function refuseUnwritable(path: string): void {
   } catch (cause) {
     throw unusable(`The database ${path} cannot be read and written: let this user do both.`, cause)
   }
+}
+
+/**
+ * Whether the power was lost during the first write into the file, of which any part may be there: the journal says
+ * that the file was empty before.
+ */
+function isHalfMade(path: string): boolean {
+  const journal = readJournalHeader(path)
+  if (journal.length < JOURNAL_HEADER_BYTES || !journal.toString('latin1').startsWith(JOURNAL_MAGIC)) return false
+  const pagesBefore = journal.readUInt32BE(16)
+  const header = readHeader(path)
+  const isNew = header.toString('latin1').startsWith(MAGIC) || header.every((byte) => byte === 0)
+  return pagesBefore === 0 && isNew && header.length === HEADER_BYTES && header.readUInt32BE(68) === 0
 }
 
 /** What the first bytes tell, also while they are older than a WAL. */
@@ -125,6 +152,15 @@ function refuseForeignSchema(path: string, open: (path: string) => Database): vo
   }
   if (applicationId !== APPLICATION_ID && tables > 0) throw foreign(path)
   if (version > SCHEMA_VERSION) throw newer(path, version)
+}
+
+/** Nothing where there is no journal, or none any more: another first start may be at work. */
+function readJournalHeader(path: string): Buffer {
+  try {
+    return readHeader(`${path}-journal`)
+  } catch {
+    return Buffer.alloc(0)
+  }
 }
 
 function readHeader(path: string): Buffer {

@@ -85,7 +85,10 @@ export function queueWrites(
   const rejectAll = (group: readonly Waiting[], failure: Failure) => {
     const error = toError(failure)
     onFailure(error)
-    for (const { reject } of group) reject(error)
+    // Who is told of a failure of the store says why, once for all of them.
+    const { kind, outcomeIsUnknown } = failure
+    const refused = kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
+    for (const { reject } of group) reject(refused)
   }
 
   /** A group that found a lock has done nothing. Waiting here leaves the threads to others; SQLite would block one. */

@@ -16,7 +16,7 @@ interface PlantsOfUser {
   readonly creates: { readonly revision: Revision; lowestId: bigint }[]
 }
 
-/** The stamps around the last commit of the writing connection, wherever it writes them, and when. */
+/** The stamps around the last commit of the writing connection, wherever it writes them, and when. No stamp is equal to NaN. */
 export type LastCommit = Float64Array<ArrayBufferLike>
 
 /** A place for `LastCommit` that two threads share. */

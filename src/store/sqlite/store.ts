@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { closeSync, fsyncSync, openSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
@@ -22,7 +22,7 @@ import { users } from './users.ts'
 export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,
-  { mustExist = false, durability = 'full', writesInThread = false }: OpenOptions = {},
+  { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {} }: OpenOptions = {},
 ): Promise<Store> {
   const exists = inspect(path)
   if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
@@ -31,8 +31,10 @@ export async function openSqliteStore(
     try {
       requireSafeSqlite(sqliteVersion(first))
       migrate(first, path)
-      syncDirectory(path)
-      return assemble(connect(path, onFailure, { durability, writesInThread }))
+      // By now it is there, also where a link has led to nothing before.
+      const madePath = realpathSync(path)
+      syncDirectory(madePath)
+      return assemble(connect(madePath, onFailure, { durability, writesInThread, onNotice }))
     } finally {
       first.close(true)
     }

@@ -18,8 +18,8 @@ self.onmessage = ({ data: message }: MessageEvent<Message>) => {
   if ('group' in message) {
     send({ answer: writer.perform(message.group) })
     // After the answer, so that nobody waits for it but the next group.
-    const failure = writer.checkpointIfDue()
-    if (failure !== undefined) send({ failure })
+    const report = writer.checkpointIfDue()
+    if (report !== undefined) send(report)
     return
   }
   send({ answer: writer[message.call]() })

@@ -1,4 +1,4 @@
-import { type Failure, openGroupWriter, type Report, type WriterOptions } from './group.ts'
+import { type CheckpointReport, type Failure, openGroupWriter, type Report, type WriterOptions } from './group.ts'
 import { fileIdentity } from './inspect.ts'
 import type { Call } from './writes.ts'
 
@@ -14,17 +14,17 @@ export interface Writer {
   discard(): Promise<void>
 }
 
-/** Told of a checkpoint that failed, and of the end of a writer that nobody asked to end. */
-export type OnWriterFailure = (failure: Failure) => void
+/** Told what nobody waits for: of checkpoints, and of the end of a writer that nobody asked to end. */
+export type OnWriterReport = (report: CheckpointReport) => void
 
 /** A writer in this thread: whoever calls it waits for the disk. Throws what SQLite says. */
-export function openWriterHere(options: WriterOptions, onFailure: OnWriterFailure): Writer {
+export function openWriterHere(options: WriterOptions, onReport: OnWriterReport): Writer {
   const writer = openGroupWriter(options)
   let checkpointing: ReturnType<typeof setImmediate> | undefined
   const checkpoint = () => {
     checkpointing = undefined
-    const failure = writer.checkpointIfDue()
-    if (failure !== undefined) onFailure(failure)
+    const report = writer.checkpointIfDue()
+    if (report !== undefined) onReport(report)
   }
   return {
     async perform(group) {
@@ -51,14 +51,14 @@ export type Message =
   | { readonly group: readonly Call[] }
   | { readonly call: 'truncate' | 'close' | 'discard' }
 
-/** What the thread sends: an answer, or by itself the failure of a checkpoint. */
-export type Sent = { readonly answer: Report | Failure | undefined } | { readonly failure: Failure }
+/** What the thread sends: an answer, or by itself what there is to tell of a checkpoint. */
+export type Sent = { readonly answer: Report | Failure | undefined } | CheckpointReport
 
 /**
  * A writer in a thread of its own, which starts with the first thing that is asked of it: a server answers lists before.
- * If its connection cannot be opened, or if the thread ends, `onFailure` is told, and whatever waits is rejected.
+ * If its connection cannot be opened, or if the thread ends, `onReport` is told, and whatever waits is rejected.
  */
-export function openWriterInThread(options: WriterOptions, onFailure: OnWriterFailure): Writer {
+export function openWriterInThread(options: WriterOptions, onReport: OnWriterReport): Writer {
   let thread: Worker | undefined
   const waiting: { resolve(answer: unknown): void; reject(error: Error): void }[] = []
   let hasEnded = false
@@ -67,13 +67,13 @@ export function openWriterInThread(options: WriterOptions, onFailure: OnWriterFa
     if (hasEnded) return
     hasEnded = true
     for (const { reject } of waiting.splice(0)) reject(new Error(reason))
-    onFailure({ kind: 'store_failed', outcomeIsUnknown: false, reason })
+    onReport({ failure: { kind: 'store_failed', outcomeIsUnknown: false, reason } })
   }
   const start = (): Worker => {
     const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
     started.onmessage = ({ data }: MessageEvent<Sent>) => {
       if ('answer' in data) waiting.shift()?.resolve(data.answer)
-      else onFailure(data.failure)
+      else onReport(data)
     }
     started.onerror = ({ message }) => fail(`the thread that writes has failed: ${message}`)
     started.addEventListener('close', () => fail('the thread that writes has ended'))

@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AppError } from '../../../src/domain/error.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { Failure } from '../../../src/store/sqlite/group.ts'
+import type { CheckpointReport } from '../../../src/store/sqlite/group.ts'
 import { fileIdentity } from '../../../src/store/sqlite/inspect.ts'
 import { shareLastCommit } from '../../../src/store/sqlite/revisions.ts'
 import { openWriterInThread } from '../../../src/store/sqlite/writer.ts'
@@ -136,23 +136,18 @@ test.each([
     using threads = watchThreads()
     using files = makeDatabaseFolder()
     const path = pathIn(files.folder)
-    const failures: Failure[] = []
+    const reports: CheckpointReport[] = []
     const options = { path, identity: fileIdentity(path), durability: 'full', lastCommit: shareLastCommit() } as const
 
-    const writer = openWriterInThread(options, (failure) => failures.push(failure))
+    const writer = openWriterInThread(options, (report) => reports.push(report))
     const waiting = [writer.perform([['createPlant', 1, 1n, 'Fern', null]]), writer.truncate()]
 
     for (const each of waiting) expect(await rejectionOf(each)).toBeInstanceOf(Error)
     expect(await rejectionOf(writer.perform([['deletePlant', 1, 1n]]))).toBeInstanceOf(Error)
     await writer.discard()
     await threads.allClosed()
-    expect(failures).toEqual([
-      {
-        kind: 'store_failed',
-        outcomeIsUnknown: false,
-        reason: expect.stringContaining('unable to open database file'),
-      },
-    ])
+    const reason = expect.stringContaining('unable to open database file')
+    expect(reports).toEqual([{ failure: { kind: 'store_failed', outcomeIsUnknown: false, reason } }])
   },
 )
 

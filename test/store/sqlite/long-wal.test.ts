@@ -1,0 +1,123 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import { openStore } from '../../../src/store/open.ts'
+import type { Notice } from '../../../src/store/opening.ts'
+import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/checkpoints.ts'
+import { openWriter } from '../../../src/store/sqlite/connection.ts'
+import { watchWalIndex } from '../../../src/store/sqlite/wal-index.ts'
+import { createUser, listIds } from '../fixtures.ts'
+import { makeDatabaseFolder, WAL } from './files.ts'
+
+/** More than the WAL grows from one checkpoint to the next, with the group that comes before it. */
+const STEP_BYTES = KEPT_WAL_BYTES
+const NAME = 'x'.repeat(60_000)
+const AT_ONCE = 16
+const MIB = 1024 ** 2
+
+/** A store on a database of its own with what it tells its operator, and somebody else's reader. */
+async function open(writesInThread: boolean) {
+  const files = makeDatabaseFolder()
+  const notices: Notice[] = []
+  const store = await openStore(files.path, (error) => Promise.reject(error), {
+    writesInThread,
+    onNotice: (notice) => notices.push(notice),
+  })
+  const user = await createUser(store, 'me')
+  let created = 0
+  return {
+    store,
+    notices,
+    walBytes: () => statSync(files.path + WAL).size,
+    /** Creates plants until it is so. Says how many there are. */
+    async createUntil(isSo: () => boolean): Promise<number> {
+      while (!isSo()) {
+        const ids = Array.from({ length: AT_ONCE }, () => BigInt(created++))
+        await Promise.all(ids.map((id) => store.createPlant(user, { id, name: NAME })))
+        // As between two requests.
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      return created
+    },
+    countPlants: async () => (await listIds(store, user)).length,
+    beginToRead() {
+      const reader = new Database(files.path, { readonly: true })
+      reader.run('begin')
+      reader.run('select count(*) from plants')
+      return { end: () => reader.close(true) }
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close()
+      files[Symbol.dispose]()
+    },
+  }
+}
+
+const sizes = { walBytes: expect.any(Number) }
+const WARNING: Notice = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
+const SHORT_AGAIN: Notice = { level: 'info', message: 'the WAL is short again', sizes }
+
+describe.each([
+  ['in its own thread', true],
+  ['in the thread that reads', false],
+])('a store that writes %s', (_, writesInThread) => {
+  test('tells when a reader lets the WAL grow, and when it is short again: then its file is, too', async () => {
+    await using opened = await open(writesInThread)
+    const { notices, walBytes } = opened
+    const reader = opened.beginToRead()
+
+    await opened.createUntil(() => walBytes() >= LONG_WAL_BYTES - STEP_BYTES)
+    expect(notices).toEqual([])
+    await opened.createUntil(() => walBytes() >= 2 * LONG_WAL_BYTES + STEP_BYTES)
+    reader.end()
+    const plants = await opened.createUntil(() => notices.length > 2)
+
+    expect(notices).toEqual([WARNING, WARNING, SHORT_AGAIN])
+    const [first, second, last] = notices.map(({ sizes }) => sizes.walBytes)
+    expect(first).toBeWithin(LONG_WAL_BYTES, LONG_WAL_BYTES + STEP_BYTES)
+    expect(second).toBeWithin(2 * LONG_WAL_BYTES, 2 * LONG_WAL_BYTES + STEP_BYTES)
+    expect(last).toBeWithin(1, STEP_BYTES)
+    expect(walBytes()).toBeLessThanOrEqual(KEPT_WAL_BYTES)
+    expect(await opened.countPlants()).toBe(plants)
+  })
+
+  test('tells nothing while nobody reads for long, however much is written', async () => {
+    await using opened = await open(writesInThread)
+    const { notices, walBytes } = opened
+    let writtenBytes = 0
+    let longestBytes = 0
+
+    await opened.createUntil(() => {
+      longestBytes = Math.max(longestBytes, walBytes())
+      writtenBytes += AT_ONCE * NAME.length
+      return writtenBytes > 2 * LONG_WAL_BYTES
+    })
+
+    expect(notices).toEqual([])
+    expect(longestBytes).toBeGreaterThan(0)
+    expect(longestBytes).toBeLessThanOrEqual(KEPT_WAL_BYTES)
+  })
+})
+
+test('readers that come and go, one of them always there, are not told of, however long the WAL becomes', () => {
+  using files = makeDatabaseFolder()
+  using writer = openWriter(files.path, 'full')
+  writer.run('create table texts (text text)')
+  const wal = checkpoints(writer, watchWalIndex(files.path), (error) => error)
+  const beginToRead = () => {
+    const reader = new Database(files.path, { readonly: true })
+    reader.run('begin')
+    reader.run('select * from texts limit 1')
+    return reader
+  }
+  let reader = beginToRead()
+
+  while (statSync(files.path + WAL).size < LONG_WAL_BYTES + 2 * STEP_BYTES) {
+    writer.run('insert into texts values (zeroblob(?1))', [2 * MIB])
+    expect(wal.runIfDue()).toBeUndefined()
+    const next = beginToRead()
+    reader.close(true)
+    reader = next
+  }
+  reader.close(true)
+})

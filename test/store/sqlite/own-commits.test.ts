@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test'
+import { openWriter } from '../../../src/store/sqlite/connection.ts'
+import { watchOwnCommits } from '../../../src/store/sqlite/own-commits.ts'
+import { shareLastCommit } from '../../../src/store/sqlite/revisions.ts'
+import { watchWalIndex } from '../../../src/store/sqlite/wal-index.ts'
+import { makeDatabaseFolder, runSql } from './files.ts'
+
+const INSERT = 'insert into texts values (1)'
+const NEITHER = [Number.NaN, Number.NaN]
+
+const CAN_TELL = process.platform === 'linux'
+
+test.skipIf(!CAN_TELL).each([
+  ['exact where nobody else commits', [], [], true],
+  ['exact where somebody else has committed before', [INSERT], [], true],
+  ['none where somebody else commits before the stamp is read', [], [INSERT], false],
+  ['none where somebody else has the lock to themselves again at once', [INSERT], [INSERT], false],
+])('the stamps around a commit are %s', (_, before, after, areExact) => {
+  using files = makeDatabaseFolder()
+  using writer = openWriter(files.path, 'full')
+  writer.run('create table texts (text)')
+  const walIndex = watchWalIndex(files.path)
+  if (walIndex === undefined) throw new Error('the WAL-index cannot be read')
+  const lastCommit = shareLastCommit()
+  const commits = watchOwnCommits(writer, walIndex, lastCommit)
+
+  for (const work of [INSERT, undefined]) {
+    runSql(files.path, ...before)
+    const stampBefore = walIndex.stamp()
+    writer.run('begin immediate')
+    commits.begin()
+    if (work !== undefined) writer.run(work)
+    writer.run('commit')
+    const stampAfter = walIndex.stamp()
+    runSql(files.path, ...after)
+    commits.end()
+
+    expect([...lastCommit]).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
+    expect(stampAfter === stampBefore).toBe(work === undefined)
+  }
+})
