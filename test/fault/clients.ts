@@ -1,0 +1,104 @@
+import { type Entry, type Journal, plantOf, requestIdOf } from './journal.ts'
+import { openWire, readReply, requestOf } from './wire.ts'
+
+const NEWCOMERS = 16
+
+/** A create as it is on the wire, with its name in the log as its `X-Request-Id`. */
+const createOf = (token: string, entry: Entry): string =>
+  requestOf('POST', '/plants', token, plantOf(entry.id), `X-Request-Id: ${requestIdOf(entry)}\r\n`)
+
+/** Whether an answer says that it is the last of its connection. */
+const isLast = (head: string): boolean => /^connection: close$/im.test(head)
+
+/** An answer to a newcomer. */
+export interface NewcomerAnswer {
+  /** When the create was sent, by `performance.now()`. */
+  readonly sentMs: number
+  /** Whether it said that the connection ends. */
+  readonly isLast: boolean
+}
+
+/** Creates over a connection of its own for each, again and again, until one is cut or refused. */
+export function startNewcomers(port: number, token: string, journal: Journal) {
+  const answers: NewcomerAnswer[] = []
+  let isStopped = false
+  const work = async () => {
+    while (!isStopped) {
+      const entry = journal.create()
+      const sentMs = performance.now()
+      try {
+        using wire = await openWire(port)
+        const { status, head, body } = await wire.ask(createOf(token, entry))
+        journal.note(entry, status, body)
+        answers.push({ sentMs, isLast: isLast(head) })
+      } catch {
+        return
+      }
+    }
+  }
+  const workers = Array.from({ length: NEWCOMERS }, work)
+  return {
+    /** Those that came whole. */
+    answers,
+    async stop() {
+      isStopped = true
+      await Promise.all(workers)
+    },
+  }
+}
+
+/** Sends a create but for its end: up to the middle of its head, or of its body. */
+export async function sendHalf(port: number, token: string, journal: Journal, part: 'head' | 'body') {
+  const entry = journal.create()
+  const request = createOf(token, entry)
+  const cutAt = part === 'head' ? request.indexOf('Content-Type') + 4 : request.length - 10
+  const wire = await openWire(port)
+  wire.write(request.slice(0, cutAt))
+  return {
+    entry,
+    /** Sends the rest. Resolves to the status of the answer, if one comes. */
+    async complete(): Promise<number | undefined> {
+      const reply = await wire.ask(request.slice(cutAt)).catch(() => undefined)
+      if (reply !== undefined) journal.note(entry, reply.status, reply.body)
+      return reply?.status
+    },
+    [Symbol.dispose]: wire.cut,
+  }
+}
+
+/** Begins to read the whole list of a user at a steady pace. Resolves when the answer has begun. */
+export async function readSlowly(port: number, token: string, bytesPerSecond: number) {
+  const chunks: Buffer[] = []
+  const begun = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const startMs = performance.now()
+  let bytes = 0
+  await Bun.connect({
+    hostname: '127.0.0.1',
+    port,
+    socket: {
+      open: (socket) => void socket.write(requestOf('GET', '/plants', token)),
+      data(socket, chunk) {
+        begun.resolve()
+        chunks.push(Buffer.from(chunk))
+        bytes += chunk.length
+        socket.pause()
+        const waitMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - startMs)
+        setTimeout(() => socket.resume(), Math.max(0, waitMs))
+      },
+      close: () => over.resolve(),
+      error() {},
+    },
+  })
+  await begun.promise
+  return {
+    /** How much has come so far. */
+    bytes: () => bytes,
+    /** How many plants the answer held when its connection had ended, if it was whole. */
+    async plants(): Promise<number | undefined> {
+      await over.promise
+      const reply = readReply(Buffer.concat(chunks).toString('latin1'))
+      return reply && JSON.parse(reply.body).length
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import type { Random } from '../support/random.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { holdElsewhere } from './hold.ts'
+import { type Journal, keepJournal } from './journal.ts'
+import { startLoad } from './load.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { countAnswers, until, watchLists } from './watch.ts'
+
+const HOLD_MS = rounds(6000, 30_000)
+/** The promise, and what a machine that is busy with other things may add. */
+const REFUSAL_LIMIT_MS = 5000
+const SLACK_MS = 3000
+/** Creates that are watched at once, besides those of the load. */
+const WATCHED = 8
+/** Lists that show, between a create and its answer, that they go on; and successes that show that there are such. */
+const ENOUGH = 20
+const ENOUGH_WRITES = 200
+
+const BUSY = {
+  error: 50303,
+  message: 'The server is too busy or shutting down, nothing was and nothing will be stored: try again.',
+}
+
+test(
+  'a lock that another process holds has writes refused in time while lists go on, and nothing of them stored later',
+  () => runRounds(rounds(1, 4), [], ({ random }) => lockUnderLoad(random)),
+  ROUNDS_TIMEOUT_MS,
+)
+
+/** Has somebody else lock the database of a server under load, and end the lock in one way or another. */
+async function lockUnderLoad(random: Random): Promise<void> {
+  using folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const token = await createTokenIn(database)
+  const journal = keepJournal()
+  const answers = countAnswers()
+  await using server = await serve(database, ['--access-log', 'off'])
+  const lists = watchLists(server, token)
+  const load = startLoad({ url: server.url, token, journal, random, onAnswer: answers.note })
+  await until('plants are stored', () => answers.successes() >= ENOUGH_WRITES)
+
+  await using holder = await holdElsewhere(database, 'begin exclusive')
+  const endMs = performance.now() + HOLD_MS
+  const readiness = server.request('GET', '/readyz')
+  await watchCreates()
+  // What was written before the lock is answered by now.
+  const stored = answers.successes()
+  while (performance.now() < endMs) await watchCreates()
+  const notReady = await readiness
+  expect([notReady.status, await notReady.json()]).toEqual([503, BUSY])
+  expect((await server.request('GET', '/healthz')).status).toBe(200)
+  expect(answers.successes()).toBe(stored)
+  await (random(2) === 0 ? holder.release() : holder.kill())
+
+  await until('plants are stored again', () => answers.successes() > stored + ENOUGH_WRITES)
+  await until('the server is ready again', async () => (await server.request('GET', '/readyz')).status === 200)
+  expect(await lists.stop()).toEqual([200])
+  await load.stop()
+  expect(answers.refusals()).toEqual(['503 50303, Retry-After: 1'])
+  expect(journal.counts().cutOff).toBe(0)
+  expect(await server.end()).toBe(0)
+  expect(server.stderr()).toBe('')
+  journal.judge(database)
+
+  /** Sends creates while the lock is held. Throws unless each is refused in time, and lists are answered before. */
+  async function watchCreates(): Promise<void> {
+    const listed = lists.count()
+    const seen = await Promise.all(Array.from({ length: WATCHED }, () => create(journal, server, token)))
+    const late = seen.filter(({ waitedMs }) => waitedMs > REFUSAL_LIMIT_MS + SLACK_MS)
+    expect(late).toEqual([])
+    expect(seen.map(({ body }) => body)).toEqual(seen.map(() => BUSY))
+    expect(lists.count()).toBeGreaterThan(listed + ENOUGH)
+  }
+}
+
+/** Creates a plant. Resolves to the answer and to how long it took to come. */
+async function create(journal: Journal, server: Awaited<ReturnType<typeof serve>>, token: string) {
+  const entry = journal.create()
+  const sentMs = performance.now()
+  const response = await server.request('POST', '/plants', { token, body: journal.plantOf(entry.id) })
+  const waitedMs = performance.now() - sentMs
+  const text = await response.text()
+  journal.note(entry, response.status, text)
+  return { waitedMs, body: JSON.parse(text) }
+}

@@ -1,0 +1,36 @@
+/** A program of somebody else's: it runs statements, says so, and ends what they have begun when its stdin ends. */
+const program = (database: string, statements: readonly string[]) => `
+  const { Database } = await import('bun:sqlite')
+  const db = new Database(${JSON.stringify(database)}, { readwrite: true })
+  db.run('pragma busy_timeout = 20000')
+  for (const statement of ${JSON.stringify(statements)}) db.run(statement)
+  console.log('holds')
+  await Bun.stdin.text()
+  db.run('rollback')
+  db.close(true)`
+
+/** Has a process of its own hold a transaction on a database. Resolves when `statements` have begun it. */
+export async function holdElsewhere(database: string, ...statements: readonly string[]) {
+  const child = Bun.spawn([process.execPath, '-e', program(database, statements)], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const end = async () => {
+    child.kill('SIGKILL')
+    await child.exited
+  }
+  const { done } = await child.stdout.getReader().read()
+  if (done) throw new Error(`the holder of ${statements.join('; ')} has ended with ${await child.exited}`)
+  return {
+    /** Ends the transaction. Rejects if the process has not held it until now. */
+    async release(): Promise<void> {
+      child.stdin.end()
+      const exitCode = await child.exited
+      if (exitCode !== 0) throw new Error(`the holder of ${statements.join('; ')} has ended with ${exitCode}`)
+    },
+    /** Ends the process at once, as by SIGKILL. */
+    kill: end,
+    [Symbol.asyncDispose]: end,
+  }
+}

@@ -1,0 +1,103 @@
+import type { Random } from '../support/random.ts'
+import { plantOf } from './journal.ts'
+import type { Sending } from './storm.ts'
+import { type Reply, requestOf } from './wire.ts'
+
+/** Plants that there are at a time: as many are deleted as are created. */
+const LIVE_PLANTS = 5000
+/** Of a thousand requests. */
+const WRITES = 650
+const CAPPED_LISTS = 250
+const WHOLE_LISTS = 2
+
+/** Tokens of the mix: one that may write, one that may read, and one that was revoked. */
+export interface MixTokens {
+  readonly write: string
+  readonly read: string
+  readonly revoked: string
+}
+
+type Wish = readonly [status: number, request: string]
+
+/**
+ * Requests of all kinds, what each is to be answered, and what plants there must be: creates and deletes, lists, and
+ * each way of being refused.
+ */
+export function mixRequests(random: Random) {
+  const live: number[] = []
+  const possible = new Set<number>()
+  const wrong: string[] = []
+  let nextId = 1
+  let tokens: MixTokens = { write: '', read: '', revoked: '' }
+
+  const create = (): Sending => {
+    const id = nextId++
+    possible.add(id)
+    return expecting([200, requestOf('POST', '/plants', tokens.write, plantOf(id))], () => {
+      possible.delete(id)
+      live.push(id)
+    })
+  }
+  const remove = (): Sending => {
+    const index = random(live.length)
+    const id = live[index] ?? 0
+    live[index] = live.at(-1) ?? 0
+    live.pop()
+    possible.add(id)
+    return expecting([204, requestOf('DELETE', `/plants/${id}`, tokens.write)], () => possible.delete(id))
+  }
+  const expecting = ([status, request]: Wish, done: () => void = () => {}): Sending => ({
+    request,
+    noteReply(reply: Reply) {
+      if (reply.status === status) done()
+      else wrong.push(`${reply.status} instead of ${status}: ${reply.body.slice(0, 100)}`)
+    },
+  })
+
+  return {
+    /** Takes other tokens from now on. */
+    useTokens(next: MixTokens): void {
+      tokens = next
+    },
+    next(): Sending {
+      const kind = random(1000)
+      if (kind < WRITES) return live.length < LIVE_PLANTS ? create() : remove()
+      if (kind < WRITES + CAPPED_LISTS) return expecting([200, requestOf('GET', '/plants?limit=20', tokens.write)])
+      if (kind < WRITES + CAPPED_LISTS + WHOLE_LISTS) return expecting([200, requestOf('GET', '/plants', tokens.read)])
+      const refused = refusedOf(tokens)
+      return expecting(refused[random(refused.length)] ?? [200, ''])
+    },
+    /** A create whose answer nobody waits for. */
+    createToCut: () => create().request,
+    /** What was answered otherwise than it had to be. */
+    wrong,
+    /** Ids of the plants that must be there, and of those of which nobody knows. */
+    plants: (): { readonly live: readonly number[]; readonly possible: ReadonlySet<number> } => ({ live, possible }),
+  }
+}
+
+const BAD_PLANT = { id: '1', name: 1 }
+
+/** Requests that are refused, with their status. Each leaves the connection as it was. */
+function refusedOf({ write, read, revoked }: MixTokens): readonly Wish[] {
+  const json = (body: string) =>
+    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${write}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  return [
+    [400, json('{"id":')],
+    [400, json('[[[[[[')],
+    [400, requestOf('POST', '/plants', write, BAD_PLANT)],
+    [400, requestOf('GET', '/plants?limit=x', write)],
+    [400, requestOf('DELETE', '/plants/x', write)],
+    [401, 'GET /plants?limit=1 HTTP/1.1\r\nHost: a\r\n\r\n'],
+    [401, requestOf('GET', '/plants?limit=1', 'plst_unknown')],
+    [401, requestOf('GET', '/plants?limit=1', revoked)],
+    [403, requestOf('DELETE', '/plants/1', read)],
+    [404, requestOf('GET', '/nowhere', write)],
+    [404, requestOf('DELETE', '/plants/-1', write)],
+    [405, requestOf('PUT', '/plants', write)],
+    [413, json(JSON.stringify({ id: 1, name: 'x'.repeat(BODY_MAX) }))],
+    [415, json('{}').replace('application/json', 'text/plain')],
+  ]
+}
+
+const BODY_MAX = 64 * 1024

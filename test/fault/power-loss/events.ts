@@ -1,0 +1,141 @@
+import { type Call, lastNumberOf, pathOfDescriptor, readCalls, stringsOf } from './trace.ts'
+
+/** A file, by whatever name: the first one made has number 0. */
+export type FileId = number
+
+/** A change may reach the disk from the moment `at` on; a sync that began after `doneAt` has to bring it there. */
+interface Change {
+  readonly at: number
+  readonly doneAt: number
+}
+
+/** Bytes were written into a file. */
+export interface Written extends Change {
+  readonly kind: 'written'
+  readonly file: FileId
+  readonly offset: number
+  readonly bytes: Uint8Array
+}
+
+/** A file was cut to a size, or filled up to it with zeros. */
+export interface Truncated extends Change {
+  readonly kind: 'truncated'
+  readonly file: FileId
+  readonly size: number
+}
+
+/** Names in the folder lead to other files than before, or to none: all of them at once, or none. */
+export interface Relinked extends Change {
+  readonly kind: 'relinked'
+  readonly entries: readonly (readonly [name: string, file: FileId | undefined])[]
+}
+
+/** A sync is over, at the moment `at`. */
+export interface Synced {
+  readonly kind: 'synced'
+  readonly of: FileId | 'folder'
+  readonly begunAt: number
+  readonly at: number
+}
+
+/** The answer of success to the request of that id is on its way. */
+export interface Answered {
+  readonly kind: 'answered'
+  readonly requestId: string
+  readonly at: number
+}
+
+/** What happened in a folder, and what was answered meanwhile. */
+export type Event = Written | Truncated | Relinked | Synced | Answered
+
+/**
+ * Reads what happened in a folder, which was empty, out of a trace, in order. Throws if there is a call whose effect
+ * on the disk it does not know. SQLite's shared memory is passed over: whatever is left of it, the next start makes it
+ * anew.
+ */
+export function readEvents(trace: string, folder: string) {
+  const files = namesIn(folder)
+  const events: Event[] = []
+  for (const call of readCalls(trace)) {
+    // A call that failed has done nothing; that none was left half-done shows in the files after it.
+    if (call.result === undefined || call.result < 0) continue
+    events.push(...eventsOf(call, files))
+  }
+  events.sort((a, b) => a.at - b.at)
+  return { events, nameOf: files.firstNameOf }
+}
+
+type Names = ReturnType<typeof namesIn>
+
+function namesIn(folder: string) {
+  const ids = new Map<string, FileId>()
+  const firstNames: string[] = []
+  return {
+    folder,
+    /** A file's name in the folder; `undefined` where it is elsewhere. */
+    nameOf: (path: string): string | undefined =>
+      path.startsWith(`${folder}/`) && !path.includes('-shm') ? path.slice(folder.length + 1) : undefined,
+    find: (name: string): FileId | undefined => ids.get(name),
+    create: (name: string): FileId => firstNames.push(name) - 1,
+    relink(entries: Relinked['entries']): void {
+      for (const [name, file] of entries) {
+        if (file === undefined) ids.delete(name)
+        else ids.set(name, file)
+      }
+    },
+    /** The name that a file got when it was made. */
+    firstNameOf: (file: FileId): string | undefined => firstNames[file],
+  }
+}
+
+function eventsOf(call: Call, files: Names): readonly Event[] {
+  const { name, begunAt, doneAt } = call
+  const change = { at: begunAt, doneAt }
+  if (/^(?:open|creat|unlink|rename|link)/.test(name)) {
+    const entries = entriesAfter(call, files)
+    files.relink(entries)
+    return entries.length === 0 ? [] : [{ kind: 'relinked', entries, ...change }]
+  }
+  const path = pathOfDescriptor(call)
+  if (path === files.folder && /sync$/.test(name)) return [{ kind: 'synced', of: 'folder', begunAt, at: doneAt }]
+  const fileName = files.nameOf(path)
+  if (fileName === undefined) return /^(?:write|send)/.test(name) ? answersIn(call) : []
+  const file = files.find(fileName)
+  if (file === undefined) throw unknown(call, fileName)
+  if (/^f(?:data)?sync$/.test(name)) return [{ kind: 'synced', of: file, begunAt, at: doneAt }]
+  if (name === 'ftruncate') return [{ kind: 'truncated', file, size: lastNumberOf(call), ...change }]
+  if (name !== 'pwrite64') throw unknown(call, fileName)
+  const [bytes = Buffer.alloc(0)] = stringsOf(call)
+  return [{ kind: 'written', file, offset: lastNumberOf(call), bytes: bytes.subarray(0, call.result), ...change }]
+}
+
+function entriesAfter(call: Call, files: Names): Relinked['entries'] {
+  const [name, newName] = stringsOf(call).map((path) => files.nameOf(path.toString()))
+  if (name === undefined && newName === undefined) return []
+  const file = name === undefined ? undefined : files.find(name)
+  if (/^(?:open|creat)/.test(call.name) && name !== undefined) {
+    if (file !== undefined && call.args.includes('O_TRUNC')) throw unknown(call, name)
+    return file === undefined ? [[name, files.create(name)]] : []
+  }
+  if (name === undefined || file === undefined) throw unknown(call, name)
+  if (/^unlink/.test(call.name)) return [[name, undefined]]
+  if (newName === undefined) throw unknown(call, name)
+  return call.name.startsWith('rename')
+    ? [
+        [name, undefined],
+        [newName, file],
+      ]
+    : [[newName, file]]
+}
+
+/** Answers that are sent together are one call. */
+function answersIn(call: Call): readonly Answered[] {
+  const sent = Buffer.concat(stringsOf(call)).toString('latin1')
+  return sent.split(/(?=HTTP\/1\.1 \d)/).flatMap((answer) => {
+    const requestId = /^HTTP\/1\.1 2.*?\r\nx-request-id: (\S+)/is.exec(answer)?.[1]
+    return requestId === undefined ? [] : [{ kind: 'answered', requestId, at: call.begunAt }]
+  })
+}
+
+const unknown = ({ name, args }: Call, file: string | undefined) =>
+  new Error(`what ${name} does to ${file} is not known here: ${args.slice(0, 200)}`)

@@ -1,0 +1,80 @@
+/**
+ * A system call as strace has seen it. Moments are lines of the trace, so that what another thread did has its place.
+ */
+export interface Call {
+  readonly name: string
+  /** What stands between its parentheses. */
+  readonly args: string
+  /** Number that it returned; `undefined` where it never did. */
+  readonly result: number | undefined
+  readonly begunAt: number
+  /** `Infinity` where it never returned. */
+  readonly doneAt: number
+}
+
+const CALLS = [
+  ...['open', 'openat', 'openat2', 'creat', 'rename', 'renameat', 'renameat2', 'link', 'linkat', 'unlink', 'unlinkat'],
+  ...['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'truncate', 'ftruncate', 'fallocate', 'copy_file_range'],
+  ...['fsync', 'fdatasync', 'sync_file_range', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'splice'],
+]
+/** More than one call writes: a page, a request's answer, a line of the log. */
+const MAX_TEXT_BYTES = 1024 * 1024
+
+/**
+ * What runs a command so that its calls are appended to a file. `detached` leaves the command a child of whoever starts
+ * it, for its signals; otherwise the trace is complete when the command has ended.
+ */
+export const strace = (file: string, { detached }: { readonly detached: boolean }): readonly string[] => [
+  'strace',
+  ...(detached ? ['-D'] : []),
+  ...['-f', '--seccomp-bpf', '-y', '-xx', '-s', String(MAX_TEXT_BYTES)],
+  // A question mark: not every architecture has all of them.
+  ...['-e', `trace=${CALLS.map((name) => `?${name}`).join(',')}`, '-A', '-o', file],
+]
+
+const WHOLE = /^(\d+) +(\w+)\((.*)\) += (-?\d+|\?)/s
+const BEGUN = /^(\d+) +(\w+)\((.*?),? *<unfinished \.\.\.>$/s
+const RESUMED = /^(\d+) +<\.\.\. \w+ resumed>(.*)\) += (-?\d+|\?)/s
+
+/** The calls of a trace in the order of their ends; those that never ended come last. */
+export function readCalls(trace: string): Call[] {
+  const calls: Call[] = []
+  const unfinished = new Map<string, Pick<Call, 'name' | 'args' | 'begunAt'>>()
+  let moment = 0
+  for (const line of trace.split('\n')) {
+    moment++
+    const resumed = RESUMED.exec(line)
+    if (resumed !== null) {
+      const [, thread = '', rest = '', result = ''] = resumed
+      const begun = unfinished.get(thread)
+      unfinished.delete(thread)
+      if (begun !== undefined) calls.push({ ...begun, args: begun.args + rest, ...ended(result, moment) })
+      continue
+    }
+    const [, thread = '', name = '', args = '', result] = WHOLE.exec(line) ?? BEGUN.exec(line) ?? []
+    if (thread === '') continue
+    if (result === undefined) unfinished.set(thread, { name, args, begunAt: moment })
+    else calls.push({ name, args, begunAt: moment, ...ended(result, moment) })
+  }
+  return [...calls, ...[...unfinished.values()].map((begun) => ({ ...begun, ...ended('?', moment) }))]
+}
+
+const ended = (result: string, doneAt: number): Pick<Call, 'result' | 'doneAt'> =>
+  result === '?' ? { result: undefined, doneAt: Number.POSITIVE_INFINITY } : { result: Number(result), doneAt }
+
+/** The path behind the descriptor that is a call's first argument. */
+export const pathOfDescriptor = ({ args }: Call): string => text(/^-?\w+<([^>]*)>/.exec(args)?.[1] ?? '')
+
+/** The strings among the arguments: paths, or what is written. */
+export const stringsOf = ({ args }: Call): Buffer[] =>
+  [...args.matchAll(/"([^"]*)"(\.\.\.)?/g)].map(([, hex = '', isCut]) => {
+    if (isCut !== undefined) throw new Error(`a call has more than ${MAX_TEXT_BYTES} bytes of text`)
+    return bytes(hex)
+  })
+
+/** The last argument, where it is a number. */
+export const lastNumberOf = ({ args }: Call): number => Number(/(?:^|, )(\d+)$/.exec(args)?.[1])
+
+const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll('\\x', ''), 'hex')
+
+const text = (name: string): string => (name.startsWith('\\x') ? bytes(name).toString() : name)
