@@ -8,7 +8,7 @@ import { fileIdentity, filesIdentity } from './inspect.ts'
 import { watchOwnCommits } from './own-commits.ts'
 import type { LastCommit } from './revisions.ts'
 import { watchWalIndex } from './wal-index.ts'
-import { type Call, createWrites } from './writes.ts'
+import { type Call, CHANGES_NO_ROW, createWrites } from './writes.ts'
 
 /** Why a group or a checkpoint failed, as plain data: an error of ours does not travel between threads. */
 export interface Failure {
@@ -68,7 +68,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     ownCommits?.begin()
     const outcomes = callAll(writes, group)
     commit.run()
-    ownCommits?.end()
+    ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
     if (filesIdentity(path) !== files) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
     return outcomes.refused.length === 0 && outcomes.returned.length === 0 ? 'done' : outcomes
   }

@@ -6,33 +6,32 @@ import type { Stamp, WalIndex } from './wal-index.ts'
  * Notes the stamps around each commit of a connection. As soon as its lock is free somebody else may commit, before the
  * stamp is read. Where that may have been so, what is noted is no stamp: then all counts as changed.
  */
-export function watchOwnCommits(writer: Database, walIndex: Pick<WalIndex, 'stamp'>, lastCommit: LastCommit) {
-  // Commits of others change it, and those of this connection do not (https://sqlite.org/pragma.html#pragma_data_version).
-  const version = writer.prepare('pragma data_version')
-  const readVersion = (): unknown => version.values()[0]?.[0]
+export function watchOwnCommits(
+  writer: Database,
+  walIndex: Pick<WalIndex, 'stamp' | 'commits'>,
+  lastCommit: LastCommit,
+) {
+  // Rows of this connection.
+  const totalChanges = writer.prepare('select total_changes()')
+  const countChanges = (): unknown => totalChanges.values()[0]?.[0]
   let before: Stamp = Number.NaN
-  let versionBefore: unknown
-
-  /** Whether nobody else has committed since the transaction began. */
-  const wasAlone = (): boolean => {
-    try {
-      return readVersion() === versionBefore
-    } catch {
-      // Whatever is in the way, the commit is done.
-      return false
-    }
-  }
+  let commitsBefore = 0
+  let changesBefore: unknown
 
   return {
     /** A transaction of the connection has the lock. */
     begin(): void {
       before = walIndex.stamp()
-      versionBefore = readVersion()
+      commitsBefore = walIndex.commits()
+      changesBefore = countChanges()
     },
-    /** It was committed. */
-    end(): void {
+    /** It was committed. `changesNoRow` where it has written something else than rows, which is not counted. */
+    end({ changesNoRow = false } = {}): void {
       const after = walIndex.stamp()
-      if (wasAlone()) noteCommit(lastCommit, before, after)
+      const commits = (walIndex.commits() - commitsBefore) >>> 0
+      // Whoever changes nothing writes no commit.
+      const own = countChanges() === changesBefore && !changesNoRow ? 0 : 1
+      if (commits === own) noteCommit(lastCommit, before, after)
       else noteCommit(lastCommit, Number.NaN, Number.NaN)
     },
   }

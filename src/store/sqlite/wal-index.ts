@@ -19,6 +19,8 @@ export type Stamp = number
 /** What the WAL-index says at the moment. */
 export interface WalIndex {
   stamp(): Stamp
+  /** Commits so far that have changed something, by whomever; it begins anew after 2^32. */
+  commits(): number
   /** Frames that the WAL holds, checkpointed or not. */
   frames(): number
 }
@@ -39,6 +41,7 @@ export function watchWalIndex(path: string): WalIndex | undefined {
     stamp: () =>
       Atomics.load(words, CHANGE_COUNTER_WORD) * 2 ** CHECKSUM_BITS +
       (Atomics.load(words, CHECKSUM_WORD) >>> (32 - CHECKSUM_BITS)),
+    commits: () => Atomics.load(words, CHANGE_COUNTER_WORD),
     frames: () => Atomics.load(words, FRAMES_WORD),
   }
 }

@@ -31,5 +31,8 @@ export const CHANGES = {
   rewriteApplicationId: 'nothing',
 } as const satisfies Record<WriteName, 'plants' | 'tokens' | 'everything' | 'nothing'>
 
+/** The write that changes the file, and no row of it. */
+export const CHANGES_NO_ROW: WriteName = 'rewriteApplicationId'
+
 /** A write that is asked for, as it is sent to the thread that writes. */
 export type Call = { readonly [Name in WriteName]: readonly [Name, ...Parameters<Writes[Name]>] }[WriteName]

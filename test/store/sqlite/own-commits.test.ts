@@ -39,3 +39,24 @@ test.skipIf(!CAN_TELL).each([
     expect(stampAfter === stampBefore).toBe(work === undefined)
   }
 })
+
+test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its own', () => {
+  using files = makeDatabaseFolder()
+  using writer = openWriter(files.path, 'full')
+  writer.run('create table texts (text)')
+  const walIndex = watchWalIndex(files.path)
+  if (walIndex === undefined) throw new Error('the WAL-index cannot be read')
+  const lastCommit = shareLastCommit()
+  const commits = watchOwnCommits(writer, walIndex, lastCommit)
+  const stampBefore = walIndex.stamp()
+
+  for (const changesNoRow of [true, false]) {
+    writer.run('begin immediate')
+    commits.begin()
+    writer.run('pragma application_id = 1')
+    writer.run('commit')
+    commits.end({ changesNoRow })
+
+    expect([...lastCommit]).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
+  }
+})
