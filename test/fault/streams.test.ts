@@ -19,17 +19,17 @@ const BEFORE_MIB = 4 * KEPT_MIB
 const AFTER_MIB = rounds(64, 1024)
 /** What memory may grow by: much less than the lines that are logged. */
 const GROWTH_MAX_MIB = 40
-/** As much as a path may be, so that a line is long. */
-const LONG_PATH = `/${'x'.repeat(8000)}`
+/** As much as a path may be, so that a line is long, and like no token. */
+const LONG_PATH = `/${'x-'.repeat(4000)}`
 const AT_ONCE = 16
 /** Successes of the load that show that there are such. */
 const ENOUGH = 500
 /** --drain, what is added for the last lines, and the machine's own delays. */
 const END_LIMIT_MS = 1000 + 500 + 2000
 
-/** In a shell: passes on the first line that the server logs, and becomes what does with the others what it likes. */
+/** In a shell: passes on what the server logs until it listens, and becomes what does with the rest what it likes. */
 const withReader = (reader: string) => `mkfifo pipe
-  { read -r first; echo "$first"; exec ${reader} 2>&-; } <pipe &
+  { while read -r line; do echo "$line"; case $line in *address*) break; esac; done; exec ${reader} 2>&-; } <pipe &
   echo "reader $!"
   exec "$@" >pipe`
 
