@@ -37,7 +37,9 @@ export function parseInt64JsonNumber(source: string): bigint | undefined {
 function withoutOuterZeros(digits: string): { text: string; droppedAtEnd: number } {
   let start = 0
   let end = digits.length
-  while (start < end && digits[start] === '0') start++
-  while (end > start && digits[end - 1] === '0') end--
+  while (start < end && digits.charCodeAt(start) === ZERO) start++
+  while (end > start && digits.charCodeAt(end - 1) === ZERO) end--
   return { text: digits.slice(start, end), droppedAtEnd: digits.length - end }
 }
+
+const ZERO = 0x30

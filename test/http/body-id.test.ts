@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/domain/error.ts'
-import { parseNewPlant } from '../../src/http/body.ts'
+import { PLAIN_LENGTH_MAX, parseNewPlant } from '../../src/http/body.ts'
+import { jsonText } from '../support/json-texts.ts'
+import { randomNumbers } from '../support/random.ts'
 import { startService, TRANSPORTS } from '../support/service.ts'
 
+/** Enough white space for a body not to be short. */
+const LONG = ' '.repeat(PLAIN_LENGTH_MAX)
+const SEEDS = [1, 2, 3, 4]
+const TEXTS_PER_SEED = 5000
 const SAFE_MAX = '9007199254740991'
 
 /** Numbers as an id is written, and the id: around where a double is exact, and where it only seems so. */
@@ -112,6 +118,23 @@ describe('the id of a body', () => {
   })
 })
 
+describe('a body', () => {
+  test.each(SEEDS)('is the same plant or refusal whether it is short or long, with seed %i', (seed) => {
+    const random = randomNumbers(seed)
+    const seen: Record<string, number> = {}
+
+    for (let count = 0; count < TEXTS_PER_SEED; count++) {
+      const body = jsonText(random)
+      const read = parseOnce(body)
+      if (!Bun.deepEquals(parseOnce(LONG + body), read)) throw new Error(`two ways to read ${JSON.stringify(body)}`)
+      const kind = typeof read === 'string' ? read : 'plant'
+      seen[kind] = (seen[kind] ?? 0) + 1
+    }
+
+    for (const kind of ['plant', 'plant_invalid', 'body_not_json']) expect(seen[kind]).toBeGreaterThan(50)
+  })
+})
+
 describe.each(TRANSPORTS)('the id of a body, $name', (transport) => {
   test('is that under which the plant is found, or the plant is refused', async () => {
     await using service = await startService(transport)
@@ -130,8 +153,14 @@ describe.each(TRANSPORTS)('the id of a body, $name', (transport) => {
   })
 })
 
-/** The plant of a body, or the kind of its refusal. */
+/** The plant of a body, or the kind of its refusal: whether it is short, and read at once, or long. */
 function parse(body: string) {
+  const read = parseOnce(body)
+  expect(parseOnce(LONG + body)).toEqual(read)
+  return read
+}
+
+function parseOnce(body: string) {
   try {
     return parseNewPlant(new TextEncoder().encode(body))
   } catch (error) {
