@@ -1,0 +1,123 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { CPU_IS_SKIPPED, CPU_NOTE, cpuMsOf } from '../support/cpu.ts'
+import { EXECUTABLE, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+/** What a request may take, whatever its body is, on the machines that this runs on. */
+const REQUEST_CPU_MAX_MS = 50
+/** The middle one of so many counts: what else the machine does makes some of them dearer. */
+const REPETITIONS = 5
+const KEYS = 10_000
+const DEFAULT_LIMIT_BYTES = 64 * 1024
+
+const LIMITS = [
+  { name: '--max-body 2MiB', limitBytes: 2 * 1024 ** 2, flags: ['--max-body', '2MiB'] },
+  { name: 'the default limit', limitBytes: DEFAULT_LIMIT_BYTES, flags: [] },
+]
+
+/** A text that is repeated as often as it fits between two others. */
+interface Repeated {
+  readonly before: string
+  readonly unit: string
+  readonly after: string
+}
+
+const repeated = (before: string, unit: string, after: string): Repeated => ({ before, unit, after })
+const value = (unit: string, end = ''): Repeated => repeated('{"id":1,"name":"Fern","x":[', unit, `${end}]}`)
+const number = (before: string, unit: string, after = ''): Repeated =>
+  repeated(`{"id":${before}`, unit, `${after},"name":"Fern"}`)
+const text = (unit: string): Repeated => repeated('{"id":1,"name":"', unit, '"}')
+
+/** Bodies that a parser may find hard, each made as long as the limit allows, and what each is answered. */
+const BODIES: Readonly<Record<string, readonly [status: number, body: Repeated]>> = {
+  'arrays in arrays': [400, repeated('', '[', '')],
+  'objects in objects': [400, repeated('', '{"x":', '')],
+  'all levels that there may be, over and over': [200, value(`${'['.repeat(62)}${']'.repeat(62)},`, '0')],
+  'empty arrays': [200, value('[],', '0')],
+  'empty objects': [200, value('{},', '0')],
+  'objects with an id, beside an id with a point': [
+    200,
+    repeated('{"id":1.0,"name":"Fern","x":[', '{"id":1.5},', '0]}'),
+  ],
+  'digits for an id': [400, number('', '9')],
+  'digits behind the point of an id': [400, number('1.', '9')],
+  'zeros behind the point of an id': [200, number('1.', '0')],
+  'zeros of an id and its exponent': [400, number('1', '0', 'e-9')],
+  'zeros before the last digit of an id': [400, number('0.', '0', '1')],
+  'digits of an exponent': [400, number('1e', '9')],
+  'digits of a negative exponent': [400, number('1e-', '9')],
+  'zeros of an exponent': [200, number('1e', '0', '0')],
+  'digits that nobody asked for': [200, value('9', '')],
+  'numbers that nobody asked for, beside an id with a point': [
+    200,
+    repeated('{"id":1.0,"name":"Fern","x":[', '1,', '0]}'),
+  ],
+  'one id over and over': [200, repeated('{', '"id":1.5,', '"id":1,"name":"Fern"}')],
+  'escapes in a name': [200, text('\\u0041')],
+  'short escapes in a name': [200, text('\\n')],
+  'escaped surrogates in a name': [200, text('\\ud83c\\udf31')],
+  'escaped lone surrogates in a name': [400, text('\\ud83c')],
+  'escapes that nobody asked for': [200, repeated('{"id":1,"name":"Fern","x":"', '\\\\', '"}')],
+  'escapes in a key': [200, repeated('{"id":1,"name":"Fern","', '\\u0041', '":0}')],
+  'escapes without an end': [400, repeated('{"id":1,"name":"', '\\n', '')],
+}
+
+/** The body that is as long as it may be. */
+const atLimit = ({ before, unit, after }: Repeated, limitBytes: number): string => {
+  const room = limitBytes - before.length - after.length
+  return before + unit.repeat(Math.floor(room / unit.length)) + ' '.repeat(room % unit.length) + after
+}
+
+/** A plant among many properties; as many of them as fit. */
+function withKeys(id: string, limitBytes: number, nameOf: (index: number) => string): string {
+  const rest = `"id":${id},"name":"Fern"}`
+  let body = '{'
+  for (let index = 0; index < KEYS; index++) {
+    const member = `"${nameOf(index)}":${index % 10},`
+    if (body.length + member.length + rest.length > limitBytes) break
+    body += member
+  }
+  return body + rest
+}
+
+const note = EXECUTABLE ? CPU_NOTE : ' (skipped: TEST_EXECUTABLE names none)'
+
+describe.skipIf(!EXECUTABLE || CPU_IS_SKIPPED)(`the CPU time of a request${note}`, () => {
+  test.each(LIMITS)('is under REQUEST_CPU_MAX_MS for every body just under the limit, $name', async (limit) => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await createTokenIn(database)
+    await using server = await serve(database, limit.flags)
+    const send = (body: string) => server.request('POST', '/plants', { token, body })
+    const bodies: Record<string, readonly [status: number, body: string]> = {
+      ...Object.fromEntries(
+        Object.entries(BODIES).map(([name, [status, body]]) => [name, [status, atLimit(body, limit.limitBytes)]]),
+      ),
+      '10 000 keys': [200, withKeys('1', limit.limitBytes, (index) => index.toString(36))],
+      '10 000 keys beside an id with a point': [200, withKeys('1.0', limit.limitBytes, (index) => index.toString(36))],
+      '10 000 keys that are numbers': [200, withKeys('1', limit.limitBytes, (index) => String(index * 7))],
+      '1e and thousands of digits': [400, `{"id":1e${'9'.repeat(5000)},"name":"Fern"}`],
+    }
+    // What a server does once.
+    await send('{"id":1,"name":"Fern"}')
+    await server.request('DELETE', '/plants/1', { token })
+
+    const measured: Record<string, number> = {}
+    for (const [name, [status, body]] of Object.entries(bodies)) {
+      const cpuMs: number[] = []
+      while (cpuMs.length < REPETITIONS) {
+        const beforeMs = cpuMsOf(server.pid)
+        const answer = await send(body)
+        await answer.arrayBuffer()
+        cpuMs.push(cpuMsOf(server.pid) - beforeMs)
+        expect([name, answer.status]).toEqual([name, status])
+        if (status === 200) await server.request('DELETE', '/plants/1', { token })
+      }
+      measured[name] = cpuMs.sort((one, other) => one - other)[Math.floor(REPETITIONS / 2)] ?? Number.NaN
+    }
+
+    expect(Object.entries(measured).filter(([, cpuMs]) => !(cpuMs > 0 && cpuMs < REQUEST_CPU_MAX_MS))).toEqual([])
+  })
+})
