@@ -68,9 +68,11 @@ function setCommonHeaders(headers: Headers, request: Request, context: RequestCo
     headers.set('x-content-type-options', 'nosniff')
     headers.set('cache-control', (headers.has('etag') ? 'private, no-cache' : 'no-store') satisfies CacheControl)
   }
+  const { method } = request
   // The runtime dates every answer but those to HEAD.
-  if (request.method === 'HEAD') headers.set('date', new Date().toUTCString())
-  if (lifecycle.isDraining) headers.set('connection', 'close')
+  if (method === 'HEAD') headers.set('date', new Date().toUTCString())
+  // Whatever the answer to CONNECT is, the runtime takes what follows for something to be passed on, to nobody.
+  if (lifecycle.isDraining || method === 'CONNECT') headers.set('connection', 'close')
 }
 
 function logRequest(log: Logger, request: Request, response: Response, context: RequestContext, durationMs: number) {

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { answersTo, exchange } from '../support/raw.ts'
+import { README } from '../support/readme.ts'
+import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { chunks, lengths, trailers, unreadBodies } from './http11/framing.ts'
+import { headers, methods, sizes, targets, versions } from './http11/heads.ts'
+import { type Row, requestsOf } from './http11/requests.ts'
+
+const PIPELINED = 'a request behind one that waits for the disk'
+const HTTP10_HEAD = '`HEAD` of a list without a limit, with HTTP/1.0'
+
+const TABLE = { lengths, chunks, trailers, unreadBodies, headers, targets, methods, versions, sizes }
+type Group = keyof typeof TABLE
+
+/** What is behind a last chunk is refused, wherever it is cut; but only what comes with it keeps a plant from being stored. */
+const CUT_ANYWHERE = Object.keys(TABLE).filter((group) => group !== 'trailers') as Group[]
+/** Requests up to this length are cut into single bytes, longer ones into pieces of as many. */
+const BYTEWISE_MAX_BYTES = 1000
+const CONNECTIONS = 8
+
+const rowsOf = (service: Service, groups: readonly Group[]): Row[] => {
+  const requests = requestsOf(service.token)
+  return groups.flatMap((group) => TABLE[group](requests))
+}
+
+/** What each row is answered, whole or cut into pieces, some connections at a time. */
+async function ask({ port }: Service, rows: readonly Row[], pieceBytes: (sent: string) => number) {
+  const answers: Record<string, string> = {}
+  const waiting = [...rows]
+  const connect = async () => {
+    for (let row = waiting.shift(); row !== undefined; row = waiting.shift()) {
+      const [name, sent] = row
+      answers[name] = (await answersTo(port, sent, pieceBytes(sent))).join(' ')
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, connect))
+  return answers
+}
+
+const expected = (rows: readonly Row[]) => Object.fromEntries(rows.map(([name, , answers]) => [name, answers]))
+
+/** The names of the plants that are to be there: of those whose creation is answered with success. */
+const created = (rows: readonly Row[]) =>
+  rows.flatMap(([, sent, answers]) => (/\b200\b/.test(answers) ? (/"name":"(p\d+)"/.exec(sent)?.[1] ?? []) : []))
+
+describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
+  test.each(Object.keys(TABLE) as Group[])('is answered as the table says: %s', async (group) => {
+    await using service = await startService(transport)
+    const rows = rowsOf(service, [group])
+
+    const answers = await ask(service, rows, (sent) => sent.length)
+
+    expect(answers).toEqual(expected(rows))
+    expect(await service.names()).toEqual(created(rows))
+  })
+
+  test.each(CUT_ANYWHERE)('is answered the same wherever its bytes are cut: %s', async (group) => {
+    await using service = await startService(transport)
+    const rows = rowsOf(service, [group])
+
+    const answers = await ask(service, rows, ({ length }) => (length <= BYTEWISE_MAX_BYTES ? 1 : BYTEWISE_MAX_BYTES))
+
+    expect(answers).toEqual(expected(rows))
+    expect(await service.names()).toEqual(created(rows))
+  })
+
+  test('takes nothing behind a body for a request, though what comes late may come after an answer', async () => {
+    await using service = await startService(transport)
+
+    const answers = await ask(service, rowsOf(service, ['trailers']), () => 1)
+
+    for (const [name, answer] of Object.entries(answers))
+      expect([name, answer]).toEqual([name, expect.stringMatching(/^(?:200 )?400$/)])
+  })
+
+  test('asks for a body that is expected with 100, before any of it comes', async () => {
+    await using service = await startService(transport)
+    const body = '{"id":1,"name":"Fern"}'
+    const { text } = await exchange(
+      service.port,
+      requestsOf(service.token).post(
+        `Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n`,
+        '',
+      ),
+      { onFirst: body },
+    )
+
+    expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{"name":"Fern"\}$/s)
+  })
+
+  test('ends a list without a limit of HTTP/1.0 with the connection, and without chunks', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { head } = requestsOf(service.token)
+
+    const list = await exchange(service.port, head('GET /plants HTTP/1.0'))
+    const itsHead = await exchange(service.port, head('HEAD /plants HTTP/1.0'))
+
+    expect([list.headers.get('transfer-encoding'), list.body, list.isClosed]).toEqual([null, '[{"name":"Fern"}]', true])
+    expect([itsHead.headers.get('transfer-encoding'), itsHead.body, itsHead.isClosed]).toEqual(['chunked', '', true])
+  })
+
+  test('ends a connection on which a request comes while one waits for the disk, and what was answered is stored', async () => {
+    await using service = await startService(transport)
+    const { sized } = requestsOf(service.token)
+
+    const { text } = await exchange(service.port, sized('Content-Length: #\r\n') + sized('Content-Length: #\r\n'))
+
+    const answered = text.match(/\{"name":"p\d"\}/g)?.map((plant) => JSON.parse(plant).name) ?? []
+    expect(await service.names()).toEqual(expect.arrayContaining(answered))
+    // The first was under way when the connection ended, and goes on to its end.
+    while (!(await service.names()).includes('p1')) await Bun.sleep(5)
+  })
+})
+
+describe('the table of HTTP/1.1', () => {
+  const rows = Object.values(TABLE).flatMap((make) => make(requestsOf('')))
+
+  test('has a name for each row', () => {
+    for (const make of Object.values(TABLE)) {
+      const names = make(requestsOf('')).map(([name]) => name)
+      expect(new Set(names).size).toBe(names.length)
+    }
+  })
+
+  test('is as RFC 9110 and RFC 9112 say, or the README says what it is, and why that does no harm', () => {
+    const listed = new Set([...rows.flatMap(([, , , line]) => line ?? []), PIPELINED, HTTP10_HEAD])
+    const [, table = ''] =
+      /<!-- http: each row is tested -->(.*?)<!-- \/http -->/s.exec(readFileSync(README, 'utf8')) ?? []
+    const told = table.split('\n').flatMap((line) => /^\| (.+?) \| .+ \| .+ \|$/.exec(line)?.[1] ?? [])
+
+    expect(told.slice(1).sort()).toEqual([...listed].sort())
+  })
+})

@@ -1,0 +1,87 @@
+import { CHUNKED, HIDDEN, LAST_CHUNK, type Requests, type Row } from './requests.ts'
+
+const TRAILERS = 'trailers behind a chunked body'
+const LARGE_LENGTH = 'a length of 2^53 or more, an extension of a chunk of more than 16 KiB'
+const LATE_BREAK = 'a body that turns out to be malformed after its request was answered'
+
+/** RFC 9112 §6: a message whose length can be read in two ways, or in none, is refused, and nothing behind it is read. */
+export const lengths = ({ sized, coded, post }: Requests): Row[] => [
+  ['one length', sized('Content-Length: #\r\n'), '200 next'],
+  ['two equal lengths', sized('Content-Length: #\r\nContent-Length: #\r\n'), '200 next'],
+  ['two different lengths', sized('Content-Length: #\r\nContent-Length: 5\r\n'), '400'],
+  ['two different lengths, the wrong one first', sized('Content-Length: 5\r\nContent-Length: #\r\n'), '400'],
+  ['two equal lengths in one line', sized('Content-Length: #, #\r\n'), '400'],
+  ...['+#', '-#', '0x#', '#.0', '# 0', '#x', '1e1', '"#"', '', '18446744073709551616'].map(
+    (value): Row => [`the length ${value}`, sized(`Content-Length: ${value}\r\n`), '400'],
+  ),
+  ['a length of 2^53', sized('Content-Length: 9007199254740992\r\n'), '413', LARGE_LENGTH],
+  ['no length, and a body', sized(''), '40001 400'],
+  ['no length, and no body', post('', ''), '40001 next'],
+  ['a length and chunks', post(`Content-Length: 5\r\n${CHUNKED}`, LAST_CHUNK + HIDDEN), '400'],
+  ['chunks and a length', post(`${CHUNKED}Content-Length: 5\r\n`, LAST_CHUNK + HIDDEN), '400'],
+  ['a length and a coding that there is not', sized('Content-Length: #\r\nTransfer-Encoding: xchunked\r\n'), '400'],
+  ['a length and the coding identity', sized('Content-Length: #\r\nTransfer-Encoding: identity\r\n'), '400'],
+  ['the coding chunked', coded(CHUNKED), '200 next'],
+  ['the coding chunked in capitals', coded('Transfer-Encoding: CHUNKED\r\n'), '200 next'],
+  ['the coding chunked behind a tab', coded('Transfer-Encoding:\tchunked\r\n'), '200 next'],
+  ...['gzip, chunked', 'chunked, gzip', 'chunked, chunked', 'gzip', '"chunked"', 'chunked;a=b', '\vchunked', ''].map(
+    (value): Row => [`the coding ${JSON.stringify(value)}`, coded(`Transfer-Encoding: ${value}\r\n`), '400'],
+  ),
+  ['the coding chunked twice', coded(CHUNKED + CHUNKED), '400'],
+  ['two codings', coded(`Transfer-Encoding: identity\r\n${CHUNKED}`), '400'],
+]
+
+/** RFC 9112 §7.1. */
+export const chunks = ({ chunked }: Requests): Row[] => [
+  ['a size with leading zeros', chunked(`00S\r\nP\r\n${LAST_CHUNK}`), '200 next'],
+  ['a size in capitals', chunked(`S\r\nP\r\n${LAST_CHUNK}`).replace(/\r\n[0-9a-f]+\r\n/, upperCase), '200 next'],
+  ['a last chunk of several zeros', chunked('S\r\nP\r\n000\r\n\r\n'), '200 next'],
+  ['extensions', chunked('S;a=b;c="d"\r\nP\r\n0;e\r\n\r\n'), '200 next'],
+  ['an extension whose quotes stay open', chunked(`S;a="\r\nP\r\n${LAST_CHUNK}`), '200 next'],
+  ['a size that is no number', chunked(`zz\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['no size', chunked(`\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a negative size', chunked(`-S\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a size with a plus sign', chunked(`+S\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a size with 0x', chunked(`0xS\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a size of 2^64 and a little', chunked(`100000000000000S\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a space before a size', chunked(` S\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a space behind a size', chunked(`S \r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a bare LF behind a size', chunked(`S\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a bare CR behind a size', chunked(`S\rP\r\n${LAST_CHUNK}`), '400'],
+  ['a bare LF behind an extension', chunked(`S;a\nP\r\n${LAST_CHUNK}`), '400'],
+  ['a bare CR in an extension', chunked(`S;a\rb\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['NUL in an extension', chunked(`S;a=\0\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ['an extension of 20 KB', chunked(`S;${'a'.repeat(20_000)}\r\nP\r\n${LAST_CHUNK}`), '413', LARGE_LENGTH],
+  ['a bare LF behind a chunk', chunked(`S\r\nP\n${LAST_CHUNK}`), '400'],
+  ['nothing behind a chunk', chunked(`S\r\nP${LAST_CHUNK}`), '400'],
+  ['letters behind a chunk', chunked(`S\r\nPxx${LAST_CHUNK}`), '400'],
+  ['a chunk that is longer than its size', chunked(`5\r\nP\r\n${LAST_CHUNK}`), '400'],
+]
+
+/** RFC 9112 §7.1.2. The runtime takes the last chunk for the end of the body, and then refuses what is behind it. */
+export const trailers = ({ chunked }: Requests): Row[] => [
+  ['a bare LF behind the last chunk', chunked('S\r\nP\r\n0\r\n\n'), '400'],
+  ['letters behind the last chunk', chunked('S\r\nP\r\n0\r\nxx'), '400'],
+  ['a request behind the last chunk', chunked(`S\r\nP\r\n0\r\n${HIDDEN}`), '400', TRAILERS],
+  ['a trailer', chunked('S\r\nP\r\n0\r\nX: y\r\n\r\n'), '400', TRAILERS],
+  ['a trailer, and a request behind it', chunked(`S\r\nP\r\n0\r\nX: y\r\n\r\n${HIDDEN}`), '400', TRAILERS],
+  ['a trailer that goes over into a request', chunked(`S\r\nP\r\n0\r\nX: y\r\n${HIDDEN}`), '400', TRAILERS],
+]
+
+/** Bodies that nobody reads: where they end decides what the next request is. */
+export const unreadBodies = ({ get, head, post, ofStranger }: Requests): Row[] => [
+  ['a body of GET with a length', get(`Content-Length: ${HIDDEN.length}\r\n`) + HIDDEN, '200 next'],
+  ['a body of GET in chunks', `${get(CHUNKED)}5\r\nhello\r\n${LAST_CHUNK}`, '200 next'],
+  ['a body of DELETE', `${head('DELETE /plants/0 HTTP/1.1', 'Content-Length: 5\r\n')}hello`, '40402 next'],
+  ['a body of TRACE', `${head('TRACE /plants HTTP/1.1', 'Content-Length: 5\r\n')}hello`, '40501 next'],
+  ['a body for nobody', `${head('POST /nothing HTTP/1.1', 'Content-Length: 5\r\n')}hello`, '40401 next'],
+  ['a body of a stranger', ofStranger(`Content-Length: ${HIDDEN.length}\r\n`, HIDDEN), '40101 next'],
+  ['a large body of a stranger', ofStranger('Content-Length: 700000\r\n', HIDDEN.padEnd(700_000)), '40101 next'],
+  ['a body over the limit', post('Content-Length: 65537\r\n', HIDDEN.padEnd(65_537)), '41301 next'],
+  ['chunks over the limit', post(CHUNKED, `10001\r\n${HIDDEN.padEnd(65_537)}\r\n${LAST_CHUNK}`), '41301 next'],
+  ['chunks of a stranger', ofStranger(CHUNKED, `5\r\nhello\r\n${LAST_CHUNK}`), '40101 next'],
+  ['bad chunks of a stranger', ofStranger(CHUNKED, `zz\r\n${HIDDEN}`), '40101 400', LATE_BREAK],
+  ['a trailer of a stranger', ofStranger(CHUNKED, `0\r\nX: y\r\n${HIDDEN}`), '40101 400', LATE_BREAK],
+]
+
+const upperCase = (text: string): string => text.toUpperCase()
