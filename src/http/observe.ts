@@ -103,8 +103,8 @@ export function logFault(log: Logger, { requestId }: RequestContext, error: unkn
   else log.warn(line, 'the store refused')
 }
 
-/** What looks like a token, wherever somebody put it. */
-const TOKEN_TEXT = /plst_[0-9A-Za-z]+/g
+/** What looks like a token or the most of one, percent-encoded too, wherever somebody put it. No path of ours has such a word. */
+const TOKEN_TEXT = /plst_[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}/g
 
 /** The path alone: neither it nor the query string is a place for a token, and no log keeps one. */
 function pathOf(url: string): string {

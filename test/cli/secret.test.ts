@@ -1,33 +1,50 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { LOG_LEVELS } from '../../src/log.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { filesIn, PLACES } from '../support/places.ts'
 
-const SECRET_LENGTH = 43
-const hasProc = process.platform === 'linux'
+const FINEST_LEVEL = LOG_LEVELS.at(-1) ?? ''
+/** So many of its characters in a row are a part of a token. */
+const PART_LENGTH = 12
 
 /** Uses a token in every way that is right, and in those that somebody takes for right. Returns all that came back. */
 async function use(url: string, token: string): Promise<string> {
   const own = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const bare = token.slice('plst_'.length)
   const requests: [path: string, init: RequestInit][] = [
     ['/plants', { method: 'POST', headers: own, body: '{"id":1,"name":"Fern"}' }],
     ['/plants', { method: 'POST', headers: own, body: '{"id":1,"name":"Fern"}' }],
     ['/plants', { headers: own }],
     ['/plants/1', { method: 'DELETE', headers: own }],
+    ['/plants?limit=1', { headers: own }],
+    ['/plants?limit=1', { headers: own }],
     ['/plants?limit=x', { headers: own }],
+    ['/readyz', { headers: own }],
     [`/${token}`, {}],
+    [`/${token.replace('_', '%5F')}`, {}],
+    [`/${percentEncoded(token)}`, {}],
+    [`/${bare}`, {}],
     [`/plants/${token}`, { method: 'DELETE', headers: own }],
+    [`/plants/${bare}`, { method: 'DELETE', headers: own }],
     [`/plants?access_token=${token}`, {}],
     [`/plants?limit=${token}`, { headers: own }],
+    [`/plants?after=${token}`, { headers: own }],
     ['/plants', { headers: { cookie: `access_token=${token}` } }],
-    ['/plants', { headers: { authorization: `Basic ${token}` } }],
+    ['/plants', { headers: { 'proxy-authorization': `Bearer ${token}` } }],
+    ['/plants', { headers: { authorization: `Basic ${Buffer.from(`me:${token}`).toString('base64')}` } }],
     ['/plants', { headers: { authorization: token } }],
+    ['/plants', { headers: { authorization: `Bearer ${token},` } }],
     ['/plants', { headers: { ...own, 'x-request-id': token } }],
+    ['/plants', { headers: { ...own, 'if-none-match': `"${token}"` } }],
+    ['/plants', { headers: { ...own, 'user-agent': token, referer: `http://x/?token=${token}` } }],
     ['/plants', { method: 'POST', headers: own, body: `{"access_token":"${token}"}` }],
     ['/plants', { method: 'POST', headers: own, body: `{"id":"${token}","name":1}` }],
+    ['/plants', { method: 'POST', headers: own, body: `{"id":2,"name":"Ivy","${token}":"${token}"}` }],
     ['/plants', { method: 'POST', headers: own, body: token }],
     ['/plants', { method: 'POST', headers: { ...own, 'content-type': `text/${token}` }, body: token }],
+    ['/plants', { method: 'PUT', headers: own, body: token }],
   ]
   let answers = ''
   for (const [path, init] of requests) {
@@ -37,58 +54,123 @@ async function use(url: string, token: string): Promise<string> {
   return answers
 }
 
-const filesIn = (folder: string) =>
-  Object.fromEntries(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'latin1')]))
+const percentEncoded = (text: string) => Array.from(text, (c) => `%${c.charCodeAt(0).toString(16)}`).join('')
 
-describe('the secret of a token', () => {
-  test('is nowhere after its use: in answers, logs, files, arguments, environment and lists', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const created = await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-    const token = created.stdout.trim()
-    const secret = token.slice('plst_'.length, 'plst_'.length + SECRET_LENGTH)
-    await using server = await serve(database, ['--log-level', 'debug'])
-    const answers = await use(server.url, token)
-    const proc = (name: string) => (hasProc ? readFileSync(`/proc/${server.pid}/${name}`, 'latin1') : name)
-    const [cmdline, environ, whileServing] = [proc('cmdline'), proc('environ'), filesIn(folder.path)]
-    const listed = await runPlantstore(['token', 'list', '--json', '--database', database])
+/** A token's text, each of its parts, and the forms in which programs write a text. */
+function formsOf(token: string): string[] {
+  const bytes = Buffer.from(token)
+  const parts = Array.from({ length: token.length - PART_LENGTH + 1 }, (_, at) => token.slice(at, at + PART_LENGTH))
+  // Base64 of what it is in, wherever in it: of the characters around it the ends tell something.
+  const base64 = [0, 1, 2].map((before) =>
+    Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .slice(4, -4)
+      .replaceAll('=', ''),
+  )
+  const wide = Buffer.from(token, 'utf16le').toString('latin1')
+  return [...parts, ...base64, bytes.toString('hex'), wide, percentEncoded(token), [...token].reverse().join('')]
+}
+
+/** The places whose text has a token in whatever form. */
+const holdersOf = (token: string, places: Readonly<Record<string, string>>): string[] =>
+  Object.entries(places)
+    .filter(([, text]) => formsOf(token).some((form) => text.toLowerCase().includes(form.toLowerCase())))
+    .map(([name]) => name)
+
+async function startUsed() {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const created = await runPlantstore(['token', 'create', '--user', 'me', '--label', 'phone', '--database', database])
+  const token = created.stdout.trim()
+  const server = await serve(database, ['--log-level', FINEST_LEVEL])
+  const answers = await use(server.url, token)
+  return {
+    folder: folder.path,
+    database,
+    created,
+    token,
+    server,
+    answers,
+    /** What is in all places now. */
+    async places() {
+      const used = { server, folder: folder.path, database, answers }
+      const texts: Record<string, string> = {}
+      for (const [name, read] of Object.entries(PLACES)) texts[name] = await read(used)
+      return texts
+    },
+    async [Symbol.asyncDispose]() {
+      await server.kill()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+describe('the text of a token', () => {
+  test('is in one line of token create, and nowhere else while it is used and after', async () => {
+    await using used = await startUsed()
+    const { created, token, server, database } = used
+    const whileServing = await used.places()
     const revoked = await runPlantstore(['token', 'revoke', '-', '--database', database], { stdin: token })
     await server.end()
 
-    const places = {
-      answers,
-      stdout: server.stdout(),
-      stderr: server.stderr(),
-      cmdline,
-      environ,
-      whileServing: JSON.stringify(whileServing),
-      afterwards: JSON.stringify(filesIn(folder.path)),
-      commands: created.stderr + JSON.stringify([listed, revoked]),
-    }
-    expect(secret).toHaveLength(SECRET_LENGTH)
+    expect(created.stdout).toMatch(/^plst_[0-9A-Za-z]{49}\n$/)
     expect(revoked.exitCode).toBe(0)
-    expect(Object.keys(whileServing).sort()).toEqual(['plantstore.db', 'plantstore.db-shm', 'plantstore.db-wal'])
-    expect(answers).toMatch(/^200 .*\n409 .*\n200 .*\n204 /)
-    expect(places.stdout).toContain('"path":"/plants"')
+    expect(used.answers).toMatch(/^200 .*\n409 .*\n200 .*\n204 /)
+    expect(whileServing.log).toContain('"path":"/plants"')
+    // All files are read, those that are there only while it runs as well.
+    for (const name of ['', '-wal', '-shm']) expect(whileServing.files).toContain(`${database}${name}\n`)
+    expect(holdersOf(token, whileServing)).toEqual([])
     expect(
-      Object.entries(places)
-        .filter(([, text]) => text.includes(secret))
-        .map(([name]) => name),
+      holdersOf(token, {
+        'stderr of token create': created.stderr,
+        'token revoke': revoked.stdout + revoked.stderr,
+        log: server.stdout(),
+        stderr: server.stderr(),
+        files: filesIn(used.folder),
+      }),
     ).toEqual([])
+  })
+
+  test('would be found in each of these places, in whatever form', async () => {
+    await using used = await startUsed()
+    const { token } = used
+    const forms = [
+      token,
+      token.slice(0, PART_LENGTH),
+      token.slice(-PART_LENGTH),
+      encodeURIComponent(token),
+      Buffer.from(`me:${token}`).toString('base64'),
+      Buffer.from(`Bearer ${token}`).toString('base64'),
+      Buffer.from(`${token}\n`).toString('base64'),
+      Buffer.from(token).toString('hex').toUpperCase(),
+    ]
+
+    for (const form of forms)
+      expect([form, holdersOf(token, { place: `before ${form} behind` })]).toEqual([form, ['place']])
+    const places = await used.places()
+    expect(Object.entries(places).filter(([, text]) => text === '')).toEqual([['stderr', '']])
   })
 
   test('of the first token is on stderr alone, once', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database, ['--first-token', '--log-level', 'debug'])
+    await using server = await serve(database, ['--first-token', '--log-level', FINEST_LEVEL])
     while (!server.stderr().includes('DELETE')) await Bun.sleep(5)
     const [token = ''] = /plst_[0-9A-Za-z]{49}/.exec(server.stderr()) ?? []
     await use(server.url, token)
     await server.end()
 
-    const places = { stdout: server.stdout(), files: JSON.stringify(filesIn(folder.path)) }
     expect(token).not.toBe('')
-    expect(Object.entries(places).filter(([, text]) => text.includes(token.slice('plst_'.length)))).toEqual([])
+    expect(holdersOf(token, { log: server.stdout(), files: filesIn(folder.path) })).toEqual([])
     expect(server.stderr().match(/^ +plst_/gm)).toHaveLength(1)
+  })
+
+  test('has no line of the log about it: none says what Authorization was sent', async () => {
+    await using used = await startUsed()
+    await used.server.end()
+
+    const lines = used.server.stdout().trim().split('\n')
+    expect(lines.length).toBeGreaterThan(30)
+    expect(lines.filter((line) => /authorization|bearer|basic|cookie/i.test(line))).toEqual([])
   })
 })
