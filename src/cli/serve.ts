@@ -7,7 +7,7 @@ import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type RunningServer } from '../http/server.ts'
 import { createLogger, type Logger, type LogLevel, logToStdout } from '../log.ts'
-import { openStore } from '../store/open.ts'
+import { exposedFiles, openStore } from '../store/open.ts'
 import { VERSION } from '../version.ts'
 import { firstToken } from './first-token.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
@@ -70,6 +70,8 @@ async function serve(options: ServeOptions, io: Io): Promise<number> {
     writesInThread: true,
     onNotice: ({ level, message, sizes }) => log[level](sizes, message),
   })
+  const exposed = exposedFiles(options.database)
+  if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
   try {
     const exitCode = await serveStore(store, { signalled, failed: failed.promise }, log, options, io)
     await store.close()

@@ -52,16 +52,6 @@ describe.concurrent('a server', () => {
     expect(stderr).toMatch(new RegExp(`^plantstore: Cannot listen on http://${FOREIGN_ADDRESS}:3000: [^\\n]*\\n$`))
   })
 
-  test('makes its database and its socket for its own user alone', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const socket = join(folder.path, 'plantstore.sock')
-    await using _server = await serve(database, ['--listen', `unix:${socket}`])
-
-    const modes = [database, `${database}-wal`, `${database}-shm`, socket].map(modeOf)
-    expect(modes).toEqual([0o600, 0o600, 0o600, 0o600])
-  })
-
   test('replaces a socket that a killed server left', async () => {
     using folder = makeFolder()
     const socket = join(folder.path, 'plantstore.sock')

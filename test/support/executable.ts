@@ -20,6 +20,9 @@ interface SpawnOptions {
 /** Nothing of the environment of the tests reaches what is tested, but where programs and temporary files are. */
 const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env })
 
+/** What runs a command, by `under`, from a process that takes these bits from the modes of new files. */
+export const withUmask = (umask: string): readonly string[] => ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask]
+
 /** Runs a command to its end. */
 export async function runPlantstore(args: readonly string[], { env, cwd, stdin, under = [] }: SpawnOptions = {}) {
   const child = Bun.spawn([...under, ...COMMAND, ...args], {

@@ -65,6 +65,16 @@ function restingState(path: string): string | undefined {
   return `${size} ${mtimeNs}`
 }
 
+/** Of a file's mode, what others than its own user may do: read and write. */
+const OPEN_TO_OTHERS = 0o066
+
+/** The database's files, those beside it included, that others than their own user may read or write. */
+export const filesOpenToOthers = (path: string): string[] =>
+  [path, `${path}-wal`, `${path}-shm`].filter((file) => {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    return (mode & OPEN_TO_OTHERS) !== 0
+  })
+
 /**
  * Which file is at a path now: device and inode. A link to the file that was there is another one: whoever opens it looks
  * for the files beside it where the link leads.
