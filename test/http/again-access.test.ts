@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'bun:test'
+import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { exchange } from '../support/raw.ts'
-import { type Answer, type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { type Answer, bytesOf, type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
 
 const INVALID = { status: 401, error: 40102 }
 const FERN = [{ name: 'Fern' }]
+/** A token that was never given. */
+const UNKNOWN = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES))
 
 describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
   test('is not let in once another process has revoked the token', async () => {
@@ -19,6 +22,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
 
     expect(exitCode).toBe(0)
     for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
+    expect(await bytesOfRefusal(service, token)).toBe(await bytesOfRefusal(service, UNKNOWN))
     expect(await listTwice(service, other)).toEqual([FERN, FERN])
   })
 
@@ -32,6 +36,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
 
     expect(exitCode).toBe(0)
     for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
+    expect(await bytesOfRefusal(service, token)).toBe(await bytesOfRefusal(service, UNKNOWN))
   })
 
   test('is not let in once the token has expired', async () => {
@@ -53,7 +58,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     }
 
     for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
-    expect(last?.body.error).toBe(40102)
+    expect(last && bytesOf(last)).toBe(await bytesOfRefusal(service, UNKNOWN))
   })
 
   test('with a token that may only list still may not write', async () => {
@@ -128,6 +133,8 @@ const listTwice = async (service: Service, token: string) => [
   (await service.list('?limit=5', { token })).body,
   (await service.list('?limit=5', { token })).body,
 ]
+
+const bytesOfRefusal = async (service: Service, token: string) => bytesOf(await service.list('?limit=5', { token }))
 
 const refusal = ({ status, body }: Answer) => ({ status, error: body?.error })
 

@@ -40,6 +40,33 @@ describe.each(SOCKET_TRANSPORTS)('Authorization lines, $name', (transport) => {
     expect(new Set(answers.map(({ text }) => bytesOf(text))).size).toBe(1)
   })
 
+  test('lets nobody create, list or delete with several lines, though each alone would', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { text: other } = await service.createToken({ user: 'you' })
+    const body = '{"id":2,"name":"Intruder"}'
+
+    for (const tokens of [
+      [service.token, service.token],
+      [service.token, other],
+      [other, service.token],
+    ]) {
+      const lines = `Host: a\r\nConnection: close\r\n${tokens.map((token) => `Authorization: Bearer ${token}\r\n`).join('')}`
+      const answers = await Promise.all(
+        [
+          `POST /plants HTTP/1.1\r\n${lines}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+          `GET /plants HTTP/1.1\r\n${lines}\r\n`,
+          `HEAD /plants?limit=1 HTTP/1.1\r\n${lines}\r\n`,
+          `DELETE /plants/1 HTTP/1.1\r\n${lines}\r\n`,
+        ].map((request) => exchange(service.port, request)),
+      )
+
+      expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401])
+      expect(answers.map(({ body }) => /"error":(\d+)/.exec(body)?.[1])).toEqual(['40102', '40102', undefined, '40102'])
+    }
+    expect([await service.names(), await service.names(other)]).toEqual([['Fern'], []])
+  })
+
   test('tells a missing line from an empty one', async () => {
     await using service = await startService(transport)
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
-import { type Answer, type Service, startService, TRANSPORTS } from '../support/service.ts'
+import { type Answer, bytesOf, type Service, startService, TRANSPORTS } from '../support/service.ts'
 
 const MISSING = {
   status: 401,
@@ -19,12 +19,6 @@ const INSUFFICIENT = {
 }
 
 const refusal = ({ status, headers, body }: Answer) => ({ status, challenge: headers.get('www-authenticate'), body })
-
-/** Everything that a client sees but the request's id and the time. */
-function bytesOf({ status, headers, text }: Answer) {
-  const lines = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
-  return JSON.stringify({ status, lines, text })
-}
 
 /** One request to each operation, with whatever credentials the headers hold. */
 const toEachOperation = async (service: Service, headers: Record<string, string>) => [
@@ -204,46 +198,5 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
     expect(refusal(await service.delete(2, { token }))).toEqual(INSUFFICIENT)
     expect((await service.request('HEAD', '/plants?limit=1', { token })).status).toBe(200)
     expect(await service.names(token)).toEqual(['Fern'])
-  })
-})
-
-describe.each(TRANSPORTS)('the plants of others, $name', (transport) => {
-  test('lets all tokens of a user see and delete the same plants', async () => {
-    await using service = await startService(transport)
-    const { text: token } = await service.createToken()
-    await service.create({ id: 1, name: 'Fern' })
-
-    expect(await service.names(token)).toEqual(['Fern'])
-    expect((await service.delete(1, { token })).status).toBe(204)
-    expect(await service.names()).toEqual([])
-  })
-
-  test('keeps two users who have the same id apart', async () => {
-    await using service = await startService(transport)
-    const { text: token } = await service.createToken({ user: 'somebody.else' })
-    await service.create({ id: 1, name: 'Fern' })
-
-    expect(await service.names(token)).toEqual([])
-    expect(await service.create({ id: 1, name: 'Ivy' }, { token })).toMatchObject({
-      status: 200,
-      body: { name: 'Ivy' },
-    })
-    expect([await service.names(), await service.names(token)]).toEqual([['Fern'], ['Ivy']])
-
-    expect((await service.delete(1, { token })).status).toBe(204)
-    expect([await service.names(), await service.names(token)]).toEqual([['Fern'], []])
-  })
-
-  test("answers the deletion of another user's plant with the bytes of one that nobody has", async () => {
-    await using service = await startService(transport)
-    const { text: token } = await service.createToken({ user: 'somebody.else' })
-    await service.create({ id: 1, name: 'Fern' })
-
-    const others = await service.delete(1, { token })
-    const nobodys = await service.delete(2, { token })
-
-    expect(others).toMatchObject({ status: 404, body: { error: 40402, message: 'You have no plant with this id.' } })
-    expect(bytesOf(others)).toBe(bytesOf(nobodys))
-    expect(await service.names()).toEqual(['Fern'])
   })
 })

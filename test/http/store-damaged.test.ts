@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
-import { hashToken } from '../../src/domain/token.ts'
+import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { exchange } from '../support/raw.ts'
@@ -138,6 +138,10 @@ describe.skipIf(EXECUTABLE !== undefined).each(TRANSPORTS)('a database with one 
   })
 })
 
+const GUESSED = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES).fill(7))
+const MISSPELT = GUESSED.replace(/(?<=plst_.{20})./, (letter) => (letter === 'A' ? 'B' : 'A'))
+const WRONG_CHECKSUM = GUESSED.replace(/.$/, (letter) => (letter === 'A' ? 'B' : 'A'))
+
 describe.each(TRANSPORTS)('a database with damaged tokens, $name', (transport) => {
   test('answers 50302 to whoever shows a token, and to everybody else as ever', async () => {
     const requests: Readonly<Record<string, [number, number | undefined, ...Parameters<Service['request']>]>> = {
@@ -148,11 +152,16 @@ describe.each(TRANSPORTS)('a database with damaged tokens, $name', (transport) =
       'no content type': [503, 50302, 'POST', '/plants'],
       'no token': [401, 40101, 'GET', '/plants', { token: null }],
       'a malformed token': [401, 40102, 'GET', '/plants', { token: 'nobody' }],
+      'a token that was never given': [503, 50302, 'GET', '/plants', { token: GUESSED }],
+      // So it is not looked for.
+      'a token with a typing error': [401, 40102, 'GET', '/plants', { token: MISSPELT }],
+      'a token with a wrong checksum': [401, 40102, 'POST', '/plants', { token: WRONG_CHECKSUM }],
       'another method': [405, 40501, 'PUT', '/plants'],
       'an unknown path': [404, 40401, 'GET', '/nothing'],
       'its options': [204, undefined, 'OPTIONS', '/plants'],
     }
 
+    expect([GUESSED, MISSPELT, WRONG_CHECKSUM].map(isTokenText)).toEqual([true, false, false])
     for (const [name, [status, error, ...request]] of Object.entries(requests)) {
       await using service = await startService(transport)
       // An executable that answers has done its own first look at the tokens, which it would not survive after.

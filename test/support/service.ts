@@ -42,6 +42,12 @@ export interface Answer {
   readonly body: any
 }
 
+/** Everything that a client sees of an answer but the request's id and the time. */
+export function bytesOf({ status, headers, text }: Answer): string {
+  const lines = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
+  return JSON.stringify({ status, lines, text })
+}
+
 export interface RequestOptions {
   /** Another token than that of user `me`; `null` sends no `Authorization`. */
   readonly token?: string | null
