@@ -1,21 +1,18 @@
 /** How long a connection is silent after its last byte before it counts as open. */
 const SILENCE_MS = 300
-/** How long the first byte is waited for: on a machine that is busy with other things, too. */
-const FIRST_BYTE_MS = 5000
+/** How long the first byte, and the end that was asked for, is waited for: on a machine that is busy with other things, too. */
+const PATIENCE_MS = 5000
 
 /**
  * Sends bytes to a port, and `onFirst` when the first of an answer are there. Returns all that comes back until the server
  * closes or has been silent for a while.
  */
-export async function exchange(
-  port: number,
-  bytes: string | Uint8Array,
-  { silenceMs = SILENCE_MS, onFirst = '' } = {},
-) {
+export async function exchange(port: number, bytes: string | Uint8Array, { onFirst = '' } = {}) {
   let text = ''
   let isClosed = false
   const over = Promise.withResolvers<void>()
   let timer: Timer | undefined
+  const silenceMs = Buffer.from(bytes).includes('Connection: close\r\n') ? PATIENCE_MS : SILENCE_MS
   const wait = (ms: number) => {
     clearTimeout(timer)
     timer = setTimeout(over.resolve, ms)
@@ -36,7 +33,7 @@ export async function exchange(
       error: (_, error) => over.reject(error),
     },
   })
-  wait(FIRST_BYTE_MS)
+  wait(PATIENCE_MS)
   socket.write(bytes)
   await over.promise
   clearTimeout(timer)
