@@ -74,6 +74,16 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
       expect([name, answer]).toEqual([name, expect.stringMatching(/^(?:200 )?400$/)])
   })
 
+  test('refuses by itself without a body and a Date', async () => {
+    await using service = await startService(transport)
+    const { get, head } = requestsOf(service.token)
+
+    for (const sent of [get('X : a\r\n'), get(`X: ${'a'.repeat(20_000)}\r\n`), head('GET / HTTP/1.2')]) {
+      const { body, headers, isClosed } = await exchange(service.port, sent)
+      expect([body, [...headers], isClosed]).toEqual(['', [['connection', 'close']], true])
+    }
+  })
+
   test('asks for a body that is expected with 100, before any of it comes', async () => {
     await using service = await startService(transport)
     const body = '{"id":1,"name":"Fern"}'

@@ -88,12 +88,19 @@ export const targets = ({ get, head, delete: del }: Requests): Row[] => [
   ...['/x/../plants', '/./plants', '/%2e/plants', '/x/%2E%2e/plants', '/../plants', '/plants/x/..\\..\\'].map(
     (path): Row => [path, get('', `${path.replace(/\\$/, '\\plants')}?limit=0`), '200 next', PATH],
   ),
-  ...['/plants/..', '/plants/%2e%2e', '/plants\\', '/\\plants', '/plants/'].map(
+  ...['/plants/..', '/plants/%2e%2e', '/plants\\', '/\\plants'].map(
     (path): Row => [path, get('', path), '40401 next', PATH],
   ),
-  ...['//plants', '//x/plants', '/Plants', '/%70lants', '/plants%3Flimit=0', '/%2Fplants', '/plants%2F..'].map(
-    (path): Row => [path, get('', path), '40401 next'],
-  ),
+  ...[
+    '/plants/',
+    '//plants',
+    '//x/plants',
+    '/Plants',
+    '/%70lants',
+    '/plants%3Flimit=0',
+    '/%2Fplants',
+    '/plants%2F..',
+  ].map((path): Row => [path, get('', path), '40401 next']),
   ['DELETE /plants%2F1', del('/plants%2F1'), '40401 next'],
   ...['%30', '%2D7', '0?x', '0?0'].map((id): Row => [`DELETE /plants/${id}`, del(`/plants/${id}`), '40402 next']),
   ...['1%2F2', '..%2fplants', '%2530', '%', '%3', '%zz', '%C3%28', '%00', '0%00', '0;x', '%5c0', '+1', '%20'].map(
