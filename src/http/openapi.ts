@@ -121,6 +121,7 @@ const CREATE_PLANT: OpenAPIV3.OperationObject = {
       description: 'The plant, stored',
       headers: COMMON_HEADERS,
       content: { [JSON_TYPE]: { schema: ref('schemas', 'Plant'), example: EXAMPLE_PLANT } },
+      links: { deletePlant: { operationId: 'deletePlant', parameters: { id: '$request.body#/id' } } },
     },
     ...errorResponses([
       'body_not_json',

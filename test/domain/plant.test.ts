@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { NewPlant, Plant, toPlant } from '../../src/domain/plant.ts'
@@ -82,13 +83,24 @@ describe('name and tag', () => {
   })
 
   // Linters and client generators compile a pattern with the flag or without.
-  test.each(['', 'u', 'v'])('the published pattern says the same as the check, with the flags %p', (flags) => {
-    const patterns = [NewPlant.properties.name, NewPlant.properties.tag, Plant.properties.name, Plant.properties.tag]
-    for (const { pattern } of patterns) {
-      const expression = new RegExp(String(pattern), flags)
-      expect(KEPT.filter((text) => !expression.test(text))).toEqual([])
-      expect(REFUSED.filter((text) => expression.test(text))).toEqual([])
+  test.each(['', 'u', 'v'])('the published patterns say together the same as the check, with the flags %p', (flags) => {
+    const texts = [NewPlant.properties.name, NewPlant.properties.tag, Plant.properties.name, Plant.properties.tag]
+    for (const { pattern, allOf } of texts) {
+      const patterns = [pattern, ...(allOf ?? []).map((part: TSchema) => part.pattern)]
+      const expressions = patterns.map((each) => new RegExp(String(each), flags))
+      const matches = (text: string) => expressions.every((expression) => expression.test(text))
+      expect(KEPT.filter((text) => !matches(text))).toEqual([])
+      expect(REFUSED.filter(matches)).toEqual([])
     }
+  })
+
+  test('the pattern that every dialect takes refuses U+0000', () => {
+    const { pattern } = NewPlant.properties.name
+    expect(REFUSED.filter((text) => !new RegExp(String(pattern)).test(text))).toEqual(
+      REFUSED.filter((text) => text.includes('\0')),
+    )
+    // Escapes of any other kind stop the regular expressions of Go, Rust or Python from compiling.
+    expect(String(pattern).match(/\\./g)).toEqual(['\\x'])
   })
 })
 

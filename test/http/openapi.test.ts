@@ -136,17 +136,31 @@ describe('the document', () => {
     for (const { code, when } of Object.values(ERRORS)) expect(description).toContain(`| ${code} | ${when} |`)
   })
 
-  test('says in its pattern what names can hold, with and without the u flag', () => {
-    const { pattern = '' } = (SCHEMAS.Plant?.properties?.name ?? {}) as OpenAPIV3.SchemaObject
+  test('says in its patterns what names can hold, with and without the u flag', () => {
+    const { pattern = '', allOf = [] } = (SCHEMAS.Plant?.properties?.name ?? {}) as OpenAPIV3.SchemaObject
+    const patterns = [pattern, ...(allOf as OpenAPIV3.SchemaObject[]).map((part) => part.pattern ?? '')]
 
-    for (const regex of [new RegExp(pattern), new RegExp(pattern, 'u')]) {
+    for (const flags of ['', 'u']) {
+      const matches = (text: string) => patterns.every((each) => new RegExp(each, flags).test(text))
       for (const good of ['', 'Fern', '\u{1F33F}', 'a\u{1F33F}b\u{10FFFF}', '\n', '\uFFFF\uE000']) {
-        expect([good, regex.test(good)]).toEqual([good, true])
+        expect([good, matches(good)]).toEqual([good, true])
       }
       for (const bad of ['\0', 'a\0b', '\uD83C', '\uDF3F', 'a\uD83Cb', '\uDF3F\uD83C', '\u{1F33F}\uD83C']) {
-        expect([bad, regex.test(bad)]).toEqual([bad, false])
+        expect([bad, matches(bad)]).toEqual([bad, false])
       }
     }
+  })
+
+  test('links what was created to its deletion', () => {
+    const created = DOCUMENT.paths['/plants']?.post?.responses[200] as OpenAPIV3.ResponseObject
+    const { operationId, parameters } = (created.links?.deletePlant ?? {}) as OpenAPIV3.LinkObject
+
+    expect(parameters).toEqual({ id: '$request.body#/id' })
+    expect(OPERATIONS.find(({ operation }) => operation.operationId === operationId)).toMatchObject({
+      method: 'DELETE',
+      path: '/plants/{id}',
+      operation: { parameters: [{ name: 'id', in: 'path' }] },
+    })
   })
 })
 
