@@ -59,7 +59,7 @@ describe.each(SOCKET_TRANSPORTS)('two servers on one database, one of them $name
           const asked = ASKED[random(ASKED.length)] ?? {}
           const { status, headers, text } = await ask('GET', `/plants${queryOf(asked)}`)
           const names = JSON.parse(text).map((plant: { name: string }) => plant.name)
-          expect([SEED, step, asked, status, { names, link: headers.get('link') }]).toEqual([
+          expect([SEED, step, asked, status, { shown: names, link: headers.get('link') }]).toEqual([
             SEED,
             step,
             asked,

@@ -4,8 +4,8 @@ export interface Asked {
   readonly after?: bigint
 }
 
-/** The plants of a user as they ought to be: names by id. */
-export type Model = Map<bigint, string>
+/** The plants of a user as they ought to be: by id, what a list shows of them. */
+export type Model<T = string> = Map<bigint, T>
 
 /** The query string that asks this. */
 export function queryOf({ limit, after }: Asked): string {
@@ -16,13 +16,13 @@ export function queryOf({ limit, after }: Asked): string {
   return parameters.length === 0 ? '' : `?${parameters.join('&')}`
 }
 
-/** What has to be answered to this: the names in the order of their ids, and the `Link` where more follow. */
-export function expectedList(model: Model, { limit = Number.POSITIVE_INFINITY, after }: Asked) {
-  const ids = [...model.keys()].filter((id) => after === undefined || id > after).sort((a, b) => (a < b ? -1 : 1))
-  const shown = ids.slice(0, Math.min(limit, ids.length))
-  const leadsOn = shown.length > 0 && shown.length < ids.length
+/** What has to be answered to this: the plants in the order of their ids, and the `Link` where more follow. */
+export function expectedList<T>(model: Model<T>, { limit = Number.POSITIVE_INFINITY, after }: Asked) {
+  const following = [...model].filter(([id]) => after === undefined || id > after).sort(([a], [b]) => (a < b ? -1 : 1))
+  const page = following.slice(0, Math.min(limit, following.length))
+  const leadsOn = page.length > 0 && page.length < following.length
   return {
-    names: shown.map((id) => model.get(id) ?? ''),
-    link: leadsOn ? `<?limit=${limit}&after=${shown.at(-1)}>; rel="next"` : null,
+    shown: page.map(([, plant]) => plant),
+    link: leadsOn ? `<?limit=${limit}&after=${page.at(-1)?.[0]}>; rel="next"` : null,
   }
 }

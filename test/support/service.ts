@@ -8,6 +8,7 @@ import { openStore } from '../../src/store/open.ts'
 import { appOptions } from './app.ts'
 import { EXECUTABLE, serve } from './executable.ts'
 import { makeFolder } from './folder.ts'
+import { type OpenStore, STORES } from './stores.ts'
 import { createToken, type TokenOptions } from './tokens.ts'
 
 /** How a service under test is reached: as a function, over TCP, or as the compiled executable (then that alone). */
@@ -109,11 +110,19 @@ export const SOCKET_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined 
 /** All of them. */
 export const TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess, overTcp] : [executable]
 
-/** A service on an empty database in a folder of its own, with a write token of user `me`. */
-export async function startService(transport: Transport, options: ServiceOptions = {}) {
-  const folder = makeFolder()
-  const database = resolve(folder.path, 'plantstore.db')
-  const store = await openStore(database, () => {})
+/** Every store behind each of those with a socket. */
+export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
+  STORES.map(({ name, open }) => ({ name: `${transport.name}, ${name}`, transport, open })),
+)
+
+/** A service on an empty store, by default a database in a folder of its own, with a write token of user `me`. */
+export async function startService(
+  transport: Transport,
+  options: ServiceOptions = {},
+  openEmpty: () => Promise<ServiceStore> = openDatabase,
+) {
+  const opened = await openEmpty()
+  const { store, database } = opened
   const reachable = await transport.start(store, database, options)
 
   const { text: ownToken } = await createToken(store)
@@ -135,7 +144,7 @@ export async function startService(transport: Transport, options: ServiceOptions
   return {
     /** The write token of user `me`. */
     token: ownToken,
-    /** The database's file. */
+    /** What `--database` names. */
     database,
     /** The store behind the service, for what administrators do. The executable has the same file open by itself. */
     store,
@@ -159,6 +168,21 @@ export async function startService(transport: Transport, options: ServiceOptions
     },
     async [Symbol.asyncDispose]() {
       await reachable.stop()
+      await opened[Symbol.asyncDispose]()
+    },
+  }
+}
+
+type ServiceStore = Pick<OpenStore, 'store' | 'database'> & AsyncDisposable
+
+async function openDatabase(): Promise<ServiceStore> {
+  const folder = makeFolder()
+  const database = resolve(folder.path, 'plantstore.db')
+  const store = await openStore(database, () => {})
+  return {
+    store,
+    database,
+    async [Symbol.asyncDispose]() {
       await store.close()
       folder[Symbol.dispose]()
     },

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import type { NewPlant } from '../../src/domain/plant.ts'
+import type { Scope } from '../../src/domain/token.ts'
+import { expectProperty, PROPERTY_TIMEOUT_MS } from '../support/properties.ts'
+import { type Answer, type Service, STORES_ON_SOCKETS, startService } from '../support/service.ts'
+import { type Asked, queryOf } from './list-model.ts'
+import { anyStyle, anyText, membersOf, writeBody } from './plant-texts.ts'
+import { createModel, type Expected, type Who } from './plants-model.ts'
+
+/** Few ids, so that they meet again: in an order in which they are not listed, neither as numbers nor as text. */
+const IDS = [10n, 9n, -1n, 0n, INT64_MAX, INT64_MIN, 9007199254740993n, 9007199254740992n, -10n, 1n]
+const USERS = ['Ada', 'Ben', 'Cy']
+const STEPS_MAX = 25
+
+const anyId = fc.constantFrom(...IDS)
+const anyPlant: fc.Arbitrary<NewPlant> = fc.record(
+  { id: anyId, name: anyText, tag: anyText },
+  { requiredKeys: ['id', 'name'] },
+)
+const anyWho = fc.record({
+  user: fc.constantFrom(...USERS),
+  scope: fc.constantFrom<Scope>('write', 'write', 'write', 'read'),
+})
+const anyAsked: fc.Arbitrary<Asked> = fc.record({ limit: fc.nat(IDS.length + 1), after: anyId }, { requiredKeys: [] })
+
+/** A step: what somebody does, and what everybody then asks of their own list. */
+const anyStep = fc.record({
+  who: anyWho,
+  action: fc.oneof(
+    { weight: 4, arbitrary: fc.record({ create: anyPlant, style: anyStyle }) },
+    { weight: 2, arbitrary: fc.record({ delete: anyId }) },
+    { weight: 1, arbitrary: fc.record({ follow: fc.integer({ min: 1, max: 4 }) }) },
+  ),
+  thenAsked: anyAsked,
+})
+type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
+
+describe.each(STORES_ON_SOCKETS)('whatever several users do, $name', ({ name, transport, open }) => {
+  test(
+    'is answered as the model says, and so is every list of everybody after every step',
+    async () => {
+      await using service = await startService(transport, {}, open)
+      const anySteps = fc.array(anyStep, { maxLength: STEPS_MAX })
+
+      await expectProperty(`several users, ${name}`, anySteps, (steps) => take(service, steps))
+    },
+    PROPERTY_TIMEOUT_MS,
+  )
+})
+
+/** Takes steps as users who are new to the service, and compares each answer with the model's. */
+async function take(service: Service, steps: readonly Step[]): Promise<void> {
+  const tokenOf = await createUsers(service)
+  const model = createModel()
+  const expectList = async (who: Who, asked: Asked): Promise<Expected> => {
+    const expected = model.list(who, asked)
+    expect(said(await service.list(queryOf(asked), { token: tokenOf(who) }))).toEqual(expected)
+    return expected
+  }
+  for (const { who, action, thenAsked } of steps) {
+    const token = tokenOf(who)
+    if ('create' in action) {
+      const body = writeBody(membersOf(action.create, action.style), action.style)
+      expect(said(await service.create(body, { token }))).toEqual(model.create(who, action.create))
+    } else if ('delete' in action) {
+      expect(said(await service.delete(action.delete, { token }))).toEqual(model.delete(who, action.delete))
+    } else {
+      const pages = await follow((asked) => expectList(who, asked), action.follow)
+      expect(pages.flat()).toEqual([model.list(who, {}).body].flat())
+    }
+    for (const user of USERS) {
+      await expectList({ user, scope: 'read' }, {})
+      await expectList({ user, scope: 'write' }, thenAsked)
+    }
+  }
+}
+
+/** The pages that `Link` leads through, from the first one on. */
+async function follow(list: (asked: Asked) => Promise<Expected>, limit: number) {
+  const pages: Expected['body'][] = []
+  for (let asked: Asked | undefined = { limit }; asked !== undefined; ) {
+    const { body, link }: Expected = await list(asked)
+    pages.push(body)
+    const after = link === null ? undefined : /after=(-?\d+)/.exec(link)?.[1]
+    asked = after === undefined ? undefined : { limit, after: BigInt(after) }
+  }
+  return pages
+}
+
+/** Makes users who have nothing yet, with a token of either kind. */
+async function createUsers({ createToken }: Service) {
+  const run = crypto.randomUUID()
+  const tokens = new Map<string, string>()
+  for (const user of USERS) {
+    for (const scope of ['read', 'write'] as const) {
+      tokens.set(`${scope} ${user}`, (await createToken({ user: `${user} ${run}`, scope })).text)
+    }
+  }
+  return ({ user, scope }: Who): string => tokens.get(`${scope} ${user}`) ?? ''
+}
+
+/** An answer, as far as the model knows it. */
+const said = ({ status, headers, body }: Answer): Expected => ({
+  status,
+  ...(body !== undefined && { body: body.error ?? body }),
+  link: headers.get('link'),
+})

@@ -1,0 +1,22 @@
+import fc from 'fast-check'
+
+/** How often a property is tried. `PROPERTY_RUNS=5000` tries longer than `bun run check` does. */
+const RUNS = Number(process.env.PROPERTY_RUNS ?? 100)
+const RUN_MAX_MS = 1000
+
+/** How long a test of a property may take, on a machine that is busy with other things. */
+export const PROPERTY_TIMEOUT_MS = 20_000 + RUNS * RUN_MAX_MS
+
+/**
+ * Tries whether a property holds for values that a seed decides. The seed is printed: with `PROPERTY_SEED` they are the
+ * same ones again. Rejects with the smallest counterexample that was found.
+ */
+export async function expectProperty<T>(
+  name: string,
+  values: fc.Arbitrary<T>,
+  holds: (value: T) => Promise<void>,
+): Promise<void> {
+  const seed = Number(process.env.PROPERTY_SEED ?? crypto.getRandomValues(new Int32Array(1))[0])
+  console.log(`${name}: PROPERTY_SEED=${seed} PROPERTY_RUNS=${RUNS}`)
+  await fc.assert(fc.asyncProperty(values, holds), { seed, numRuns: RUNS })
+}
