@@ -96,13 +96,29 @@ const executable: Transport = {
       ...(options.servesDocs === false ? ['--no-docs'] : []),
     ]
     const server = await serve(database, flags)
+    const way = PROXY === undefined ? directTo(server.url) : await startProxy(PROXY, server.url)
     return {
-      fetch: (path, init) => fetch(server.url + path, init),
+      fetch: way.fetch,
       port: server.port,
       logs: server.stdout,
-      stop: server.kill,
+      async stop() {
+        await way.stop()
+        await server.kill()
+      },
     }
   },
+}
+
+/** A module that puts a proxy before the executable: test/conformance/prism/proxy.ts, where that is wanted. */
+const PROXY = process.env.TEST_PROXY && resolve(process.env.TEST_PROXY)
+
+type Way = Pick<Reachable, 'fetch' | 'stop'>
+
+const directTo = (url: string): Way => ({ fetch: (path, init) => fetch(url + path, init), stop: async () => {} })
+
+async function startProxy(module: string, url: string): Promise<Way> {
+  const { startProxy }: { startProxy(upstream: string): Promise<Way> } = await import(module)
+  return startProxy(url)
 }
 
 /** Those with a socket, for what only bytes on the wire can say. */

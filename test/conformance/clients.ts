@@ -1,0 +1,49 @@
+import { join } from 'node:path'
+import { HERE, PYTHON_ENV, packaged, python, runWell, SCRATCH } from './tools.ts'
+
+/** A client that was generated from the document, and what of int64 its language can say. */
+export interface GeneratedClient {
+  readonly name: string
+  readonly ids: readonly bigint[]
+  /** Generates it from a document. Rejects if the generator warns, or if what it makes does not compile. */
+  generate(document: string): Promise<void>
+  /** Creates, lists and deletes with it. Returns each answer as the client decoded it. */
+  use(url: string, token: string): Promise<unknown>
+}
+
+const JAVASCRIPT_IDS = [-9007199254740991n, -1n, 0n, 9007199254740991n]
+const INT64_IDS = [-9223372036854775808n, -1n, 0n, 9007199254740993n, 9223372036854775807n]
+
+const typescript: GeneratedClient = {
+  name: 'openapi-typescript with openapi-fetch',
+  ids: JAVASCRIPT_IDS,
+  async generate(document) {
+    await runWell([...packaged('openapi-typescript'), document, '--output', join(SCRATCH, 'plantstore.d.ts')])
+    await runWell([...packaged('tsc'), '--project', HERE])
+  },
+  use: async (url, token) =>
+    JSON.parse(
+      await runWell([process.execPath, join(HERE, 'clients/typescript.ts'), url, token, ...texts(JAVASCRIPT_IDS)]),
+    ),
+}
+
+const pythonClient: GeneratedClient = {
+  name: 'openapi-python-client',
+  ids: INT64_IDS,
+  async generate(document) {
+    const output = ['--meta', 'none', '--output-path', join(SCRATCH, 'plantstore_client'), '--overwrite']
+    const command = [python('openapi-python-client'), 'generate', '--path', document, '--fail-on-warning', ...output]
+    await runWell(command, { env: PYTHON_ENV })
+  },
+  use: async (url, token) =>
+    JSON.parse(
+      await runWell([python('python'), join(HERE, 'clients/python.py'), url, token, ...texts(INT64_IDS)], {
+        env: { PYTHONPATH: SCRATCH },
+      }),
+    ),
+}
+
+/** One of each language. */
+export const CLIENTS: readonly GeneratedClient[] = [typescript, pythonClient]
+
+const texts = (ids: readonly bigint[]) => ids.map(String)

@@ -1,0 +1,43 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { HERE, PROJECT, run, SCRATCH } from './tools.ts'
+
+const ANSWERS = join(SCRATCH, 'prism-answers.txt')
+const TEST_MAX_MS = 120_000
+/** It counts the transactions of writes that arrive together: they do not leave Prism together. */
+const IGNORED = '**/together.test.ts'
+
+/** Runs tests of the executable with Prism before it, which holds every answer against a document. */
+export async function runBehindPrism(document: string, tests: readonly string[]) {
+  rmSync(ANSWERS, { force: true })
+  const { stdout, stderr } = await run(
+    [
+      process.execPath,
+      'test',
+      '--parallel=2',
+      '--timeout',
+      String(TEST_MAX_MS),
+      '--path-ignore-patterns',
+      IGNORED,
+      ...tests,
+    ],
+    {
+      cwd: PROJECT,
+      env: {
+        TEST_PROXY: join(HERE, 'prism/proxy.ts'),
+        TEST_PROXY_DOCUMENT: document,
+        TEST_PROXY_ANSWERS: ANSWERS,
+      },
+    },
+  )
+  const lines = (stdout + stderr).split('\n')
+  return {
+    passed: lines.filter((line) => line.startsWith('(pass)')).length,
+    failed: [...new Set(lines.filter((line) => line.startsWith('(fail)')).map(withoutTime))],
+    violations: lines.filter((line) => line.includes('error: Prism: ')),
+    /** One for each answer: method, route and status. */
+    answers: existsSync(ANSWERS) ? readFileSync(ANSWERS, 'utf8').trim().split('\n') : [],
+  }
+}
+
+const withoutTime = (line: string): string => line.replace(/ \[[\d.]+m?s\]$/, '')

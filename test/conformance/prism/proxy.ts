@@ -1,0 +1,78 @@
+import { appendFileSync, readFileSync } from 'node:fs'
+import { createLogger } from '@stoplight/prism-core'
+import { getHttpOperationsFromSpec } from '@stoplight/prism-http'
+import { createServer } from '@stoplight/prism-http-server'
+
+/** The document that answers are held against, as a file. */
+const DOCUMENT = process.env.TEST_PROXY_DOCUMENT ?? ''
+/** Where a line is written for every answer that was. */
+const ANSWERS = process.env.TEST_PROXY_ANSWERS ?? ''
+
+/** What Prism adds to every answer, or makes of the server's own. */
+const ADDED_HEADERS = ['sl-violations', 'connection', 'keep-alive']
+
+const operations = await getHttpOperationsFromSpec(JSON.parse(readFileSync(DOCUMENT, 'utf8')))
+
+/** What Prism found wrong, with the request or the answer. */
+interface Violation {
+  readonly location: readonly string[]
+  readonly message: string
+}
+
+/**
+ * Puts Prism before a server, as `prism proxy` does. Whatever it would not pass on as it is goes to the server itself.
+ * An answer that violates the document rejects.
+ */
+export async function startProxy(upstream: string) {
+  const prism = createServer(operations, {
+    cors: false,
+    config: {
+      isProxy: true,
+      upstream: new URL(upstream),
+      upstreamProxy: undefined,
+      checkSecurity: true,
+      validateRequest: true,
+      validateResponse: true,
+      errors: false,
+      mock: { dynamic: false },
+    },
+    components: { logger: createLogger('prism', { level: 'silent' }) },
+  })
+  const url = await prism.listen(0, '127.0.0.1')
+
+  return {
+    async fetch(path: string, init: RequestInit): Promise<Response> {
+      if (!isPassedOn(path, init)) return fetch(upstream + path, init)
+      const answer = await fetch(url + path, init)
+      const found: Violation[] = JSON.parse(answer.headers.get('sl-violations') ?? '[]')
+      const violations = found.filter(({ location }) => location[0] === 'response')
+      const route = path.replace(/[?].*/, '').replace(/^\/plants\/.+/, '/plants/{id}')
+      appendFileSync(ANSWERS, `${init.method} ${route} ${answer.status}\n`)
+      if (violations.length > 0) throw new Error(`Prism: ${init.method} ${path}: ${JSON.stringify(violations)}`)
+      const headers = new Headers(answer.headers)
+      for (const name of ADDED_HEADERS) headers.delete(name)
+      return new Response(answer.body, { status: answer.status, headers })
+    },
+    stop: () => prism.close(),
+  }
+}
+
+const PLAIN_PATH = /^(?:\/[\w-][\w.-]*)+(?:\?|$)/
+const PLAIN_TYPES = ['application/json', 'text/plain']
+
+/** Prism parses JSON and writes it anew, sends a `Host` of its own, tidies up paths, and fails at what it cannot parse. */
+function isPassedOn(path: string, { method, headers, body }: RequestInit): boolean {
+  const sent = new Headers(headers)
+  const type = sent.get('content-type')
+  if (method === 'HEAD' || sent.has('host') || !PLAIN_PATH.test(path)) return false
+  if (type !== null && !PLAIN_TYPES.includes(type)) return false
+  return body === undefined || (typeof body === 'string' && (type !== 'application/json' || isPlainObject(body)))
+}
+
+function isPlainObject(text: string): boolean {
+  try {
+    return text.startsWith('{') && JSON.stringify(JSON.parse(text)) === text
+  } catch {
+    return false
+  }
+}
