@@ -11,7 +11,7 @@ import { keepJournal } from './journal.ts'
 import { QUIET } from './left.ts'
 import { type Answered, startLoad } from './load.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
-import { countAnswers, fatalReasons, until } from './watch.ts'
+import { countAnswers, fatalReasons, until, untilEnded } from './watch.ts'
 
 /** Successes before the damage, so that the plants fill many pages, and some more at most. */
 const BEFORE_MIN = 1500
@@ -75,7 +75,7 @@ async function damageUnderLoad({ isMet, deletesPercent, lists }: Meeting, random
   }
   await until('the page is met', () => sentBefore !== undefined)
 
-  expect(await server.ended()).toBe(3)
+  expect(await untilEnded(server)).toBe(3)
   await after.stop()
   const late = journal.entries().slice(sentBefore)
   expect(late.filter(({ outcome }) => outcome === 'acknowledged')).toEqual([])

@@ -12,21 +12,27 @@ import {
   symlinkSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { countCommits } from '../support/commits.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
 import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
+import { injectFault, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal } from './journal.ts'
 import { QUIET } from './left.ts'
 import { startLoad } from './load.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
-import { countAnswers, fatalReasons } from './watch.ts'
+import { countAnswers, fatalReasons, until, untilEnded } from './watch.ts'
 
 /** Successes before the file is lost, at most. */
 const BEFORE_MAX = 2000
 const FAILED = '503 50302, Retry-After: 1'
 const LOST = expect.stringContaining('was moved, replaced or deleted')
+
+const UNKNOWN = { error: 50302, message: expect.stringContaining('unknown') }
+/** How long a sync takes that is in the way. */
+const SYNC_MS = 500
 
 const FILES = ['', '-wal', '-shm']
 
@@ -78,7 +84,7 @@ async function loseUnderLoad(lose: (database: string, aside: string) => void, ra
   const sentBefore = journal.entries().length
   const inPlace = lookAt(database, kept)
 
-  expect(await server.ended()).toBe(3)
+  expect(await untilEnded(server)).toBe(3)
   await load.stop()
   const late = journal.entries().slice(sentBefore)
   expect(late.length).toBeGreaterThan(0)
@@ -133,8 +139,30 @@ describe('a database that is lost before a server has written anything', () => {
     const answer = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
 
     expect([answer.status, await answer.json()]).toEqual([503, { error: 50302, message: expect.any(String) }])
-    expect(await server.ended()).toBe(3)
+    expect(await untilEnded(server)).toBe(3)
     expect(readFileSync(database).equals(backup)).toBe(true)
+  })
+})
+
+describe.skipIf(STRACE_IS_SKIPPED)(`a database that is lost while a write waits for its sync${STRACE_NOTE}`, () => {
+  test('does not acknowledge that write', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await createTokenIn(database)
+    await using server = await serve(database)
+    const create = (id: number) => server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
+    expect((await create(1)).status).toBe(200)
+    const commits = countCommits(database)
+
+    await using _injection = await injectFault(server.pid, ['fsync', 'fdatasync'], `delay_enter=${SYNC_MS * 1000}`)
+    const asked = create(2)
+    await until('it is written', () => countCommits(database) > commits)
+    for (const end of FILES) renameSync(database + end, `${database}.moved${end}`)
+    const answer = await asked
+
+    expect([answer.status, await answer.json()]).toEqual([503, UNKNOWN])
+    expect(await untilEnded(server)).toBe(3)
+    expect(fatalReasons(server)).toEqual([LOST])
   })
 })
 
@@ -151,11 +179,8 @@ describe('a database that a server must not look at any more', () => {
     const answer = await create(2)
     chmodSync(folder.path, 0o700)
 
-    expect([answer.status, await answer.json()]).toEqual([
-      503,
-      { error: 50302, message: expect.stringContaining('unknown') },
-    ])
-    expect(await server.ended()).toBe(3)
+    expect([answer.status, await answer.json()]).toEqual([503, UNKNOWN])
+    expect(await untilEnded(server)).toBe(3)
     expect(fatalReasons(server)).toEqual([LOST])
   })
 })

@@ -1,8 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
+/** Whether the tests that look at processes are skipped: where nothing can. With `CI=true` they fail instead. */
+export const PROCESSES_ARE_SKIPPED =
+  process.env.CI !== 'true' && !(existsSync('/proc/self/status') && Bun.which('prlimit') && Bun.which('taskset'))
+/** For the names of those tests, to say that they are skipped. */
+export const PROCESSES_NOTE = PROCESSES_ARE_SKIPPED
+  ? ' (skipped: there is no /proc, or prlimit or taskset is missing)'
+  : ''
+
 /** The core of a server whose limit is looked for, and that of whoever loads it. */
-export const SERVER_CORE = 0
+const SERVER_CORE = 0
 const LOAD_CORE = 1
 
 /** The unit of times in /proc (`getconf CLK_TCK`; 100 on every Linux of today). */

@@ -18,7 +18,7 @@ import { judgeLeft } from './life.ts'
 import { expectRefusedStart } from './refused-start.ts'
 import { REFUSED, refuseForAWhile, setScene, untilRefusing } from './refusing.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
-import { fatalReasons, until } from './watch.ts'
+import { fatalReasons, until, untilEnded } from './watch.ts'
 
 /** Successes before the file system turns read-only, at most. */
 const BEFORE_MAX = 1000
@@ -87,7 +87,7 @@ async function turnAtAnyMoment(random: Random): Promise<void> {
   // A sync that failed proves nothing of what is on disk, whatever the reason: nobody can say that nothing was stored.
   const hasFailed = answers.refusals().includes(FAILED)
   if (!hasFailed) await untilRefusing(scene)
-  expect(await (hasFailed ? server.ended() : server.end())).toBe(3)
+  expect(await (hasFailed ? untilEnded(server) : server.end())).toBe(3)
 
   expect(fatalReasons(server)).toHaveLength(hasFailed ? 1 : 0)
   expect(answers.refusals().filter((refusal) => refusal !== REFUSED)).toEqual(hasFailed ? [FAILED] : [])

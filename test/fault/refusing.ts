@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
-import { injectErrors } from '../support/strace.ts'
+import { injectFault } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal } from './journal.ts'
 import { QUIET } from './left.ts'
@@ -87,7 +87,7 @@ export async function refuseForAWhile(calls: readonly string[], error: string, r
   for (let time = 1; time <= TIMES; time++) {
     const refused = answers.refused()
     {
-      await using _injection = await injectErrors(server.pid, calls, error)
+      await using _injection = await injectFault(server.pid, calls, `error=${error}`)
       if (time === TIMES) await untilRefusing(scene)
       await until('writes are refused', () => answers.refused() > refused)
     }

@@ -6,7 +6,7 @@ import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { type HoldName, hoard } from './hoard.ts'
-import { countDescriptors, cpuMs, peakMib, residentMib } from './process.ts'
+import { countDescriptors, cpuMs, PROCESSES_ARE_SKIPPED, PROCESSES_NOTE, peakMib, residentMib } from './process.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, testLong } from './scale.ts'
 import { openWire, requestOf, type Wire } from './wire.ts'
 
@@ -110,9 +110,6 @@ async function compareP99(service: Service, attach: () => Promise<Disposable>) {
   const beside: number[] = []
   const descriptors = countDescriptors(pid)
   for (let count = 0; count < COMPARISONS; count++) {
-    // So that the same has gone before in either case: whoever has just worked waits longer for a core.
-    const gone = await attach()
-    gone[Symbol.dispose]()
     await until(() => countDescriptors(pid) <= descriptors)
     alone.push(await service.p99Ms())
     using _held = await attach()
@@ -134,7 +131,7 @@ async function untilTaken(pid: number, descriptors: number): Promise<void> {
   for (let beforeMs = -1; cpuMs(pid) > beforeMs; await Bun.sleep(REST_MS)) beforeMs = cpuMs(pid)
 }
 
-describe.each(CROWDS)('%s', (_, counts) => {
+describe.skipIf(PROCESSES_ARE_SKIPPED).each(CROWDS)(`%s${PROCESSES_NOTE}`, (_, counts) => {
   const count = Object.values(counts).reduce((sum, each) => sum + each, 0)
 
   test(
@@ -178,7 +175,7 @@ describe.each(CROWDS)('%s', (_, counts) => {
   })
 })
 
-describe('more connections than there are descriptors', () => {
+describe.skipIf(PROCESSES_ARE_SKIPPED)(`more connections than there are descriptors${PROCESSES_NOTE}`, () => {
   const limit = ['prlimit', `--nofile=${DESCRIPTORS_MAX}:${DESCRIPTORS_MAX}`]
 
   /** Those that find no place wait in the backlog of the kernel. */

@@ -13,6 +13,16 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   }
 }
 
+/** The exit code of a server that must end by itself. Rejects if it goes on. */
+export async function untilEnded(server: { ended(): Promise<number> }): Promise<number> {
+  let exitCode: number | undefined
+  void server.ended().then((code) => {
+    exitCode = code
+  })
+  await until('the server ended', () => exitCode !== undefined)
+  return server.ended()
+}
+
 /** Counts the answers of loads: those of success, and of the others what a client can tell them by. */
 export function countAnswers() {
   const refusals = new Map<string, number>()

@@ -38,10 +38,13 @@ export async function traceSyncs(pid: number) {
   }
 }
 
-/** Makes some system calls of all threads of a process fail with an error, like `EROFS`, until it is disposed of. */
-export async function injectErrors(pid: number, calls: readonly string[], error: string) {
+/**
+ * Brings a fault into some system calls of all threads of a process until it is disposed of. `fault` is as strace says it,
+ * like `error=EROFS` or `delay_enter=500ms`.
+ */
+export async function injectFault(pid: number, calls: readonly string[], fault: string) {
   const names = calls.join(',')
-  const strace = await attach(pid, ['-e', `trace=${names}`, '-e', `inject=${names}:error=${error}`, '-o', '/dev/null'])
+  const strace = await attach(pid, ['-e', `trace=${names}`, '-e', `inject=${names}:${fault}`, '-o', '/dev/null'])
   return { [Symbol.asyncDispose]: strace.detach }
 }
 
