@@ -7,7 +7,7 @@ import { createTokenIn } from '../support/tokens.ts'
 
 /** What a request may take, whatever its body is, on the machines that this runs on. */
 const REQUEST_CPU_MAX_MS = 50
-/** The lowest of so many counts is what a body costs: what else the machine does can only make it dearer. */
+/** The middle one of so many counts: what else the machine does makes some of them dearer. */
 const REPETITIONS = 5
 const KEYS = 10_000
 const DEFAULT_LIMIT_BYTES = 64 * 1024
@@ -115,7 +115,7 @@ describe.skipIf(!EXECUTABLE || CPU_IS_SKIPPED)(`the CPU time of a request${note}
         expect([name, answer.status]).toEqual([name, status])
         if (status === 200) await server.request('DELETE', '/plants/1', { token })
       }
-      measured[name] = Math.min(...cpuMs)
+      measured[name] = cpuMs.sort((one, other) => one - other)[Math.floor(REPETITIONS / 2)] ?? Number.NaN
     }
 
     expect(Object.entries(measured).filter(([, cpuMs]) => !(cpuMs > 0 && cpuMs < REQUEST_CPU_MAX_MS))).toEqual([])
