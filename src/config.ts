@@ -6,9 +6,11 @@ import {
   duration,
   oneOf,
   parseAddress,
+  parseBurst,
   parseCount,
   parseDatabase,
   parseLabel,
+  parseRate,
   parseSize,
   parseUrl,
   parseUserName,
@@ -41,6 +43,14 @@ export const OPTIONS = {
   maxBody: () =>
     valued('--max-body <size>', 'the largest body of a request: a number with B, KiB or MiB', parseSize, '64KiB'),
   listMax: () => valued('--list-max <count>', 'the most plants in one answer; no limit if left out', parseCount),
+  rateLimit: () =>
+    valued(
+      '--rate-limit <rate>',
+      'the most requests of a token in a second, minute or hour, like 100/s, to this process; no limit if left out',
+      parseRate,
+    ),
+  rateBurst: () =>
+    valued('--rate-burst <count>', 'how many more a token may make in ten such times; none if left out', parseBurst),
   drain: () =>
     valued(
       '--drain <duration>',

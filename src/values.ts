@@ -14,6 +14,7 @@ const DURATION_MAX_MS = 36_500 * 86_400_000
 const SIZE_MAX_BYTES = 1024 ** 3
 const PORT_MAX = 65535
 const LABEL_LENGTH_MAX = 200
+const REQUESTS_MAX = 1_000_000
 
 /** A whole number with a unit, in milliseconds; from `minText` on. */
 export function duration(minText: '0s' | '1s'): (text: string) => number | Rule {
@@ -37,6 +38,27 @@ export function parseSize(text: string): number | Rule {
 export function parseCount(text: string): number | Rule {
   const count = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN
   return count <= LIMIT_MAX ? count : new Rule(`a whole number from 1 to ${LIMIT_MAX}`)
+}
+
+/** How many requests a token may make in what time. */
+export interface Rate {
+  readonly requests: number
+  readonly periodMs: number
+}
+
+/** A number of requests and a unit of time. */
+export function parseRate(text: string): Rate | Rule {
+  const [, digits, unit = ''] = /^([1-9]\d{0,6})\/([smh])$/.exec(text) ?? []
+  const requests = Number(digits)
+  return requests <= REQUESTS_MAX
+    ? { requests, periodMs: UNITS_MS[unit] ?? Number.NaN }
+    : new Rule(`a number of requests from 1 to ${REQUESTS_MAX} with /s, /m or /h, like 100/s`)
+}
+
+/** How many requests a token may make besides. */
+export function parseBurst(text: string): number | Rule {
+  const requests = /^[1-9]\d{0,6}$/.test(text) ? Number(text) : Number.NaN
+  return requests <= REQUESTS_MAX ? requests : new Rule(`a whole number from 1 to ${REQUESTS_MAX}`)
 }
 
 /** `HOST:PORT`, with an IPv6 address in brackets, or `unix:` and a path. */

@@ -8,6 +8,7 @@ import { createApp } from '../http/app.ts'
 import { listen, type RunningServer } from '../http/server.ts'
 import { createLogger, type Logger, type LogLevel, logToStdout } from '../log.ts'
 import { exposedFiles, openStore } from '../store/open.ts'
+import type { Rate } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { firstToken } from './first-token.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
@@ -20,6 +21,8 @@ interface ServeOptions {
   readonly docs: boolean
   readonly maxBody: number
   readonly listMax?: number
+  readonly rateLimit?: Rate
+  readonly rateBurst?: number
   readonly drain: number
   readonly drainWait: number
   readonly logLevel: LogLevel
@@ -47,6 +50,8 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .addOption(OPTIONS.noDocs())
     .addOption(OPTIONS.maxBody())
     .addOption(OPTIONS.listMax())
+    .addOption(OPTIONS.rateLimit())
+    .addOption(OPTIONS.rateBurst())
     .addOption(OPTIONS.drain())
     .addOption(OPTIONS.drainWait())
     .addOption(OPTIONS.logLevel())
@@ -55,6 +60,9 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .action(async (options: ServeOptions) => {
       if (options.drainWait >= options.drain && options.drainWait > 0) {
         throw new AppError('misused', { message: '--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.' })
+      }
+      if (options.rateBurst !== undefined && options.rateLimit === undefined) {
+        throw new AppError('misused', { message: '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.' })
       }
       exit(await serve(options, io))
     })
@@ -100,6 +108,7 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     lifecycle,
     maxBodyBytes: options.maxBody,
     listMax: options.listMax,
+    rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
     servesDocs: options.docs,
     publicUrl: options.publicUrl,
     nowMs: io.nowMs,

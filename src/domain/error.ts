@@ -22,6 +22,7 @@ export type ErrorKind =
   | 'several_hosts'
   | 'token_missing'
   | 'token_invalid'
+  | 'rate_exceeded'
   | 'scope_insufficient'
   | 'path_unknown'
   | 'plant_not_found'
@@ -44,6 +45,8 @@ interface AppErrorOptions {
   readonly message?: string
   /** True when a write failed in such a way that it may be stored all the same. */
   readonly outcomeIsUnknown?: boolean
+  /** After how many seconds it is worth trying again, where that is known. */
+  readonly retryAfterS?: number
   /** What the operator's log needs to know, and nobody else. */
   readonly cause?: unknown
 }
@@ -53,10 +56,12 @@ export class AppError extends globalThis.Error {
   override readonly name = 'AppError'
   readonly kind: ErrorKind
   readonly outcomeIsUnknown: boolean
+  readonly retryAfterS: number | undefined
 
-  constructor(kind: ErrorKind, { message = '', outcomeIsUnknown = false, cause }: AppErrorOptions = {}) {
+  constructor(kind: ErrorKind, { message = '', outcomeIsUnknown = false, retryAfterS, cause }: AppErrorOptions = {}) {
     super(message, { cause })
     this.kind = kind
     this.outcomeIsUnknown = outcomeIsUnknown
+    this.retryAfterS = retryAfterS
   }
 }

@@ -1,6 +1,7 @@
 import { Elysia, NotFoundError } from 'elysia'
 import type { Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
+import { type AdmissionLimits, type Admit, admission } from './admission.ts'
 import { type Authentication, authenticated, recalled } from './auth.ts'
 import { type Caller, type Callers, type CallersOptions, rememberCallers } from './callers.ts'
 import { contextOf, setContext } from './context.ts'
@@ -13,7 +14,7 @@ import { type PlantLimits, plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
 
 /** What the service is made of. */
-export interface AppOptions extends PlantLimits, CallersOptions {
+export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions {
   readonly store: Pick<
     Store,
     | 'createPlant'
@@ -44,17 +45,22 @@ const ALLOW_DOCS = Object.fromEntries(Object.values(DOCS_PATHS).map((path) => [p
 /** The service: answers any request, and never rejects. */
 export function createApp(options: AppOptions): (request: Request) => Response | Promise<Response> {
   const callers = rememberCallers(options)
-  const app = routes(options, callers, authenticated(callers))
+  const admit = admission(options)
+  const app = routes(options, callers, authenticated(callers, admit))
   // For who is known: what is behind the token, without the way to it, which takes a third of the time.
   let appOfKnown: typeof app | undefined
   return observe((request, context) => {
     const caller = callers.recall(request.headers.get('authorization'))
-    const list = caller && recallList(callers, caller, request)
     context.caller = caller
-    if (list !== undefined) return answerList(list, request)
+    if (caller !== undefined) {
+      const list = recallList(callers, caller, request)
+      if (list !== undefined) {
+        return admit === undefined ? answerList(list, request) : answerAdmitted(admit, caller, list, request)
+      }
+    }
     setContext(request, context)
     if (caller === undefined) return app.fetch(request)
-    appOfKnown ??= routes(options, callers, recalled())
+    appOfKnown ??= routes(options, callers, recalled(admit))
     return appOfKnown.fetch(request)
   }, options)
 }
@@ -62,6 +68,11 @@ export function createApp(options: AppOptions): (request: Request) => Response |
 /** A list that was answered before and is still true: what the route would answer. */
 function recallList(callers: Callers, caller: Caller, { method, url }: Request): CappedList | undefined {
   return method === 'GET' || method === 'HEAD' ? callers.recallList(caller, url) : undefined
+}
+
+async function answerAdmitted(admit: Admit, caller: Caller, list: CappedList, request: Request): Promise<Response> {
+  await admit(caller)
+  return answerList(list, request)
 }
 
 /** The table of routes. What is registered before `plants` needs no token. */

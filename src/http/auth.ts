@@ -2,6 +2,7 @@ import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import type { Token } from '../domain/token.ts'
+import type { Admit } from './admission.ts'
 import type { Callers } from './callers.ts'
 import { contextOf } from './context.ts'
 
@@ -12,10 +13,11 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 const NOWHERE = '\uD800'
 
 /**
- * Gives every route behind it its `caller`. Rejects with `token_missing` or `token_invalid`. The plugin is
- * case-sensitive and takes `Bearerfoo`; so the header is checked and written in its one form before the plugin reads it.
+ * Gives every route behind it its `caller`, once admitted. Rejects with `token_missing`, `token_invalid`, or as `admit`
+ * does. The plugin is case-sensitive and takes `Bearerfoo`; so the header is checked and written in its one form before
+ * the plugin reads it.
  */
-export const authenticated = ({ identify }: Callers) =>
+export const authenticated = ({ identify }: Callers, admit: Admit | undefined) =>
   new Elysia({ name: 'authenticated' })
     .derive({ as: 'scoped' }, ({ headers }) => {
       headers.authorization = `Bearer ${bearerToken(headers.authorization)}`
@@ -25,16 +27,28 @@ export const authenticated = ({ identify }: Callers) =>
     .resolve({ as: 'scoped' }, async ({ bearer, request }) => {
       const caller = await identify(request.headers.get('authorization') ?? '', bearer ?? '')
       contextOf(request).caller = caller
+      if (admit !== undefined) await admit(caller)
       return { caller }
     })
 
-/** The same where the caller was recalled: nothing is left to be done. */
-export const recalled = () =>
-  new Elysia({ name: 'recalled' }).resolve({ as: 'scoped' }, ({ request }) => {
+/** The same where the caller was recalled: nothing is left to be done but to admit them. */
+export function recalled(admit: Admit | undefined): Authentication {
+  const app = new Elysia({ name: 'recalled' })
+  const callerOf = (request: Request) => {
     const { caller } = contextOf(request)
     if (caller === undefined) throw new TypeError('nobody was recalled')
-    return { caller }
-  }) as unknown as Authentication
+    return caller
+  }
+  const resolved =
+    admit === undefined
+      ? app.resolve({ as: 'scoped' }, ({ request }) => ({ caller: callerOf(request) }))
+      : app.resolve({ as: 'scoped' }, async ({ request }) => {
+          const caller = callerOf(request)
+          await admit(caller)
+          return { caller }
+        })
+  return resolved as unknown as Authentication
+}
 
 /** Gives every route behind it its `caller`. */
 export type Authentication = ReturnType<typeof authenticated>

@@ -89,6 +89,11 @@ export const ERRORS = {
     when: 'the `Content-Type` is missing, given twice, or not `application/json` in UTF-8',
     message: 'The body must come with one header Content-Type: application/json.',
   },
+  rate_exceeded: {
+    code: 42901,
+    when: 'the token has made more requests than `--rate-limit` and `--rate-burst` allow',
+    message: 'This token has made too many requests: wait for as many seconds as Retry-After says.',
+  },
   bug: {
     code: 50000,
     when: 'there is a bug in this server',
@@ -119,6 +124,12 @@ export type HttpErrorKind = keyof typeof ERRORS
 
 const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
 
+/** The error codes as a Markdown table. */
+export function codeTable(): string {
+  const rows = Object.values(ERRORS).map(({ code, when }) => `| ${code} | ${when} |`)
+  return ['| `error` | when |', '|---|---|', ...rows].join('\n')
+}
+
 /** The HTTP status of an error: its code without the number behind. */
 export const statusOf = (kind: HttpErrorKind): number => Math.floor(ERRORS[kind].code / 100)
 
@@ -140,7 +151,11 @@ export function toErrorResponse(error: unknown, requestId: string): Response {
   if (error.outcomeIsUnknown) {
     return errorResponse(error.kind, { message: `${ERRORS[error.kind].message} ${OUTCOME_UNKNOWN}` })
   }
-  return errorResponse(error.kind, { message: error.message })
+  const { message, retryAfterS } = error
+  return errorResponse(error.kind, {
+    message,
+    ...(retryAfterS !== undefined && { headers: { 'retry-after': String(retryAfterS) } }),
+  })
 }
 
 /** Whether the operator has to know: everything that is not the client's own doing. */

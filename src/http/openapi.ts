@@ -3,7 +3,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { Error } from '../domain/error.ts'
 import { NewPlant, Plant } from '../domain/plant.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
-import { ERRORS, type HttpErrorKind, statusOf } from './errors.ts'
+import { codeTable, ERRORS, type HttpErrorKind, statusOf } from './errors.ts'
 import { JSON_TYPE } from './json.ts'
 
 /** The interface's own version, which clients are made for; the executable has another. */
@@ -35,12 +35,6 @@ export const openApiDocument = (publicUrl: string | undefined): OpenAPIV3.Docume
 const DESCRIPTION =
   "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk."
 
-/** The error codes as a Markdown table. */
-export function codeTable(): string {
-  const rows = Object.values(ERRORS).map(({ code, when }) => `| ${code} | ${when} |`)
-  return ['| `error` | when |', '|---|---|', ...rows].join('\n')
-}
-
 const ref = (kind: 'schemas' | 'headers', name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
 const COMMON_HEADERS = {
@@ -55,6 +49,7 @@ type Headers = NonNullable<OpenAPIV3.ResponseObject['headers']>
 const STATUS_HEADERS: Readonly<Record<number, Headers>> = {
   401: { 'WWW-Authenticate': ref('headers', 'Challenge') },
   403: { 'WWW-Authenticate': ref('headers', 'Challenge') },
+  429: { 'Retry-After': ref('headers', 'RetryAfter') },
   503: { 'Retry-After': ref('headers', 'RetryAfter') },
 }
 
@@ -64,6 +59,7 @@ function errorResponses(kinds: readonly HttpErrorKind[]): OpenAPIV3.ResponsesObj
     'several_hosts',
     'token_missing',
     'token_invalid',
+    'rate_exceeded',
     'bug',
     'store_failed',
     'store_busy',

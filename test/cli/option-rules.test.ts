@@ -66,6 +66,21 @@ const RULES = {
     ],
     refuses: ['', '0', '-1', '1.5', '1e3', '0x10', ' 5', '05', '2147483648'],
   },
+  rateLimit: {
+    takes: [
+      ['1/s', { requests: 1, periodMs: 1000 }],
+      ['100/m', { requests: 100, periodMs: MINUTE_MS }],
+      ['1000000/h', { requests: 1_000_000, periodMs: 60 * MINUTE_MS }],
+    ],
+    refuses: ['', '100', '0/s', '-1/s', '1.5/s', '1e3/s', '01/s', '100/d', '100/S', '100 /s', '100/1s', '1000001/s'],
+  },
+  rateBurst: {
+    takes: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    refuses: ['', '0', '-1', '1.5', '1e3', '01', '5/s', '1000001'],
+  },
   drain: {
     takes: [
       ['0s', 0],
@@ -182,6 +197,8 @@ describe('the options', () => {
       ['--no-docs', 'PLANTSTORE_NO_DOCS', undefined],
       ['--max-body', 'PLANTSTORE_MAX_BODY', '64KiB'],
       ['--list-max', 'PLANTSTORE_LIST_MAX', undefined],
+      ['--rate-limit', 'PLANTSTORE_RATE_LIMIT', undefined],
+      ['--rate-burst', 'PLANTSTORE_RATE_BURST', undefined],
       ['--drain', 'PLANTSTORE_DRAIN', '8s'],
       ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
       ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],

@@ -11,6 +11,8 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['database', 'check', ''],
   ['maxBody', 'serve', '64KB'],
   ['listMax', 'serve', '0'],
+  ['rateLimit', 'serve', '100'],
+  ['rateBurst', 'serve --rate-limit 100/s', '0'],
   ['drain', 'serve', '8'],
   ['drainWait', 'serve', '2sec'],
   ['logLevel', 'serve', 'loud'],
@@ -80,6 +82,13 @@ describe.concurrent('a bad value', () => {
 
     expect(exitCode).toBe(2)
     expect(stderr).toMatch(/^[^\n]*--drain-wait \(PLANTSTORE_DRAIN_WAIT\) must be shorter than --drain[^\n]*\n$/)
+  })
+
+  test('is a burst of a rate that has no limit', async () => {
+    const { stderr, exitCode } = await runPlantstore(['serve', '--rate-burst', '5'])
+
+    expect(exitCode).toBe(2)
+    expect(stderr).toMatch(/^[^\n]*--rate-burst \(PLANTSTORE_RATE_BURST\) needs --rate-limit[^\n]*\n$/)
   })
 })
 

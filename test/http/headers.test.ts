@@ -96,8 +96,8 @@ const cases = (readToken: string, etag: string): Readonly<Record<string, Case>> 
   'no content type': { send: ['POST', '/plants', { body: new Uint8Array([0x7b, 0x7d]) }], status: 415, error: 41501 },
 })
 
-/** Those of the server's own making have suites of their own: bug.test.ts and store-faults.test.ts. */
-const BROUGHT_ABOUT_ELSEWHERE = [50000, 50301, 50302, 50303]
+/** Those of the server's own making have suites of their own: bug.test.ts, store-faults.test.ts and rate-limit.test.ts. */
+const BROUGHT_ABOUT_ELSEWHERE = [42901, 50000, 50301, 50302, 50303]
 
 /** All headers that are ours, with a stand-in for what is another value each time. */
 function ownHeaders({ headers }: Answer): Record<string, string> {

@@ -20,6 +20,8 @@ describe.each(TRANSPORTS)('the document and the answers, $name', (transport) => 
     const list = await service.list('?limit=1')
     const known = { headers: { 'if-none-match': list.headers.get('etag') ?? '' } }
     const large = ' '.repeat(101)
+    await using limited = await startService(transport, { rateLimit: { requests: 1, periodMs: 3_600_000, burst: 0 } })
+    await limited.list()
     const answers: readonly [operationId: string, answer: Answer][] = [
       ['createPlant', await service.create({ id: 3, name: 'Moss', tag: 'small' })],
       ['createPlant', await service.create('{')],
@@ -42,6 +44,9 @@ describe.each(TRANSPORTS)('the document and the answers, $name', (transport) => 
       ['deletePlant', await service.delete('x')],
       ['deletePlant', await service.delete(1, { token: reader })],
       ['deletePlant', await service.delete(1, { token: 'nobody' })],
+      ['createPlant', await limited.create({ id: 1, name: 'Fern' })],
+      ['listPlants', await limited.list()],
+      ['deletePlant', await limited.delete(1)],
     ]
 
     for (const [operationId, answer] of answers) {

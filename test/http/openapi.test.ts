@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
-import { type AppOptions, routes } from '../../src/http/app.ts'
+import { routes } from '../../src/http/app.ts'
 import { authenticated } from '../../src/http/auth.ts'
 import { rememberCallers } from '../../src/http/callers.ts'
 import { ERRORS } from '../../src/http/errors.ts'
 import { openApiDocument } from '../../src/http/openapi.ts'
-import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
+import { appOptions } from '../support/app.ts'
 import { makeFolder } from '../support/folder.ts'
 
 /** The document as a client sees it: JSON. */
@@ -46,19 +46,19 @@ describe('the document', () => {
       {
         operation: 'listPlants: GET /plants',
         parameters: ['query limit', 'query after', 'header If-None-Match'],
-        statuses: '200 304 400 401 500 503 default',
+        statuses: '200 304 400 401 429 500 503 default',
         hasSummary: true,
       },
       {
         operation: 'createPlant: POST /plants',
         parameters: undefined,
-        statuses: '200 400 401 403 409 413 415 500 503 default',
+        statuses: '200 400 401 403 409 413 415 429 500 503 default',
         hasSummary: true,
       },
       {
         operation: 'deletePlant: DELETE /plants/{id}',
         parameters: ['path id (required)'],
-        statuses: '204 400 401 403 404 500 503 default',
+        statuses: '204 400 401 403 404 429 500 503 default',
         hasSummary: true,
       },
     ])
@@ -121,7 +121,7 @@ describe('the document', () => {
         Object.values(operation.responses).flatMap(codesOf).sort(),
       ]),
     )
-    const common = [40005, 40101, 40102, 50000, 50302, 50303]
+    const common = [40005, 40101, 40102, 42901, 50000, 50302, 50303]
 
     expect(codes).toEqual({
       createPlant: [...common, 40001, 40002, 40301, 40901, 41301, 41501, 50301].sort(),
@@ -205,21 +205,9 @@ describe('the routes', () => {
   const routesOf = async (servesDocs: boolean) => {
     using folder = makeFolder()
     const store = await openStore(join(folder.path, 'plantstore.db'), () => {})
-    const options: AppOptions = {
-      store,
-      noteUse: () => {},
-      log: createLogger('error', { write: () => {} }),
-      logsRequests: false,
-      lifecycle: { isDraining: false },
-      maxBodyBytes: 65536,
-      listMax: undefined,
-      servesDocs,
-      publicUrl: undefined,
-      nowMs: Date.now,
-      monotonicMs: () => performance.now(),
-    }
+    const options = appOptions({ store, servesDocs })
     const callers = rememberCallers(options)
-    const { routes: all } = routes(options, callers, authenticated(callers))
+    const { routes: all } = routes(options, callers, authenticated(callers, undefined))
     await store.close()
     return all.map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`).sort()
   }

@@ -9,6 +9,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   lifecycle: { isDraining: false },
   maxBodyBytes: 65536,
   listMax: undefined,
+  rateLimit: undefined,
   servesDocs: true,
   publicUrl: undefined,
   nowMs: Date.now,

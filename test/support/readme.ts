@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { createProgram } from '../../src/cli/cli.ts'
 import { OPTIONS } from '../../src/config.ts'
-import { codeTable } from '../../src/http/openapi.ts'
+import { codeTable } from '../../src/http/errors.ts'
 
 export const README = resolve(import.meta.dir, '../../README.md')
 

@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { formatAddress } from '../../src/domain/address.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { createApp } from '../../src/http/app.ts'
+import type { RateLimit } from '../../src/http/rate-limit.ts'
 import { listen } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -23,6 +24,7 @@ export interface ServiceOptions {
   readonly listMax?: number
   readonly publicUrl?: string
   readonly servesDocs?: boolean
+  readonly rateLimit?: RateLimit
 }
 
 interface Reachable {
@@ -89,13 +91,7 @@ const overTcp: Transport = {
 const executable: Transport = {
   name: 'executable',
   async start(_store, database, options) {
-    const flags = [
-      ...(options.maxBodyBytes === undefined ? [] : ['--max-body', `${options.maxBodyBytes}B`]),
-      ...(options.listMax === undefined ? [] : ['--list-max', String(options.listMax)]),
-      ...(options.publicUrl === undefined ? [] : ['--public-url', options.publicUrl]),
-      ...(options.servesDocs === false ? ['--no-docs'] : []),
-    ]
-    const server = await serve(database, flags)
+    const server = await serve(database, flagsOf(options))
     const way = PROXY === undefined ? directTo(server.url) : await startProxy(PROXY, server.url)
     return {
       fetch: way.fetch,
@@ -108,6 +104,17 @@ const executable: Transport = {
     }
   },
 }
+
+const flagsOf = ({ maxBodyBytes, listMax, publicUrl, servesDocs, rateLimit }: ServiceOptions): string[] => [
+  ...(maxBodyBytes === undefined ? [] : ['--max-body', `${maxBodyBytes}B`]),
+  ...(listMax === undefined ? [] : ['--list-max', String(listMax)]),
+  ...(publicUrl === undefined ? [] : ['--public-url', publicUrl]),
+  ...(servesDocs === false ? ['--no-docs'] : []),
+  ...(rateLimit === undefined ? [] : ['--rate-limit', `${rateLimit.requests}/${UNIT_OF_MS[rateLimit.periodMs]}`]),
+  ...(rateLimit?.burst ? ['--rate-burst', String(rateLimit.burst)] : []),
+]
+
+const UNIT_OF_MS: Readonly<Record<number, string>> = { 1000: 's', 60000: 'm', 3600000: 'h' }
 
 /** A module that puts a proxy before the executable: test/conformance/prism/proxy.ts, where that is wanted. */
 const PROXY = process.env.TEST_PROXY && resolve(process.env.TEST_PROXY)

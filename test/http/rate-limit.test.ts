@@ -1,0 +1,208 @@
+import { heapStats } from 'bun:jsc'
+import { describe, expect, test } from 'bun:test'
+import type { Token } from '../../src/domain/token.ts'
+import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/rate-limit.ts'
+import { EXECUTABLE } from '../support/executable.ts'
+import { type Answer, type RequestOptions, type Service, startService, TRANSPORTS } from '../support/service.ts'
+
+const HOUR_MS = 3_600_000
+const REFUSAL = {
+  error: 42901,
+  message: 'This token has made too many requests: wait for as many seconds as Retry-After says.',
+}
+
+/** A limit whose time does not end while a test runs. */
+const perHour = (requests: number, burst = 0): RateLimit => ({ requests, periodMs: HOUR_MS, burst })
+
+const JSON_BODY = { 'content-type': 'application/json' }
+
+/** The statuses of as many lists, one after the other. */
+async function listStatuses(service: Service, count: number, options: RequestOptions = {}): Promise<number[]> {
+  const statuses: number[] = []
+  while (statuses.length < count) statuses.push((await service.list('?limit=5', options)).status)
+  return statuses
+}
+
+const codeOf = ({ status, body }: Answer): number => body?.error ?? status
+
+describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
+  test('takes as many requests as it says, and refuses one more, and all that follow', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(3) })
+
+    expect(await listStatuses(service, 3)).toEqual([200, 200, 200])
+    for (const refused of [await service.list(), await service.create({ id: 1, name: 'Fern' })]) {
+      const { status, headers, body } = refused
+      expect({ status, body, type: headers.get('content-type') }).toEqual({
+        status: 429,
+        body: REFUSAL,
+        type: 'application/json',
+      })
+      expect(headers.get('retry-after')).toMatch(/^(?:3600|35\d\d)$/)
+    }
+    expect(await service.store.listPlants(1, { after: undefined, limit: 9 })).toEqual([])
+  })
+
+  test('is none where none is set', async () => {
+    await using service = await startService(transport)
+
+    const answers = await Promise.all(Array.from({ length: 300 }, () => service.list('?limit=5')))
+
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  })
+
+  test('holds for lists that are answered from memory, their heads and what is known of them', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(5) })
+    const { headers } = await service.list('?limit=5')
+    const known = { headers: { 'if-none-match': headers.get('etag') ?? '' } }
+
+    const statuses = [
+      await service.list('?limit=5'),
+      await service.request('HEAD', '/plants?limit=5'),
+      await service.list('?limit=5', known),
+      await service.request('HEAD', '/plants?limit=5', known),
+      await service.list('?limit=5'),
+      await service.request('HEAD', '/plants?limit=5'),
+      await service.list('?limit=5', known),
+    ].map(({ status }) => status)
+
+    expect(statuses).toEqual([200, 200, 304, 304, 429, 429, 429])
+  })
+
+  test('is of the token, and not of its text on the wire, its user or anybody else', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(2) })
+    const { text: second } = await service.createToken()
+    const { text: stranger } = await service.createToken({ user: 'you' })
+    const written = ['Bearer', 'bearer', 'BEARER  ', 'bEaReR'].map((scheme) => `${scheme} ${service.token}`)
+    const statuses: number[] = []
+
+    for (const authorization of written) {
+      statuses.push((await service.list('', { token: null, headers: { authorization } })).status)
+    }
+
+    expect(statuses).toEqual([200, 200, 429, 429])
+    for (const token of [second, stranger]) expect(await listStatuses(service, 3, { token })).toEqual([200, 200, 429])
+  })
+
+  test('counts what is refused later, and not what is refused or answered before', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(4) })
+    const { text: token } = await service.createToken({ scope: 'read' })
+    const uncounted: [string, string, RequestOptions, number][] = [
+      ['GET', '/healthz', { token }, 200],
+      ['GET', '/readyz', { token }, 200],
+      ['GET', '/openapi.json', { token }, 200],
+      ['OPTIONS', '/plants', { token }, 204],
+      ['GET', '/nothing', { token }, 40401],
+      ['PUT', '/plants', { token }, 40501],
+      ['GET', '/plants', { token: null }, 40101],
+      ['GET', '/plants', { token: 'nobody' }, 40102],
+    ]
+    const counted: [string, string, RequestOptions, number][] = [
+      ['DELETE', '/plants/1', { token }, 40301],
+      ['GET', '/plants?limit=x', { token }, 40003],
+      ['POST', '/plants', { token, headers: JSON_BODY, body: '{' }, 40301],
+      ['GET', '/plants?limit=1', { token }, 200],
+    ]
+    const codes = async (requests: typeof counted) => {
+      const answers: (readonly [string, string, number])[] = []
+      for (const [method, path, options] of requests) {
+        answers.push([method, path, codeOf(await service.request(method, path, options))])
+      }
+      return answers
+    }
+    const expected = (requests: typeof counted, over?: number) =>
+      requests.map(([method, path, , code]) => [method, path, over ?? code] as const)
+
+    for (const requests of [uncounted, counted, uncounted]) expect(await codes(requests)).toEqual(expected(requests))
+    expect(await codes(counted)).toEqual(expected(counted, 42901))
+  })
+
+  test('is looked at after the token, and before the scope, the query, the id, the body and the plants', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(1), maxBodyBytes: 100 })
+    const { text: reader } = await service.createToken({ scope: 'read' })
+    for (const token of [service.token, reader]) await service.list('', { token })
+    const post = (body: string): RequestOptions => ({ headers: JSON_BODY, body })
+    const refused: [string, string, RequestOptions?][] = [
+      ['DELETE', '/plants/1', { token: reader }],
+      ['GET', '/plants?limit=x'],
+      ['GET', '/plants?after=x'],
+      ['DELETE', '/plants/x'],
+      ['POST', '/plants', { body: '{}' }],
+      ['POST', '/plants', post(' '.repeat(101))],
+      ['POST', '/plants', post('{')],
+      ['POST', '/plants', post('[]')],
+      ['DELETE', '/plants/7'],
+      ['HEAD', '/plants'],
+    ]
+
+    for (const [method, path, options] of refused) {
+      const { status, headers } = await service.request(method, path, options)
+      expect([method, path, status, headers.has('retry-after')]).toEqual([method, path, 429, true])
+    }
+  })
+
+  test('lets as many more in as the burst says, and refuses one more', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(2, 3) })
+
+    expect(await listStatuses(service, 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
+  })
+
+  test('lets the token in again when as much time is over as Retry-After says', async () => {
+    await using service = await startService(transport, { rateLimit: { requests: 2, periodMs: 1000, burst: 0 } })
+    // The burst that ends a period may fall into two of them.
+    let refused = await service.list('?limit=5')
+    for (let made = 1; refused.status === 200 && made < 100; made++) refused = await service.list('?limit=5')
+    const startMs = performance.now()
+
+    while ((await service.list('?limit=5')).status === 429) await Bun.sleep(10)
+
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+    expect(performance.now() - startMs).toBeLessThan(5000)
+  })
+
+  test('says nothing to the operator but the line of the request', async () => {
+    await using service = await startService(transport, { rateLimit: perHour(1) })
+
+    await listStatuses(service, 2)
+
+    while (!service.logs().includes('"status":429')) await Bun.sleep(5)
+    const lines = service.logs().trim().split('\n')
+    const ofRequests = lines.map((line) => JSON.parse(line)).filter(({ requestId }) => requestId !== undefined)
+    expect(ofRequests.map(({ level, status, msg }) => [level, status, msg])).toEqual([
+      ['info', 200, 'request'],
+      ['info', 429, 'request'],
+    ])
+  })
+})
+
+describe.skipIf(EXECUTABLE !== undefined)('what is remembered for the rate limit', () => {
+  const timers = () => {
+    Bun.gc(true)
+    return heapStats().objectTypeCounts.Timeout ?? 0
+  }
+  const token = (id: number): Token => ({
+    id,
+    userId: 1,
+    userName: 'me',
+    scope: 'write',
+    label: undefined,
+    createdAtMs: 0,
+    expiresAtMs: undefined,
+    revokedAtMs: undefined,
+    lastUsedAtMs: undefined,
+  })
+
+  test('is two counts of a token, however many requests it makes, and ends with their time', async () => {
+    const periodMs = 100
+    const count = limitRate({ requests: 3, periodMs, burst: 2 })
+    const before = timers()
+
+    for (let made = 0; made < 1000; made++) await count(token(1)).catch(() => {})
+    expect(timers() - before).toBe(2)
+    for (let id = 2; id <= 500; id++) await count(token(id))
+    expect(timers() - before).toBeGreaterThanOrEqual(499)
+
+    const deadlineMs = performance.now() + 5000 + BURST_PERIODS * periodMs
+    while (timers() > before && performance.now() < deadlineMs) await Bun.sleep(periodMs)
+    expect(timers()).toBeLessThanOrEqual(before)
+  })
+})
