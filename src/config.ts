@@ -51,6 +51,12 @@ export const OPTIONS = {
     ),
   rateBurst: () =>
     valued('--rate-burst <count>', 'how many more a token may make in ten such times; none if left out', parseBurst),
+  maxInFlight: () =>
+    valued(
+      '--max-in-flight <count>',
+      'the most requests under way of clients with a token, streamed lists included; no limit if left out',
+      parseCount,
+    ),
   drain: () =>
     valued(
       '--drain <duration>',

@@ -34,7 +34,7 @@ export function parseSize(text: string): number | Rule {
     : new Rule('a size with a unit, B KiB or MiB, like 64KiB, from 1B to 1024MiB')
 }
 
-/** How many plants an answer may hold. */
+/** How many there may be of something. */
 export function parseCount(text: string): number | Rule {
   const count = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN
   return count <= LIMIT_MAX ? count : new Rule(`a whole number from 1 to ${LIMIT_MAX}`)

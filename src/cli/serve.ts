@@ -23,6 +23,7 @@ interface ServeOptions {
   readonly listMax?: number
   readonly rateLimit?: Rate
   readonly rateBurst?: number
+  readonly maxInFlight?: number
   readonly drain: number
   readonly drainWait: number
   readonly logLevel: LogLevel
@@ -52,6 +53,7 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .addOption(OPTIONS.listMax())
     .addOption(OPTIONS.rateLimit())
     .addOption(OPTIONS.rateBurst())
+    .addOption(OPTIONS.maxInFlight())
     .addOption(OPTIONS.drain())
     .addOption(OPTIONS.drainWait())
     .addOption(OPTIONS.logLevel())
@@ -109,6 +111,7 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     maxBodyBytes: options.maxBody,
     listMax: options.listMax,
     rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
+    maxInFlight: options.maxInFlight,
     servesDocs: options.docs,
     publicUrl: options.publicUrl,
     nowMs: io.nowMs,

@@ -4,12 +4,13 @@ import type { Logger } from '../log.ts'
 import { type AdmissionLimits, type Admit, admission } from './admission.ts'
 import { type Authentication, authenticated, recalled } from './auth.ts'
 import { type Caller, type Callers, type CallersOptions, rememberCallers } from './callers.ts'
-import { contextOf, setContext } from './context.ts'
+import { contextOf, type RequestContext, setContext } from './context.ts'
 import { DOCS_PATHS, docsPaths } from './docs-paths.ts'
 import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
+import { leaving, requireRoom } from './in-flight.ts'
 import { answerList, type CappedList } from './list.ts'
 import { otherMethods, READ_ONLY } from './methods.ts'
-import { logFault, observe } from './observe.ts'
+import { type Handle, logFault, observe } from './observe.ts'
 import { type PlantLimits, plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
 
@@ -49,20 +50,21 @@ export function createApp(options: AppOptions): (request: Request) => Response |
   const app = routes(options, callers, authenticated(callers, admit))
   // For who is known: what is behind the token, without the way to it, which takes a third of the time.
   let appOfKnown: typeof app | undefined
-  return observe((request, context) => {
+  const handle: Handle = (request, context) => {
     const caller = callers.recall(request.headers.get('authorization'))
     context.caller = caller
     if (caller !== undefined) {
       const list = recallList(callers, caller, request)
       if (list !== undefined) {
-        return admit === undefined ? answerList(list, request) : answerAdmitted(admit, caller, list, request)
+        return admit === undefined ? answerList(list, request) : answerAdmitted(admit, caller, context, list, request)
       }
     }
     setContext(request, context)
     if (caller === undefined) return app.fetch(request)
     appOfKnown ??= routes(options, callers, recalled(admit))
     return appOfKnown.fetch(request)
-  }, options)
+  }
+  return observe(options.maxInFlight === undefined ? handle : leaving(handle), options)
 }
 
 /** A list that was answered before and is still true: what the route would answer. */
@@ -70,8 +72,15 @@ function recallList(callers: Callers, caller: Caller, { method, url }: Request):
   return method === 'GET' || method === 'HEAD' ? callers.recallList(caller, url) : undefined
 }
 
-async function answerAdmitted(admit: Admit, caller: Caller, list: CappedList, request: Request): Promise<Response> {
-  await admit(caller)
+async function answerAdmitted(
+  admit: Admit,
+  caller: Caller,
+  context: RequestContext,
+  list: CappedList,
+  request: Request,
+): Promise<Response> {
+  await admit(caller, context)
+  requireRoom(context)
   return answerList(list, request)
 }
 

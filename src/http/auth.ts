@@ -26,8 +26,9 @@ export const authenticated = ({ identify }: Callers, admit: Admit | undefined) =
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
     .resolve({ as: 'scoped' }, async ({ bearer, request }) => {
       const caller = await identify(request.headers.get('authorization') ?? '', bearer ?? '')
-      contextOf(request).caller = caller
-      if (admit !== undefined) await admit(caller)
+      const context = contextOf(request)
+      context.caller = caller
+      if (admit !== undefined) await admit(caller, context)
       return { caller }
     })
 
@@ -44,7 +45,7 @@ export function recalled(admit: Admit | undefined): Authentication {
       ? app.resolve({ as: 'scoped' }, ({ request }) => ({ caller: callerOf(request) }))
       : app.resolve({ as: 'scoped' }, async ({ request }) => {
           const caller = callerOf(request)
-          await admit(caller)
+          await admit(caller, contextOf(request))
           return { caller }
         })
   return resolved as unknown as Authentication

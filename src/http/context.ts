@@ -4,6 +4,10 @@ import type { Caller } from './callers.ts'
 export interface RequestContext {
   readonly requestId: string
   caller?: Caller | undefined
+  /** Ends its being under way, where those that are get counted. */
+  leave?: (() => void) | undefined
+  /** True where as many as may be were under way before it. */
+  isPastLimit?: boolean
 }
 
 const contexts = new WeakMap<Request, RequestContext>()

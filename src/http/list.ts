@@ -47,13 +47,13 @@ const CAPPED = jsonHeaders('private, no-cache')
 
 /**
  * The whole list, a page at a time and only as fast as the client reads, so that memory does not grow with it.
- * `onCut` is told the error that ends it before its end.
+ * `onEnd` is called when it ends, with the error that ends it before its time.
  */
 export async function streamedList(
   listPlants: ListPlants,
   user: UserId,
   after: bigint | undefined,
-  onCut: (error: unknown) => void,
+  onEnd: (error?: unknown) => void,
 ): Promise<Response> {
   const pages = readPages(listPlants, user, after)
   // The first page is read before the status is sent: a store that fails at once is answered with an error.
@@ -66,6 +66,7 @@ export async function streamedList(
           if (page.done) {
             controller.enqueue(`${opening}]`)
             controller.close()
+            onEnd()
             return
           }
           controller.enqueue(opening + renderPlants(page.value))
@@ -73,12 +74,13 @@ export async function streamedList(
           page = await pages.next()
           if (page.done) opening = ''
         } catch (error) {
-          onCut(error)
+          onEnd(error)
           // Without the last chunk, so that no client takes the half for the whole. The runtime would print the error.
           controller.error()
         }
       },
       async cancel() {
+        onEnd()
         await pages.return(undefined)
       },
     },

@@ -6,7 +6,8 @@ import type { CacheControl } from './json.ts'
 import type { Lifecycle } from './probes.ts'
 
 type Answer = Response | Promise<Response>
-type Handle = (request: Request, context: RequestContext) => Answer
+/** What answers a request in its context. */
+export type Handle = (request: Request, context: RequestContext) => Answer
 
 const CLIENT_REQUEST_ID = /^(?!plst_)[A-Za-z0-9._-]{1,64}$/
 

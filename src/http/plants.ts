@@ -3,9 +3,12 @@ import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { toPlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
+import type { AdmissionLimits } from './admission.ts'
 import { type Authentication, requireWrite } from './auth.ts'
 import { readNewPlant } from './body.ts'
 import type { Caller, Callers } from './callers.ts'
+import { contextOf } from './context.ts'
+import { requireRoom, takeLeave } from './in-flight.ts'
 import { json } from './json.ts'
 import { answerList, cappedList, streamedList, streamedListHead } from './list.ts'
 import { parseListQuery } from './query.ts'
@@ -27,11 +30,16 @@ export const plants = (
   store: PlantStore,
   callers: Callers,
   authentication: Authentication,
-  limits: PlantLimits,
+  limits: PlantLimits & Pick<AdmissionLimits, 'maxInFlight'>,
   onCut: OnCut,
 ) => {
+  const requireRoomFor = (request: Request) => {
+    if (limits.maxInFlight !== undefined) requireRoom(contextOf(request))
+  }
+
   const list = async ({ request, caller }: { readonly request: Request; readonly caller: Caller }) => {
     const { limit, after } = parseListQuery(request.url)
+    requireRoomFor(request)
     const user = caller.token.userId
     const cap = Math.min(limit ?? Number.POSITIVE_INFINITY, limits.listMax ?? Number.POSITIVE_INFINITY)
     if (Number.isFinite(cap)) {
@@ -41,7 +49,13 @@ export const plants = (
       return answerList(capped, request)
     }
     if (request.method === 'HEAD') return streamedListHead()
-    return streamedList(store.listPlants, user, after, (error) => onCut(request, error))
+    const response = await streamedList(store.listPlants, user, after, (error) => {
+      leave()
+      if (error !== undefined) onCut(request, error)
+    })
+    // The list is under way until its end, which cannot come before somebody reads it.
+    const leave = takeLeave(contextOf(request))
+    return response
   }
 
   return new Elysia({ name: 'plants' })
@@ -51,6 +65,7 @@ export const plants = (
       async ({ request, caller: { token } }) => {
         requireWrite(token)
         const plant = await readNewPlant(request, limits.maxBodyBytes)
+        requireRoomFor(request)
         await store.createPlant(token.userId, plant)
         return json(JSON.stringify(toPlant(plant)))
       },
@@ -60,11 +75,12 @@ export const plants = (
     .head('/plants', list, { parse: 'none' })
     .delete(
       '/plants/:id',
-      async ({ params, caller: { token } }) => {
+      async ({ params, request, caller: { token } }) => {
         requireWrite(token)
         // A broken percent-encoding arrives as null.
         const id = parseInt64Decimal(params.id ?? '')
         if (id === undefined) throw new AppError('id_invalid')
+        requireRoomFor(request)
         await store.deletePlant(token.userId, id)
         return new Response(null, { status: 204 })
       },

@@ -1,51 +1,13 @@
-import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw.ts'
+import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../support/slow.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const DRAIN_WAIT_MS = 2000
-/** Together far more than the buffers of a connection hold. */
-const PLANTS = 4000
-const NAME_LENGTH = 10_000
-
-function addPlants(database: string) {
-  using db = new Database(database)
-  db.run(
-    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
-     insert into plants (user_id, id, name) select users.id, series.id, hex(zeroblob(?2)) from users, series`,
-    [PLANTS, NAME_LENGTH / 2],
-  )
-}
-
-/** Sends a request and reads nothing until `readOn` is called, which resolves to all that came until the connection ended. */
-async function requestAndWait(port: number, request: string) {
-  const socket = connect(port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  const begun = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<void>()
-  socket.on('data', (chunk: Buffer) => {
-    chunks.push(chunk)
-    if (chunks.length > 1) return
-    socket.pause()
-    begun.resolve()
-  })
-  socket.on('error', ended.reject).on('close', () => ended.resolve())
-  socket.write(request)
-  await begun.promise
-  return {
-    async readOn(): Promise<string> {
-      socket.resume()
-      await ended.promise
-      return Buffer.concat(chunks).toString('latin1')
-    },
-  }
-}
-
 /** The body of an answer that came in chunks (RFC 9112 §7.1), the last chunk included. */
 function dechunk(answer: string): string {
   let rest = answer.slice(answer.indexOf('\r\n\r\n') + 4)
@@ -101,16 +63,16 @@ describe.concurrent('while a server ends', () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)
-    addPlants(database)
+    addLongPlants(database)
     await using server = await serve(database)
     const reading = await requestAndWait(server.port, get('/plants', token))
     server.signal('SIGTERM')
     while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
     const answer = await reading.readOn()
 
-    const plant = { name: '0'.repeat(NAME_LENGTH) }
+    const plant = { name: '0'.repeat(LONG_PLANTS.nameLength) }
     expect(answer).toStartWith('HTTP/1.1 200 OK\r\n')
-    expect(dechunk(answer) === JSON.stringify(Array.from({ length: PLANTS }, () => plant))).toBe(true)
+    expect(dechunk(answer) === JSON.stringify(Array.from({ length: LONG_PLANTS.count }, () => plant))).toBe(true)
     expect(await server.ended()).toBe(0)
   })
 
@@ -118,7 +80,7 @@ describe.concurrent('while a server ends', () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)
-    addPlants(database)
+    addLongPlants(database)
     await using server = await serve(database, ['--drain', '1s'])
     const reading = await requestAndWait(server.port, get('/plants', token))
     server.signal('SIGTERM')
@@ -137,20 +99,12 @@ describe.concurrent('while a server ends', () => {
     await using server = await serve(database)
     const body = '{"id":1,"name":"Fern"}'
     const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
-    const socket = connect(server.port, '127.0.0.1')
-    let answer = ''
-    const closed = Promise.withResolvers<void>()
-    socket.on('data', (chunk: Buffer) => {
-      answer += chunk.toString('latin1')
-    })
-    socket.on('close', () => closed.resolve())
-    socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`)
+    using creating = sendHalf(server.port, `${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`)
     // The handler has begun once a later request on another connection is answered.
     await exchange(server.port, get('/healthz', token))
     server.signal('SIGTERM')
     while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
-    socket.write(body.slice(10))
-    await closed.promise
+    const answer = await creating.sendRest(body.slice(10))
 
     expect(answer).toStartWith('HTTP/1.1 200 OK\r\n')
     expect(answer).toEndWith('{"name":"Fern"}')

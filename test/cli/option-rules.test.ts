@@ -81,6 +81,13 @@ const RULES = {
     ],
     refuses: ['', '0', '-1', '1.5', '1e3', '01', '5/s', '1000001'],
   },
+  maxInFlight: {
+    takes: [
+      ['1', 1],
+      ['2147483647', 2147483647],
+    ],
+    refuses: ['', '0', '-1', '1.5', '1e3', '05', '2147483648'],
+  },
   drain: {
     takes: [
       ['0s', 0],
@@ -199,6 +206,7 @@ describe('the options', () => {
       ['--list-max', 'PLANTSTORE_LIST_MAX', undefined],
       ['--rate-limit', 'PLANTSTORE_RATE_LIMIT', undefined],
       ['--rate-burst', 'PLANTSTORE_RATE_BURST', undefined],
+      ['--max-in-flight', 'PLANTSTORE_MAX_IN_FLIGHT', undefined],
       ['--drain', 'PLANTSTORE_DRAIN', '8s'],
       ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
       ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],

@@ -13,6 +13,7 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['listMax', 'serve', '0'],
   ['rateLimit', 'serve', '100'],
   ['rateBurst', 'serve --rate-limit 100/s', '0'],
+  ['maxInFlight', 'serve', '0'],
   ['drain', 'serve', '8'],
   ['drainWait', 'serve', '2sec'],
   ['logLevel', 'serve', 'loud'],

@@ -10,6 +10,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   maxBodyBytes: 65536,
   listMax: undefined,
   rateLimit: undefined,
+  maxInFlight: undefined,
   servesDocs: true,
   publicUrl: undefined,
   nowMs: Date.now,

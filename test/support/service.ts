@@ -25,6 +25,7 @@ export interface ServiceOptions {
   readonly publicUrl?: string
   readonly servesDocs?: boolean
   readonly rateLimit?: RateLimit
+  readonly maxInFlight?: number
 }
 
 interface Reachable {
@@ -105,13 +106,21 @@ const executable: Transport = {
   },
 }
 
-const flagsOf = ({ maxBodyBytes, listMax, publicUrl, servesDocs, rateLimit }: ServiceOptions): string[] => [
+const flagsOf = ({
+  maxBodyBytes,
+  listMax,
+  publicUrl,
+  servesDocs,
+  rateLimit,
+  maxInFlight,
+}: ServiceOptions): string[] => [
   ...(maxBodyBytes === undefined ? [] : ['--max-body', `${maxBodyBytes}B`]),
   ...(listMax === undefined ? [] : ['--list-max', String(listMax)]),
   ...(publicUrl === undefined ? [] : ['--public-url', publicUrl]),
   ...(servesDocs === false ? ['--no-docs'] : []),
   ...(rateLimit === undefined ? [] : ['--rate-limit', `${rateLimit.requests}/${UNIT_OF_MS[rateLimit.periodMs]}`]),
   ...(rateLimit?.burst ? ['--rate-burst', String(rateLimit.burst)] : []),
+  ...(maxInFlight === undefined ? [] : ['--max-in-flight', String(maxInFlight)]),
 ]
 
 const UNIT_OF_MS: Readonly<Record<number, string>> = { 1000: 's', 60000: 'm', 3600000: 'h' }
