@@ -10,21 +10,21 @@ export class Rule {
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2 }
-const DURATION_MAX_MS = 36_500 * 86_400_000
 const SIZE_MAX_BYTES = 1024 ** 3
 const PORT_MAX = 65535
 const LABEL_LENGTH_MAX = 200
 const REQUESTS_MAX = 1_000_000
 
-/** A whole number with a unit, in milliseconds; from `minText` on. */
-export function duration(minText: '0s' | '1s'): (text: string) => number | Rule {
-  const minMs = minText === '0s' ? 0 : 1000
+/** A whole number with a unit, in milliseconds, from `minText` to `maxText`. */
+export function duration(minText: string, maxText = '36500d'): (text: string) => number | Rule {
   return (text) => {
-    const ms = times(/^(\d{1,12})([smhd])$/.exec(text), UNITS_MS)
-    const rule = `a whole number with a unit, s m h or d, like 90d, from ${minText} to 36500d`
-    return ms >= minMs && ms <= DURATION_MAX_MS ? ms : new Rule(rule)
+    const ms = parseDuration(text)
+    const isWithin = ms >= parseDuration(minText) && ms <= parseDuration(maxText)
+    return isWithin ? ms : new Rule(`a whole number with a unit, s m h or d, from ${minText} to ${maxText}`)
   }
 }
+
+const parseDuration = (text: string): number => times(/^(\d{1,12})([smhd])$/.exec(text), UNITS_MS)
 
 /** A whole number with a unit, in bytes. */
 export function parseSize(text: string): number | Rule {

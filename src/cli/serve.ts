@@ -24,6 +24,7 @@ interface ServeOptions {
   readonly rateLimit?: Rate
   readonly rateBurst?: number
   readonly maxInFlight?: number
+  readonly idleTimeout: number
   readonly drain: number
   readonly drainWait: number
   readonly logLevel: LogLevel
@@ -54,6 +55,7 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .addOption(OPTIONS.rateLimit())
     .addOption(OPTIONS.rateBurst())
     .addOption(OPTIONS.maxInFlight())
+    .addOption(OPTIONS.idleTimeout())
     .addOption(OPTIONS.drain())
     .addOption(OPTIONS.drainWait())
     .addOption(OPTIONS.logLevel())
@@ -117,7 +119,7 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     nowMs: io.nowMs,
     monotonicMs: io.monotonicMs,
   })
-  const server = await listen(options.listen, app)
+  const server = await listen(options.listen, app, { idleTimeoutMs: options.idleTimeout })
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   log.info({ address: formatAddress(server.address), database: options.database, version: VERSION }, 'listening')
   if (!(await store.hasTokens())) await welcome(store, server.address, log, options, io)

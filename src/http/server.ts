@@ -3,8 +3,6 @@ import { connect } from 'node:net'
 import { type Address, formatAddress } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
 
-/** How long a request may take to arrive, a client to take a part of an answer, and a connection to be idle. */
-const IDLE_TIMEOUT_S = 30
 const SOCKET_MODE = 0o600
 
 /** A server that listens. */
@@ -17,13 +15,19 @@ export interface RunningServer {
   kill(): number
 }
 
+/** How a server treats its connections. */
+export interface ListenOptions {
+  /**
+   * How long the body of a request may take to arrive, an answer to be made, a client to take a part of it, and a
+   * connection to be idle. The runtime counts whole seconds up to 255, in steps of four: it may be four seconds off.
+   */
+  readonly idleTimeoutMs: number
+}
+
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
-export async function listen(
-  address: Address,
-  handle: (request: Request) => Response | Promise<Response>,
-): Promise<RunningServer> {
+export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
   if ('socketPath' in address) await removeStaleSocket(address.socketPath)
-  const server = serve(address, handle)
+  const server = serve(address, handle, options)
   if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
   return {
     address: 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port },
@@ -36,11 +40,13 @@ export async function listen(
   }
 }
 
-function serve(address: Address, handle: (request: Request) => Response | Promise<Response>) {
+type Handle = (request: Request) => Response | Promise<Response>
+
+function serve(address: Address, handle: Handle, { idleTimeoutMs }: ListenOptions) {
   const options = {
     fetch: handle,
     development: false,
-    idleTimeout: IDLE_TIMEOUT_S,
+    idleTimeout: idleTimeoutMs / 1000,
     // We refuse large bodies ourselves, while they arrive: the runtime would replace our answer by an empty one.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   } as const

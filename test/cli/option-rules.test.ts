@@ -88,6 +88,14 @@ const RULES = {
     ],
     refuses: ['', '0', '-1', '1.5', '1e3', '05', '2147483648'],
   },
+  idleTimeout: {
+    takes: [
+      ['5s', 5000],
+      ['255s', 255_000],
+      ['4m', 4 * MINUTE_MS],
+    ],
+    refuses: ['', '0s', '4s', '256s', '5m', '1h', '30', '5000ms'],
+  },
   drain: {
     takes: [
       ['0s', 0],
@@ -207,6 +215,7 @@ describe('the options', () => {
       ['--rate-limit', 'PLANTSTORE_RATE_LIMIT', undefined],
       ['--rate-burst', 'PLANTSTORE_RATE_BURST', undefined],
       ['--max-in-flight', 'PLANTSTORE_MAX_IN_FLIGHT', undefined],
+      ['--idle-timeout', 'PLANTSTORE_IDLE_TIMEOUT', '30s'],
       ['--drain', 'PLANTSTORE_DRAIN', '8s'],
       ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
       ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],

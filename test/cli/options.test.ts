@@ -14,6 +14,7 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['rateLimit', 'serve', '100'],
   ['rateBurst', 'serve --rate-limit 100/s', '0'],
   ['maxInFlight', 'serve', '0'],
+  ['idleTimeout', 'serve', '4s'],
   ['drain', 'serve', '8'],
   ['drainWait', 'serve', '2sec'],
   ['logLevel', 'serve', 'loud'],

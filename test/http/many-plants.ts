@@ -4,7 +4,7 @@ import { createApp } from '../../src/http/app.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
 import { listen } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
-import { appOptions } from '../support/app.ts'
+import { appOptions, LISTEN_OPTIONS } from '../support/app.ts'
 import { createToken } from '../support/tokens.ts'
 
 /** Two pages of the store and one plant more. */
@@ -48,7 +48,7 @@ export async function serveApp(store: Store) {
   const app = appOf(store, (line) => {
     lines += line
   })
-  const server = await listen({ host: '127.0.0.1', port: 0 }, app)
+  const server = await listen({ host: '127.0.0.1', port: 0 }, app, LISTEN_OPTIONS)
   if (!('port' in server.address)) throw new Error('the server has no port')
   return { port: server.address.port, logs: () => lines, [Symbol.asyncDispose]: async () => void server.kill() }
 }

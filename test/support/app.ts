@@ -1,4 +1,5 @@
 import type { AppOptions } from '../../src/http/app.ts'
+import type { ListenOptions } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
 
 /** The options of the app with the defaults of `serve`, but that it logs nothing; and what a test wants otherwise. */
@@ -17,3 +18,6 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   monotonicMs: () => performance.now(),
   ...overrides,
 })
+
+/** Those of a server, with the defaults of `serve`. */
+export const LISTEN_OPTIONS: ListenOptions = { idleTimeoutMs: 30_000 }

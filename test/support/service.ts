@@ -6,7 +6,7 @@ import type { RateLimit } from '../../src/http/rate-limit.ts'
 import { listen } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
-import { appOptions } from './app.ts'
+import { appOptions, LISTEN_OPTIONS } from './app.ts'
 import { EXECUTABLE, serve } from './executable.ts'
 import { makeFolder } from './folder.ts'
 import { type OpenStore, STORES } from './stores.ts'
@@ -26,6 +26,7 @@ export interface ServiceOptions {
   readonly servesDocs?: boolean
   readonly rateLimit?: RateLimit
   readonly maxInFlight?: number
+  readonly idleTimeoutMs?: number
 }
 
 interface Reachable {
@@ -76,7 +77,7 @@ const overTcp: Transport = {
   name: 'over TCP',
   async start(store, _database, options) {
     const { app, logs } = assemble(store, options)
-    const server = await listen({ host: '127.0.0.1', port: 0 }, app)
+    const server = await listen({ host: '127.0.0.1', port: 0 }, app, { ...LISTEN_OPTIONS, ...options })
     const url = formatAddress(server.address)
     return {
       fetch: (path, init) => fetch(url + path, init),
@@ -106,22 +107,20 @@ const executable: Transport = {
   },
 }
 
-const flagsOf = ({
-  maxBodyBytes,
-  listMax,
-  publicUrl,
-  servesDocs,
-  rateLimit,
-  maxInFlight,
-}: ServiceOptions): string[] => [
-  ...(maxBodyBytes === undefined ? [] : ['--max-body', `${maxBodyBytes}B`]),
-  ...(listMax === undefined ? [] : ['--list-max', String(listMax)]),
-  ...(publicUrl === undefined ? [] : ['--public-url', publicUrl]),
-  ...(servesDocs === false ? ['--no-docs'] : []),
-  ...(rateLimit === undefined ? [] : ['--rate-limit', `${rateLimit.requests}/${UNIT_OF_MS[rateLimit.periodMs]}`]),
-  ...(rateLimit?.burst ? ['--rate-burst', String(rateLimit.burst)] : []),
-  ...(maxInFlight === undefined ? [] : ['--max-in-flight', String(maxInFlight)]),
+/** What says the same to `serve`. */
+const flagsOf = (options: ServiceOptions): string[] => [
+  ...flag('--max-body', options.maxBodyBytes, (bytes) => `${bytes}B`),
+  ...flag('--list-max', options.listMax),
+  ...flag('--public-url', options.publicUrl),
+  ...(options.servesDocs === false ? ['--no-docs'] : []),
+  ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
+  ...flag('--rate-burst', options.rateLimit?.burst || undefined),
+  ...flag('--max-in-flight', options.maxInFlight),
+  ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
 ]
+
+const flag = <T>(name: string, value: T | undefined, write: (value: T) => string = String): string[] =>
+  value === undefined ? [] : [name, write(value)]
 
 const UNIT_OF_MS: Readonly<Record<number, string>> = { 1000: 's', 60000: 'm', 3600000: 'h' }
 

@@ -54,7 +54,8 @@ export function sendHalf(port: number, half: string) {
   socket.on('error', () => {}).on('close', () => ended.resolve())
   socket.write(half)
   return {
-    /** Resolves to the answer when the connection has ended. */
+    send: (more: string) => void socket.write(more),
+    /** Sends the rest. Resolves to the answer when the connection has ended. */
     async sendRest(rest: string): Promise<string> {
       socket.write(rest)
       await ended.promise

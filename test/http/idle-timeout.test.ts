@@ -1,0 +1,114 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
+import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
+
+/** The smallest there is. The runtime counts in steps of four seconds. */
+const IDLE_TIMEOUT_MS = 5000
+const SOONEST_MS = 4000
+const LATEST_MS = 8000
+/** What the runtime gives a head, whatever is set. */
+const HEAD_LATEST_MS = 12_000
+/** On a machine that is busy with other things, too; far below the default of 30 s. */
+const SLACK_MS = 4000
+/** How often a slow client sends a byte. */
+const DROP_MS = 500
+/** How exactly timers are measured from outside. */
+const EARLY_MS = 100
+
+const head = ({ token }: Service) => `Host: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
+
+/** How long a connection lasts on which nothing more is sent, or a drop every now and then, and what came on it. */
+async function outlast({ port }: Service, bytes: string, drop?: string) {
+  const startMs = performance.now()
+  using held = sendHalf(port, bytes)
+  const dripping = drop === undefined ? undefined : setInterval(() => held.send(drop), DROP_MS)
+  const answer = await held.ended()
+  clearInterval(dripping)
+  return { ms: performance.now() - startMs, answer }
+}
+
+const expectInTime = (ms: number) => {
+  expect(ms).toBeGreaterThan(SOONEST_MS - EARLY_MS)
+  expect(ms).toBeLessThan(LATEST_MS + SLACK_MS)
+}
+
+describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transport) => {
+  test('cuts a request whose body does not arrive whole, however it comes, and stores nothing', async () => {
+    await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
+    const post = `POST /plants HTTP/1.1\r\n${head(service)}`
+
+    const cut = await Promise.all([
+      outlast(service, `${post}Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"`),
+      outlast(service, `${post}Content-Length: 2000\r\n\r\n{"id":1,"name":"`, 'x'),
+      outlast(service, `${post}Transfer-Encoding: chunked\r\n\r\n15\r\n{"id":1,"name":"Fern"\r\n`),
+      outlast(service, `${post}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`, '1\r\n \r\n'),
+    ])
+
+    for (const { ms, answer } of cut) {
+      expect(answer).toBe('')
+      expectInTime(ms)
+    }
+    expect(await service.names()).toEqual([])
+  })
+
+  test('does not hold for heads, which have their own: 12 seconds at most', async () => {
+    await using service = await startService(transport)
+
+    const cut = await Promise.all([
+      outlast(service, ''),
+      outlast(service, 'GET /plants HTTP/1.1\r\nHo'),
+      outlast(service, 'GET /plants HTTP/1.1\r\nHost: ', 'a'),
+    ])
+
+    for (const { ms, answer } of cut) {
+      expect(answer).toBe('')
+      expect(ms).toBeLessThan(HEAD_LATEST_MS + SLACK_MS)
+    }
+  })
+
+  test('closes a connection that was kept alive', async () => {
+    await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
+
+    const { ms, answer } = await outlast(service, `GET /plants HTTP/1.1\r\n${head(service)}\r\n`)
+
+    expect(answer).toStartWith('HTTP/1.1 200 ')
+    expectInTime(ms)
+  })
+
+  test('cuts a list whose client has stopped reading, never as if it were whole', async () => {
+    await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS, maxInFlight: 1 })
+    addLongPlants(service.database)
+    const startMs = performance.now()
+    using reading = await requestAndWait(service.port, `GET /plants HTTP/1.1\r\n${head(service)}\r\n`)
+
+    while ((await service.list('?limit=1')).status === 503) await Bun.sleep(20)
+
+    expectInTime(performance.now() - startMs)
+    expect((await reading.readOn().catch(() => '')).endsWith('0\r\n\r\n')).toBe(false)
+  })
+
+  test('can be as long as the runtime counts', async () => {
+    await using service = await startService(transport, { idleTimeoutMs: 255_000 })
+
+    expect((await service.list()).status).toBe(200)
+  })
+
+  test('is longer than any wait of ours: who waits for a lock is answered', async () => {
+    await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
+    using lock = new Database(service.database)
+    lock.run('begin immediate')
+    const startMs = performance.now()
+
+    const { status, body } = await service.create({ id: 1, name: 'Fern' })
+    lock.run('rollback')
+
+    expect([status, body.error]).toEqual([503, 50303])
+    expect(performance.now() - startMs).toBeGreaterThan(BUSY_TIMEOUT_MS - EARLY_MS)
+  })
+})
+
+test('two waits of the store for a lock fit into the shortest idle timeout', () => {
+  expect(2 * BUSY_TIMEOUT_MS).toBeLessThanOrEqual(SOONEST_MS)
+})
