@@ -10,6 +10,7 @@ import {
   parseCount,
   parseDatabase,
   parseLabel,
+  parsePath,
   parseRate,
   parseSize,
   parseUrl,
@@ -65,6 +66,13 @@ export const OPTIONS = {
       duration('5s', '255s'),
       '30s',
     ),
+  tlsCert: () =>
+    valued(
+      '--tls-cert <path>',
+      "the server's certificate and those that vouch for it, in PEM: with --tls-key makes it speak TLS alone",
+      parsePath,
+    ),
+  tlsKey: () => valued('--tls-key <path>', 'the private key of the certificate, in PEM, not encrypted', parsePath),
   drain: () =>
     valued(
       '--drain <duration>',

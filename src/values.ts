@@ -80,6 +80,10 @@ export function parseDatabase(text: string): string | Rule {
   return text
 }
 
+/** The path of a file. */
+export const parsePath = (text: string): string | Rule =>
+  text === '' || text.includes('\0') ? new Rule('the path of a file') : text
+
 /** An http or https URL to which paths can be appended; without its last slash. */
 export function parseUrl(text: string): string | Rule {
   const isPlain = /^https?:\/\/[^\s?#@\\]+$/.test(text) && URL.canParse(text)

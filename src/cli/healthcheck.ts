@@ -1,4 +1,4 @@
-import { get } from 'node:http'
+import type { RequestOptions } from 'node:https'
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { type Address, clientTarget, formatAddress } from '../domain/address.ts'
@@ -8,26 +8,36 @@ import type { Io } from './io.ts'
 /** A little under the 2 s after which the command must have ended. */
 const HEALTHCHECK_TIMEOUT_MS = 1700
 
+interface HealthcheckOptions {
+  readonly listen: Address
+  readonly tlsCert?: string
+}
+
 /** `healthcheck`: asks `/readyz`, for containers without a shell. */
 export const healthcheckCommand = (program: Command, io: Io): void => {
   program
     .command('healthcheck')
     .description('ask /readyz of the server at --listen; exit code 0 or 1')
     .addOption(OPTIONS.listen())
-    .action(async ({ listen }: { readonly listen: Address }) => {
-      const status = await readiness(listen)
+    .addOption(OPTIONS.tlsCert())
+    .action(async ({ listen, tlsCert }: HealthcheckOptions) => {
+      const status = await readiness(listen, tlsCert)
       if (status !== 200) throw new AppError('address_unavailable', { message: `The server is not ready: ${status}.` })
       await io.tell('The server is ready.\n')
     })
 }
 
-/** The status of `/readyz`. Not by `fetch`, which would ask a proxy of the environment. */
-async function readiness(address: Address): Promise<number> {
+/**
+ * The status of `/readyz`. Not by `fetch`, which would ask a proxy of the environment. Where there is a certificate the
+ * server has to have it, or one for the same names that the same authority made.
+ */
+async function readiness(address: Address, certPath: string | undefined): Promise<number> {
+  const { get, trust, scheme } = await clientFor(certPath)
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const signal = AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS)
   signal.addEventListener('abort', () => reject(signal.reason))
   const target = clientTarget(address)
-  get({ ...target, path: '/readyz', signal }, (response) => {
+  get({ ...target, ...trust, path: '/readyz', signal }, (response) => {
     response.resume()
     resolve(response.statusCode ?? 0)
   }).on('error', reject)
@@ -35,11 +45,21 @@ async function readiness(address: Address): Promise<number> {
     return await promise
   } catch (cause) {
     throw new AppError('address_unavailable', {
-      message: `There is no answer from ${formatAddress(target)}: ${reasonOf(cause)}.`,
+      message: `There is no answer from ${formatAddress(target, scheme)}: ${reasonOf(cause)}.`,
       cause,
     })
   }
 }
 
-const reasonOf = (cause: unknown): string =>
-  cause instanceof Error && 'code' in cause && cause.name !== 'TimeoutError' ? String(cause.code) : 'it took too long'
+async function clientFor(certPath: string | undefined) {
+  const trust: RequestOptions = {}
+  if (certPath === undefined) return { ...(await import('node:http')), trust, scheme: 'http' } as const
+  const { readCertificate, trustAlone } = await import('../http/tls.ts')
+  const { get } = await import('node:https')
+  return { get, trust: trustAlone(readCertificate(certPath)), scheme: 'https' } as const
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error) || cause.name === 'TimeoutError') return 'it took too long'
+  return 'code' in cause ? String(cause.code) : cause.message
+}

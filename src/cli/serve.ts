@@ -5,13 +5,15 @@ import { AppError } from '../domain/error.ts'
 import type { Durability, Store } from '../domain/store.ts'
 import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
 import { createApp } from '../http/app.ts'
-import { listen, type RunningServer } from '../http/server.ts'
+import { listen, type RunningServer, schemeOf } from '../http/server.ts'
+import type { Tls } from '../http/tls.ts'
 import { createLogger, type Logger, type LogLevel, logToStdout } from '../log.ts'
 import { exposedFiles, openStore } from '../store/open.ts'
 import type { Rate } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { firstToken } from './first-token.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
+import { tlsOf, warnOfValidity } from './tls.ts'
 
 interface ServeOptions {
   readonly listen: Address
@@ -25,6 +27,8 @@ interface ServeOptions {
   readonly rateBurst?: number
   readonly maxInFlight?: number
   readonly idleTimeout: number
+  readonly tlsCert?: string
+  readonly tlsKey?: string
   readonly drain: number
   readonly drainWait: number
   readonly logLevel: LogLevel
@@ -56,6 +60,8 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .addOption(OPTIONS.rateBurst())
     .addOption(OPTIONS.maxInFlight())
     .addOption(OPTIONS.idleTimeout())
+    .addOption(OPTIONS.tlsCert())
+    .addOption(OPTIONS.tlsKey())
     .addOption(OPTIONS.drain())
     .addOption(OPTIONS.drainWait())
     .addOption(OPTIONS.logLevel())
@@ -68,11 +74,15 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
       if (options.rateBurst !== undefined && options.rateLimit === undefined) {
         throw new AppError('misused', { message: '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.' })
       }
-      exit(await serve(options, io))
+      exit(await serve({ ...options, tls: await tlsOf(options) }, io))
     })
 }
 
-async function serve(options: ServeOptions, io: Io): Promise<number> {
+interface WithTls {
+  readonly tls: Tls | undefined
+}
+
+async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   const signalled = firstSignal(io)
   const output = logToStdout()
   const log = createLogger(options.logLevel, output.destination)
@@ -101,7 +111,13 @@ interface Endings {
   readonly failed: Promise<AppError>
 }
 
-async function serveStore(store: Store, endings: Endings, log: Logger, options: ServeOptions, io: Io): Promise<number> {
+async function serveStore(
+  store: Store,
+  endings: Endings,
+  log: Logger,
+  options: ServeOptions & WithTls,
+  io: Io,
+): Promise<number> {
   const lifecycle = { isDraining: false }
   const uses = collectTokenUses((lastUsedAtMs) => store.touchTokens(lastUsedAtMs), io.nowMs)
   const app = createApp({
@@ -110,6 +126,7 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     log,
     logsRequests: options.accessLog === 'on',
     lifecycle,
+    usesTls: options.tls !== undefined,
     maxBodyBytes: options.maxBody,
     listMax: options.listMax,
     rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
@@ -119,9 +136,11 @@ async function serveStore(store: Store, endings: Endings, log: Logger, options: 
     nowMs: io.nowMs,
     monotonicMs: io.monotonicMs,
   })
-  const server = await listen(options.listen, app, { idleTimeoutMs: options.idleTimeout })
+  const server = await listen(options.listen, app, { idleTimeoutMs: options.idleTimeout, tls: options.tls })
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
-  log.info({ address: formatAddress(server.address), database: options.database, version: VERSION }, 'listening')
+  const address = formatAddress(server.address, schemeOf(options))
+  log.info({ address, database: options.database, version: VERSION }, 'listening')
+  if (options.tls !== undefined) warnOfValidity(options.tls, io.nowMs(), log)
   if (!(await store.hasTokens())) await welcome(store, server.address, log, options, io)
 
   const failed = endings.failed.then((failure) => {
@@ -158,8 +177,16 @@ function firstSignal(io: Io): Promise<Signal> {
 }
 
 /** Where the store has no token: makes one if that was asked for, or says how to. */
-async function welcome(store: Store, address: Address, log: Logger, options: ServeOptions, io: Io): Promise<void> {
-  if (options.firstToken) return io.tell((await firstToken(store, address, io)) ?? '')
+async function welcome(
+  store: Store,
+  address: Address,
+  log: Logger,
+  options: ServeOptions & WithTls,
+  io: Io,
+): Promise<void> {
+  const { tlsCert: path, tls } = options
+  const certificate = path === undefined ? undefined : { path, host: tls?.host }
+  if (options.firstToken) return io.tell((await firstToken(store, address, certificate, io)) ?? '')
   log.warn(`there is no token yet: plantstore token create --user NAME --database ${options.database}`)
 }
 

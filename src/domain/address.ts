@@ -9,11 +9,14 @@ interface TcpAddress {
 
 const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
+/** How requests are carried to an address. */
+export type Scheme = 'http' | 'https'
+
 /** An address as it is written and logged: a URL, or `unix:` and a path. IPv6 goes into brackets (RFC 3986 §3.2.2). */
-export function formatAddress(address: Address): string {
+export function formatAddress(address: Address, scheme: Scheme): string {
   if ('socketPath' in address) return `unix:${address.socketPath}`
   const { host, port } = address
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 /** How a client on this machine reaches an address: a wildcard is the loopback of its family. */

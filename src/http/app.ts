@@ -30,6 +30,7 @@ export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions
   readonly log: Logger
   readonly logsRequests: boolean
   readonly lifecycle: Lifecycle
+  readonly usesTls: boolean
   /** Whether the API's documentation is served. */
   readonly servesDocs: boolean
   /** Where clients reach this service, for the documentation. */

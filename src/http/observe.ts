@@ -11,10 +11,15 @@ export type Handle = (request: Request, context: RequestContext) => Answer
 
 const CLIENT_REQUEST_ID = /^(?!plst_)[A-Za-z0-9._-]{1,64}$/
 
+/** For how long a browser asks this host by TLS alone (RFC 6797 §6.1). */
+const ONE_YEAR = 'max-age=31536000'
+
 interface Observation {
   readonly log: Logger
   readonly logsRequests: boolean
   readonly lifecycle: Lifecycle
+  /** Whether clients are to come back by TLS alone. */
+  readonly usesTls: boolean
   readonly monotonicMs: () => number
 }
 
@@ -22,7 +27,7 @@ interface Observation {
  * What surrounds every request: its id, its clock, the headers that every answer has, its log line. Whatever goes wrong
  * inside, an answer comes out. What is answered at once is not made to wait.
  */
-export function observe(handle: Handle, { log, logsRequests, lifecycle, monotonicMs }: Observation) {
+export function observe(handle: Handle, { log, logsRequests, lifecycle, usesTls, monotonicMs }: Observation) {
   const isLogging = logsRequests && log.isLevelEnabled('info')
 
   return (request: Request): Answer => {
@@ -30,6 +35,7 @@ export function observe(handle: Handle, { log, logsRequests, lifecycle, monotoni
     const context: RequestContext = { requestId: requestId(request) }
     const finish = (response: Response): Response => {
       setCommonHeaders(response.headers, request, context, lifecycle)
+      if (usesTls) response.headers.set('strict-transport-security', ONE_YEAR)
       if (isLogging) logRequest(log, request, response, context, monotonicMs() - startedMs)
       return response
     }
@@ -49,12 +55,18 @@ export function observe(handle: Handle, { log, logsRequests, lifecycle, monotoni
 function handleRoutable(handle: Handle, request: Request, context: RequestContext): Answer {
   // Two Host lines arrive joined by a comma, which no host name has.
   if (request.headers.get('host')?.includes(',')) throw new AppError('several_hosts')
-  return handle(withAbsoluteUrl(request), context)
+  return handle(routable(request), context)
 }
 
-/** Without a usable Host (HTTP/1.0 needs none) the URL is a path, on which the router would go astray. */
-const withAbsoluteUrl = (request: Request): Request =>
-  request.url.startsWith('/') ? new Request(new URL(`http://localhost${request.url}`).href, request) : request
+/**
+ * The router takes what follows `http://` for the host. Without a usable Host (HTTP/1.0 needs none) the URL is a path,
+ * and with TLS it is longer by a letter: on either the router would go astray.
+ */
+function routable(request: Request): Request {
+  const { url } = request
+  if (url.startsWith('/')) return new Request(new URL(`http://localhost${url}`).href, request)
+  return url.startsWith('https:') ? new Request(`http:${url.slice('https:'.length)}`, request) : request
+}
 
 /** The client's own id where it is harmless; one that looks like a token is not. */
 function requestId(request: Request): string {

@@ -1,7 +1,8 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
-import { type Address, formatAddress } from '../domain/address.ts'
+import { type Address, formatAddress, type Scheme } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
+import type { Tls } from './tls.ts'
 
 const SOCKET_MODE = 0o600
 
@@ -22,7 +23,12 @@ export interface ListenOptions {
    * connection to be idle. The runtime counts whole seconds up to 255, in steps of four: it may be four seconds off.
    */
   readonly idleTimeoutMs: number
+  /** `undefined` where requests come in clear. A new certificate takes a new server. */
+  readonly tls: Tls | undefined
 }
+
+/** The scheme of the URLs of a server. */
+export const schemeOf = ({ tls }: Pick<ListenOptions, 'tls'>): Scheme => (tls === undefined ? 'http' : 'https')
 
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
@@ -42,8 +48,9 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
 
 type Handle = (request: Request) => Response | Promise<Response>
 
-function serve(address: Address, handle: Handle, { idleTimeoutMs }: ListenOptions) {
+function serve(address: Address, handle: Handle, { idleTimeoutMs, tls }: ListenOptions) {
   const options = {
+    ...(tls !== undefined && { tls: tls.context }),
     fetch: handle,
     development: false,
     idleTimeout: idleTimeoutMs / 1000,
@@ -56,7 +63,7 @@ function serve(address: Address, handle: Handle, { idleTimeoutMs }: ListenOption
     // The types know no idle timeout for unix sockets; the runtime keeps it.
     return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
   } catch (cause) {
-    throw unavailable(address, cause)
+    throw unavailable(formatAddress(address, schemeOf({ tls })), cause)
   }
 }
 
@@ -69,11 +76,11 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such directory',
 }
 
-function unavailable(address: Address, cause: unknown): AppError {
+function unavailable(address: string, cause: unknown): AppError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   const reason = LISTEN_FAILURES[code] ?? String(cause)
   return new AppError('address_unavailable', {
-    message: `Cannot listen on ${formatAddress(address)}: ${reason}. Choose another with --listen.`,
+    message: `Cannot listen on ${address}: ${reason}. Choose another with --listen.`,
     cause,
   })
 }

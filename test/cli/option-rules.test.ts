@@ -96,6 +96,8 @@ const RULES = {
     ],
     refuses: ['', '0s', '4s', '256s', '5m', '1h', '30', '5000ms'],
   },
+  tlsCert: { takes: [['/etc/plants and more.crt', '/etc/plants and more.crt']], refuses: ['', 'a\0b'] },
+  tlsKey: { takes: [['plants.key', 'plants.key']], refuses: ['', 'a\0b'] },
   drain: {
     takes: [
       ['0s', 0],
@@ -216,6 +218,8 @@ describe('the options', () => {
       ['--rate-burst', 'PLANTSTORE_RATE_BURST', undefined],
       ['--max-in-flight', 'PLANTSTORE_MAX_IN_FLIGHT', undefined],
       ['--idle-timeout', 'PLANTSTORE_IDLE_TIMEOUT', '30s'],
+      ['--tls-cert', 'PLANTSTORE_TLS_CERT', undefined],
+      ['--tls-key', 'PLANTSTORE_TLS_KEY', undefined],
       ['--drain', 'PLANTSTORE_DRAIN', '8s'],
       ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
       ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],

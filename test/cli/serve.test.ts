@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
@@ -41,6 +42,22 @@ describe.skipIf(!canCurl)(`serve --first-token${canCurl ? '' : ' (skipped: there
     ])
     const told = await printed(server.stderr, /DELETE.*\n/)
     const answers = await runCurlLines(told, folder.path)
+
+    expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200', ' 204'])
+  })
+})
+
+describe.skipIf(!canCurl || OPENSSL_IS_SKIPPED)(`serve --first-token with TLS${OPENSSL_NOTE}`, () => {
+  test.each([
+    ['for its address', 'IP:127.0.0.1', () => '127.0.0.1:0'],
+    ['for a name', 'DNS:*.example.org,DNS:plants.example.org', () => '127.0.0.1:0'],
+    ['for a name, at a unix socket', 'DNS:plants.example.org', (folder: string) => `unix:${join(folder, 'a socket')}`],
+  ])('prints lines for curl that work as they are where its certificate is %s', async (_, names, listen) => {
+    using folder = makeFolder()
+    const { certPath, keyPath } = await makeCertificate(folder.path, "the plants' own", { names })
+    const flags = ['--first-token', '--listen', listen(folder.path), '--tls-cert', certPath, '--tls-key', keyPath]
+    await using server = await serve(join(folder.path, 'plantstore.db'), flags)
+    const answers = await runCurlLines(await printed(server.stderr, /DELETE.*\n/), folder.path)
 
     expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200', ' 204'])
   })

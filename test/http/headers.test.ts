@@ -1,145 +1,26 @@
 import { describe, expect, test } from 'bun:test'
 import { ERRORS } from '../../src/http/errors.ts'
-import { type Answer, type RequestOptions, type Service, startService, TRANSPORTS } from '../support/service.ts'
-
-const JSON_BODY = { 'content-type': 'application/json' }
-const MAX_BODY_BYTES = 100
-
-/** What every answer has. The id is another one each time. */
-const COMMON = { 'x-request-id': 'ID', 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }
-const JSON_TYPE = { 'content-type': 'application/json' }
-const TAGGED = { etag: 'ETAG', 'cache-control': 'private, no-cache' }
-
-/** A request and what its answer has besides: the code, where it is an error, and further headers. */
-interface Case {
-  readonly send: readonly [method: string, path: string, options?: RequestOptions]
-  readonly status: number
-  readonly error?: number
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-const post = (body: string): RequestOptions => ({ headers: JSON_BODY, body })
-
-/** Every endpoint, and every error that a request alone can bring about. User `me` has the plants 1 and 2. */
-const cases = (readToken: string, etag: string): Readonly<Record<string, Case>> => ({
-  create: { send: ['POST', '/plants', post('{"id":3,"name":"Moss"}')], status: 200, headers: JSON_TYPE },
-  list: { send: ['GET', '/plants'], status: 200, headers: JSON_TYPE },
-  'capped list': { send: ['GET', '/plants?limit=9'], status: 200, headers: { ...JSON_TYPE, ...TAGGED } },
-  'capped list with more behind it': {
-    send: ['GET', '/plants?limit=1'],
-    status: 200,
-    headers: { ...JSON_TYPE, ...TAGGED, link: '<?limit=1&after=1>; rel="next"' },
-  },
-  'list that is known': {
-    send: ['GET', '/plants?limit=1', { headers: { 'if-none-match': etag } }],
-    status: 304,
-    headers: TAGGED,
-  },
-  'head of a capped list': {
-    send: ['HEAD', '/plants?limit=9'],
-    status: 200,
-    headers: { ...JSON_TYPE, ...TAGGED },
-  },
-  delete: { send: ['DELETE', '/plants/3'], status: 204 },
-  'options of plants': { send: ['OPTIONS', '/plants'], status: 204, headers: { allow: 'GET, HEAD, POST, OPTIONS' } },
-  'options of a plant': { send: ['OPTIONS', '/plants/1'], status: 204, headers: { allow: 'DELETE, OPTIONS' } },
-  healthz: { send: ['GET', '/healthz', { token: null }], status: 200, headers: JSON_TYPE },
-  readyz: { send: ['GET', '/readyz', { token: null }], status: 200, headers: JSON_TYPE },
-  document: { send: ['GET', '/openapi.json', { token: null }], status: 200, headers: JSON_TYPE },
-  page: {
-    send: ['GET', '/docs', { token: null }],
-    status: 200,
-    headers: { 'content-type': 'text/html; charset=utf8' },
-  },
-  script: {
-    send: ['GET', '/docs/scalar.js', { token: null }],
-    status: 200,
-    headers: { 'content-type': 'text/javascript' },
-  },
-
-  'not JSON': { send: ['POST', '/plants', post('{')], status: 400, error: 40001 },
-  'no plant': { send: ['POST', '/plants', post('[]')], status: 400, error: 40002 },
-  'a field of the wrong type': { send: ['POST', '/plants', post('{"id":"1","name":"x"}')], status: 400, error: 40002 },
-  'bad limit': { send: ['GET', '/plants?limit=x'], status: 400, error: 40003 },
-  'bad after': { send: ['GET', '/plants?after=x'], status: 400, error: 40003 },
-  'bad id': { send: ['DELETE', '/plants/x'], status: 400, error: 40004 },
-  'two hosts': { send: ['GET', '/plants', { headers: { host: 'x, y' } }], status: 400, error: 40005 },
-  'no token': {
-    send: ['GET', '/plants', { token: null }],
-    status: 401,
-    error: 40101,
-    headers: { 'www-authenticate': 'Bearer realm="plantstore"' },
-  },
-  'invalid token': {
-    send: ['GET', '/plants', { token: 'nobody' }],
-    status: 401,
-    error: 40102,
-    headers: { 'www-authenticate': 'Bearer realm="plantstore", error="invalid_token"' },
-  },
-  'insufficient scope': {
-    send: ['DELETE', '/plants/1', { token: readToken }],
-    status: 403,
-    error: 40301,
-    headers: { 'www-authenticate': 'Bearer realm="plantstore", error="insufficient_scope", scope="write"' },
-  },
-  'unknown path': { send: ['GET', '/nothing'], status: 404, error: 40401 },
-  'options of an unknown path': { send: ['OPTIONS', '/nothing'], status: 404, error: 40401 },
-  'no such plant': { send: ['DELETE', '/plants/7'], status: 404, error: 40402 },
-  'another method': {
-    send: ['PUT', '/plants'],
-    status: 405,
-    error: 40501,
-    headers: { allow: 'GET, HEAD, POST, OPTIONS' },
-  },
-  'a plant that is there': { send: ['POST', '/plants', post('{"id":1,"name":"Ivy"}')], status: 409, error: 40901 },
-  'a large body': { send: ['POST', '/plants', post(' '.repeat(MAX_BODY_BYTES + 1))], status: 413, error: 41301 },
-  'no content type': { send: ['POST', '/plants', { body: new Uint8Array([0x7b, 0x7d]) }], status: 415, error: 41501 },
-})
+import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE } from '../support/certificates.ts'
+import { makeFolder } from '../support/folder.ts'
+import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { cases, expectHeaders, startWithCases } from './cases.ts'
 
 /** Those of the server's own making have suites of their own: bug.test.ts, store-faults.test.ts and rate-limit.test.ts. */
 const BROUGHT_ABOUT_ELSEWHERE = [42901, 50000, 50301, 50302, 50303]
 
-/** All headers that are ours, with a stand-in for what is another value each time. */
-function ownHeaders({ headers }: Answer): Record<string, string> {
-  const own = Object.fromEntries(headers)
-  for (const name of ['date', 'content-length', 'transfer-encoding', 'connection', 'keep-alive']) delete own[name]
-  if (/^[A-Za-z0-9._-]{1,64}$/.test(own['x-request-id'] ?? '')) own['x-request-id'] = 'ID'
-  if (/^"[\x21\x23-\x7e]+"$/.test(own.etag ?? '')) own.etag = 'ETAG'
-  return own
-}
-
-const startWithPlants = async (...args: Parameters<typeof startService>) => {
-  const service = await startService(...args)
-  await service.create({ id: 1, name: 'Fern' })
-  await service.create({ id: 2, name: 'Ivy', tag: 'evergreen' })
-  return service
-}
-
-const etagOfFirst = async (service: Service) => (await service.list('?limit=1')).headers.get('etag') ?? ''
-
 describe.each(TRANSPORTS)('every answer, $name', (transport) => {
   test('has the common headers, those that belong to it, and no other', async () => {
-    await using service = await startWithPlants(transport, { maxBodyBytes: MAX_BODY_BYTES })
-    const { text: readToken } = await service.createToken({ scope: 'read' })
+    const { service, all } = await startWithCases(transport)
+    await using _service = service
 
-    for (const [name, { send, status, error, headers = {} }] of Object.entries(
-      cases(readToken, await etagOfFirst(service)),
-    )) {
-      const answer = await service.request(...send)
-
-      expect({ name, status: answer.status, headers: ownHeaders(answer) }).toEqual({
-        name,
-        status,
-        headers: { ...COMMON, ...(error !== undefined && JSON_TYPE), ...headers },
-      })
-    }
+    await expectHeaders(service, all)
   })
 
   test('has, where it is an error, the one shape of errors', async () => {
-    await using service = await startWithPlants(transport, { maxBodyBytes: MAX_BODY_BYTES })
-    const { text: readToken } = await service.createToken({ scope: 'read' })
+    const { service, readToken, all } = await startWithCases(transport)
+    await using _service = service
 
-    for (const [name, { send, status, error }] of Object.entries(cases(readToken, await etagOfFirst(service)))) {
+    for (const [name, { send, status, error }] of all) {
       if (error === undefined) continue
       const answer = await service.request(...send)
 
@@ -227,6 +108,19 @@ describe.each(TRANSPORTS)('every answer, $name', (transport) => {
     expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   })
 })
+
+describe.skipIf(OPENSSL_IS_SKIPPED).each(SOCKET_TRANSPORTS)(
+  `every answer with TLS, $name${OPENSSL_NOTE}`,
+  (transport) => {
+    test('has the same headers, and tells browsers to come back by TLS alone', async () => {
+      using folder = makeFolder()
+      const { service, all } = await startWithCases(transport, { tls: await makeCertificate(folder.path, 'own') })
+      await using _service = service
+
+      await expectHeaders(service, all, { besides: { 'strict-transport-security': 'max-age=31536000' } })
+    })
+  },
+)
 
 test('every error code is brought about, here or in the suites of faults', () => {
   const here = Object.values(cases('', '')).flatMap(({ error }) => error ?? [])

@@ -8,6 +8,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   log: createLogger('error', { write: () => {} }),
   logsRequests: false,
   lifecycle: { isDraining: false },
+  usesTls: false,
   maxBodyBytes: 65536,
   listMax: undefined,
   rateLimit: undefined,
@@ -20,4 +21,4 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
 })
 
 /** Those of a server, with the defaults of `serve`. */
-export const LISTEN_OPTIONS: ListenOptions = { idleTimeoutMs: 30_000 }
+export const LISTEN_OPTIONS: ListenOptions = { idleTimeoutMs: 30_000, tls: undefined }

@@ -3,11 +3,16 @@ const SILENCE_MS = 300
 /** How long the first byte, and the end that was asked for, is waited for: on a machine that is busy with other things, too. */
 const PATIENCE_MS = 5000
 
+interface Exchange {
+  readonly onFirst?: string
+  readonly ca?: string
+}
+
 /**
- * Sends bytes to a port, and `onFirst` when the first of an answer are there. Returns all that comes back until the server
- * closes or has been silent for a while.
+ * Sends bytes to a port, and `onFirst` when the first of an answer are there; by TLS where there is a certificate (`ca`) to
+ * trust. Returns all that comes back until the server closes or has been silent for a while.
  */
-export async function exchange(port: number, bytes: string | Uint8Array, { onFirst = '' } = {}) {
+export async function exchange(port: number, bytes: string | Uint8Array, { onFirst = '', ca }: Exchange = {}) {
   let text = ''
   let isClosed = false
   const over = Promise.withResolvers<void>()
@@ -20,7 +25,9 @@ export async function exchange(port: number, bytes: string | Uint8Array, { onFir
   const socket = await Bun.connect({
     hostname: '127.0.0.1',
     port,
+    ...(ca !== undefined && { tls: { ca } }),
     socket: {
+      handshake: (socket, _, error) => (error ? over.reject(error) : void socket.write(bytes)),
       data(socket, chunk) {
         if (text === '') socket.write(onFirst)
         text += chunk.toString('latin1')
@@ -34,7 +41,7 @@ export async function exchange(port: number, bytes: string | Uint8Array, { onFir
     },
   })
   wait(PATIENCE_MS)
-  socket.write(bytes)
+  if (ca === undefined) socket.write(bytes)
   await over.promise
   clearTimeout(timer)
   // Before our own end, which closes it, too.

@@ -3,7 +3,8 @@ import { formatAddress } from '../../src/domain/address.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { createApp } from '../../src/http/app.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
-import { listen } from '../../src/http/server.ts'
+import { listen, schemeOf } from '../../src/http/server.ts'
+import { readCertificate, readTls, type TlsFiles } from '../../src/http/tls.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
 import { appOptions, LISTEN_OPTIONS } from './app.ts'
@@ -27,6 +28,7 @@ export interface ServiceOptions {
   readonly rateLimit?: RateLimit
   readonly maxInFlight?: number
   readonly idleTimeoutMs?: number
+  readonly tls?: TlsFiles
 }
 
 interface Reachable {
@@ -77,10 +79,11 @@ const overTcp: Transport = {
   name: 'over TCP',
   async start(store, _database, options) {
     const { app, logs } = assemble(store, options)
-    const server = await listen({ host: '127.0.0.1', port: 0 }, app, { ...LISTEN_OPTIONS, ...options })
-    const url = formatAddress(server.address)
+    const tls = options.tls && readTls(options.tls)
+    const server = await listen({ host: '127.0.0.1', port: 0 }, app, { ...LISTEN_OPTIONS, ...options, tls })
+    const url = formatAddress(server.address, schemeOf({ tls }))
     return {
-      fetch: (path, init) => fetch(url + path, init),
+      fetch: (path, init) => fetch(url + path, { ...init, ...trusting(options) }),
       port: Number(new URL(url).port),
       logs,
       async stop() {
@@ -94,7 +97,8 @@ const executable: Transport = {
   name: 'executable',
   async start(_store, database, options) {
     const server = await serve(database, flagsOf(options))
-    const way = PROXY === undefined ? directTo(server.url) : await startProxy(PROXY, server.url)
+    // No proxy of the tests trusts a certificate of the tests.
+    const way = PROXY === undefined || options.tls ? directTo(server.url, options) : await startProxy(PROXY, server.url)
     return {
       fetch: way.fetch,
       port: server.port,
@@ -107,6 +111,9 @@ const executable: Transport = {
   },
 }
 
+/** Has `fetch` trust the server's own certificate, and verify that it is the server's. */
+const trusting = ({ tls }: ServiceOptions) => tls && { tls: { ca: readCertificate(tls.certPath) } }
+
 /** What says the same to `serve`. */
 const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--max-body', options.maxBodyBytes, (bytes) => `${bytes}B`),
@@ -117,6 +124,8 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--rate-burst', options.rateLimit?.burst || undefined),
   ...flag('--max-in-flight', options.maxInFlight),
   ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
+  ...flag('--tls-cert', options.tls?.certPath),
+  ...flag('--tls-key', options.tls?.keyPath),
 ]
 
 const flag = <T>(name: string, value: T | undefined, write: (value: T) => string = String): string[] =>
@@ -129,7 +138,10 @@ const PROXY = process.env.TEST_PROXY && resolve(process.env.TEST_PROXY)
 
 type Way = Pick<Reachable, 'fetch' | 'stop'>
 
-const directTo = (url: string): Way => ({ fetch: (path, init) => fetch(url + path, init), stop: async () => {} })
+const directTo = (url: string, options: ServiceOptions): Way => ({
+  fetch: (path, init) => fetch(url + path, { ...init, ...trusting(options) }),
+  stop: async () => {},
+})
 
 async function startProxy(module: string, url: string): Promise<Way> {
   const { startProxy }: { startProxy(upstream: string): Promise<Way> } = await import(module)
@@ -241,5 +253,8 @@ function assemble(store: Store, options: ServiceOptions) {
       lines += line
     },
   })
-  return { app: createApp(appOptions({ store, log, logsRequests: true, ...options })), logs: () => lines }
+  return {
+    app: createApp(appOptions({ store, log, logsRequests: true, usesTls: options.tls !== undefined, ...options })),
+    logs: () => lines,
+  }
 }

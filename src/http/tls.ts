@@ -1,0 +1,121 @@
+import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { RequestOptions } from 'node:https'
+import { createSecureContext } from 'node:tls'
+import { AppError } from '../domain/error.ts'
+
+/** Where the certificate, followed by those that vouch for it, and its private key are, in PEM. */
+export interface TlsFiles {
+  readonly certPath: string
+  readonly keyPath: string
+}
+
+/** A certificate with its key, and what it says. */
+export interface Tls {
+  /** What the runtime needs to speak TLS 1.2 and 1.3. */
+  readonly context: { readonly cert: string; readonly key: string; readonly secureOptions: number }
+  /** The first name of a host for which the certificate holds, if there is one and it is no wildcard. */
+  readonly host: string | undefined
+  /** From when to when it holds, in milliseconds since 1970-01-01 UTC. */
+  readonly validFromMs: number
+  readonly validToMs: number
+}
+
+/** TLS 1.0 and 1.1 are not to be used (RFC 8996). */
+const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
+
+/** Reads both files. Rejects with `misused` and one sentence where the server could not serve with them. */
+export function readTls({ certPath, keyPath }: TlsFiles): Tls {
+  const cert = readCertificate(certPath)
+  const key = readPem(keyPath, '--tls-key')
+  const own = parseCertificate(cert, certPath)
+  if (!own.checkPrivateKey(parseKey(key, keyPath))) {
+    throw misused(
+      `The private key in ${keyPath} does not belong to the first certificate in ${certPath}: set --tls-cert and --tls-key to files that go together.`,
+    )
+  }
+  const context = { cert, key, secureOptions: SECURE_OPTIONS }
+  try {
+    // What the runtime itself refuses: one of the further certificates, or a kind of key that it does not know.
+    createSecureContext(context)
+  } catch (cause) {
+    throw misused(
+      `The certificates in ${certPath} cannot be served: one of them is damaged or of no known kind.`,
+      cause,
+    )
+  }
+  return {
+    context,
+    host: /(?:^|, )DNS:([A-Za-z0-9.-]+)(?:,|$)/.exec(own.subjectAltName ?? '')?.[1],
+    validFromMs: Date.parse(own.validFrom),
+    validToMs: Date.parse(own.validTo),
+  }
+}
+
+/** The certificates in a file. Rejects with `misused` where the first is none. */
+export function readCertificate(certPath: string): string {
+  const cert = readPem(certPath, '--tls-cert')
+  parseCertificate(cert, certPath)
+  return cert
+}
+
+/**
+ * How a client of this machine makes sure that it reaches the server with this certificate, whatever address it reaches
+ * it at: no authority is trusted but those in the file, the certificate itself included (RFC 5280 §6.1.1 leaves the choice of trust
+ * anchors to whoever verifies), and what the server shows has to be that certificate, or one for the same names.
+ */
+export function trustAlone(cert: string): RequestOptions {
+  const own = new X509Certificate(cert)
+  return {
+    ca: cert,
+    allowPartialTrustChain: true,
+    checkServerIdentity: (_, shown) => {
+      const isOwn = shown.fingerprint256 === own.fingerprint256
+      const isRenewed = own.subjectAltName !== undefined && shown.subjectaltname === own.subjectAltName
+      return isOwn || isRenewed ? undefined : new Error('the server shows a certificate for other names')
+    },
+  }
+}
+
+const READ_FAILURES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  EACCES: 'this user may not read it',
+  EISDIR: 'it is a directory',
+}
+
+function readPem(path: string, flag: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    throw misused(`Cannot read ${path}, which ${flag} names: ${READ_FAILURES[code] ?? code}.`, cause)
+  }
+}
+
+function parseCertificate(cert: string, path: string): X509Certificate {
+  try {
+    // The runtime takes PEM alone, this class DER as well.
+    if (cert.includes('-----BEGIN CERTIFICATE-----')) return new X509Certificate(cert)
+  } catch (cause) {
+    throw misused(`The certificate in ${path} is damaged: set --tls-cert to another file.`, cause)
+  }
+  throw misused(
+    `There is no certificate in PEM in ${path}: set --tls-cert to a file that begins with the server's own.`,
+  )
+}
+
+function parseKey(key: string, path: string): KeyObject {
+  try {
+    return createPrivateKey(key)
+  } catch (cause) {
+    const isEncrypted = cause instanceof Error && 'code' in cause && cause.code === 'ERR_MISSING_PASSPHRASE'
+    throw misused(
+      isEncrypted
+        ? `The private key in ${path} is encrypted: set --tls-key to one that is not, for a server asks nobody.`
+        : `There is no private key in PEM in ${path}: set --tls-key to a file that holds the key of the certificate.`,
+      cause,
+    )
+  }
+}
+
+const misused = (message: string, cause?: unknown) => new AppError('misused', { message, cause })

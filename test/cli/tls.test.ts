@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'bun:test'
+import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TlsFiles } from '../../src/http/tls.ts'
+import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, openssl } from '../support/certificates.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+const flagsOf = ({ certPath, keyPath }: TlsFiles) => ['--tls-cert', certPath, '--tls-key', keyPath]
+
+/** Files with which no server can serve, and what is said of them. */
+async function makeBadFiles(folder: string): Promise<Readonly<Record<string, readonly [TlsFiles, RegExp]>>> {
+  const own = await makeCertificate(folder, 'own')
+  const other = await makeCertificate(folder, 'other')
+  const at = (name: string) => join(folder, name)
+  const write = async (name: string, text: string) => {
+    await Bun.write(at(name), text)
+    return at(name)
+  }
+  const read = (path: string) => Bun.file(path).text()
+  const damaged = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n'
+  const password = ['-passout', 'pass:secret']
+  await openssl('pkcs8', '-topk8', '-in', own.keyPath, ...password, '-out', at('encrypted.key'))
+  await openssl('ec', '-in', own.keyPath, '-aes256', ...password, '-out', at('encrypted-ec.key'))
+  await openssl('pkey', '-in', own.keyPath, '-pubout', '-out', at('public.key'))
+  await openssl('x509', '-in', own.certPath, '-outform', 'der', '-out', at('own.der'))
+  mkdirSync(at('folder'))
+  const withCert = (certPath: string): TlsFiles => ({ ...own, certPath })
+  const withKey = (keyPath: string): TlsFiles => ({ ...own, keyPath })
+  return {
+    'a certificate that is not there': [withCert(at('nothing')), /--tls-cert names: there is no such file/],
+    'a key that is not there': [withKey(at('nothing')), /--tls-key names: there is no such file/],
+    'a directory for a certificate': [withCert(at('folder')), /--tls-cert names: it is a directory/],
+    'a directory for a key': [withKey(at('folder')), /--tls-key names: it is a directory/],
+    'an empty certificate': [withCert(await write('empty', '')), /no certificate in PEM/],
+    'a certificate that is text': [withCert(await write('text', 'hello\n')), /no certificate in PEM/],
+    'a certificate that is not in PEM': [withCert(at('own.der')), /no certificate in PEM/],
+    'a certificate that is damaged': [withCert(await write('damaged', damaged)), /is damaged/],
+    'a certificate whose chain is damaged': [
+      withCert(await write('chain', (await read(own.certPath)) + damaged)),
+      /cannot be served/,
+    ],
+    'a key that is text': [withKey(await write('key', 'hello\n')), /no private key in PEM/],
+    'a key that is public': [withKey(at('public.key')), /no private key in PEM/],
+    'a key that is encrypted': [withKey(at('encrypted.key')), /is encrypted/],
+    'a key that is encrypted in the old way': [withKey(at('encrypted-ec.key')), /is encrypted/],
+    'a key of another certificate': [withKey(other.keyPath), /does not belong to the first certificate/],
+    'a chain that begins with another certificate': [
+      withCert(await write('disorder', (await read(other.certPath)) + (await read(own.certPath)))),
+      /does not belong to the first certificate/,
+    ],
+    'the two, exchanged': [{ certPath: own.keyPath, keyPath: own.certPath }, /no certificate in PEM/],
+  }
+}
+
+/** The SHA-256 of the certificate that a server shows. */
+const shownBy = async (port: number) => {
+  const certificate = await openssl('s_client', '-connect', `127.0.0.1:${port}`)
+  const pem = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/.exec(certificate)?.[0] ?? ''
+  return new Bun.CryptoHasher('sha256').update(pem).digest('hex')
+}
+
+const ofFile = async (path: string) =>
+  new Bun.CryptoHasher('sha256').update((await Bun.file(path).text()).trim()).digest('hex')
+
+describe.skipIf(OPENSSL_IS_SKIPPED)(`serve --tls-cert and --tls-key${OPENSSL_NOTE}`, () => {
+  test('tell in one line, before anything is made, what is wrong with the files', async () => {
+    using folder = makeFolder()
+
+    for (const [what, [files, said]] of Object.entries(await makeBadFiles(folder.path))) {
+      const database = join(folder.path, 'plantstore.db')
+      const answer = await runPlantstore([
+        'serve',
+        '--listen',
+        '127.0.0.1:0',
+        '--database',
+        database,
+        ...flagsOf(files),
+      ])
+
+      expect({ what, ...answer }).toEqual({ what, exitCode: 2, stdout: '', stderr: expect.stringMatching(said) })
+      expect([what, answer.stderr]).toEqual([what, expect.stringMatching(/^plantstore: [^\n]+\.\n$/)])
+      expect([what, existsSync(database)]).toEqual([what, false])
+    }
+  })
+
+  test.skipIf(RESTRICTION_IS_SKIPPED)(`tell of a key that may not be read${RESTRICTION_NOTE}`, async () => {
+    using folder = makeFolder()
+    const files = await makeCertificate(folder.path, 'own')
+    chmodSync(files.keyPath, 0o000)
+    const serving = [...COMMAND, 'serve', '--listen', '127.0.0.1:0', ...flagsOf(files)]
+    const child = Bun.spawn([...RESTRICTED, ...serving], { cwd: folder.path, stdout: 'pipe', stderr: 'pipe' })
+    const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited])
+
+    expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/^plantstore: [^\n]*this user may not read it\.\n$/)])
+  })
+
+  test('are refused where one of them is missing', async () => {
+    using folder = makeFolder()
+    const { certPath, keyPath } = await makeCertificate(folder.path, 'own')
+    const answers = await Promise.all([
+      runPlantstore(['serve', '--tls-cert', certPath], { cwd: folder.path }),
+      runPlantstore(['serve', '--tls-key', keyPath], { cwd: folder.path }),
+      runPlantstore(['serve'], { cwd: folder.path, env: { PLANTSTORE_TLS_CERT: certPath } }),
+    ])
+
+    for (const { stderr, exitCode } of answers) {
+      expect(exitCode).toBe(2)
+      expect(stderr).toMatch(
+        /^plantstore: --tls-cert \(PLANTSTORE_TLS_CERT\) and --tls-key \(PLANTSTORE_TLS_KEY\) go together[^\n]+\n$/,
+      )
+    }
+  })
+
+  test('come from variables, and the server says that it speaks TLS', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await createTokenIn(database)
+    const { certPath, keyPath } = await makeCertificate(folder.path, 'own')
+    const env = { PLANTSTORE_TLS_CERT: certPath, PLANTSTORE_TLS_KEY: keyPath }
+    await using server = await serve(database, [], { env })
+    const ca = await Bun.file(certPath).text()
+    const answer = await fetch(`${server.address}/plants`, {
+      headers: { authorization: `Bearer ${token}` },
+      tls: { ca },
+    })
+
+    expect(server.address).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
+    expect([answer.status, await answer.json()]).toEqual([200, []])
+    expect(server.stdout()).not.toContain('"level":"warn"')
+  })
+
+  test('take a new certificate by a restart, and not before', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const files = await makeCertificate(folder.path, 'own')
+    const old = await ofFile(files.certPath)
+    await using first = await serve(database, flagsOf(files))
+    await makeCertificate(folder.path, 'own')
+    const renewed = await ofFile(files.certPath)
+    const before = await shownBy(first.port)
+    const exitCode = await first.end()
+    await using second = await serve(database, flagsOf(files))
+
+    expect([before, exitCode, await shownBy(second.port)]).toEqual([old, 0, renewed])
+    expect(renewed).not.toBe(old)
+  })
+
+  test('warn of a certificate that has expired', async () => {
+    using folder = makeFolder()
+    const files = await makeCertificate(folder.path, 'own', { days: -1 })
+    await using server = await serve(join(folder.path, 'plantstore.db'), flagsOf(files))
+    await server.end()
+
+    const lines = server
+      .stdout()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(lines.find(({ msg }) => msg.includes('certificate'))).toMatchObject({
+      level: 'warn',
+      msg: 'the certificate does not hold now: clients will refuse it',
+    })
+  })
+})

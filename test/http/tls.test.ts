@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, tryOpenssl } from '../support/certificates.ts'
+import { makeFolder } from '../support/folder.ts'
+import { exchange } from '../support/raw.ts'
+import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+
+/** What somebody may send as `Host`. */
+const HOSTS = ['a', 'ab', 'abc', 'a.b:1', '[::1]:65535', 'x/plants', '/plants', 'u@x', '%', ':', 'x'.repeat(300), '']
+
+/** A handshake with a server by one version of TLS, of which whatever ciphers there are may be used. */
+const shakeHands = (port: number, ...args: readonly string[]) =>
+  tryOpenssl('s_client', '-connect', `127.0.0.1:${port}`, '-cipher', 'ALL:@SECLEVEL=0', ...args)
+
+describe.skipIf(OPENSSL_IS_SKIPPED).each(SOCKET_TRANSPORTS)(`a service with TLS, $name${OPENSSL_NOTE}`, (transport) => {
+  test('creates, lists and deletes', async () => {
+    using folder = makeFolder()
+    await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
+
+    const created = await service.create({ id: 1, name: 'Fern' })
+    const listed = await service.list('?limit=5')
+    const deleted = await service.delete(1)
+
+    expect([created.status, listed.body, deleted.status]).toEqual([200, [{ name: 'Fern' }], 204])
+    expect(await service.names()).toEqual([])
+  })
+
+  test('routes by the path, however short or long the name of the host is', async () => {
+    using folder = makeFolder()
+    const tls = await makeCertificate(folder.path, 'own')
+    await using service = await startService(transport, { tls })
+    await service.create({ id: 1, name: 'Fern' })
+
+    const ca = await Bun.file(tls.certPath).text()
+    const ask = async (host: string, path: string) => {
+      const lines = [
+        `GET ${path} HTTP/1.1`,
+        `Host: ${host}`,
+        'Connection: close',
+        `Authorization: Bearer ${service.token}`,
+      ]
+      return [path, (await exchange(service.port, `${lines.join('\r\n')}\r\n\r\n`, { ca })).status]
+    }
+
+    for (const host of HOSTS) {
+      // Twice, for what is remembered of the first.
+      const paths = ['/plants?limit=5', '/plants?limit=5', '/x/plants', '/a/healthz', '/ab/healthz', '//plants']
+      const answers: (string | number)[][] = []
+      for (const path of paths) answers.push(await ask(host, path))
+
+      expect([host, answers]).toEqual([host, paths.map((path) => [path, path.startsWith('/plants') ? 200 : 404])])
+    }
+  })
+
+  test('takes a body at its limit and refuses one byte more, of a known length or in chunks', async () => {
+    using folder = makeFolder()
+    const tls = await makeCertificate(folder.path, 'own')
+    await using service = await startService(transport, { tls, maxBodyBytes: 100 })
+    const plant = (id: number, bytes: number) => `{"id":${id},"name":"${'x'.repeat(bytes - 18)}"}`
+
+    const codes = [
+      (await service.create(plant(1, 100))).status,
+      (await service.create(plant(2, 101))).body.error,
+      (await service.request('POST', '/plants', stream(plant(3, 100)))).status,
+      (await service.request('POST', '/plants', stream(plant(4, 101)))).body.error,
+    ]
+
+    expect(codes).toEqual([200, 41301, 200, 41301])
+  })
+
+  test('speaks TLS 1.2 and 1.3, and refuses 1.0 and 1.1', async () => {
+    using folder = makeFolder()
+    await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
+
+    for (const version of ['tls1_2', 'tls1_3']) {
+      const { exitCode, output } = await shakeHands(service.port, `-${version}`)
+      expect([version, exitCode, output]).toEqual([version, 0, expect.stringContaining(`New, ${VERSIONS[version]}`)])
+    }
+    for (const version of ['tls1', 'tls1_1']) {
+      const { exitCode, output } = await shakeHands(service.port, `-${version}`)
+      expect([version, exitCode, output]).toEqual([version, 1, expect.stringContaining('alert protocol version')])
+    }
+  })
+
+  test('answers nothing to whoever speaks in clear', async () => {
+    using folder = makeFolder()
+    await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
+
+    const { text, isClosed } = await exchange(service.port, 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n')
+
+    expect({ text, isClosed }).toEqual({ text: '', isClosed: true })
+  })
+
+  test('shows the certificates that vouch for its own', async () => {
+    using folder = makeFolder()
+    const root = await makeCertificate(folder.path, 'root', { isAuthority: true })
+    const issuer = await makeCertificate(folder.path, 'issuer', { issuer: root, isAuthority: true })
+    const own = await makeCertificate(folder.path, 'own', { issuer })
+    const chain = { certPath: join(folder.path, 'chain.crt'), keyPath: own.keyPath }
+    await Bun.write(chain.certPath, (await Bun.file(own.certPath).text()) + (await Bun.file(issuer.certPath).text()))
+    await using whole = await startService(transport, { tls: chain })
+    await using alone = await startService(transport, { tls: own })
+    const verify = ['-CAfile', root.certPath, '-verify_return_error', '-verify_ip', '127.0.0.1']
+
+    expect((await shakeHands(whole.port, ...verify)).output).toContain('Verify return code: 0 (ok)')
+    expect((await shakeHands(alone.port, ...verify)).exitCode).toBe(1)
+  })
+})
+
+/** A body of which nobody says the length. */
+const stream = (text: string): RequestOptions => ({
+  headers: { 'content-type': 'application/json' },
+  body: new ReadableStream({
+    pull(controller) {
+      controller.enqueue(new TextEncoder().encode(text))
+      controller.close()
+    },
+  }),
+})
+
+const VERSIONS: Readonly<Record<string, string>> = { tls1_2: 'TLSv1.2', tls1_3: 'TLSv1.3' }

@@ -1,0 +1,54 @@
+import { join } from 'node:path'
+import type { TlsFiles } from '../../src/http/tls.ts'
+
+/** Whether the tests that make certificates are skipped: where nothing can. With `CI=true` they fail instead. */
+export const OPENSSL_IS_SKIPPED = process.env.CI !== 'true' && Bun.which('openssl') === null
+/** For the names of those tests, to say that they are skipped. */
+export const OPENSSL_NOTE = OPENSSL_IS_SKIPPED ? ' (skipped: openssl is missing)' : ''
+
+/** Names of the machine that the tests run on. */
+const OWN_NAMES = 'IP:127.0.0.1,DNS:localhost'
+
+interface CertificateOptions {
+  /** For what the certificate holds, as OpenSSL writes it. */
+  readonly names?: string
+  /** In days from now; a negative number has ended. */
+  readonly days?: number
+  /** Who vouches for it; itself where that is nobody. */
+  readonly issuer?: TlsFiles
+  readonly isAuthority?: boolean
+}
+
+/** Makes a certificate and its key in a folder. */
+export async function makeCertificate(
+  folder: string,
+  name: string,
+  { names = OWN_NAMES, days = 30, issuer, isAuthority = false }: CertificateOptions = {},
+): Promise<TlsFiles> {
+  const files = { certPath: join(folder, `${name}.crt`), keyPath: join(folder, `${name}.key`) }
+  const [request, extensions] = [join(folder, `${name}.csr`), join(folder, `${name}.ext`)]
+  const constraint = isAuthority ? 'basicConstraints=critical,CA:TRUE' : `subjectAltName=${names}`
+  await Bun.write(extensions, `${constraint}\n`)
+  await openssl('ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', files.keyPath)
+  await openssl('req', '-new', '-key', files.keyPath, '-subj', `/CN=${name}`, '-out', request)
+  const signer = issuer
+    ? ['-CA', issuer.certPath, '-CAkey', issuer.keyPath, '-CAcreateserial']
+    : ['-signkey', files.keyPath]
+  const signing = ['x509', '-req', '-in', request, ...signer, '-extfile', extensions, '-days', String(days)]
+  await openssl(...signing, '-out', files.certPath)
+  return files
+}
+
+/** Runs openssl, and rejects with what it said if it failed. */
+export async function openssl(...args: readonly string[]): Promise<string> {
+  const { exitCode, output } = await tryOpenssl(...args)
+  if (exitCode !== 0) throw new Error(`openssl ${args.join(' ')}\n${output}`)
+  return output
+}
+
+/** Runs openssl to its end, with nothing to read. */
+export async function tryOpenssl(...args: readonly string[]) {
+  const child = Bun.spawn(['openssl', ...args], { stdin: new Blob(['']), stdout: 'pipe', stderr: 'pipe' })
+  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { exitCode, output: stdout + stderr }
+}
