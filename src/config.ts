@@ -10,6 +10,7 @@ import {
   parseCount,
   parseDatabase,
   parseLabel,
+  parseOrigin,
   parsePath,
   parseRate,
   parseSize,
@@ -88,6 +89,12 @@ export const OPTIONS = {
     valued('--access-log [state]', 'a line per request, at level info: on or off', oneOf(['on', 'off']), 'on').preset(
       'on',
     ),
+  corsOrigin: () =>
+    listed(
+      '--cors-origin <origins>',
+      'of which origins pages in browsers may use the service, with commas between or repeated; of none if left out',
+      parseOrigin,
+    ),
   publicUrl: () => valued('--public-url <url>', 'where clients reach the service; for the documentation', parseUrl),
   user: () => valued('--user <name>', 'name of the user', parseUserName),
   scope: () => valued('--scope <scope>', `what the token may do: ${SCOPES.join(' or ')}`, oneOf(SCOPES), 'write'),
@@ -139,11 +146,22 @@ function valued<T>(
   defaultText?: string,
 ): Option {
   const option = new Option(flags, description).env(variableOf(flags))
-  const read = (text: string): T => {
-    const value = parse(text)
-    if (!(value instanceof Rule)) return value
-    throw new InvalidArgumentError(`${option.long} (${option.envVar}) must be ${value.text}.`)
-  }
+  const read = (text: string): T => readBy(parse, text, option)
   option.argParser(read)
   return defaultText === undefined ? option : option.default(read(defaultText), defaultText)
+}
+
+/** An option with several values, given with commas between them, or again. */
+function listed<T>(flags: string, description: string, parse: (text: string) => T | Rule): Option {
+  const option = new Option(flags, description).env(variableOf(flags))
+  return option.argParser((text: string, before: readonly T[] = []) => [
+    ...before,
+    ...text.split(',').map((part) => readBy(parse, part, option)),
+  ])
+}
+
+function readBy<T>(parse: (text: string) => T | Rule, text: string, { long, envVar }: Option): T {
+  const value = parse(text)
+  if (!(value instanceof Rule)) return value
+  throw new InvalidArgumentError(`${long} (${envVar}) must be ${value.text}.`)
 }

@@ -90,6 +90,14 @@ export function parseUrl(text: string): string | Rule {
   return isPlain ? text.replace(/\/+$/, '') : new Rule('an http or https URL without user, query and fragment')
 }
 
+/** An origin as browsers send it (Fetch standard §3.1): what is written otherwise would never be met. */
+export function parseOrigin(text: string): string | Rule {
+  const isOrigin = /^https?:\/\/[a-z0-9._:[\]-]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text
+  const rule =
+    'origins as browsers send them, like https://app.example.org: lower case, no path, and no port that goes without saying'
+  return isOrigin ? text : new Rule(rule)
+}
+
 /** The name of a user. */
 export const parseUserName = (text: string): string | Rule => (USER_NAME.test(text) ? text : new Rule(USER_NAME_RULE))
 

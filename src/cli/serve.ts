@@ -33,6 +33,7 @@ interface ServeOptions {
   readonly drainWait: number
   readonly logLevel: LogLevel
   readonly accessLog: 'on' | 'off'
+  readonly corsOrigin?: readonly string[]
   readonly publicUrl?: string
 }
 
@@ -66,6 +67,7 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .addOption(OPTIONS.drainWait())
     .addOption(OPTIONS.logLevel())
     .addOption(OPTIONS.accessLog())
+    .addOption(OPTIONS.corsOrigin())
     .addOption(OPTIONS.publicUrl())
     .action(async (options: ServeOptions) => {
       if (options.drainWait >= options.drain && options.drainWait > 0) {
@@ -132,6 +134,7 @@ async function serveStore(
     rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
     maxInFlight: options.maxInFlight,
     servesDocs: options.docs,
+    corsOrigins: options.corsOrigin ?? [],
     publicUrl: options.publicUrl,
     nowMs: io.nowMs,
     monotonicMs: io.monotonicMs,

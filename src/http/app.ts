@@ -5,6 +5,7 @@ import { type AdmissionLimits, type Admit, admission } from './admission.ts'
 import { type Authentication, authenticated, recalled } from './auth.ts'
 import { type Caller, type Callers, type CallersOptions, rememberCallers } from './callers.ts'
 import { contextOf, type RequestContext, setContext } from './context.ts'
+import { shareWith } from './cors.ts'
 import { DOCS_PATHS, docsPaths } from './docs-paths.ts'
 import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
 import { leaving, requireRoom } from './in-flight.ts'
@@ -33,6 +34,8 @@ export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions
   readonly usesTls: boolean
   /** Whether the API's documentation is served. */
   readonly servesDocs: boolean
+  /** Of which origins pages may read answers. */
+  readonly corsOrigins: readonly string[]
   /** Where clients reach this service, for the documentation. */
   readonly publicUrl: string | undefined
   /** Milliseconds of a clock that never jumps. */
@@ -48,9 +51,9 @@ const ALLOW_DOCS = Object.fromEntries(Object.values(DOCS_PATHS).map((path) => [p
 export function createApp(options: AppOptions): (request: Request) => Response | Promise<Response> {
   const callers = rememberCallers(options)
   const admit = admission(options)
-  const app = routes(options, callers, authenticated(callers, admit))
+  const appOfStrangers = routes(options, callers, authenticated(callers, admit))
   // For who is known: what is behind the token, without the way to it, which takes a third of the time.
-  let appOfKnown: typeof app | undefined
+  let appOfKnown: typeof appOfStrangers | undefined
   const handle: Handle = (request, context) => {
     const caller = callers.recall(request.headers.get('authorization'))
     context.caller = caller
@@ -61,11 +64,12 @@ export function createApp(options: AppOptions): (request: Request) => Response |
       }
     }
     setContext(request, context)
-    if (caller === undefined) return app.fetch(request)
+    if (caller === undefined) return appOfStrangers.fetch(request)
     appOfKnown ??= routes(options, callers, recalled(admit))
     return appOfKnown.fetch(request)
   }
-  return observe(options.maxInFlight === undefined ? handle : leaving(handle), options)
+  const app = observe(options.maxInFlight === undefined ? handle : leaving(handle), options)
+  return options.corsOrigins.length === 0 ? app : shareWith(options.corsOrigins, app)
 }
 
 /** A list that was answered before and is still true: what the route would answer. */

@@ -125,6 +125,23 @@ const RULES = {
     ],
     refuses: ['', 'true', 'yes', 'OFF'],
   },
+  corsOrigin: {
+    takes: [
+      ['https://app.example.org', ['https://app.example.org']],
+      ['http://localhost:5173,https://a_b.org:8443', ['http://localhost:5173', 'https://a_b.org:8443']],
+      ['http://[::1]:8080', ['http://[::1]:8080']],
+      ['https://xn--bcher-kva.example', ['https://xn--bcher-kva.example']],
+    ],
+    refuses: ['', '*', 'null', 'app.example.org', '//app.example.org', 'https://app.example.org/', 'https://a.org/b']
+      .concat(['https://A.org', 'https://a.org:443', 'http://a.org:80', 'https://*.a.org', 'https://me@a.org'])
+      .concat([
+        'https://a.org,',
+        ',https://a.org',
+        'https://a.org, https://b.org',
+        'https://bücher.example',
+        'file://a',
+      ]),
+  },
   publicUrl: {
     takes: [
       ['https://plants.example.org', 'https://plants.example.org'],
@@ -224,6 +241,7 @@ describe('the options', () => {
       ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
       ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],
       ['--access-log', 'PLANTSTORE_ACCESS_LOG', 'on'],
+      ['--cors-origin', 'PLANTSTORE_CORS_ORIGIN', undefined],
       ['--public-url', 'PLANTSTORE_PUBLIC_URL', undefined],
       ['--user', 'PLANTSTORE_USER', undefined],
       ['--scope', 'PLANTSTORE_SCOPE', 'write'],

@@ -22,6 +22,7 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['drainWait', 'serve', '2sec'],
   ['logLevel', 'serve', 'loud'],
   ['accessLog', 'serve', 'maybe'],
+  ['corsOrigin', 'serve', '*'],
   ['publicUrl', 'serve', 'ftp://plants.example.org'],
   ['user', 'token create', 'm e'],
   ['durability', 'serve', 'none'],

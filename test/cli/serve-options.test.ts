@@ -78,6 +78,29 @@ describe.concurrent('the options of serve', () => {
     })
   })
 
+  test('take origins with commas, repeated, or from the variable, which a flag beats', async () => {
+    const [a, b, c] = ['https://a.example.org', 'http://b.example.org:8080', 'https://c.example.org']
+    const starts: [string[], Record<string, string>, string[]][] = [
+      [[], {}, []],
+      [['--cors-origin', `${a},${b}`], {}, [a, b]],
+      [['--cors-origin', a, '--cors-origin', `${b},${c}`], {}, [a, b, c]],
+      [[], { PLANTSTORE_CORS_ORIGIN: `${a},${c}` }, [a, c]],
+      [['--cors-origin', b], { PLANTSTORE_CORS_ORIGIN: `${a},${c}` }, [b]],
+    ]
+    for (const [flags, env, shared] of starts) {
+      using folder = makeFolder()
+      await using server = await serve(join(folder.path, 'plantstore.db'), flags, { env })
+      const allowed = await Promise.all(
+        [a, b, c].map(async (origin) => {
+          const { headers } = await fetch(`${server.url}/plants`, { headers: { origin } })
+          return headers.get('access-control-allow-origin') ?? []
+        }),
+      )
+
+      expect([flags, allowed.flat()]).toEqual([flags, shared])
+    }
+  })
+
   test.each(['error', 'warn'])('log no request at level %s', async (level) => {
     using folder = makeFolder()
     const socket = join(folder.path, 'plantstore.sock')

@@ -115,15 +115,15 @@ export async function startWithCases(transport: Transport, options: ServiceOptio
 interface Expectation {
   /** Headers that every request has besides its own. */
   readonly sent?: Readonly<Record<string, string>>
-  /** Headers that every answer has besides its own. */
-  readonly besides?: Readonly<Record<string, string>>
+  /** Headers that every answer to a method has besides its own. */
+  readonly besides?: (method: string) => Readonly<Record<string, string>>
 }
 
 /** Expects of every case its status, its headers, and no other header. */
 export async function expectHeaders(
   service: Service,
   all: readonly (readonly [name: string, Case])[],
-  { sent = {}, besides = {} }: Expectation = {},
+  { sent = {}, besides = () => ({}) }: Expectation = {},
 ): Promise<void> {
   for (const [name, { send, status, error, headers = {} }] of all) {
     const [method, path, options = {}] = send
@@ -132,7 +132,7 @@ export async function expectHeaders(
     expect({ name, status: answer.status, headers: ownHeaders(answer) }).toEqual({
       name,
       status,
-      headers: { ...COMMON, ...(error !== undefined && JSON_TYPE), ...headers, ...besides },
+      headers: { ...COMMON, ...(error !== undefined && JSON_TYPE), ...headers, ...besides(method) },
     })
   }
 }

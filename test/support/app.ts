@@ -14,6 +14,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   rateLimit: undefined,
   maxInFlight: undefined,
   servesDocs: true,
+  corsOrigins: [],
   publicUrl: undefined,
   nowMs: Date.now,
   monotonicMs: () => performance.now(),

@@ -29,6 +29,7 @@ export interface ServiceOptions {
   readonly maxInFlight?: number
   readonly idleTimeoutMs?: number
   readonly tls?: TlsFiles
+  readonly corsOrigins?: readonly string[]
 }
 
 interface Reachable {
@@ -124,6 +125,7 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--rate-burst', options.rateLimit?.burst || undefined),
   ...flag('--max-in-flight', options.maxInFlight),
   ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
+  ...flag('--cors-origin', options.corsOrigins, (origins) => origins.join(',')),
   ...flag('--tls-cert', options.tls?.certPath),
   ...flag('--tls-key', options.tls?.keyPath),
 ]
