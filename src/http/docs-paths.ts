@@ -6,9 +6,8 @@ export const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: 
 /** The paths of the documentation. What is at them is made when somebody asks for it: a start does not wait for it. */
 export function docsPaths(publicUrl: string | undefined) {
   const app = new Elysia({ name: 'docsPaths' })
-  let made: Promise<Pick<Elysia, 'fetch'>> | undefined
-  // Of its many types only `fetch` matters here.
-  const make = async (): Promise<Pick<Elysia, 'fetch'>> => (await import('./docs.ts')).docs(publicUrl)
+  let made: Promise<{ fetch(request: Request): Promise<Response> }> | undefined
+  const make = async () => (await import('./docs.ts')).docs(publicUrl)
   const answer = async ({ request }: { readonly request: Request }) => {
     made ??= make()
     return (await made).fetch(new Request(request.url))

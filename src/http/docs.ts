@@ -25,8 +25,8 @@ const SCALAR_CONFIG = {
 }
 
 /** The API's documentation: a document for programs and a page for people that works without a network. */
-export const docs = (publicUrl: string | undefined) =>
-  new Elysia({ name: 'docs' })
+export function docs(publicUrl: string | undefined): { fetch(request: Request): Promise<Response> } {
+  const app = new Elysia({ name: 'docs' })
     // The document arrives as an object, to which Elysia would give a charset that JSON does not have.
     .mapResponse(({ response }) => (isDocument(response) ? json(JSON.stringify(response)) : undefined))
     .use(
@@ -46,6 +46,43 @@ export const docs = (publicUrl: string | undefined) =>
         parse: 'none',
       },
     )
+  return {
+    async fetch(request) {
+      const response = await app.fetch(request)
+      return new URL(request.url).pathname === DOCS_PATHS.page ? withPolicy(response, publicUrl) : response
+    },
+  }
+}
 
 const isDocument = (response: unknown): response is object =>
   typeof response === 'object' && response !== null && !(response instanceof Response)
+
+/** The page with what a browser may do for it (Content Security Policy Level 3). */
+async function withPolicy(page: Response, publicUrl: string | undefined): Promise<Response> {
+  const html = await page.text()
+  const { headers } = page
+  headers.set('content-security-policy', pagePolicy(html, publicUrl))
+  return new Response(html, { headers })
+}
+
+/**
+ * Lets the page run its script, style itself, read its document and try the API out, and nothing else: nothing is loaded from or
+ * sent to any other host, no text becomes code, and no other page may hold this one in a frame.
+ */
+function pagePolicy(html: string, publicUrl: string | undefined): string {
+  const inline = [...html.matchAll(/<script\b[^>]*>([^<]+)<\/script>/g)].map(
+    ([, script = '']) => `'sha256-${Bun.SHA256.hash(script, 'base64')}'`,
+  )
+  return [
+    "default-src 'none'",
+    `script-src ${["'self'", ...inline].join(' ')}`,
+    // The page writes styles while it runs, with no end of kinds: none of them can bring code in.
+    "style-src 'unsafe-inline'",
+    'img-src data:',
+    'font-src data:',
+    `connect-src ${["'self'", ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])].join(' ')}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}

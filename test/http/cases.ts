@@ -55,7 +55,7 @@ export const cases = (readToken: string, etag: string): Readonly<Record<string, 
   page: {
     send: ['GET', '/docs', { token: null }],
     status: 200,
-    headers: { 'content-type': 'text/html; charset=utf8' },
+    headers: { 'content-type': 'text/html; charset=utf8', 'content-security-policy': 'POLICY' },
   },
   script: {
     send: ['GET', '/docs/scalar.js', { token: null }],
@@ -142,6 +142,7 @@ function ownHeaders({ headers }: Answer): Record<string, string> {
   const own = Object.fromEntries(headers)
   for (const name of ['date', 'content-length', 'transfer-encoding', 'connection', 'keep-alive']) delete own[name]
   if (/^[A-Za-z0-9._-]{1,64}$/.test(own['x-request-id'] ?? '')) own['x-request-id'] = 'ID'
+  if (own['content-security-policy']?.startsWith("default-src 'none'; ")) own['content-security-policy'] = 'POLICY'
   if (/^"[\x21\x23-\x7e]+"$/.test(own.etag ?? '')) own.etag = 'ETAG'
   return own
 }

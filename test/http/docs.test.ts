@@ -59,6 +59,38 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
     })
   })
 
+  test.each([
+    [undefined, []],
+    ['https://plants.example.org:8443/prefix', ['https://plants.example.org:8443']],
+  ])(
+    'has a policy for its page that allows what is on it and no more, with the public URL %p',
+    async (publicUrl, servers) => {
+      await using service = await startService(transport, publicUrl === undefined ? {} : { publicUrl })
+
+      const { headers, text } = await service.request('GET', '/docs', { token: null })
+      const head = await service.request('HEAD', '/docs', { token: null })
+
+      const scripts = [...text.matchAll(/<script\b[^>]*>([\s\S]*?)<\/script>/g)].map(([, script = '']) => script)
+      const hashes = scripts.filter(Boolean).map((script) => `'sha256-${Bun.SHA256.hash(script, 'base64')}'`)
+      const policy = headers.get('content-security-policy')
+      expect(hashes).toHaveLength(1)
+      expect(policy?.split('; ').map((directive) => directive.split(' '))).toEqual([
+        ['default-src', "'none'"],
+        ['script-src', "'self'", ...hashes],
+        ['style-src', "'unsafe-inline'"],
+        ['img-src', 'data:'],
+        ['font-src', 'data:'],
+        ['connect-src', "'self'", ...servers],
+        ['base-uri', "'none'"],
+        ['form-action', "'none'"],
+        ['frame-ancestors', "'none'"],
+      ])
+      // What HTML alone could bring code in by.
+      expect(text).not.toMatch(/<[^>]*\son\w+\s*=|javascript:/i)
+      expect(head.headers.get('content-security-policy')).toBe(policy)
+    },
+  )
+
   test('has addresses on its page that lead to the document and the script', async () => {
     await using service = await startService(transport)
 

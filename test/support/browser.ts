@@ -1,0 +1,54 @@
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+const EXECUTABLES = ['chromium', 'chromium-browser', 'google-chrome']
+const executable = EXECUTABLES.map((name) => Bun.which(name)).find((path) => path !== null)
+
+/** Whether the tests in a browser are skipped: where there is none. With `CI=true` they fail instead. */
+export const BROWSER_IS_SKIPPED = process.env.CI !== 'true' && executable === undefined
+/** For the names of those tests, to say that they are skipped. */
+export const BROWSER_NOTE = BROWSER_IS_SKIPPED ? ' (skipped: there is no Chromium)' : ''
+
+/** How long a browser may take to start and to do what a test asks, on a machine that is busy with other things. */
+export const BROWSER_TIMEOUT_MS = 60_000
+
+/** What a page did. */
+export interface Watched {
+  readonly page: Page
+  /** What it asked for, whatever became of it. */
+  readonly requests: readonly string[]
+  /** What its policy kept it from, as `directive what`. */
+  violations(): Promise<readonly string[]>
+}
+
+/** A browser without anybody's profile. */
+export async function startBrowser() {
+  if (executable === undefined) throw new Error(`there is none of ${EXECUTABLES.join(', ')}`)
+  const browser = await chromium.launch({ executablePath: executable })
+  return { open: () => watch(browser), [Symbol.asyncDispose]: () => browser.close() }
+}
+
+async function watch(browser: Browser): Promise<Watched> {
+  const page = await browser.newPage()
+  page.setDefaultTimeout(BROWSER_TIMEOUT_MS / 2)
+  const requests: string[] = []
+  page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`))
+  await page.addInitScript(`
+    globalThis.violations = []
+    document.addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
+      globalThis.violations.push(effectiveDirective + ' ' + blockedURI))`)
+  return { page, requests, violations: () => page.evaluate('globalThis.violations') }
+}
+
+/** A page of an origin of its own, and what its server was asked for. */
+export function startPage(html = '') {
+  const asked: string[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch(request) {
+      asked.push(new URL(request.url).pathname)
+      return new Response(html, { headers: { 'content-type': 'text/html' } })
+    },
+  })
+  return { origin: server.url.origin, asked, [Symbol.dispose]: () => void server.stop(true) }
+}
