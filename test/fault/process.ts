@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
 /** Whether the tests that look at processes are skipped: where nothing can. With `CI=true` they fail instead. */
@@ -30,6 +30,20 @@ function statusKib(pid: number, field: string): number {
 
 /** How many descriptors a process has open. */
 export const countDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+
+/** How many descriptors of a process are of a file. */
+export const countOpen = (pid: number, path: string): number =>
+  readdirSync(`/proc/${pid}/fd`).filter((fd) => targetOf(`/proc/${pid}/fd/${fd}`) === path).length
+
+/** What a descriptor is of; nothing if it has been closed since. */
+function targetOf(link: string): string | undefined {
+  try {
+    return readlinkSync(link)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
 
 /** Time that all threads of a process have had a core; see proc_pid_stat(5): the 14th and the 15th field. */
 export function cpuMs(pid: number): number {

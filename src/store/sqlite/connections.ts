@@ -19,6 +19,8 @@ export interface Connections {
   read<T>(work: () => T): Promise<T>
   /** Asks for a write. Its failure is said in the store's terms; after `store_failed` no further one is begun. */
   readonly write: WriteQueue['write']
+  /** Says that somebody has come who may write. */
+  expectWrites(): void
   /** Brings the WAL into the database and empties it, unless somebody is in the way. */
   emptyWal(): Promise<void>
   plantsRevision(user: UserId): Revision | undefined
@@ -90,6 +92,7 @@ export function connect(
       }
     },
     write: writes.write,
+    expectWrites: writer.expect,
     async emptyWal() {
       const failed = await writer.truncate()
       if (failed !== undefined) throw toError(failed)

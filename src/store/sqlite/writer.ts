@@ -4,6 +4,8 @@ import type { Call } from './writes.ts'
 
 /** Who performs groups of writes, one at a time, in this thread or in another. */
 export interface Writer {
+  /** Soon there may be something to do: gets ready for it, once what is being answered has been. */
+  expect(): void
   /** Does a group. Rejects only if the writer is gone: then nothing is known of what became of the group. */
   perform(group: readonly Call[]): Promise<Report>
   /** Empties the WAL, unless somebody is in the way. Resolves to why that failed, if it did. */
@@ -27,6 +29,7 @@ export function openWriterHere(options: WriterOptions, onReport: OnWriterReport)
     if (report !== undefined) onReport(report)
   }
   return {
+    expect() {},
     async perform(group) {
       const report = writer.perform(group)
       // In a turn of its own, so that no answer waits for it.
@@ -55,11 +58,12 @@ export type Message =
 export type Sent = { readonly answer: Report | Failure | undefined } | CheckpointReport
 
 /**
- * A writer in a thread of its own, which starts with the first thing that is asked of it: a server answers lists before.
- * If its connection cannot be opened, or if the thread ends, `onReport` is told, and whatever waits is rejected.
+ * A writer in a thread of its own, which starts with the first thing that is expected or asked of it: a server answers its
+ * first list before, and has the descriptors for it before connections can take them all. If its connection cannot be opened, or if the thread ends, `onReport` is told, and whatever waits is rejected.
  */
 export function openWriterInThread(options: WriterOptions, onReport: OnWriterReport): Writer {
   let thread: Worker | undefined
+  let starting: Timer | undefined
   const waiting: { resolve(answer: unknown): void; reject(error: Error): void }[] = []
   let hasEnded = false
 
@@ -89,6 +93,7 @@ export function openWriterInThread(options: WriterOptions, onReport: OnWriterRep
       thread.postMessage(message)
     }) as Promise<T>
   const end = async (message: 'close' | 'discard') => {
+    clearTimeout(starting)
     const failure = await ask<Failure | undefined>({ call: message })
     hasEnded = true
     thread?.terminate()
@@ -96,9 +101,15 @@ export function openWriterInThread(options: WriterOptions, onReport: OnWriterRep
   }
 
   return {
+    expect() {
+      starting ??= setTimeout(() => {
+        thread ??= start()
+      })
+    },
     perform: (group) => ask({ group }),
     truncate: () => ask({ call: 'truncate' }),
     async close() {
+      clearTimeout(starting)
       // Nothing was written, and what was opened is not there to be closed in order.
       if (thread === undefined && fileIdentity(options.path) !== options.identity) return undefined
       return end('close')

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'bun:test'
+import { makeFolder } from '../support/folder.ts'
+import { compareP99, type Service, startService, until, untilAtRest } from './others.ts'
+import { countDescriptors, countOpen, PROCESSES_ARE_SKIPPED, PROCESSES_NOTE } from './process.ts'
+import { ROUNDS_TIMEOUT_MS, testLong } from './scale.ts'
+import { openWire, requestOf, type Wire } from './wire.ts'
+
+const DESCRIPTORS_MAX = 200
+const WAITING = 100
+/** For "at once", on a machine that does other things, too. */
+const ACCEPT_LIMIT_MS = 1000
+
+describe.skipIf(PROCESSES_ARE_SKIPPED)(`more connections than there are descriptors${PROCESSES_NOTE}`, () => {
+  const limit = ['prlimit', `--nofile=${DESCRIPTORS_MAX}:${DESCRIPTORS_MAX}`]
+
+  /** Those that find no place wait in the backlog of the kernel. */
+  const takeAll = async ({ server, token }: Service) => {
+    const wires: Wire[] = []
+    const statuses: number[] = []
+    for (let count = 0; count < DESCRIPTORS_MAX + WAITING; count++) {
+      const wire = await openWire(server.port)
+      wires.push(wire)
+      void wire.ask(requestOf('GET', '/healthz', token)).then(
+        ({ status }) => statuses.push(status),
+        () => {},
+      )
+    }
+    await until(() => countDescriptors(server.pid) === DESCRIPTORS_MAX)
+    return {
+      wires,
+      statuses,
+      [Symbol.dispose]() {
+        for (const { cut } of wires) cut()
+      },
+    }
+  }
+
+  testLong('leave the p99 of others as it is', async () => {
+    using folder = makeFolder()
+    await using service = await startService(folder.path, 1000, limit)
+    await service.p99Ms()
+    const { besideMs, limitMs } = await compareP99(service, () => takeAll(service))
+
+    expect(besideMs).toBeLessThan(limitMs)
+  })
+
+  test(
+    'let others be answered; once there are descriptors again, all who wait are answered at once',
+    async () => {
+      using folder = makeFolder()
+      await using service = await startService(folder.path, 1000, limit)
+      await service.p99Ms()
+      using held = await takeAll(service)
+      await service.p99Ms()
+      const answeredBefore = held.statuses.length
+      for (const { cut } of held.wires.slice(0, DESCRIPTORS_MAX)) cut()
+      const startMs = performance.now()
+      using wire = await openWire(service.server.port)
+      const { status } = await wire.ask(requestOf('GET', '/plants?limit=20', service.token))
+
+      expect(status).toBe(200)
+      expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS)
+      expect(answeredBefore).toBeLessThan(DESCRIPTORS_MAX)
+      await until(() => held.statuses.length > answeredBefore)
+      expect(service.server.stdout()).not.toContain('"level":"error"')
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test('do not keep a server that has only been read from writing', async () => {
+    using folder = makeFolder()
+    await using service = await startService(folder.path, 0, limit)
+    await service.others[0]?.ask(requestOf('GET', '/plants?limit=20', service.token))
+    // The thread that writes has a connection of its own.
+    await until(() => countOpen(service.server.pid, service.database) === 2)
+    await untilAtRest(service.server.pid)
+    using _held = await takeAll(service)
+
+    const startMs = performance.now()
+    expect(await service.create(service.others[0])).toBe(200)
+    expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS)
+  })
+})
