@@ -26,8 +26,6 @@ const REFUSAL_LIMIT_MS = 500
 const WELL_LIMIT_MS = 1000
 /** A create is answered as before again if it takes no longer than this many times what it took. */
 const WELL_FACTOR = 3
-/** For the machine's own delays, beyond what a limit promises. */
-const SLACK_MS = 500
 const GROWTH_MAX_MIB = 200
 
 const ROUNDS = 5
@@ -129,7 +127,7 @@ async function overload(under: readonly string[], connections: number, busyConne
   const middle = (of: (round: Round) => number) => median(done.map(of))
   expect({ exitCode, cut: middle(({ result }) => result.cut) }).toEqual({ exitCode: 0, cut: 0 })
   expect(middle(({ usefulShare }) => usefulShare)).toBeGreaterThanOrEqual(USEFUL_SHARE_MIN)
-  expect(middle(({ wellAfterMs }) => wellAfterMs)).toBeLessThan(WELL_LIMIT_MS + SLACK_MS)
+  expect(middle(({ wellAfterMs }) => wellAfterMs)).toBeLessThan(WELL_LIMIT_MS)
   expect(growthMib).toBeLessThan(GROWTH_MAX_MIB)
   return { middle, refusals: service.refusals }
 }
@@ -157,8 +155,7 @@ describe.skipIf(!IS_LONG || PROCESSES_ARE_SKIPPED)(
       expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeLessThan(OVERLOAD)
     })
 
-    // TODO: refusing costs as much as creating, and groups of writes wait for turns full of refusals: a tenth is done.
-    test.todo('by the processor, from more connections than writes may wait: what can be done is done', async () => {
+    test('by the processor, from more connections than writes may wait: what can be done is done', async () => {
       const { middle } = await overload([], 6000, 256)
 
       expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeLessThan(OVERLOAD)

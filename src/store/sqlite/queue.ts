@@ -6,13 +6,17 @@ import type { Writer } from './writer.ts'
 import type { Call, WriteName, Writes } from './writes.ts'
 
 /** Writes that may wait for the disk, and the text they may hold, in UTF-16 code units. What comes then is refused. */
-export const QUEUE_MAX_WRITES = 4096
+export const QUEUE_MAX_WRITES = 16384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
+/** How long a write may have to wait, by what full groups have taken lately. What comes then is refused. */
+export const QUEUE_MAX_WAIT_MS = 500
 /** A group ends with the write that reaches either, so that the first of them does not wait for too many. */
 const GROUP_MAX_WRITES = 512
 const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /** Turns of the event loop, each with whatever requests have come, for which a group may wait before it begins. */
 const GATHER_TURNS_MAX = 2
+/** How much of what a write is thought to take is what it took in the last full group. */
+const LAST_GROUP_WEIGHT = 0.2
 /** How often it is looked whether a lock is gone. */
 const BUSY_RETRY_MS = 5
 
@@ -41,20 +45,38 @@ export function queueWrites(
   let waitingTextLength = 0
   let running: Promise<void> | undefined
   let refusal: AppError | undefined
+  /** What a write of a full group takes, in milliseconds, once there was one: smaller ones say nothing of what many would take. */
+  let writeMs: number | undefined
 
   const run = async () => {
     while (waiting.length > 0) {
+      const startMs = performance.now()
       await gather()
+      const isFull = hasFullGroup()
       const group = takeGroup()
       if (group.length > 0) await commit(group)
+      if (isFull) noteDuration((performance.now() - startMs) / group.length)
     }
     running = undefined
   }
 
-  /** Waits as long as turns of the event loop bring more, but not for long: larger groups cost less. */
+  const hasFullGroup = () => waiting.length >= GROUP_MAX_WRITES || waitingTextLength >= GROUP_MAX_TEXT_LENGTH
+
+  const noteDuration = (lastMs: number) => {
+    writeMs = writeMs === undefined ? lastMs : writeMs + LAST_GROUP_WEIGHT * (lastMs - writeMs)
+  }
+
+  const isFull = (textLength: number) =>
+    waiting.length >= QUEUE_MAX_WRITES ||
+    (waitingTextLength > 0 && waitingTextLength + textLength > QUEUE_MAX_TEXT_LENGTH) ||
+    // Never less than a full group waits, or none would tell that the disk is faster again.
+    (hasFullGroup() && waiting.length * (writeMs ?? 0) > QUEUE_MAX_WAIT_MS)
+
+  /** Waits as long as turns of the event loop bring more for the group, but not for long: larger ones cost less. */
   const gather = async () => {
     let before = -1
     for (let turn = 0; turn < GATHER_TURNS_MAX && before < waiting.length; turn++) {
+      if (hasFullGroup()) return
       before = waiting.length
       await nextTurn()
     }
@@ -108,8 +130,7 @@ export function queueWrites(
       new Promise((resolve, reject) => {
         if (refusal !== undefined) return reject(refusal)
         const textLength = textLengthOf(args)
-        const isFull = waitingTextLength > 0 && waitingTextLength + textLength > QUEUE_MAX_TEXT_LENGTH
-        if (isFull || waiting.length >= QUEUE_MAX_WRITES) return reject(new AppError('store_busy'))
+        if (isFull(textLength)) return reject(new AppError('store_busy'))
         waitingTextLength += textLength
         waiting.push({
           // The name and its own arguments, which the type of the union cannot say.

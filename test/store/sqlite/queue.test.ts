@@ -2,7 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/sqlite/queue.ts'
+import { fileIdentity } from '../../../src/store/sqlite/inspect.ts'
+import {
+  QUEUE_MAX_TEXT_LENGTH,
+  QUEUE_MAX_WAIT_MS,
+  QUEUE_MAX_WRITES,
+  queueWrites,
+} from '../../../src/store/sqlite/queue.ts'
+import { shareLastCommit } from '../../../src/store/sqlite/revisions.ts'
+import { openWriterHere } from '../../../src/store/sqlite/writer.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, queryAll } from './files.ts'
 
@@ -24,11 +32,11 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
       ),
     )
 
-    expect(QUEUE_MAX_WRITES).toBe(4096)
+    expect(QUEUE_MAX_WRITES).toBe(16384)
     expect(outcomes).toEqual([...Array(QUEUE_MAX_WRITES).fill('done'), BUSY])
-    expect(queryAll(path, 'select count(*), max(id) from plants')).toEqual([[4096n, 4095n]])
-    await store.createPlant(user, { id: 4096n, name: 'Fern' })
-    expect(queryAll(path, 'select count(*), max(id) from plants')).toEqual([[4097n, 4096n]])
+    expect(queryAll(path, 'select count(*), max(id) from plants')).toEqual([[16384n, 16383n]])
+    await store.createPlant(user, { id: 16384n, name: 'Fern' })
+    expect(queryAll(path, 'select count(*), max(id) from plants')).toEqual([[16385n, 16384n]])
   })
 
   test('have as much text as QUEUE_MAX_TEXT_LENGTH, and one character more is refused and not stored', async () => {
@@ -101,6 +109,47 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
   })
 })
 
+/** What a group takes on a slow disk, and how many are in one. */
+const SLOW_GROUP_MS = 100
+const GROUP_WRITES = 512
+
+test('as many writes wait for a slow disk as it can do in QUEUE_MAX_WAIT_MS, and a fast one takes all of them again', async () => {
+  await using opened = await openWithUser(false)
+  const { user, path } = opened
+  const options = { path, identity: fileIdentity(path), durability: 'full', lastCommit: shareLastCommit() } as const
+  const writer = openWriterHere(options, () => {})
+  let groupMs = SLOW_GROUP_MS
+  const queue = queueWrites(
+    {
+      async perform(calls) {
+        await Bun.sleep(groupMs)
+        return writer.perform(calls)
+      },
+    },
+    undefined,
+    failTest,
+  )
+  let id = 0n
+  const create = (count: number) =>
+    outcomesOf(Array.from({ length: count }, () => queue.write('createPlant', user, id++, 'Fern', null)))
+
+  // Nothing is known yet of what a write takes.
+  const first = await create(GROUP_WRITES)
+  const slow = await create(QUEUE_MAX_WRITES)
+  groupMs = 0
+  for (let group = 0; group < 20; group++) await create(GROUP_WRITES)
+  const fast = await create(QUEUE_MAX_WRITES)
+  await writer.close()
+
+  expect(QUEUE_MAX_WAIT_MS).toBe(500)
+  expect(new Set(first)).toEqual(new Set(['done']))
+  const waited = slow.lastIndexOf('done') + 1
+  expect(slow).toEqual([...Array(waited).fill('done'), ...Array(slow.length - waited).fill(BUSY)])
+  expect(waited).toBeGreaterThanOrEqual(GROUP_WRITES)
+  expect(waited).toBeLessThanOrEqual((QUEUE_MAX_WAIT_MS / SLOW_GROUP_MS + 1) * GROUP_WRITES)
+  expect(new Set(fast)).toEqual(new Set(['done']))
+})
+
 const BUSY = 'store_busy'
 
 async function openWithUser(writesInThread: boolean) {
@@ -118,7 +167,7 @@ async function openWithUser(writesInThread: boolean) {
   }
 }
 
-const failTest = (error: AppError): never => {
+const failTest = (error: unknown): never => {
   throw error
 }
 
