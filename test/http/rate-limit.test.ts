@@ -45,7 +45,8 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
   test('is none where none is set', async () => {
     await using service = await startService(transport)
 
-    const answers = await Promise.all(Array.from({ length: 300 }, () => service.list('?limit=5')))
+    // Bun sends 256 at a time: behind a proxy in this process more would wait for each other.
+    const answers = await Promise.all(Array.from({ length: 200 }, () => service.list('?limit=5')))
 
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   })
