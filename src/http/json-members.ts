@@ -16,37 +16,42 @@ export function readMembers<Name extends string>(
   names: readonly Name[],
 ): Partial<Record<Name, string>> | undefined {
   const start = afterSpace(text, 0)
-  const sources: Partial<Record<Name, string>> = {}
   const isObject = text.charCodeAt(start) === OPEN_BRACE
+  // Where the last value of each name is: only that one is made a text of.
+  const values: (readonly [start: number, end: number])[] = []
   const end = isObject
     ? afterObject(text, start, 1, (at, nameEnd, value, valueEnd) => {
-        const name = nameAt(text, at, nameEnd, names)
-        if (name !== undefined) sources[name] = text.slice(value, valueEnd)
+        const index = nameAt(text, at, nameEnd, names)
+        if (index !== -1) values[index] = [value, valueEnd]
       })
     : afterValue(text, start, 0)
   if (afterSpace(text, end) !== text.length) throw notJson()
-  return isObject ? sources : undefined
+  if (!isObject) return undefined
+  const sources: Partial<Record<Name, string>> = {}
+  for (const [index, name] of names.entries()) {
+    const value = values[index]
+    if (value !== undefined) sources[name] = text.slice(...value)
+  }
+  return sources
 }
 
 /** Told where the name and the value of a member begin, and where they have ended. */
 type OnMember = (name: number, nameEnd: number, value: number, valueEnd: number) => void
 
-/** Which of the names the string between these means, if it is one of them. Nothing is made of any other. */
-function nameAt<Name extends string>(
-  text: string,
-  start: number,
-  end: number,
-  names: readonly Name[],
-): Name | undefined {
-  const plain = names.find((name) => name.length + 2 === end - start && text.startsWith(name, start + 1))
-  if (plain !== undefined || !names.some((name) => end - start <= ESCAPE_LENGTH_MAX * name.length + 2)) return plain
-  for (let at = start; at < end; at++) {
-    if (text.charCodeAt(at) === BACKSLASH) {
-      const meant = JSON.parse(text.slice(start, end))
-      return names.find((name) => name === meant)
-    }
+/** Which of the names the string between these means, or -1. Nothing is made of any that is too long. */
+function nameAt(text: string, start: number, end: number, names: readonly string[]): number {
+  const length = end - start - 2
+  let isShort = false
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index] ?? ''
+    if (name.length === length && text.startsWith(name, start + 1)) return index
+    if (length <= ESCAPE_LENGTH_MAX * name.length) isShort = true
   }
-  return undefined
+  if (!isShort) return -1
+  for (let at = start; at < end; at++) {
+    if (text.charCodeAt(at) === BACKSLASH) return names.indexOf(JSON.parse(text.slice(start, end)))
+  }
+  return -1
 }
 
 // Each of these takes the index at which something begins, and returns the one behind its end.
@@ -117,7 +122,7 @@ function afterString(text: string, start: number): number {
 function lastOfEscape(text: string, backslash: number): number {
   const letter = backslash + 1
   if (text.charCodeAt(letter) !== LETTER_U) {
-    if (!ESCAPES.includes(text.charCodeAt(letter))) throw notJson()
+    if (!isEscape(text.charCodeAt(letter))) throw notJson()
     return letter
   }
   const last = letter + 4
@@ -156,6 +161,23 @@ function afterSpace(text: string, start: number): number {
 
 const notJson = () => new AppError('body_not_json')
 
+/** Whether it may follow a backslash, as `u` may. */
+function isEscape(char: number): boolean {
+  switch (char) {
+    case QUOTE:
+    case BACKSLASH:
+    case SLASH:
+    case LETTER_B:
+    case LETTER_F:
+    case LETTER_N:
+    case LETTER_R:
+    case LETTER_T:
+      return true
+    default:
+      return false
+  }
+}
+
 const isDigit = (char: number): boolean => char >= ZERO && char <= NINE
 const isHexDigit = (char: number): boolean =>
   isDigit(char) || (char >= CAPITAL_A && char <= CAPITAL_F) || (char >= LETTER_A && char <= LETTER_F)
@@ -169,6 +191,7 @@ const PLUS = 0x2b
 const COMMA = 0x2c
 const MINUS = 0x2d
 const POINT = 0x2e
+const SLASH = 0x2f
 const ZERO = 0x30
 const NINE = 0x39
 const COLON = 0x3a
@@ -179,14 +202,14 @@ const OPEN_BRACKET = 0x5b
 const BACKSLASH = 0x5c
 const CLOSE_BRACKET = 0x5d
 const LETTER_A = 0x61
+const LETTER_B = 0x62
 const LETTER_E = 0x65
 const LETTER_F = 0x66
 const LETTER_N = 0x6e
+const LETTER_R = 0x72
 const LETTER_T = 0x74
 const LETTER_U = 0x75
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 /** Characters of `\u0041`. */
 const ESCAPE_LENGTH_MAX = 6
-/** What may follow a backslash but `u`. */
-const ESCAPES: readonly number[] = Array.from('"\\/bfnrt', (char) => char.charCodeAt(0))
