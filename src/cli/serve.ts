@@ -198,7 +198,8 @@ async function flushUses(uses: TokenUses, log: Logger): Promise<void> {
     await uses.flush()
   } catch (error) {
     log.warn(
-      { reason: String(error instanceof AppError ? error.cause : error) },
+      // A store that has failed gives no cause any more: it was told.
+      { reason: String(error instanceof AppError ? (error.cause ?? error.kind) : error) },
       'the last use of tokens could not be written',
     )
   }
