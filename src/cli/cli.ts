@@ -6,6 +6,7 @@ import { checkCommand } from './check.ts'
 import { healthcheckCommand } from './healthcheck.ts'
 import { helpCommand } from './help.ts'
 import { EXIT, exitCodeOf, type Io } from './io.ts'
+import { licensesCommand } from './licenses.ts'
 import { openapiCommand } from './openapi.ts'
 import { serveCommand } from './serve.ts'
 import { tokenCreateCommand } from './token-create.ts'
@@ -56,6 +57,7 @@ export function createProgram(io: Io, exit: (code: number) => void): Command {
   checkCommand(program, io, exit)
   healthcheckCommand(program, io)
   openapiCommand(program, io)
+  licensesCommand(program, io)
   helpCommand(program)
   return program
 }

@@ -5,7 +5,7 @@ import packageJson from '../../package.json'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
-const COMMANDS = ['serve', 'token', 'user', 'check', 'healthcheck', 'openapi']
+const COMMANDS = ['serve', 'token', 'user', 'check', 'healthcheck', 'openapi', 'licenses']
 const INNER_COMMANDS = ['token create', 'token list', 'token revoke', 'user list', 'user delete']
 
 const MISUSES: readonly string[][] = [
@@ -76,6 +76,20 @@ describe.concurrent('the command line', () => {
       isTold: stderr !== '' && !stderr.includes('    at '),
     }))
     expect(outcomes).toEqual(MISUSES.map((args) => ({ args, stdout: '', exitCode: 2, isTold: true })))
+    expect(readdirSync(folder.path)).toEqual([])
+  })
+})
+
+describe.concurrent('licenses', () => {
+  test('prints what is known of everything inside, without a database', async () => {
+    using folder = makeFolder()
+    const printed = await runPlantstore(['licenses'], { cwd: folder.path })
+
+    expect(printed).toEqual({
+      stdout: await Bun.file(join(import.meta.dir, '../../src/cli/third-party-licenses.txt')).text(),
+      stderr: '',
+      exitCode: 0,
+    })
     expect(readdirSync(folder.path)).toEqual([])
   })
 })

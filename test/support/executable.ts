@@ -15,6 +15,8 @@ interface SpawnOptions {
   readonly stdin?: string
   /** A program with its arguments that runs the command, like strace. Signals and the exit code must pass through it. */
   readonly under?: readonly string[]
+  /** What runs the commands, if not the executable under test. */
+  readonly command?: readonly string[]
 }
 
 /** Nothing of the environment of the tests reaches what is tested, but where programs and temporary files are. */
@@ -24,8 +26,11 @@ const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH
 export const withUmask = (umask: string): readonly string[] => ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask]
 
 /** Runs a command to its end. */
-export async function runPlantstore(args: readonly string[], { env, cwd, stdin, under = [] }: SpawnOptions = {}) {
-  const child = Bun.spawn([...under, ...COMMAND, ...args], {
+export async function runPlantstore(
+  args: readonly string[],
+  { env, cwd, stdin, under = [], command = COMMAND }: SpawnOptions = {},
+) {
+  const child = Bun.spawn([...under, ...command, ...args], {
     env: cleanEnvironment(env),
     ...(cwd !== undefined && { cwd }),
     stdin: stdin === undefined ? 'ignore' : new Blob([stdin]),
@@ -47,8 +52,11 @@ export const serve = (database: string, flags: readonly string[] = [], options: 
   startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database, ...flags], options)
 
 /** Starts a server and waits until it says where it listens. Rejects with what it said if it ends before. */
-export async function startExecutable(args: readonly string[], { env, cwd, under = [] }: SpawnOptions = {}) {
-  const child = Bun.spawn([...under, ...COMMAND, ...args], {
+export async function startExecutable(
+  args: readonly string[],
+  { env, cwd, under = [], command = COMMAND }: SpawnOptions = {},
+) {
+  const child = Bun.spawn([...under, ...command, ...args], {
     env: cleanEnvironment(env),
     ...(cwd !== undefined && { cwd }),
     stdin: 'ignore',

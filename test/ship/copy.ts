@@ -1,0 +1,40 @@
+import { cpSync, mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { makeFolder } from '../support/folder.ts'
+import { PROJECT, runIn, runWell } from './run.ts'
+
+/** Who makes the one commit of a copy, and when: it is the same commit in every copy of the same files. */
+const COMMIT_AS = [
+  'env',
+  'GIT_AUTHOR_DATE=2001-02-03T04:05:06Z',
+  'GIT_COMMITTER_DATE=2001-02-03T04:05:06Z',
+  'git',
+  '-c',
+  'user.name=Test',
+  '-c',
+  'user.email=test@example.org',
+  '-c',
+  'commit.gpgSign=false',
+]
+
+/** The project as it is, in a folder and a repository of its own, gone after its use. */
+export async function copyProject() {
+  const folder = makeFolder()
+  const files = await runWell(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'])
+  for (const file of files.split('\0').filter(Boolean)) {
+    mkdirSync(dirname(join(folder.path, file)), { recursive: true })
+    cpSync(join(PROJECT, file), join(folder.path, file))
+  }
+  await runWell(['git', 'init', '--quiet'], folder.path)
+  await runWell(['git', 'add', '--all'], folder.path)
+  await runWell([...COMMIT_AS, 'commit', '--quiet', '--message', 'release: all of it'], folder.path)
+  return {
+    path: folder.path,
+    commit: (await runWell(['git', 'rev-parse', 'HEAD'], folder.path)).trim(),
+    /** Runs one of its scripts. */
+    run: (script: string) => runIn(['bun', 'run', script], folder.path),
+    [Symbol.dispose]: folder[Symbol.dispose],
+  }
+}
+
+export type ProjectCopy = Awaited<ReturnType<typeof copyProject>>

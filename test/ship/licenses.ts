@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import { licenseTextsOf, type Part, partsInside } from './inside.ts'
+import { PROJECT } from './run.ts'
+import { type Runtime, runtime } from './runtime.ts'
+
+/** What `plantstore licenses` prints. It is a file of the source, so that every executable has it inside. */
+export const LICENSES_FILE = join(PROJECT, 'src/cli/third-party-licenses.txt')
+
+const RULE = '='.repeat(80)
+
+/** The licences of everything inside the executable that others wrote, each text once. */
+export async function thirdPartyLicenses(parts: readonly Part[]): Promise<string> {
+  const bun = await runtime()
+  const partsByText = new Map<string, string[]>()
+  for (const part of parts) {
+    const text = tidy((await textsOf(part)).join('\n\n'))
+    partsByText.set(text, [...(partsByText.get(text) ?? []), nameOf(part)])
+  }
+  const sections = [...partsByText].map(([text, names]) => `${names.join('\n')}\n\n${text}`)
+  return [`${INTRODUCTION}\n`, await bunSection(bun), ...sections].join(`\n${RULE}\n\n`)
+}
+
+const INTRODUCTION = `What others wrote of what is inside the executable plantstore, and under which licences. Written by bun run licenses.`
+
+const nameOf = ({ name, version, manifest }: Part): string =>
+  `${name} ${version}${manifest.version === version ? '' : `, with the licence of its version ${manifest.version}`}`
+
+/** The texts that a package brings, or that of the licence that it names. */
+async function textsOf(part: Part): Promise<readonly string[]> {
+  const texts = await licenseTextsOf(part)
+  if (texts.length > 0) return texts
+  const { name, license, author } = part.manifest
+  if (license === undefined) throw new Error(`${name} names no licence`)
+  const by = typeof author === 'object' ? author.name : author
+  return [`(${name}, by ${by ?? 'its authors'}, brings no text, and names ${license}:)`, await spdxText(license)]
+}
+
+async function bunSection({ version, statement, licenses }: Runtime): Promise<string> {
+  const texts = await Promise.all(licenses.map(async (id) => `${id}\n\n${tidy(await spdxText(id))}`))
+  return [`Bun ${version}\n\n${statement}\n`, ...texts].join(`\n${'-'.repeat(80)}\n\n`)
+}
+
+/** The text that SPDX has for a licence. */
+async function spdxText(id: string): Promise<string> {
+  const file = Bun.file(join(PROJECT, 'node_modules/spdx-license-list/licenses', `${id}.json`))
+  if (!(await file.exists())) throw new Error(`SPDX knows no licence ${id}`)
+  const { licenseText }: { readonly licenseText: string } = await file.json()
+  return licenseText
+}
+
+/** The same text where only spaces at ends of lines and empty lines around it differ. */
+const tidy = (text: string): string =>
+  `${text
+    .replaceAll('\r\n', '\n')
+    .replace(/[ \t]+$/gm, '')
+    .trim()}\n`
+
+if (import.meta.main) {
+  await Bun.write(LICENSES_FILE, await thirdPartyLicenses(await partsInside()))
+}

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Version } from '@cyclonedx/cyclonedx-library/Spec'
+import { JsonStrictValidator } from '@cyclonedx/cyclonedx-library/Validation'
+import manifest from '../../package.json'
+import { runPlantstore, startExecutable } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { describeCommit } from './commit.ts'
+import { copyProject, type ProjectCopy } from './copy.ts'
+import { EMULATION_IS_MISSING, EMULATION_NOTE } from './emulation.ts'
+import { partsInside } from './inside.ts'
+import { runIn, runWell } from './run.ts'
+import { runnerOf, TARGETS } from './targets.ts'
+
+/** Two releases at once, of four executables, on a machine that does other things. */
+const RELEASE_TIMEOUT_MS = 180_000
+const NAME = `plantstore-${manifest.version}`
+
+let copies: readonly ProjectCopy[] = []
+const release = (index: number) => join(copies[index]?.path ?? '', 'dist/release')
+
+beforeAll(async () => {
+  copies = [await copyProject(), await copyProject()]
+  const runs = await Promise.all(copies.map((copy) => copy.run('release')))
+
+  expect(runs.map(({ exitCode, stderr }) => (exitCode === 0 ? 'done' : stderr))).toEqual(['done', 'done'])
+}, RELEASE_TIMEOUT_MS)
+
+afterAll(() => {
+  for (const copy of copies) copy[Symbol.dispose]()
+})
+
+describe('bun run release', () => {
+  test('makes the same bytes of one commit, in whichever folder', async () => {
+    const [first, second] = await Promise.all(
+      [0, 1].map((index) => Bun.file(join(release(index), 'SHA256SUMS')).text()),
+    )
+
+    const executable = Bun.file(join(release(0), 'linux-x64/plantstore'))
+    expect(Buffer.from(await executable.arrayBuffer()).includes(copies[0]?.path ?? '')).toBe(false)
+    expect(copies[0]?.commit).toBe(copies[1]?.commit)
+    expect(first?.replace(/^[0-9a-f]{64} {2}/gm, '').split('\n')).toEqual([
+      `${NAME}-linux-x64.tar.gz`,
+      `${NAME}-linux-arm64.tar.gz`,
+      `${NAME}.cdx.json`,
+      '',
+    ])
+    expect(second).toBe(first)
+    for (const index of [0, 1]) await runWell(['sha256sum', '--check', '--strict', 'SHA256SUMS'], release(index))
+  })
+
+  test.each(TARGETS)('packs for $name the executable with what belongs to it', async ({ name }) => {
+    const listed = await runWell(
+      ['tar', '--list', '--verbose', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
+      release(0),
+    )
+
+    const entries = listed
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/ +\d+ \d{4}-.* /, ' '))
+    expect(entries).toEqual(
+      [
+        ['-rw-r--r--', 'CHANGELOG.md'],
+        ['-rw-r--r--', 'LICENSE'],
+        ['-rw-r--r--', 'README.md'],
+        ['-rw-r--r--', 'THIRD_PARTY_LICENSES'],
+        ['-rwxr-xr-x', 'plantstore'],
+      ].map(([mode, file]) => `${mode} root/root ${NAME}-${name}/${file}`),
+    )
+  })
+
+  test.each(TARGETS)(`makes an executable for $name that serves${EMULATION_NOTE}`, async (target) => {
+    const runner = runnerOf(target)
+    if (runner === undefined && EMULATION_IS_MISSING) return
+    using folder = makeFolder()
+    await runWell(
+      ['tar', '--extract', '--gzip', '--file', join(release(0), `${NAME}-${target.name}.tar.gz`)],
+      folder.path,
+    )
+    const unpacked = join(folder.path, `${NAME}-${target.name}`)
+    const command = [...(runner ?? []), join(unpacked, 'plantstore')]
+    const database = join(folder.path, 'plantstore.db')
+    const [version, licenses, token] = await Promise.all([
+      runPlantstore(['--version'], { command }),
+      runPlantstore(['licenses'], { command }),
+      runPlantstore(['token', 'create', '--user', 'me', '--database', database], { command }),
+    ])
+    await using server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database], {
+      command,
+    })
+    const sent = { token: token.stdout.trim(), body: { id: 1, name: 'Fern' } }
+    const answers = [
+      await server.request('POST', '/plants', sent),
+      await server.request('GET', '/plants', { token: sent.token }),
+    ]
+
+    expect(version.stdout).toBe(`${manifest.version}+${copies[0]?.commit.slice(0, 12)}\n`)
+    expect(licenses.stdout).toBe(await Bun.file(join(unpacked, 'THIRD_PARTY_LICENSES')).text())
+    expect(await Promise.all(answers.map(async (answer) => [answer.status, await answer.json()]))).toEqual([
+      [200, { name: 'Fern' }],
+      [200, [{ name: 'Fern' }]],
+    ])
+    expect(await server.end()).toBe(0)
+  })
+
+  test('writes a bill of materials that is valid, and lists the runtime and all that is bundled', async () => {
+    const text = await Bun.file(join(release(0), `${NAME}.cdx.json`)).text()
+    const bill = JSON.parse(text)
+    const listed = bill.components.map(
+      ({ group, name, version }: { group?: string; name: string; version: string }) =>
+        `${group === undefined ? '' : `${group}/`}${name}@${version}`,
+    )
+
+    expect(await new JsonStrictValidator(Version.v1dot6).validate(text)).toBeNull()
+    expect(bill.metadata.component).toMatchObject({ name: 'plantstore', version: expect.stringContaining('0.1.0+') })
+    expect(bill.metadata.timestamp).toBe('2001-02-03T04:05:06.000Z')
+    expect(listed.sort()).toEqual(
+      [`bun@${manifest.engines.bun}`, ...(await partsInside()).map(({ name, version }) => `${name}@${version}`)].sort(),
+    )
+  })
+})
+
+describe('bun run release refuses', () => {
+  test('licences that are not those of what is inside', async () => {
+    const path = copies[0]?.path ?? ''
+    appendFileSync(join(path, 'src/cli/third-party-licenses.txt'), 'and one more\n')
+    const { exitCode, stderr } = await runIn(['bun', 'run', 'release'], path)
+
+    expect(exitCode).toBe(1)
+    expect(stderr).toContain('run bun run licenses')
+  })
+
+  test('to name a commit as what was changed after it', async () => {
+    using copy = await copyProject()
+    const before = await describeCommit(copy.path)
+    appendFileSync(join(copy.path, 'src/main.ts'), '\n')
+    const after = await describeCommit(copy.path)
+
+    expect(before).toEqual({ name: copy.commit.slice(0, 12), madeAt: new Date('2001-02-03T04:05:06Z') })
+    expect(after).toEqual({ ...before, name: `${before.name}.dirty` })
+  })
+})

@@ -1,0 +1,60 @@
+import { FromNodePackageJson, License } from '@cyclonedx/cyclonedx-library/Contrib'
+import { ComponentType } from '@cyclonedx/cyclonedx-library/Enums'
+import { Bom, Component, LicenseRepository, Metadata } from '@cyclonedx/cyclonedx-library/Models'
+import { JSON as CycloneJson, JsonSerializer } from '@cyclonedx/cyclonedx-library/Serialize'
+import { Spec1dot6 } from '@cyclonedx/cyclonedx-library/Spec'
+import { PackageURL } from 'packageurl-js'
+import parseSpdx from 'spdx-expression-parse'
+import manifest from '../../package.json'
+import type { Part } from './inside.ts'
+import { type Runtime, runtime } from './runtime.ts'
+
+const licenses = new License.Factories.LicenseFactory(parseSpdx)
+const components = new FromNodePackageJson.Builders.ComponentBuilder(
+  new FromNodePackageJson.Factories.ExternalReferenceFactory(),
+  licenses,
+)
+
+/**
+ * The bill of materials of the executables of a release, in CycloneDX 1.6: the same text for the same version and time. It
+ * has no serial number, which would have to be another for each.
+ */
+export async function sbom(parts: readonly Part[], version: string, madeAt: Date): Promise<string> {
+  const application = describe(manifest, version, ComponentType.Application)
+  application.bomRef.value = manifest.name
+  const bom = new Bom({ metadata: new Metadata({ timestamp: madeAt, component: application }) })
+  bom.components.add(runtimeComponent(await runtime()))
+  for (const part of parts) bom.components.add(partComponent(part))
+  const serializer = new JsonSerializer(new CycloneJson.Normalize.Factory(Spec1dot6))
+  return `${serializer.serialize(bom, { sortLists: true, space: 2 })}\n`
+}
+
+function partComponent({ name, version, manifest }: Part): Component {
+  const component = describe(manifest, version, ComponentType.Library)
+  return identify(component, new PackageURL('npm', component.group, nameWithoutGroup(name), version))
+}
+
+function runtimeComponent({ version, licenses: ids }: Runtime): Component {
+  const expression = licenses.makeExpression(ids.join(' AND '))
+  const component = new Component(ComponentType.Platform, 'bun', {
+    version,
+    licenses: new LicenseRepository([expression]),
+  })
+  return identify(component, new PackageURL('github', 'oven-sh', 'bun', `bun-v${version}`))
+}
+
+/** The library would refer to a component by a random text. */
+function identify(component: Component, url: PackageURL): Component {
+  component.purl = url.toString()
+  component.bomRef.value = component.purl
+  return component
+}
+
+/** What a package.json says, of another version of it. */
+function describe(manifest: { readonly name: string }, version: string, type: ComponentType): Component {
+  const component = components.makeComponent({ ...manifest, version }, type)
+  if (component === undefined) throw new Error(`the package.json of ${manifest.name} describes nothing`)
+  return component
+}
+
+const nameWithoutGroup = (name: string): string => name.replace(/^@[^/]+\//, '')

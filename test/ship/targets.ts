@@ -1,0 +1,41 @@
+import { existsSync } from 'node:fs'
+
+/** A kind of machine that executables are released for; all are Linux with glibc. */
+export interface Target {
+  /** What the compiler calls it. */
+  readonly name: string
+  /** What the machine says of itself in `process.arch`. */
+  readonly arch: string
+  /** A program that runs its executables on other machines, and the libraries for it. */
+  readonly emulator: { readonly program: string; readonly libraries: string; readonly packages: string }
+}
+
+/** All of them. The packages are Debian's. */
+export const TARGETS: readonly Target[] = [
+  {
+    name: 'linux-x64',
+    arch: 'x64',
+    emulator: {
+      program: 'qemu-x86_64',
+      libraries: '/usr/x86_64-linux-gnu',
+      packages: 'qemu-user libc6-amd64-cross',
+    },
+  },
+  {
+    name: 'linux-arm64',
+    arch: 'arm64',
+    emulator: {
+      program: 'qemu-aarch64',
+      libraries: '/usr/aarch64-linux-gnu',
+      packages: 'qemu-user libc6-arm64-cross',
+    },
+  },
+]
+
+/** What has to stand before an executable so that it runs on this machine; nothing if it cannot. */
+export function runnerOf({ arch, emulator }: Target): readonly string[] | undefined {
+  if (process.platform !== 'linux') return undefined
+  if (arch === process.arch) return []
+  if (Bun.which(emulator.program) === null || !existsSync(emulator.libraries)) return undefined
+  return [emulator.program, '-L', emulator.libraries]
+}
