@@ -1,24 +1,7 @@
 import { expect, test } from 'bun:test'
-import { resolve } from 'node:path'
-
-const ROOT = resolve(import.meta.dir, '..')
-const read = (file: string) => Bun.file(resolve(ROOT, file)).text()
-
-/** The instructions of the Dockerfile, by stage, continued lines joined. */
-async function stages(): Promise<string[][]> {
-  const lines = (await read('Dockerfile'))
-    .replaceAll('\\\n', ' ')
-    .split('\n')
-    .filter((line) => line !== '' && !line.startsWith('#'))
-  return lines.reduce<string[][]>(
-    (all, line) => {
-      if (line.startsWith('FROM ')) all.push([])
-      all.at(-1)?.push(line.replace(/\s+/g, ' '))
-      return all
-    },
-    [[]],
-  )
-}
+import { join } from 'node:path'
+import { stages } from './dockerfile.ts'
+import { PROJECT } from './run.ts'
 
 test('the final image has the executable, a /data of its user, and nothing else', async () => {
   const [args, build, final] = await stages()
@@ -47,7 +30,7 @@ test('the final image has the executable, a /data of its user, and nothing else'
 test('the context of the image lets through what its build copies, and nothing else', async () => {
   const [, build] = await stages()
   const copied = build?.flatMap((line) => (line.startsWith('COPY ') ? line.split(' ').slice(1, -1) : [])) ?? []
-  const [first, ...allowed] = (await read('.dockerignore')).trim().split('\n')
+  const [first, ...allowed] = (await Bun.file(join(PROJECT, '.dockerignore')).text()).trim().split('\n')
 
   expect(first).toBe('*')
   expect(allowed.map((line) => line.replace(/^!/, '')).sort()).toEqual(copied.sort())

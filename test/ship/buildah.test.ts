@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../support/folder.ts'
+import { BUILDAH_IS_SKIPPED, BUILDAH_NOTE, buildDockerfile } from './buildah.ts'
+import { startContainer } from './container.ts'
+import { imageConfiguration } from './dockerfile.ts'
+import { PLANT_ROUND, plantRound } from './plant-round.ts'
+import { makeDirectory } from './root.ts'
+
+const BUILD_TIMEOUT_MS = 300_000
+
+describe.skipIf(BUILDAH_IS_SKIPPED)(`the Dockerfile, built by buildah on stand-ins${BUILDAH_NOTE}`, () => {
+  test(
+    'makes an image that has /data for its user, and serves',
+    async () => {
+      const described = await imageConfiguration()
+      await using image = await buildDockerfile()
+      const { User, Entrypoint, Cmd, Env, Volumes, ExposedPorts, Healthcheck } = image.configuration
+      const { uid, gid, mode } = statSync(join(image.root, 'data'))
+      using data = makeFolder()
+      makeDirectory(data.path, mode & 0o777, uid)
+      const [, ...healthcheck] = Healthcheck.Test
+      await using container = await startContainer({
+        root: image.root,
+        user: Number(User.split(':')[0]),
+        env: Env,
+        args: [...Entrypoint, ...Cmd],
+        data: data.path,
+      })
+      await container.waitFor(healthcheck)
+      const answers = await plantRound(container)
+      const { exitCode, stderr } = await container.end()
+
+      expect({ uid, gid, mode: mode & 0o777, files: readdirSync(join(image.root, 'data')) }).toEqual({
+        uid: 65532,
+        gid: 65532,
+        mode: 0o755,
+        files: [],
+      })
+      expect({ User, Volumes: Object.keys(Volumes), ExposedPorts: Object.keys(ExposedPorts) }).toEqual({
+        User: '65532:65532',
+        Volumes: ['/data'],
+        ExposedPorts: ['3000/tcp'],
+      })
+      expect({ args: [...Entrypoint, ...Cmd], healthcheck }).toEqual({
+        args: described.args,
+        healthcheck: described.healthcheck,
+      })
+      expect(Env).toEqual(expect.arrayContaining(described.env))
+      expect(readdirSync(join(image.root, 'usr/local/bin'))).toEqual(['plantstore'])
+      expect(answers).toEqual(PLANT_ROUND)
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    },
+    BUILD_TIMEOUT_MS,
+  )
+})

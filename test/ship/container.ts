@@ -1,0 +1,100 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../support/folder.ts'
+import { runIn, runWell } from './run.ts'
+
+/** What runs in a container, as an image says it. */
+export interface ContainerOptions {
+  readonly root: string
+  readonly user: number
+  readonly args: readonly string[]
+  readonly env: readonly string[]
+  /** A folder outside, which is the one that can be written. */
+  readonly data: string
+}
+
+/** A start takes well under a second; this is for a machine that is busy with other things. */
+const START_TIMEOUT_MS = 20_000
+const NO_CAPABILITIES = { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] }
+const READ_ONLY = ['nosuid', 'noexec', 'nodev', 'ro']
+
+/**
+ * Starts a container by `runc`, which is what Docker and Kubernetes do: in namespaces of its own, with a read-only root, no
+ * capabilities, no new privileges, loopback alone, and nothing mounted that can be written but /data.
+ */
+export async function startContainer(options: ContainerOptions) {
+  const folder = makeFolder()
+  writeFileSync(join(folder.path, 'config.json'), JSON.stringify(configuration(options)))
+  const runc = ['runc', '--root', join(folder.path, 'state')]
+  const name = `plantstore-${crypto.randomUUID()}`
+  const child = Bun.spawn([...runc, 'run', '--bundle', folder.path, name], {
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const output = Promise.all([child.stdout.text(), child.stderr.text()])
+  const exec = (args: readonly string[]) => runIn([...runc, 'exec', name, ...args])
+  return {
+    exec,
+    /** Resolves when a command in the container ends with 0. */
+    async waitFor(args: readonly string[]): Promise<void> {
+      const deadlineMs = performance.now() + START_TIMEOUT_MS
+      while ((await exec(args)).exitCode !== 0) {
+        if (child.exitCode === null && performance.now() < deadlineMs) continue
+        child.kill('SIGKILL')
+        throw new Error(`the container does not get ready: ${(await output).join('')}`)
+      }
+    },
+    /** The process in it, as numbered outside. */
+    pid: async (): Promise<number> => JSON.parse(await runWell([...runc, 'state', name])).pid,
+    /** Ends it by SIGTERM. Resolves to the exit code and all that was printed. */
+    async end() {
+      await runWell([...runc, 'kill', name, 'SIGTERM'])
+      const exitCode = await child.exited
+      const [stdout, stderr] = await output
+      return { exitCode, stdout, stderr }
+    },
+    async [Symbol.asyncDispose]() {
+      await runIn([...runc, 'delete', '--force', name])
+      await child.exited
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+/** As the specification of the Open Container Initiative has it, version 1.0.2. */
+const configuration = ({ root, user, args, env, data }: ContainerOptions) => ({
+  ociVersion: '1.0.2',
+  process: {
+    user: { uid: user, gid: user },
+    args,
+    env,
+    cwd: '/',
+    capabilities: NO_CAPABILITIES,
+    noNewPrivileges: true,
+  },
+  root: { path: root, readonly: true },
+  mounts: [
+    { destination: '/proc', type: 'proc', source: 'proc' },
+    { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755', 'size=64k'] },
+    { destination: '/sys', type: 'sysfs', source: 'sysfs', options: READ_ONLY },
+    { destination: '/data', type: 'bind', source: data, options: ['bind', 'nosuid', 'noexec', 'nodev', 'rw'] },
+  ],
+  linux: {
+    namespaces: ['pid', 'network', 'ipc', 'uts', 'mount'].map((type) => ({ type })),
+    maskedPaths: ['/proc/kcore', '/proc/keys', '/proc/timer_list'],
+    readonlyPaths: ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'],
+  },
+})
+
+/** Whether the tests that run containers are skipped: where runc or Debian's packages are missing. With `CI=true` they fail. */
+export const CONTAINERS_ARE_SKIPPED = process.env.CI !== 'true' && !canRun()
+/** For the names of those tests, to say that they are skipped. */
+export const CONTAINERS_NOTE = CONTAINERS_ARE_SKIPPED
+  ? ' (skipped: needs root, runc, and the package manager of Debian 12)'
+  : ''
+
+function canRun(): boolean {
+  const programs = ['runc', 'apt-get', 'dpkg-deb', 'nsenter', 'curl']
+  return process.getuid?.() === 0 && programs.every((program) => Bun.which(program) !== null)
+}

@@ -1,0 +1,78 @@
+import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../support/folder.ts'
+import { runIn, runWell } from './run.ts'
+
+/** The user that distroless images call nonroot. */
+export const NONROOT = 65532
+
+/** The Debian packages that gcr.io/distroless/base-debian12 is made of, as its repository lists them. */
+const DISTROLESS_BASE = ['base-files', 'media-types', 'netbase', 'tzdata', 'libc6', 'libssl3']
+/** Of this one it has the certificates alone, in one file. */
+const CERTIFICATES = 'ca-certificates'
+
+/** A root file system as distroless *base* has it, gone after its use: nothing in it is a program, but the dynamic linker. */
+export async function makeBaseRoot() {
+  const folder = makeFolder()
+  const root = join(folder.path, 'root')
+  try {
+    await unpack(DISTROLESS_BASE, root)
+    await addCertificates(root)
+    addUsers(root)
+    makeDirectory(join(root, 'tmp'), 0o1777, 0)
+    makeDirectory(join(root, 'home/nonroot'), 0o700, NONROOT)
+  } catch (error) {
+    folder[Symbol.dispose]()
+    throw error
+  }
+  return { path: root, [Symbol.dispose]: folder[Symbol.dispose] }
+}
+
+/** Adds the files of Debian packages of this machine's release and architecture to a folder, without running anything. */
+export async function unpack(packages: readonly string[], root: string): Promise<void> {
+  using folder = makeFolder()
+  const download = ['apt-get', '--option=APT::Sandbox::User=root', '--quiet', 'download', ...packages]
+  // The list of packages can be missing, or name versions that are gone.
+  if ((await runIn(download, folder.path)).exitCode !== 0) {
+    await runWell(['apt-get', 'update'])
+    await runWell(download, folder.path)
+  }
+  mkdirSync(root, { recursive: true })
+  for (const file of readdirSync(folder.path)) await runWell(['dpkg-deb', '--extract', join(folder.path, file), root])
+}
+
+async function addCertificates(root: string): Promise<void> {
+  using folder = makeFolder()
+  await unpack([CERTIFICATES], folder.path)
+  const certificates = readdirSync(join(folder.path, 'usr/share/ca-certificates/mozilla')).sort()
+  const texts = await Promise.all(
+    certificates.map((name) => Bun.file(join(folder.path, 'usr/share/ca-certificates/mozilla', name)).text()),
+  )
+  mkdirSync(join(root, 'etc/ssl/certs'), { recursive: true })
+  writeFileSync(join(root, 'etc/ssl/certs/ca-certificates.crt'), texts.join(''))
+}
+
+function addUsers(root: string): void {
+  const users = ['root:x:0:0:root:/root:/sbin/nologin', 'nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin']
+  writeFileSync(
+    join(root, 'etc/passwd'),
+    [...users, `nonroot:x:${NONROOT}:${NONROOT}:nonroot:/home/nonroot:/sbin/nologin`, ''].join('\n'),
+  )
+  writeFileSync(join(root, 'etc/group'), ['root:x:0:', 'nobody:x:65534:', `nonroot:x:${NONROOT}:`, ''].join('\n'))
+  writeFileSync(join(root, 'etc/nsswitch.conf'), 'hosts: files dns\n')
+}
+
+/** Makes a folder with just this mode, and gives it to a user. */
+export function makeDirectory(path: string, mode: number, user: number): void {
+  rmSync(path, { recursive: true, force: true })
+  mkdirSync(path, { recursive: true })
+  chmodSync(path, mode)
+  chownSync(path, user, user)
+}
+
+/** Adds a program to a root file system. */
+export function addProgram(root: string, program: string, path: string): void {
+  mkdirSync(join(root, path, '..'), { recursive: true })
+  cpSync(program, join(root, path))
+  chmodSync(join(root, path), 0o755)
+}
