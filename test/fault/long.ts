@@ -1,12 +1,14 @@
 /**
- * `bun run check:long [NAME]`: the tests of faults with their long numbers of rounds, each row alone and one after the
- * other; or the row NAME alone, which is the name of its file. Exits with 1 if one failed, with 2 if there is no such row.
+ * `bun run check:long [NAME]`: the tests of faults with their long numbers of rounds, and that of the systemd unit with all
+ * tests of the API, each row alone and one after the other; or the row NAME alone, which is the name of its file. Exits
+ * with 1 if one failed, with 2 if there is no such row.
  */
 import { basename, join } from 'node:path'
 
 const SUFFIX = '.test.ts'
 const folder = import.meta.dir
-const names = [...new Bun.Glob(`*${SUFFIX}`).scanSync(folder)].map((file) => basename(file, SUFFIX)).sort()
+const files = [...[...new Bun.Glob(`*${SUFFIX}`).scanSync(folder)].sort(), `../ship/unit${SUFFIX}`]
+const names = files.map((file) => basename(file, SUFFIX))
 const [wanted] = process.argv.slice(2)
 if (wanted !== undefined && !names.includes(wanted)) {
   console.error(`There is no ${wanted}: there are ${names.join(', ')}.`)
@@ -14,9 +16,11 @@ if (wanted !== undefined && !names.includes(wanted)) {
 }
 
 const failed: string[] = []
-for (const name of wanted === undefined ? names : [wanted]) {
+for (const file of files) {
+  const name = basename(file, SUFFIX)
+  if (wanted !== undefined && name !== wanted) continue
   console.log(`\n${name}`)
-  const child = Bun.spawn([process.execPath, 'test', '--timeout', '7200000', join(folder, `${name}${SUFFIX}`)], {
+  const child = Bun.spawn([process.execPath, 'test', '--timeout', '7200000', join(folder, file)], {
     env: { ...process.env, FAULT_LONG: '1', TEST_EXECUTABLE: process.env.TEST_EXECUTABLE ?? 'dist/plantstore' },
     stdio: ['ignore', 'inherit', 'inherit'],
   })

@@ -1,7 +1,20 @@
-import { chmodSync, chownSync, cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
-import { runIn, runWell } from './run.ts'
+import { PROJECT, runIn, runWell } from './run.ts'
+
+const KEPT = join(PROJECT, 'dist/debian')
+const APT_GET = ['apt-get', '--option=APT::Sandbox::User=root', '--quiet']
 
 /** The user that distroless images call nonroot. */
 export const NONROOT = 65532
@@ -30,15 +43,35 @@ export async function makeBaseRoot() {
 
 /** Adds the files of Debian packages of this machine's release and architecture to a folder, without running anything. */
 export async function unpack(packages: readonly string[], root: string): Promise<void> {
-  using folder = makeFolder()
-  const download = ['apt-get', '--option=APT::Sandbox::User=root', '--quiet', 'download', ...packages]
-  // The list of packages can be missing, or name versions that are gone.
-  if ((await runIn(download, folder.path)).exitCode !== 0) {
-    await runWell(['apt-get', 'update'])
-    await runWell(download, folder.path)
-  }
   mkdirSync(root, { recursive: true })
-  for (const file of readdirSync(folder.path)) await runWell(['dpkg-deb', '--extract', join(folder.path, file), root])
+  for (const file of await download(packages)) await runWell(['dpkg-deb', '--extract', file, root])
+}
+
+/** The files of packages, which are kept for the next time. */
+async function download(packages: readonly string[]): Promise<readonly string[]> {
+  const kept = (await fileNamesOf(packages)).map((name) => join(KEPT, name))
+  if (kept.length === packages.length && kept.every((file) => existsSync(file))) return kept
+  using folder = makeFolder()
+  const get = [...APT_GET, 'download', ...packages]
+  // The list of packages can be missing, or name versions that are gone.
+  if ((await runIn(get, folder.path)).exitCode !== 0) {
+    await runWell([...APT_GET, 'update'])
+    await runWell(get, folder.path)
+  }
+  mkdirSync(KEPT, { recursive: true })
+  return readdirSync(folder.path).map((name) => {
+    // Other tests may be doing the same: a file is there whole, or not.
+    const partial = join(KEPT, `${name}.${crypto.randomUUID()}`)
+    cpSync(join(folder.path, name), partial)
+    renameSync(partial, join(KEPT, name))
+    return join(KEPT, name)
+  })
+}
+
+/** What the package manager calls the files of the versions that it would install. */
+async function fileNamesOf(packages: readonly string[]): Promise<readonly string[]> {
+  const { stdout } = await runIn([...APT_GET, 'download', '--print-uris', ...packages])
+  return [...stdout.matchAll(/^'[^']*' (\S+) /gm)].map(([, name = '']) => name)
 }
 
 async function addCertificates(root: string): Promise<void> {

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { EXECUTABLE } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { CONTAINERS_ARE_SKIPPED, CONTAINERS_NOTE, startContainer } from './container.ts'
+import { imageConfiguration } from './dockerfile.ts'
+import { kubernetesProblems } from './kubernetes.ts'
+import { PLANT_ROUND, plantRound } from './plant-round.ts'
+import { readmeFile } from './readme-blocks.ts'
+import { addProgram, makeBaseRoot, makeDirectory } from './root.ts'
+import { runIn, runWell } from './run.ts'
+
+/** The default of `--drain`; whoever ends a server waits for longer. */
+const DRAIN_DEFAULT_S = 8
+const PACKAGES_TIMEOUT_MS = 60_000
+
+/** How long it takes, like `8s`. */
+const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
+const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
+
+const COMPOSE_IS_SKIPPED = process.env.CI !== 'true' && Bun.which('docker-compose') === null
+const composeNote = COMPOSE_IS_SKIPPED ? ' (skipped: docker-compose is missing)' : ''
+
+const compose = await parseYaml('compose.yaml')
+const [statefulSet, service] = await parseYaml('plantstore.yaml')
+const pod = statefulSet.spec.template.spec
+const [container] = pod.containers
+
+// biome-ignore lint/suspicious/noExplicitAny: tests compare it as a whole
+async function parseYaml(name: string): Promise<any> {
+  return Bun.YAML.parse(await readmeFile(name))
+}
+
+describe('the Compose file of the README', () => {
+  test.skipIf(COMPOSE_IS_SKIPPED)(`is one that docker-compose reads${composeNote}`, async () => {
+    using folder = makeFolder()
+    const file = join(folder.path, 'compose.yaml')
+    const config = async (text: string) => {
+      await Bun.write(file, text)
+      return runIn(['docker-compose', '--file', file, 'config', '--quiet'])
+    }
+    const text = await readmeFile('compose.yaml')
+    const wrong = await config(text.replace('read_only', 'read_onely'))
+
+    expect(await config(text)).toEqual({ stdout: '', stderr: '', exitCode: 0 })
+    expect({ ...wrong, stderr: wrong.stderr.includes('read_onely') }).toEqual({ stdout: '', stderr: true, exitCode: 1 })
+  })
+
+  test('keeps /data alone, takes every right away, and waits for longer than the server takes to end', () => {
+    const { volumes, ports, read_only, cap_drop, security_opt, stop_grace_period } = compose.services.plantstore
+
+    expect({ volumes, ports, read_only, cap_drop, security_opt }).toEqual({
+      volumes: ['plants:/data'],
+      ports: ['127.0.0.1:3000:3000'],
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+    })
+    expect(Object.keys(compose.volumes)).toEqual(['plants'])
+    expect(secondsOf(stop_grace_period)).toBeGreaterThan(DRAIN_DEFAULT_S)
+  })
+})
+
+describe('the Kubernetes manifest of the README', () => {
+  test('fits the types of the API of Kubernetes', async () => {
+    const misspelt = structuredClone(statefulSet)
+    misspelt.spec.template.spec.containers[0].securityContext.readOnlyRootFilesytem = true
+    const wrong = structuredClone(service)
+    wrong.spec.ports[0].port = 'eighty'
+
+    expect(await kubernetesProblems([statefulSet, service])).toEqual([])
+    expect(await kubernetesProblems([misspelt, wrong])).toEqual([
+      expect.stringContaining('readOnlyRootFilesytem'),
+      "Type 'string' is not assignable to type 'number'.",
+    ])
+  })
+
+  test('takes every right away, and waits for longer than the server takes to end', () => {
+    expect({ ...pod.securityContext, ...container.securityContext }).toEqual({
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      runAsGroup: 65532,
+      fsGroup: 65532,
+      fsGroupChangePolicy: 'OnRootMismatch',
+      seccompProfile: { type: 'RuntimeDefault' },
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(optionOf(container.args, '--drain-wait')).toBe('5s')
+    expect(secondsOf(optionOf(container.args, '--drain'))).toBeGreaterThan(5)
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(secondsOf(optionOf(container.args, '--drain')))
+  })
+
+  test('names its parts as they name each other', () => {
+    const { selector, template, volumeClaimTemplates } = statefulSet.spec
+
+    expect(template.metadata.labels).toEqual(selector.matchLabels)
+    expect(service.spec.selector).toEqual(selector.matchLabels)
+    expect(statefulSet.spec.serviceName).toBe(service.metadata.name)
+    expect(container.ports).toEqual([{ name: service.spec.ports[0].targetPort, containerPort: 3000 }])
+    expect(container.volumeMounts).toEqual([{ name: volumeClaimTemplates[0].metadata.name, mountPath: '/data' }])
+  })
+})
+
+describe.skipIf(CONTAINERS_ARE_SKIPPED)(`what the README says of a container, run by runc${CONTAINERS_NOTE}`, () => {
+  let root: Awaited<ReturnType<typeof makeBaseRoot>> | undefined
+
+  beforeAll(async () => {
+    root = await makeBaseRoot()
+    addProgram(root.path, EXECUTABLE || 'none', '/usr/local/bin/plantstore')
+    makeDirectory(join(root.path, 'data'), 0o755, 0)
+  }, PACKAGES_TIMEOUT_MS)
+  afterAll(() => root?.[Symbol.dispose]())
+
+  test('serves with the arguments and the user of Kubernetes, answers its probes, and is not ready once it is asked to end', async () => {
+    const { env, args } = await imageConfiguration()
+    const { runAsUser } = pod.securityContext
+    using data = makeFolder()
+    makeDirectory(data.path, 0o770, runAsUser)
+    await using running = await startContainer({
+      root: root?.path ?? '',
+      user: runAsUser,
+      env,
+      args: [args[0] ?? '', ...container.args],
+      data: data.path,
+    })
+    await running.waitFor([args[0] ?? '', 'healthcheck'])
+    const curl = [
+      'nsenter',
+      '--net',
+      `--target=${await running.pid()}`,
+      'curl',
+      '--silent',
+      '--write-out',
+      '%{http_code}',
+    ]
+    const probe = async (name: string) =>
+      (await runWell([...curl, '--output', '/dev/null', `http://127.0.0.1:3000${container[name].httpGet.path}`])).trim()
+    const ready = await Promise.all(['startupProbe', 'livenessProbe', 'readinessProbe'].map(probe))
+    const answers = await plantRound(running)
+    const ended = running.end()
+    const deadlineMs = performance.now() + 4000
+    let readiness = '200'
+    while (readiness === '200' && performance.now() < deadlineMs) readiness = await probe('readinessProbe')
+    const meanwhile = await probe('livenessProbe')
+
+    expect({ ready, answers, readiness, meanwhile }).toEqual({
+      ready: ['200', '200', '200'],
+      answers: PLANT_ROUND,
+      readiness: '503',
+      meanwhile: '200',
+    })
+    expect(await ended).toMatchObject({ exitCode: 0, stderr: '' })
+  })
+})

@@ -1,0 +1,15 @@
+import { README } from '../support/readme.ts'
+
+/** The text of a file that the README shows, behind a comment with its name. */
+export const readmeFile = (name: string): Promise<string> => blockAfter(`file: ${name}`)
+
+/** The commands that the README shows for such a file. */
+export const readmeCommands = (name: string): Promise<string> => blockAfter(`commands of: ${name}`)
+
+async function blockAfter(comment: string): Promise<string> {
+  const readme = await Bun.file(README).text()
+  const [, after] = readme.split(`<!-- ${comment} -->\n`)
+  const block = /^```\w+\n([\s\S]*?)^```$/m.exec(after ?? '')
+  if (block?.[1] === undefined || block.index !== 0) throw new Error(`the README has no block after ${comment}`)
+  return block[1]
+}

@@ -1,0 +1,137 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from '../support/folder.ts'
+import { PROJECT, runIn, runWell } from './run.ts'
+
+/** Where a systemd of a test has the project. */
+export const PROJECT_INSIDE = '/opt/plantstore'
+const START_TIMEOUT_MS = 30_000
+
+/** What units refer to of those that come with systemd; here there is nothing in them. */
+const TARGETS = ['default', 'sysinit', 'basic', 'shutdown', 'network', 'multi-user']
+
+/**
+ * Makes a root file system out of the machine's own, with a layer over it that is gone afterwards, and becomes its systemd.
+ * That one knows no unit of the machine. In a chroot it could make no user namespaces, hence the pivot.
+ */
+const BOOT = `set -eu
+echo $$ > "$CGROUP/cgroup.procs"
+exec unshare --fork --pid --mount --uts --ipc --net --cgroup --kill-child -- /bin/sh -c '
+set -eu
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 tmpfs "$FOLDER"
+cd "$FOLDER"
+mkdir upper work root
+mount -t overlay -o lowerdir=/,upperdir=upper,workdir=work overlay root
+cd root
+mount -t proc proc proc
+mount -t sysfs -o ro sysfs sys
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+mount -t tmpfs -o mode=755 tmpfs run
+mount -t tmpfs -o mode=1777 tmpfs tmp
+mount --rbind /dev dev
+mkdir -p ".$PROJECT_INSIDE" outside
+mount --bind "$PROJECT" ".$PROJECT_INSIDE"
+cp "$BUN" usr/local/bin/bun
+rm -rf etc/systemd/system
+mkdir -p etc/systemd/system
+for name in $TARGETS; do printf "[Unit]\\nDefaultDependencies=no\\n" > "etc/systemd/system/$name.target"; done
+printf "[Manager]\\nDefaultStandardOutput=null\\n" > etc/systemd/system.conf
+pivot_root . outside
+umount -l /outside
+exec env -i container=test PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin SYSTEMD_UNIT_PATH=/etc/systemd/system \
+  /lib/systemd/systemd --system --log-target=null --show-status=0
+'`
+
+/** Starts a systemd with no units, in namespaces of its own. It sees the machine's files, and changes none. */
+export async function bootSystemd() {
+  const folder = makeFolder()
+  const cgroup = join(unifiedCgroup(), `plantstore-${crypto.randomUUID()}`)
+  mkdirSync(cgroup)
+  const child = Bun.spawn(['/bin/sh', '-c', BOOT], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      FOLDER: folder.path,
+      CGROUP: cgroup,
+      BUN: process.execPath,
+      PROJECT,
+      PROJECT_INSIDE,
+      TARGETS: TARGETS.join(' '),
+    },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const dispose = async () => {
+    child.kill('SIGKILL')
+    await child.exited
+    await removeCgroup(cgroup)
+    folder[Symbol.dispose]()
+  }
+  const enter = () => ['nsenter', '--all', '--root', '--wd', `--target=${readChild(child.pid)}`]
+  const deadlineMs = performance.now() + START_TIMEOUT_MS
+  while (
+    readChild(child.pid) === '' ||
+    (await runIn([...enter(), 'systemctl', 'is-active', 'default.target'])).exitCode !== 0
+  ) {
+    if (child.exitCode === null && performance.now() < deadlineMs) continue
+    await dispose()
+    throw new Error(`systemd did not start: ${await child.stderr.text()}`)
+  }
+  const run = (command: readonly string[]) => runWell([...enter(), ...command])
+  return {
+    /** Runs a command as root beside the units, and returns what it prints. Rejects if it fails. */
+    run,
+    /** Runs a command that may fail. */
+    tryRun: (command: readonly string[]) => runIn([...enter(), ...command]),
+    /** Writes a file there. */
+    write: (path: string, text: string) => run(['/bin/sh', '-c', 'printf %s "$1" > "$0"', path, text]),
+    /** What systemd knows of the service, by the names of `systemctl show`. */
+    async show(properties: readonly string[]): Promise<Record<string, string>> {
+      const shown = await run(['systemctl', 'show', `--property=${properties.join()}`, 'plantstore'])
+      return Object.fromEntries(
+        shown
+          .trim()
+          .split('\n')
+          .map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]),
+      )
+    },
+    [Symbol.asyncDispose]: dispose,
+  }
+}
+
+/** The one child of a process, which is `unshare`'s; nothing before it is there. */
+const readChild = (pid: number): string => {
+  const file = `/proc/${pid}/task/${pid}/children`
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : ''
+}
+
+function unifiedCgroup(): string {
+  const mount = /^\S+ \S+ \S+ \S+ (\S+) .* - cgroup2 /m.exec(readFileSync('/proc/self/mountinfo', 'utf8'))
+  if (mount?.[1] === undefined) throw new Error('this machine has no unified cgroups')
+  return mount[1]
+}
+
+/** The kernel lets them be removed from the innermost, once nothing is in them any more. */
+async function removeCgroup(path: string): Promise<void> {
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) await removeCgroup(join(path, entry.name))
+  }
+  while (/^populated 1/m.test(readFileSync(join(path, 'cgroup.events'), 'utf8'))) await Bun.sleep(5)
+  rmdirSync(path)
+}
+
+/** Whether the tests with a systemd are skipped: where none can be started. With `CI=true` they fail instead. */
+export const SYSTEMD_IS_SKIPPED = process.env.CI !== 'true' && !canBoot()
+/** For the names of those tests, to say that they are skipped. */
+export const SYSTEMD_NOTE = SYSTEMD_IS_SKIPPED ? ' (skipped: needs root, systemd, and unified cgroups)' : ''
+
+function canBoot(): boolean {
+  const programs = ['systemctl', 'systemd-analyze', 'unshare', 'nsenter', 'pivot_root', 'runuser', 'useradd', 'curl']
+  return (
+    process.getuid?.() === 0 &&
+    existsSync('/lib/systemd/systemd') &&
+    programs.every((program) => Bun.which(program) !== null) &&
+    / - cgroup2 /.test(readFileSync('/proc/self/mountinfo', 'utf8'))
+  )
+}

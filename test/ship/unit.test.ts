@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Glob } from 'bun'
+import { IS_LONG } from '../fault/scale.ts'
+import { EXECUTABLE } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { readmeCommands, readmeFile } from './readme-blocks.ts'
+import { PROJECT, runIn } from './run.ts'
+import { bootSystemd, PROJECT_INSIDE, SYSTEMD_IS_SKIPPED, SYSTEMD_NOTE } from './systemd.ts'
+
+const UNIT = 'plantstore.service'
+/** Of 10, which is worst. */
+const EXPOSURE_MAX = 2.5
+const SUITE_TIMEOUT_MS = IS_LONG ? 1_800_000 : 180_000
+/** The tests of the API that are run as the unit; `bun run check:long unit` runs all but those that start a browser. */
+const SUITE = IS_LONG
+  ? [...new Glob('test/http/*.test.ts').scanSync(PROJECT)].filter((file) => !file.endsWith('-browser.test.ts')).sort()
+  : ['create', 'list', 'list-streamed', 'delete', 'credentials', 'probes'].map((name) => `test/http/${name}.test.ts`)
+
+let systemd: Awaited<ReturnType<typeof bootSystemd>>
+
+/** What the kernel says of the service's process. */
+async function statusOfService(): Promise<Record<string, string>> {
+  const { MainPID } = await systemd.show(['MainPID'])
+  const status = await systemd.run(['cat', `/proc/${MainPID}/status`])
+  return Object.fromEntries(status.split('\n').map((line) => [line.split(':')[0], line.split(/:\s*/)[1]]))
+}
+
+/** Waits until the service is healthy, and returns its process. */
+async function healthyPid(): Promise<string> {
+  const deadlineMs = performance.now() + 20_000
+  while ((await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode !== 0) {
+    if (performance.now() > deadlineMs) throw new Error(await systemd.run(['systemctl', 'status', UNIT]))
+  }
+  return (await systemd.show(['MainPID'])).MainPID ?? ''
+}
+
+describe.skipIf(SYSTEMD_IS_SKIPPED)(`the systemd unit of the README${SYSTEMD_NOTE}`, () => {
+  let token = ''
+
+  beforeAll(async () => {
+    systemd = await bootSystemd()
+    await systemd.write(`/tmp/${UNIT}`, await readmeFile(UNIT))
+    await systemd.run(['cp', (EXECUTABLE || 'none').replace(PROJECT, PROJECT_INSIDE), '/tmp/plantstore'])
+    const commands = await readmeCommands(UNIT)
+    // The last one needs no waiting: a database is made by whoever comes first.
+    token = (await systemd.run(['/bin/sh', '-euc', `cd /tmp\n${commands}`])).trim().split('\n').at(-1) ?? ''
+  }, SUITE_TIMEOUT_MS)
+  afterAll(() => systemd?.[Symbol.asyncDispose]())
+
+  test('scores under 2.5, and systemd finds nothing wrong with it', async () => {
+    using folder = makeFolder()
+    const file = `${folder.path}/${UNIT}`
+    await Bun.write(file, await readmeFile(UNIT))
+    const { stdout } = await runIn(['systemd-analyze', 'security', '--offline=yes', '--no-pager', file])
+    const {
+      exitCode,
+      stdout: said,
+      stderr,
+    } = await systemd.tryRun(['systemd-analyze', 'verify', '--recursive-errors=no', `/etc/systemd/system/${UNIT}`])
+    const exposure = Number(/Overall exposure level for plantstore\.service: ([\d.]+) /.exec(stdout)?.[1])
+
+    expect(exposure).toBeLessThan(EXPOSURE_MAX)
+    expect(await Bun.file(`${PROJECT}/README.md`).text()).toContain(
+      `\`systemd-analyze security\` gives it ${exposure},`,
+    )
+    expect({ exitCode, said, stderr }).toEqual({ exitCode: 0, said: '', stderr: '' })
+  })
+
+  test('serves after the commands of the README, as a user who may do nothing else', async () => {
+    await healthyPid()
+    const { FragmentPath, ActiveState, UnitFileState } = await systemd.show([
+      'FragmentPath',
+      'ActiveState',
+      'UnitFileState',
+    ])
+    const curl = ['curl', '--silent', '--fail', '--header', `authorization: Bearer ${token}`]
+    const json = ['--header', 'content-type: application/json', '--data', '{"id":1,"name":"Fern"}']
+    const created = await systemd.run([...curl, ...json, 'http://127.0.0.1:3000/plants'])
+    const { Uid, CapEff, CapBnd, NoNewPrivs, Seccomp } = await statusOfService()
+
+    expect({ FragmentPath, ActiveState, UnitFileState }).toEqual({
+      FragmentPath: `/etc/systemd/system/${UNIT}`,
+      ActiveState: 'active',
+      UnitFileState: 'enabled',
+    })
+    expect(created).toBe('{"name":"Fern"}')
+    expect(Uid).not.toMatch(/\b0\b/)
+    expect({ CapEff, CapBnd, NoNewPrivs, Seccomp }).toEqual({
+      CapEff: '0000000000000000',
+      CapBnd: '0000000000000000',
+      NoNewPrivs: '1',
+      Seccomp: '2',
+    })
+  })
+
+  test('may write nowhere but in its state directory', async () => {
+    const pid = await healthyPid()
+    const as = ['nsenter', '--mount', '--user', `--target=${pid}`, '--', 'test', '-w']
+    const isWritable = async (path: string) => (await systemd.tryRun([...as, path])).exitCode === 0
+
+    for (const path of ['/', '/etc', '/usr', '/var', '/var/lib', '/home', '/proc/sys/kernel/hostname', '/opt']) {
+      expect([path, await isWritable(path)]).toEqual([path, false])
+    }
+    expect(await isWritable('/var/lib/plantstore')).toBe(true)
+    expect(
+      (
+        await systemd.run(['stat', '--format=%a %U', '/var/lib/plantstore', '/var/lib/plantstore/plantstore.db'])
+      ).trim(),
+    ).toBe('700 plantstore\n600 plantstore')
+  })
+
+  test('is started again when it was killed, and ends in good order when it is stopped', async () => {
+    const first = await healthyPid()
+    await systemd.run(['kill', '-KILL', first])
+    const deadlineMs = performance.now() + 20_000
+    while ((await systemd.show(['NRestarts'])).NRestarts === '0' && performance.now() < deadlineMs) await Bun.sleep(50)
+    const second = await healthyPid()
+    await systemd.run(['systemctl', 'stop', UNIT])
+    const ended = await systemd.show(['Result', 'ExecMainStatus', 'ActiveState'])
+
+    expect(second).not.toBe(first)
+    expect(ended).toEqual({ Result: 'success', ExecMainStatus: '0', ActiveState: 'inactive' })
+  })
+
+  test(
+    'lets the tests of the API pass which are run as it',
+    async () => {
+      await systemd.run(['mkdir', '-p', `/etc/systemd/system/${UNIT}.d`])
+      await systemd.write(`/etc/systemd/system/${UNIT}.d/suite.conf`, suiteSettings())
+      await systemd.run(['systemctl', 'daemon-reload'])
+      const { exitCode } = await systemd.tryRun(['systemctl', 'start', UNIT])
+      const said = await systemd.run(['cat', '/run/suite.log'])
+
+      expect({ exitCode, failed: said.match(/^\(fail\).*$/gm) }).toEqual({ exitCode: 0, failed: null })
+      expect(said).toMatch(new RegExp(`^Ran \\d{2,} tests across ${SUITE.length} files`, 'm'))
+      expect(said).toContain(', executable')
+    },
+    SUITE_TIMEOUT_MS,
+  )
+})
+
+/** What the unit runs in place of a server: everything else stays as it is. */
+const suiteSettings = () => `[Service]
+Type=oneshot
+Restart=no
+ExecStart=
+ExecStart=/usr/local/bin/bun test --timeout 20000 ${SUITE.map((file) => `./${file}`).join(' ')}
+WorkingDirectory=${PROJECT_INSIDE}
+Environment=TEST_EXECUTABLE=/usr/local/bin/plantstore
+StandardOutput=file:/run/suite.log
+StandardError=inherit
+TimeoutStartSec=infinity
+`
