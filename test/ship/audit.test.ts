@@ -34,6 +34,16 @@ test('the licences in the source are those of what is inside', async () => {
   expect(await Bun.file(LICENSES_FILE).text()).toBe(await thirdPartyLicenses(parts))
 })
 
+test('what is inside has the packages that the page was bundled of, in the versions that comments in it say', async () => {
+  const page = await Bun.file(join(PROJECT, 'node_modules/@scalar/api-reference/dist/browser/standalone.js')).text()
+  const said = [...page.matchAll(/^\s*\* ((?:@[\w-]+\/)?[\w-]+) v(\d+\.\d+\.\d+)$/gm)].map(([, ...nameAndVersion]) =>
+    nameAndVersion.join('@'),
+  )
+
+  expect(said).toContain('vue@3.5.40')
+  expect(parts.map(({ name, version }) => `${name}@${version}`)).toEqual(expect.arrayContaining(said))
+})
+
 describe('bun run audit', () => {
   test('finds nothing wrong with what is committed', async () => {
     const { stdout, exitCode } = await runIn(['bun', 'run', 'audit'])

@@ -52,14 +52,19 @@ describe('bun run release', () => {
 
   test.each(TARGETS)('packs for $name the executable with what belongs to it', async ({ name }) => {
     const listed = await runWell(
-      ['tar', '--list', '--verbose', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
+      ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
       release(0),
     )
 
     const entries = listed
       .trim()
       .split('\n')
-      .map((line) => line.replace(/ +\d+ \d{4}-.* /, ' '))
+      .map((line) => line.replace(/ +\d+ (?=\d{4}-)/, ' '))
+    const head = await Bun.file(join(release(0), `${NAME}-${name}.tar.gz`))
+      .slice(0, 8)
+      .bytes()
+    // RFC 1952, section 2.3: no flags, and no time.
+    expect([...head]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
     expect(entries).toEqual(
       [
         ['-rw-r--r--', 'CHANGELOG.md'],
@@ -67,7 +72,7 @@ describe('bun run release', () => {
         ['-rw-r--r--', 'README.md'],
         ['-rw-r--r--', 'THIRD_PARTY_LICENSES'],
         ['-rwxr-xr-x', 'plantstore'],
-      ].map(([mode, file]) => `${mode} root/root ${NAME}-${name}/${file}`),
+      ].map(([mode, file]) => `${mode} root/root 2001-02-03 04:05 ${NAME}-${name}/${file}`),
     )
   })
 
