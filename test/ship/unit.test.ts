@@ -122,14 +122,25 @@ describe.skipIf(SYSTEMD_IS_SKIPPED)(`the systemd unit of the README${SYSTEMD_NOT
     expect(ended).toEqual({ Result: 'success', ExecMainStatus: '0', ActiveState: 'inactive' })
   })
 
+  test('is kept from what its user could do otherwise', async () => {
+    const commands = Object.values(ATTEMPTS)
+    const asUser = ['runuser', '--user=plantstore', '--', '/bin/sh', '-c']
+    const otherwise = await Promise.all(commands.map((command) => systemd.tryRun([...asUser, command])))
+    const script = commands.map((command) => `(${command}) > /dev/null 2>&1; echo $?`).join('\n')
+    await systemd.write('/opt/attempts', script)
+    const { said } = await runAsUnit('/bin/sh /opt/attempts')
+    const exitCodes = said.trim().split('\n')
+
+    expect(otherwise.map(({ exitCode }) => exitCode)).toEqual(commands.map(() => 0))
+    expect(Object.keys(ATTEMPTS).filter((_, index) => exitCodes[index] === '0')).toEqual([])
+    expect(exitCodes).toHaveLength(commands.length)
+  })
+
   test(
     'lets the tests of the API pass which are run as it',
     async () => {
-      await systemd.run(['mkdir', '-p', `/etc/systemd/system/${UNIT}.d`])
-      await systemd.write(`/etc/systemd/system/${UNIT}.d/suite.conf`, suiteSettings())
-      await systemd.run(['systemctl', 'daemon-reload'])
-      const { exitCode } = await systemd.tryRun(['systemctl', 'start', UNIT])
-      const said = await systemd.run(['cat', '/run/suite.log'])
+      const suite = SUITE.map((file) => `./${file}`).join(' ')
+      const { exitCode, said } = await runAsUnit(`/usr/local/bin/bun test --timeout 20000 ${suite}`)
 
       expect({ exitCode, failed: said.match(/^\(fail\).*$/gm) }).toEqual({ exitCode: 0, failed: null })
       expect(said).toMatch(new RegExp(`^Ran \\d{2,} tests across ${SUITE.length} files`, 'm'))
@@ -139,15 +150,41 @@ describe.skipIf(SYSTEMD_IS_SKIPPED)(`the systemd unit of the README${SYSTEMD_NOT
   )
 })
 
-/** What the unit runs in place of a server: everything else stays as it is. */
-const suiteSettings = () => `[Service]
+/** What any user may do on such a machine; each command ends with 0 where it can be done. */
+const ATTEMPTS: Readonly<Record<string, string>> = {
+  'make a namespace': 'unshare --user true',
+  'open a socket of another family': "perl -MSocket -e 'socket(my $netlink, 16, SOCK_RAW, 0) or exit 1'",
+  'make a set-user-ID file':
+    'cd /var/lib/plantstore && touch attempt && chmod u+s attempt; code=$?; rm attempt; exit $code',
+  'take another personality': 'setarch --addr-no-randomize true',
+  'ask for another scheduling': 'chrt --idle 0 true',
+  'see processes of others': 'test -e /proc/1/status',
+  'see the machine': 'test -e /proc/meminfo',
+  'see files of others in /tmp': `test -e /tmp/${UNIT}`,
+  'see homes': 'ls /home',
+  'see devices': 'test -e /dev/kmsg',
+}
+
+/** Runs a command in place of the server, to its end: everything else of the unit stays as it is. */
+async function runAsUnit(command: string) {
+  const settings = `/etc/systemd/system/${UNIT}.d`
+  await systemd.run(['systemctl', 'stop', UNIT])
+  await systemd.run(['mkdir', '-p', settings])
+  await systemd.write(
+    `${settings}/command.conf`,
+    `[Service]
 Type=oneshot
 Restart=no
 ExecStart=
-ExecStart=/usr/local/bin/bun test --timeout 20000 ${SUITE.map((file) => `./${file}`).join(' ')}
+ExecStart=${command}
 WorkingDirectory=${PROJECT_INSIDE}
 Environment=TEST_EXECUTABLE=/usr/local/bin/plantstore
-StandardOutput=file:/run/suite.log
+StandardOutput=truncate:/run/said
 StandardError=inherit
 TimeoutStartSec=infinity
-`
+`,
+  )
+  await systemd.run(['systemctl', 'daemon-reload'])
+  const { exitCode } = await systemd.tryRun(['systemctl', 'start', UNIT])
+  return { exitCode, said: await systemd.run(['cat', '/run/said']) }
+}
