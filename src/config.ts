@@ -101,6 +101,9 @@ export const OPTIONS = {
   expires: () =>
     valued('--expires <duration>', 'after what time the token expires, like 90d; never if left out', duration('1s')),
   label: () => valued('--label <text>', 'what the token is for', parseLabel),
+  dir: () => valued('--dir <path>', 'a directory in which each backup has a name of its own, with the time', parsePath),
+  keep: () => valued('--keep <count>', 'how many backups stay in --dir, the latest ones; all if left out', parseCount),
+  force: () => flag('--force', 'replace what is there'),
   json: () => flag('--json', 'print JSON'),
   yes: () => flag('--yes', 'do it; there is no way back'),
 } as const

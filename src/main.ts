@@ -25,6 +25,7 @@ const io: Io = {
   print: (text) => write(Bun.stdout, text),
   // Where nobody listens the work is done all the same.
   tell: (text) => write(Bun.stderr, text).catch(() => undefined),
+  terminal: process.stderr.isTTY ? process.stderr : undefined,
   readStdin: () => Bun.stdin.text(),
   onSignal(next) {
     listener = next

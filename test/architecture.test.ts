@@ -73,7 +73,11 @@ describe('the house', () => {
     ['main.ts alone knows the process', /\bprocess\./, ['main.ts']],
     ['the store alone knows a database', /bun:sqlite|bun:sql\b|Bun\.SQL/, ['store/']],
     ['http/errors.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, []],
-    ['nothing is found by reading folders', /\breaddir|\bGlob\b|scandir/, []],
+    [
+      'nothing but backups is found by reading folders',
+      /\breaddir|\bGlob\b|scandir/,
+      ['store/sqlite/backup.ts', 'store/sqlite/files.ts'],
+    ],
   ])('%s', (_, pattern, allowed) => {
     const found = sources.filter(({ text }) => pattern.test(withoutComments(text))).map(({ file }) => file)
 

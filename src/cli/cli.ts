@@ -2,12 +2,14 @@ import { Command, CommanderError } from 'commander'
 import { applyBooleanVariables, unknownVariables } from '../config.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
+import { backupCommand } from './backup.ts'
 import { checkCommand } from './check.ts'
 import { healthcheckCommand } from './healthcheck.ts'
 import { helpCommand } from './help.ts'
 import { EXIT, exitCodeOf, type Io } from './io.ts'
 import { licensesCommand } from './licenses.ts'
 import { openapiCommand } from './openapi.ts'
+import { restoreCommand } from './restore.ts'
 import { serveCommand } from './serve.ts'
 import { tokenCreateCommand } from './token-create.ts'
 import { tokenListCommand } from './token-list.ts'
@@ -55,6 +57,8 @@ export function createProgram(io: Io, exit: (code: number) => void): Command {
   userListCommand(user, io)
   userDeleteCommand(user, io)
   checkCommand(program, io, exit)
+  backupCommand(program, io, exit)
+  restoreCommand(program, io, exit)
   healthcheckCommand(program, io)
   openapiCommand(program, io)
   licensesCommand(program, io)

@@ -7,6 +7,8 @@ export interface Io {
   print(text: string): Promise<void>
   /** Tells the person at the terminal what programs do not read. */
   tell(text: string): Promise<void>
+  /** Stderr, where it is a terminal. */
+  readonly terminal: NodeJS.WritableStream | undefined
   readStdin(): Promise<string>
   /** Hands over the signals that ask to end, those that have come already included. */
   onSignal(listener: (signal: Signal) => void): void

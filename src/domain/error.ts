@@ -38,6 +38,7 @@ export type ErrorKind =
   | 'token_not_found'
   | 'user_not_found'
   | 'address_unavailable'
+  | 'file_unusable'
   | 'misused'
 
 interface AppErrorOptions {

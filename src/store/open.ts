@@ -1,9 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { AppError } from '../domain/error.ts'
+import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
-import type { OpenOptions } from './opening.ts'
+import type { Copied, CopyOptions, OpenOptions } from './opening.ts'
+import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
+import { restoreSqlite } from './sqlite/restore.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 
 /**
@@ -18,6 +20,26 @@ export const openStore = (
 
 /** The files of that store which others than their own user may read or write: all plants and the hashes of tokens are in them. */
 export const exposedFiles = (database: string): string[] => filesOpenToOthers(realPath(database))
+
+/** Makes a backup of that store as a file. Rejects as `backupSqlite` does; with `misused` for a store that is no file. */
+export const backupStore = async (database: string, file: string, options: CopyOptions): Promise<Copied> =>
+  backupSqlite(fileOf(database), realPath(file), options)
+
+/** Makes a backup of that store in a directory, as `backupSqliteInto` does. */
+export const backupStoreInto = async (
+  database: string,
+  directory: string,
+  options: Parameters<typeof backupSqliteInto>[2],
+): ReturnType<typeof backupSqliteInto> => backupSqliteInto(fileOf(database), realPath(directory), options)
+
+/** Makes a backup that store. Rejects as `restoreSqlite` does; with `misused` for a store that is no file. */
+export const restoreStore = async (file: string, database: string, options: CopyOptions): Promise<Copied> =>
+  restoreSqlite(realPath(file), fileOf(database), options)
+
+function fileOf(database: string): string {
+  if (!/^postgres(?:ql)?:/i.test(database)) return realPath(database)
+  throw new AppError('misused', { message: 'A PostgreSQL database is kept by its own tools: pg_dump and pg_restore.' })
+}
 
 /** SQLite puts its other files beside the file itself, not beside a link to it. */
 const realPath = (path: string): string => (existsSync(path) ? realpathSync(path) : resolve(path))

@@ -22,8 +22,31 @@ export interface Notice {
 
 /** What to do about a damaged store. A WAL of another time would be replayed into the backup, and destroy it. */
 export const RESTORE =
-  'End the server, remove the database with the -wal and -shm files beside it, then put a backup in its place.'
+  'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore.'
 
 /** Why a store cannot be opened: one line for the operator, who finds the process ended with exit code 3. */
 export const unusable = (message: string, cause?: unknown): AppError =>
   new AppError('store_unusable', { message, cause })
+
+/** How much a store holds. */
+export interface Counts {
+  readonly users: number
+  readonly tokens: number
+  readonly plants: number
+}
+
+/** How a copy of a store is made. */
+export interface CopyOptions {
+  /** Told, of the plants, how many are copied, and how many there are. */
+  readonly onProgress?: (done: number, total: number) => void
+  /** Ends it early: then nothing is left of it, and the reason of the signal is thrown. */
+  readonly signal?: AbortSignal
+  /** Replaces what is there already, where that can be. */
+  readonly force?: boolean
+}
+
+/** Where a copy of a store is now, and how much it holds. */
+export interface Copied extends Counts {
+  readonly path: string
+  readonly bytes: number
+}

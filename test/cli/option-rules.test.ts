@@ -180,6 +180,14 @@ const RULES = {
     ],
     refuses: ['', 'a\nb', 'a\u001bb', 'a\u007fb', 'a\ud800b', 'x'.repeat(LABEL_MAX + 1)],
   },
+  dir: { takes: [['/var/backups/plants and more', '/var/backups/plants and more']], refuses: ['', 'a\0b'] },
+  keep: {
+    takes: [
+      ['1', 1],
+      ['14', 14],
+    ],
+    refuses: ['', '0', '-1', '1.5', '07', 'all'],
+  },
 } as const satisfies Partial<
   Record<keyof typeof OPTIONS, { takes: readonly (readonly [string, unknown])[]; refuses: readonly string[] }>
 >
@@ -247,6 +255,9 @@ describe('the options', () => {
       ['--scope', 'PLANTSTORE_SCOPE', 'write'],
       ['--expires', 'PLANTSTORE_EXPIRES', undefined],
       ['--label', 'PLANTSTORE_LABEL', undefined],
+      ['--dir', 'PLANTSTORE_DIR', undefined],
+      ['--keep', 'PLANTSTORE_KEEP', undefined],
+      ['--force', 'PLANTSTORE_FORCE', undefined],
       ['--json', 'PLANTSTORE_JSON', undefined],
       ['--yes', 'PLANTSTORE_YES', undefined],
     ])

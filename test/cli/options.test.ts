@@ -30,11 +30,14 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['scope', 'token create --user me', 'admin'],
   ['expires', 'token create --user me', '90'],
   ['label', 'token create --user me', 'two\nlines'],
+  ['dir', 'backup', ''],
+  ['keep', 'backup --dir .', '0'],
 ]
 
 const BOOLEANS = [
   ['firstToken', 'serve'],
   ['noDocs', 'serve'],
+  ['force', 'restore plants.db'],
   ['json', 'token list'],
   ['yes', 'user delete me'],
 ] as const

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runPlantstore, type serve } from './executable.ts'
+import { makeFolder } from './folder.ts'
 
 /** A server that was used, and the folder in which it has its files. */
 export interface Used {
@@ -25,6 +26,7 @@ export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<st
   'token list --json': ({ database }) => outputOf('token', 'list', '--json', '--database', database),
   'user list': ({ database }) => outputOf('user', 'list', '--database', database),
   check: ({ database }) => outputOf('check', '--database', database),
+  backup: ({ database }) => withFolder((path) => outputAndFiles(path, 'backup', '--dir', path, '--database', database)),
 }
 
 /** The names and bytes of all files in a folder, and in those that it has, byte for character. */
@@ -47,4 +49,15 @@ async function outputOf(...args: readonly string[]): Promise<string> {
   const { stdout, stderr, exitCode } = await runPlantstore(args)
   if (exitCode !== 0) throw new Error(`plantstore ${args.join(' ')} ended with ${exitCode}: ${stderr}`)
   return stdout + stderr
+}
+
+/** The same, and the files that a command has made in a folder. */
+async function outputAndFiles(folder: string, ...args: readonly string[]): Promise<string> {
+  const output = await outputOf(...args)
+  return output + filesIn(folder)
+}
+
+async function withFolder<T>(use: (path: string) => Promise<T>): Promise<T> {
+  using folder = makeFolder()
+  return await use(folder.path)
 }

@@ -37,6 +37,7 @@ function commandTable(): string {
     env: {},
     print: nobody,
     tell: nobody,
+    terminal: undefined,
     readStdin: async () => '',
     onSignal: () => {},
     randomBytes: (count: number) => new Uint8Array(count),

@@ -29,9 +29,9 @@ export function openWriter(path: string, durability: Durability, { create = true
 }
 
 /** The connection that reads, also while the other one writes. */
-export function openReader(path: string): Database {
+export function openReader(path: string, { busyTimeoutMs = BUSY_TIMEOUT_MS } = {}): Database {
   const db = new Database(path, { readonly: true, safeIntegers: true, strict: true })
-  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  db.run(`pragma busy_timeout = ${busyTimeoutMs}`)
   return db
 }
 

@@ -16,21 +16,23 @@ export function health({ reader, read, write }: Connections): HealthMethods {
       await write('rewriteApplicationId').catch(withKnownOutcome)
     },
 
-    checkIntegrity: () =>
-      read(() => {
-        try {
-          const found = reader.prepare('pragma integrity_check').values().flat().map(String)
-          const orphans = reader.prepare('pragma foreign_key_check').values()
-          return [
-            ...found.filter((line) => line !== 'ok'),
-            ...orphans.map(([table]) => `a row of ${table} belongs to no user`),
-          ]
-        } catch (error) {
-          // Some damage keeps SQLite from looking any further: that is the answer, too.
-          if (error instanceof Error && isDamage(error)) return [error.message]
-          throw error
-        }
-      }),
+    checkIntegrity: () => read(() => findProblems(reader)),
+  }
+}
+
+/** Reads a whole database and returns what is wrong with it, a line each. */
+export function findProblems(db: Database): readonly string[] {
+  try {
+    const found = db.prepare('pragma main.integrity_check').values().flat().map(String)
+    const orphans = db.prepare('pragma main.foreign_key_check').values()
+    return [
+      ...found.filter((line) => line !== 'ok'),
+      ...orphans.map(([table]) => `a row of ${table} belongs to no user`),
+    ]
+  } catch (error) {
+    // Some damage keeps SQLite from looking any further: that is the answer, too.
+    if (error instanceof Error && isDamage(error)) return [error.message]
+    throw error
   }
 }
 

@@ -41,6 +41,22 @@ export function inspect(path: string): boolean {
 }
 
 /**
+ * Refuses, in the same words, a file that is no whole database of ours by itself: its owner may be another, and nothing may
+ * be written where it is. Returns its state, which is another one once somebody has written.
+ */
+export function inspectAtRest(path: string): string {
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (file === undefined) throw unusable(`There is no file ${path}: name the backup.`)
+  if (!file.isFile()) throw unusable(`${path} is not a regular file: name the backup.`)
+  const state = restingState(path)
+  if (state === undefined) throw unusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
+  refuseForeignHeader(path)
+  refuseTruncated(path)
+  refuseForeignSchema(path, openImmutable)
+  return state
+}
+
+/**
  * Looks at the file alone, which leaves no trace. That tells the truth only while nothing is in a WAL and nobody writes:
  * returns whether it was so. A refusal is looked at twice, because the file's times are coarse.
  */
@@ -58,9 +74,9 @@ function lookAtRest(path: string, look: () => void): boolean {
   }
 }
 
-/** What a write would change; `undefined` where the WAL holds something. */
-function restingState(path: string): string | undefined {
-  if (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size) return undefined
+/** What a write would change; `undefined` where a WAL or a journal holds something. */
+export function restingState(path: string): string | undefined {
+  for (const name of ['-wal', '-journal']) if (statSync(path + name, { throwIfNoEntry: false })?.size) return undefined
   const { size, mtimeNs } = statSync(path, { bigint: true })
   return `${size} ${mtimeNs}`
 }

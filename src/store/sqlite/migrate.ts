@@ -31,8 +31,8 @@ export const newer = (path: string, version: number) =>
   )
 
 /** A number that the database's header holds. */
-export function pragmaNumber(db: Database, pragma: 'user_version' | 'application_id'): number {
-  const [[value] = []] = db.prepare(`pragma ${pragma}`).values()
+export function pragmaNumber(db: Database, pragma: 'user_version' | 'application_id', schema = 'main'): number {
+  const [[value] = []] = db.prepare(`pragma ${schema}.${pragma}`).values()
   return Number(value)
 }
 

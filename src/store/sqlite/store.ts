@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { closeSync, fsyncSync, openSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
@@ -7,6 +7,7 @@ import { type OpenOptions, unusable } from '../opening.ts'
 import { openWriter } from './connection.ts'
 import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
+import { syncDirectory } from './files.ts'
 import { health } from './health.ts'
 import { inspect } from './inspect.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
@@ -33,7 +34,8 @@ export async function openSqliteStore(
       migrate(first, path)
       // By now it is there, also where a link has led to nothing before.
       const madePath = realpathSync(path)
-      syncDirectory(madePath)
+      // SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file.
+      syncDirectory(dirname(madePath))
       return assemble(connect(madePath, onFailure, { durability, writesInThread, onNotice }))
     } finally {
       first.close(true)
@@ -52,16 +54,6 @@ const assemble = (connections: Connections): Store => ({
 })
 
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
-
-/** SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file. */
-function syncDirectory(path: string): void {
-  const directory = openSync(dirname(path), 'r')
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
-  }
-}
 
 function cannotOpen(path: string, cause: unknown): AppError {
   if (isOutOfSpace(cause)) return unusable(`There is no space for the database ${path}: make room.`, cause)

@@ -1,0 +1,57 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../config.ts'
+import { AppError } from '../domain/error.ts'
+import { backupStore, backupStoreInto } from '../store/open.ts'
+import type { Copied } from '../store/opening.ts'
+import { runCopy } from './copying.ts'
+import type { Io } from './io.ts'
+
+interface BackupOptions {
+  readonly database: string
+  readonly dir?: string
+  readonly keep?: number
+  readonly force?: boolean
+}
+
+/** `backup`: prints the path of the backup, once it is whole and on disk. */
+export const backupCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+  program
+    .command('backup')
+    .description('back up the database, also while a server runs on it')
+    .argument('[file]', 'the backup')
+    .addOption(OPTIONS.dir())
+    .addOption(OPTIONS.keep())
+    .addOption(OPTIONS.force())
+    .addOption(OPTIONS.database())
+    .action(async (file: string | undefined, options: BackupOptions, command: Command) => {
+      const isGiven = (name: keyof BackupOptions) => command.getOptionValueSource(name) === 'cli'
+      const { dir } = options
+      if (file === '' || (file !== undefined && isGiven('dir'))) throw misused('Say which: a file, or --dir.')
+      if ((file !== undefined || dir === undefined) && isGiven('keep'))
+        throw misused('--keep counts the backups in --dir.')
+      if (file === undefined && dir === undefined) throw misused('Say where to: a file, or --dir.')
+      if (file === undefined && isGiven('force')) throw misused('--force is for a file: in --dir each has a new name.')
+      const copied = await runCopy(io, exit, (each) =>
+        file === undefined ? backupInto(dir ?? '', options, each) : backupAs(file, options, each),
+      )
+      if (copied !== undefined) await tellCopied('Backed up', copied, io)
+    })
+
+  const backupAs = (file: string, { database, force = false }: BackupOptions, options: object) =>
+    backupStore(database, file, { ...options, force })
+
+  const backupInto = async (dir: string, { database, keep }: BackupOptions, options: object) => {
+    const copied = await backupStoreInto(database, dir, { ...options, keep, nowMs: io.nowMs() })
+    for (const name of copied.deleted) await io.tell(`Deleted ${name}.\n`)
+    return copied
+  }
+}
+
+/** What was copied, for the person, and where it is, for programs. */
+export async function tellCopied(what: string, { path, bytes, ...counts }: Copied, io: Io): Promise<void> {
+  const { users, tokens, plants } = counts
+  await io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.\n`)
+  await io.print(`${path}\n`)
+}
+
+const misused = (message: string) => new AppError('misused', { message })

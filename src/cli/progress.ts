@@ -1,0 +1,46 @@
+import { SingleBar } from 'cli-progress'
+import type { Io } from './io.ts'
+
+/** How often a line is told, where there is no terminal to draw on. What takes less time tells none. */
+export const LINE_EVERY_MS = 2000
+
+/** Shows how far a command has come. */
+export interface Progress extends Disposable {
+  readonly update: (done: number, total: number) => void
+}
+
+/** A bar on a terminal, a line now and then elsewhere; on stderr. `what` is done to what is counted: "plants copied". */
+export function showProgress({ terminal, tell, monotonicMs }: ProgressIo, what: string): Progress {
+  if (terminal === undefined) {
+    let toldAtMs = monotonicMs()
+    return {
+      update(done, total) {
+        if (monotonicMs() - toldAtMs < LINE_EVERY_MS) return
+        toldAtMs = monotonicMs()
+        void tell(`${done} of ${total} ${what}\n`)
+      },
+      [Symbol.dispose]: () => {},
+    }
+  }
+  const bar = new SingleBar({
+    stream: terminal,
+    format: `{bar} {percentage} % | {value} of {total} ${what} | {eta_formatted} left`,
+    barCompleteChar: '█',
+    barIncompleteChar: '░',
+    clearOnComplete: true,
+  })
+  let isStarted = false
+  return {
+    update(done, total) {
+      if (!isStarted) bar.start(total, done)
+      isStarted = true
+      bar.setTotal(total)
+      bar.update(done)
+    },
+    [Symbol.dispose]() {
+      if (isStarted) bar.stop()
+    },
+  }
+}
+
+type ProgressIo = Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>

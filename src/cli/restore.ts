@@ -1,0 +1,25 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../config.ts'
+import { restoreStore } from '../store/open.ts'
+import { tellCopied } from './backup.ts'
+import { runCopy } from './copying.ts'
+import type { Io } from './io.ts'
+
+interface RestoreOptions {
+  readonly database: string
+  readonly force?: boolean
+}
+
+/** `restore`: makes a backup the database, which nobody may have open. Prints its path. */
+export const restoreCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+  program
+    .command('restore')
+    .description('make a backup the database, which no process may have open')
+    .argument('<file>', 'the backup')
+    .addOption(OPTIONS.force())
+    .addOption(OPTIONS.database())
+    .action(async (file: string, { database, force = false }: RestoreOptions) => {
+      const copied = await runCopy(io, exit, (options) => restoreStore(file, database, { ...options, force }))
+      if (copied !== undefined) await tellCopied('Restored', copied, io)
+    })
+}

@@ -1,0 +1,84 @@
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
+import { AppError } from '../../domain/error.ts'
+import { type Copied, type CopyOptions, unusable } from '../opening.ts'
+import { copyDatabase } from './copy.ts'
+import { BESIDE, removeLeftovers, syncDirectory } from './files.ts'
+import { fileIdentity, inspect } from './inspect.ts'
+import { lockAlone } from './lock.ts'
+
+/**
+ * Makes a backup of a database at one moment, also while others write, as a file of this name, which it has once it is
+ * whole, verified and on disk. Rejects with `store_unusable` for the database, with `file_unusable` for the backup.
+ */
+export async function backupSqlite(database: string, target: string, options: CopyOptions = {}): Promise<Copied> {
+  if (!inspect(database)) throw unusable(`There is no database ${database}: name the one that the server uses.`)
+  refuseTarget(database, target, options)
+  removeLeftovers(dirname(target), (name) => name === basename(target))
+  using copy = await copyDatabase(database, 'shared', target, options)
+  if (existsSync(target)) lockAlone(target).release()
+  copy.place()
+  return { ...copy.counts, path: target, bytes: statSync(target).size }
+}
+
+/** A backup's name in a directory: whose, and when, in UTC, so that their order is that of time. */
+export const backupName = (database: string, nowMs: number): string =>
+  `${stemOf(database)}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`
+
+/**
+ * Makes a backup in a directory, named by the time. Then of all backups of that database that are there, itself included,
+ * the latest `keep` stay, and the others are deleted; all stay where it is left out.
+ */
+export async function backupSqliteInto(
+  database: string,
+  directory: string,
+  { nowMs, keep, ...options }: CopyOptions & { readonly nowMs: number; readonly keep: number | undefined },
+): Promise<Copied & { readonly deleted: readonly string[] }> {
+  refuseDirectory(directory)
+  removeLeftovers(directory, isBackupOf(database))
+  const copied = await backupSqlite(database, join(directory, backupName(database, nowMs)), options)
+  const others = readdirSync(directory)
+    .filter((name) => isBackupOf(database)(name) && name !== basename(copied.path))
+    .sort()
+  const deleted = keep === undefined ? [] : others.slice(0, Math.max(0, others.length - (keep - 1)))
+  for (const name of deleted) rmSync(join(directory, name))
+  if (deleted.length > 0) syncDirectory(directory)
+  return { ...copied, deleted }
+}
+
+const stemOf = (database: string): string => basename(database, extname(database))
+
+/** Whether a file's name is one that `backupName` gives. */
+const isBackupOf = (database: string) => (name: string) => {
+  const stem = `${stemOf(database)}-`
+  return name.startsWith(stem) && /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/.test(name.slice(stem.length))
+}
+
+function refuseTarget(database: string, target: string, { force = false }: CopyOptions): void {
+  const directory = dirname(target)
+  refuseDirectory(directory)
+  if (!existsSync(target)) {
+    // Beside a name it is taken for a part of the database of that name.
+    const [beside] = BESIDE.map((name) => target + name).filter((path) => existsSync(path))
+    if (beside !== undefined) throw unfit(`${beside} is there without its database: move it away.`)
+    return
+  }
+  if (['', ...BESIDE].some((name) => fileIdentity(database + name) === fileIdentity(target))) {
+    throw unfit(`${target} is the database itself: name another file.`)
+  }
+  if (!statSync(target).isFile()) throw unfit(`${target} is not a regular file: name another one.`)
+  if (!force) throw unfit(`${target} is there already: name another file, or repeat it with --force.`)
+  try {
+    inspect(target)
+  } catch (cause) {
+    throw unfit(`${target} is no backup, and stays as it is: name another file.`, cause)
+  }
+}
+
+function refuseDirectory(directory: string): void {
+  const found = statSync(directory, { throwIfNoEntry: false })
+  if (found === undefined) throw unfit(`There is no directory ${directory}: create it.`)
+  if (!found.isDirectory()) throw unfit(`${directory} is not a directory: name one.`)
+}
+
+const unfit = (message: string, cause?: unknown) => new AppError('file_unusable', { message, cause })

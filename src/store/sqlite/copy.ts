@@ -1,0 +1,183 @@
+import { constants, Database } from 'bun:sqlite'
+import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { AppError } from '../../domain/error.ts'
+import { type CopyOptions, type Counts, RESTORE, unusable } from '../opening.ts'
+import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
+import { isDamage, isLocked, isOutOfSpace } from './errors.ts'
+import { partialPath, syncDirectory } from './files.ts'
+import { findProblems } from './health.ts'
+import { fileIdentity } from './inspect.ts'
+import { APPLICATION_ID, pragmaNumber } from './migrate.ts'
+
+/** Rows that are copied at once: a few milliseconds, after which signals are heard. */
+const BATCH_ROWS = 20_000
+
+/** How a database is read: as one that others use, or as a file that nobody writes (https://sqlite.org/uri.html). */
+type Access = 'shared' | 'immutable'
+const ACCESS: Readonly<Record<Access, string>> = { shared: 'mode=rw', immutable: 'immutable=1' }
+
+/** A whole copy of a database, on disk under a name of its own, and locked until it is closed. */
+export type DatabaseCopy = Awaited<ReturnType<typeof copyDatabase>>
+
+/**
+ * Copies a database, as it is at one moment, to a new file beside `target`, for its owner alone, and verifies it: it is
+ * whole, and has as many rows as there were at that moment. Not by `vacuum into`, which does not sync what it writes, can
+ * not be stopped, and does not tell how many rows it has read. Rejects with `store_unusable` where the database is not
+ * whole, with `file_unusable` where the copy cannot be made; then nothing is left of it.
+ */
+export async function copyDatabase(source: string, access: Access, target: string, options: CopyOptions = {}) {
+  const partial = partialPath(target)
+  let copy: Database | undefined
+  let isPlaced = false
+  const discard = () => {
+    copy?.close(true)
+    if (!isPlaced) rmSync(partial, { force: true })
+  }
+  try {
+    closeSync(openSync(partial, 'wx', 0o600))
+    const identity = fileIdentity(partial)
+    copy = openCopy(partial)
+    copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[access]}`])
+    const expected = await copyAll(copy, source, options)
+    copy.run('detach source')
+    const counts = verify(copy, source, expected)
+    return {
+      counts,
+      /** Gives it its name, durably: from one moment on it is there, instead of whatever had that name. */
+      place(): void {
+        if (fileIdentity(partial) !== identity) throw cannotMake(target, 'somebody has taken it away meanwhile')
+        renameSync(partial, target)
+        isPlaced = true
+        syncDirectory(dirname(target))
+      },
+      /** Ends its use. Without a name nothing stays of it. */
+      [Symbol.dispose]: discard,
+    }
+  } catch (error) {
+    discard()
+    throw toCopyError(error, source, target)
+  }
+}
+
+/**
+ * The connection that writes the copy, and locks it until it is closed: so whoever finds it knows that it is being made. Its
+ * journal is needed by nobody: what is not whole is thrown away. What is committed is synced.
+ */
+function openCopy(path: string): Database {
+  const db = new Database(path, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
+  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  db.run('pragma main.locking_mode = exclusive')
+  db.run('pragma main.journal_mode = memory')
+  db.run('pragma main.synchronous = full')
+  db.run('pragma fullfsync = 1')
+  return db
+}
+
+/** Copies the schema and all rows, in one transaction, which reads what is there at its beginning. Returns its counts. */
+async function copyAll(copy: Database, source: string, { onProgress = () => {}, signal }: CopyOptions) {
+  copy.run('begin')
+  const schema = rowsOf<[type: string, name: string, sql: string]>(
+    copy.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
+  ).filter(([, name]) => !name.startsWith('sqlite_'))
+  if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) {
+    throw unusable(`The database ${source} has nothing in it yet.`)
+  }
+  for (const pragma of ['application_id', 'user_version'] as const) {
+    copy.run(`pragma main.${pragma} = ${pragmaNumber(copy, pragma, 'source')}`)
+  }
+  const tables = schema.filter(([type]) => type === 'table')
+  for (const [, , sql] of tables) copy.run(sql)
+  const counts = countRows(copy, 'source')
+  let plants = 0
+  for (const [, table] of tables) {
+    for (const rows of copyTable(copy, table)) {
+      signal?.throwIfAborted()
+      if (table === 'plants') {
+        plants += rows
+        onProgress(plants, counts.plants)
+      }
+      await nextTurn()
+    }
+  }
+  // The numbers that were given already: they are never given twice.
+  copy.run('delete from main.sqlite_sequence')
+  copy.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
+  // Indexes are made faster, and denser, when the rows are there.
+  for (const [type, , sql] of schema) if (type !== 'table') copy.run(sql)
+  copy.run('commit')
+  return counts
+}
+
+/** Copies the rows of a table, in batches by its primary key. Yields how many each batch has. */
+function* copyTable(copy: Database, table: string): Generator<number> {
+  const key = copy
+    .prepare(`select name from pragma_table_info(?1, 'main') where pk > 0 order by pk`)
+    .values(table)
+    .flat()
+  if (key.length === 0) {
+    yield copy.run(`insert into main.${quoted(table)} select * from source.${quoted(table)}`).changes
+    return
+  }
+  const columns = key.map((name) => quoted(String(name))).join(', ')
+  const last = key.map((name) => `${quoted(String(name))} desc`).join(', ')
+  const insert = `insert into main.${quoted(table)} select * from source.${quoted(table)}`
+  const batch = `order by ${columns} limit ${BATCH_ROWS}`
+  const first = copy.run(`${insert} ${batch}`).changes
+  yield first
+  if (first < BATCH_ROWS) return
+  const next = copy.prepare(`${insert}
+    where (${columns}) > (select ${columns} from main.${quoted(table)} order by ${last} limit 1) ${batch}`)
+  for (;;) {
+    const { changes } = next.run()
+    yield changes
+    if (changes < BATCH_ROWS) return
+  }
+}
+
+/** Whether what is in the file is whole, and all of it. */
+function verify(copy: Database, source: string, expected: Counts): Counts {
+  // What is in memory tells nothing of the file.
+  copy.run('pragma shrink_memory')
+  const problems = findProblems(copy)
+  if (problems.length > 0) throw damaged(source, problems)
+  const counts = countRows(copy, 'main')
+  if (!Bun.deepEquals(counts, expected)) {
+    throw new Error(`of ${JSON.stringify(expected)} rows the copy has ${JSON.stringify(counts)}`)
+  }
+  return counts
+}
+
+const countRows = (db: Database, schema: 'main' | 'source'): Counts => {
+  const [[users, tokens, plants] = [0, 0, 0]] = rowsOf<[number, number, number]>(
+    db
+      .prepare(
+        `select (select count(*) from ${schema}.users), (select count(*) from ${schema}.tokens),
+           (select count(*) from ${schema}.plants)`,
+      )
+      .values(),
+  )
+  return { users, tokens, plants }
+}
+
+/** Says what keeps a copy from being made in the terms of whoever asked for it. */
+function toCopyError(error: unknown, source: string, target: string): unknown {
+  if (error instanceof AppError) return error
+  if (isDamage(error)) return damaged(source, [String(error)])
+  if (isLocked(error)) return unusable(`The database ${source} is locked by another process: try again.`, error)
+  if (isOutOfSpace(error)) return cannotMake(target, 'there is no space: make room', error)
+  const isOfSystem = error instanceof Error && 'code' in error
+  return isOfSystem ? cannotMake(target, error.message, error) : error
+}
+
+const damaged = (source: string, problems: readonly string[]) =>
+  unusable(`The database ${source} is damaged: ${problems.join('; ')}. ${RESTORE}`)
+
+/** Why a file that somebody wants cannot be made. */
+const cannotMake = (target: string, reason: string, cause?: unknown) =>
+  new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause })
+
+/** An identifier in SQL, whatever is in it. */
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,50 @@
+import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { openReader } from './connection.ts'
+import { isLocked } from './errors.ts'
+
+/** What follows the name of a database in those of the files that SQLite has beside it. */
+export const BESIDE = ['-wal', '-shm', '-journal'] as const
+
+/** Makes the names in a directory durable: those that are new, and that others are gone. */
+export function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
+
+/** What follows the name of a database while it is being made, beside where it will be. */
+const PARTIAL = '.partial-'
+
+/** A name beside a path for what is being made there: another one each time. */
+export const partialPath = (path: string): string => path + PARTIAL + crypto.randomUUID()
+
+/**
+ * Removes what was being made in a directory, for the final names that `isFinal` knows, by processes that were killed.
+ * What is being made by one that runs is locked by it, and stays.
+ */
+export function removeLeftovers(directory: string, isFinal: (name: string) => boolean): void {
+  for (const name of readdirSync(directory)) {
+    const end = name.lastIndexOf(PARTIAL)
+    const path = join(directory, name)
+    if (end > 0 && isFinal(name.slice(0, end)) && !isInUse(path)) rmSync(path, { force: true })
+  }
+}
+
+/** Whether another process has locked a database. A file that is none, or none any more, nobody has. */
+function isInUse(path: string): boolean {
+  try {
+    const db = openReader(path, { busyTimeoutMs: 0 })
+    try {
+      db.prepare('select 1 from sqlite_schema').values()
+      return false
+    } finally {
+      db.close(true)
+    }
+  } catch (error) {
+    return isLocked(error)
+  }
+}

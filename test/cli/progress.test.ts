@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'bun:test'
+import { Writable } from 'node:stream'
+import { SNAPSHOT_TOLD_MS, watchSnapshot } from '../../src/cli/copying.ts'
+import { LINE_EVERY_MS, showProgress } from '../../src/cli/progress.ts'
+
+/** A clock that the test turns, and what is told meanwhile. */
+function makeIo(terminal?: NodeJS.WritableStream) {
+  const told: string[] = []
+  let nowMs = 0
+  return {
+    io: {
+      terminal,
+      monotonicMs: () => nowMs,
+      tell: async (text: string) => {
+        told.push(text)
+      },
+    },
+    told,
+    pass: (ms: number) => {
+      nowMs += ms
+    },
+  }
+}
+
+/** A terminal of 80 columns, with all that is written to it. */
+function makeTerminal() {
+  let text = ''
+  const stream = Object.assign(
+    new Writable({
+      write(chunk, _encoding, done) {
+        text += chunk
+        done()
+      },
+    }),
+    { isTTY: true, columns: 80 },
+  )
+  return { stream, text: () => text }
+}
+
+describe('progress', () => {
+  test('is a line now and then where there is no terminal', () => {
+    const { io, told, pass } = makeIo()
+    using progress = showProgress(io, 'plants copied')
+
+    progress.update(1, 9)
+    pass(LINE_EVERY_MS - 1)
+    progress.update(2, 9)
+    pass(1)
+    progress.update(3, 9)
+    progress.update(4, 9)
+    pass(LINE_EVERY_MS)
+    progress.update(5, 9)
+
+    expect(told).toEqual(['3 of 9 plants copied\n', '5 of 9 plants copied\n'])
+  })
+
+  test('is a bar on a terminal, and tells no lines', () => {
+    const terminal = makeTerminal()
+    const { io, told, pass } = makeIo(terminal.stream)
+    {
+      using progress = showProgress(io, 'plants copied')
+      progress.update(1, 4)
+      pass(LINE_EVERY_MS)
+      progress.update(4, 4)
+    }
+
+    expect(terminal.text()).toContain('25 % | 1 of 4 plants copied')
+    expect(terminal.text()).toContain('█')
+    expect(told).toEqual([])
+  })
+
+  test('of a task without any draws nothing', () => {
+    const terminal = makeTerminal()
+    {
+      using _progress = showProgress(makeIo(terminal.stream).io, 'plants copied')
+    }
+
+    expect(terminal.text()).toBe('')
+  })
+})
+
+describe('a snapshot', () => {
+  test('that is read for long is told of, once', () => {
+    const { io, told, pass } = makeIo()
+    const look = watchSnapshot(io)
+    look()
+    pass(SNAPSHOT_TOLD_MS - 1)
+    look()
+    const before = [...told]
+    pass(1)
+    look()
+    pass(SNAPSHOT_TOLD_MS)
+    look()
+
+    expect(before).toEqual([])
+    expect(told).toEqual([expect.stringMatching(/WAL of the database grows/)])
+  })
+})

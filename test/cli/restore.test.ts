@@ -1,0 +1,226 @@
+import { describe, expect, test } from 'bun:test'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { holdElsewhere } from '../fault/hold.ts'
+import { damageTable, runSql, snapshot } from '../store/sqlite/files.ts'
+import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { dump } from '../support/dump.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+/** A backup of one user's plants in a folder of its own, and a place for a database. */
+async function makeBackup() {
+  const folder = makeFolder()
+  const [file, database] = [join(folder.path, 'backups', 'plants.db'), join(folder.path, 'data', 'plantstore.db')]
+  for (const path of [file, database]) mkdirSync(join(path, '..'))
+  const original = join(folder.path, 'original.db')
+  const token = await createTokenIn(original, 'restored')
+  addPlants(original, 1000)
+  await runPlantstore(['backup', file, '--database', original])
+  const before = snapshot(join(file, '..'))
+  const restore = (...args: readonly string[]) => runPlantstore(['restore', file, '--database', database, ...args])
+  return {
+    file,
+    database,
+    data: join(database, '..'),
+    token,
+    content: dump(original),
+    restore,
+    expectBackupUntouched: () => expect(snapshot(join(file, '..'))).toEqual(before),
+    [Symbol.dispose]: folder[Symbol.dispose],
+  }
+}
+
+/** Puts another database where a backup is restored: one user of that name. */
+const putOther = (database: string) => createTokenIn(database, 'other')
+
+describe.concurrent('restore', () => {
+  test('makes a backup the database, for its owner alone, and a server takes it', async () => {
+    using made = await makeBackup()
+    const { stdout, stderr, exitCode } = await made.restore()
+
+    expect({ stdout, stderr, exitCode }).toEqual({
+      stdout: `${made.database}\n`,
+      stderr: `Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\n`,
+      exitCode: 0,
+    })
+    expect(readdirSync(made.data)).toEqual(['plantstore.db'])
+    expect(statSync(made.database).mode & 0o777).toBe(0o600)
+    expect(dump(made.database)).toEqual(made.content)
+    made.expectBackupUntouched()
+    await using server = await serve(made.database)
+    expect((await server.request('GET', '/plants?limit=1', { token: made.token })).status).toBe(200)
+    expect(await server.end()).toBe(0)
+  })
+
+  test('refuses a database that is there, and replaces it with --force', async () => {
+    using made = await makeBackup()
+    await putOther(made.database)
+    const before = snapshot(made.data)
+    const refused = await made.restore()
+    const after = snapshot(made.data)
+    const forced = await made.restore('--force')
+
+    expect(refused).toEqual({
+      stdout: '',
+      stderr: `plantstore: The database ${made.database} is there already: --force replaces it.\n`,
+      exitCode: 3,
+    })
+    expect(after).toEqual(before)
+    expect(forced).toMatchObject({ stdout: `${made.database}\n`, exitCode: 0 })
+    expect(readdirSync(made.data)).toEqual(['plantstore.db'])
+    expect(dump(made.database)).toEqual(made.content)
+  })
+
+  test('replaces what a killed server has left, its WAL included', async () => {
+    using made = await makeBackup()
+    const token = await putOther(made.database)
+    await using server = await serve(made.database)
+    await server.request('POST', '/plants', { token, body: { id: 77, name: 'Fern' } })
+    await server.kill()
+    expect(statSync(`${made.database}-wal`).size).toBeGreaterThan(0)
+    const { exitCode } = await made.restore('--force')
+
+    expect(exitCode).toBe(0)
+    expect(readdirSync(made.data)).toEqual(['plantstore.db'])
+    expect(dump(made.database)).toEqual(made.content)
+  })
+
+  test('refuses a database that a server has open, be it idle, with and without --force', async () => {
+    using made = await makeBackup()
+    const token = await putOther(made.database)
+    await using server = await serve(made.database)
+    const answers = [await made.restore(), await made.restore('--force')]
+    const created = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
+    answers.push(await made.restore('--force'))
+
+    for (const answer of answers) {
+      expect(answer).toEqual({
+        stdout: '',
+        stderr: `plantstore: The database ${made.database} is open in another process: end it.\n`,
+        exitCode: 3,
+      })
+    }
+    expect([created.status, await server.end()]).toEqual([200, 0])
+    expect(dump(made.database).plants).toEqual([[1n, 1n, 'Fern', null]])
+  })
+
+  test.each([
+    ['reads, and has not begun anything', ['select count(*) from plants', 'begin']],
+    ['is in the middle of a read', ['begin', 'select count(*) from plants']],
+    ['is in the middle of a write', ['begin immediate', "update users set name = 'nobody'"]],
+  ])('refuses a database that a program of others has open, which %s', async (_, statements) => {
+    using made = await makeBackup()
+    await putOther(made.database)
+    await using holder = await holdElsewhere(made.database, ...statements)
+    const refused = await made.restore('--force')
+    await holder.release()
+    const restored = await made.restore('--force')
+
+    expect(refused).toMatchObject({
+      stderr: `plantstore: The database ${made.database} is open in another process: end it.\n`,
+      exitCode: 3,
+    })
+    expect(restored.exitCode).toBe(0)
+  })
+
+  test('refuses what is no whole backup, in one line, and leaves the database as it was', async () => {
+    using made = await makeBackup()
+    await putOther(made.database)
+    const before = snapshot(made.data)
+    const bad = (name: string, spoil: (path: string) => void) => {
+      const path = join(made.file, '..', name)
+      cpSync(made.file, path)
+      spoil(path)
+      return path
+    }
+    const refused = [
+      [bad('cut.db', (path) => truncateSync(path, statSync(path).size - 1)), /is truncated\./],
+      [bad('text.db', (path) => writeFileSync(path, 'Fern\n')), /is not a database\./],
+      [bad('empty.db', (path) => truncateSync(path, 0)), /is not a database\./],
+      [bad('page.db', (path) => damageTable(path, 'plants')), /is damaged: /],
+      [bad('foreign.db', (path) => runSql(path, 'pragma application_id = 7')), /belongs to another application/],
+      [bad('newer.db', (path) => runSql(path, 'pragma user_version = 99')), /has schema version 99/],
+      [bad('orphan.db', (path) => runSql(path, 'delete from users')), /is damaged: a row of \w+ belongs to no user/],
+      [join(made.file, '..'), /is not a regular file/],
+      [join(made.file, '..', 'nowhere.db'), /There is no file/],
+    ] as const
+
+    for (const [file, reason] of refused) {
+      const { stdout, stderr, exitCode } = await runPlantstore([
+        'restore',
+        file,
+        '--force',
+        '--database',
+        made.database,
+      ])
+      expect({ file, stdout, exitCode }).toEqual({ file, stdout: '', exitCode: 3 })
+      expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
+      expect(stderr).toMatch(reason)
+    }
+    expect(snapshot(made.data)).toEqual(before)
+  })
+
+  test('refuses a database in use as a backup: it may be half of what there is', async () => {
+    using made = await makeBackup()
+    const live = join(made.data, 'live.db')
+    const token = await putOther(live)
+    await using server = await serve(live)
+    await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
+    const { stderr, exitCode } = await runPlantstore(['restore', live, '--database', made.database])
+
+    expect({ stderr, exitCode }).toEqual({
+      stderr: `plantstore: ${live} is a database in use: make a backup of it by plantstore backup.\n`,
+      exitCode: 3,
+    })
+    expect(existsSync(made.database)).toBe(false)
+  })
+
+  test('refuses a place where a WAL without its database is left, and names it', async () => {
+    using made = await makeBackup()
+    writeFileSync(`${made.database}-wal`, 'left')
+    const { stderr, exitCode } = await made.restore('--force')
+
+    expect(exitCode).toBe(3)
+    expect(stderr).toStartWith(`plantstore: ${made.database}-wal would be taken for a part of what is restored: `)
+    expect(readdirSync(made.data)).toEqual(['plantstore.db-wal'])
+  })
+
+  test('takes a backup that nobody may write, in a folder of others', async () => {
+    using made = await makeBackup()
+    chmodSync(made.file, 0o400)
+    const { exitCode } = await made.restore()
+
+    expect(exitCode).toBe(0)
+    expect(dump(made.database)).toEqual(made.content)
+    made.expectBackupUntouched()
+  })
+
+  test.skipIf(DISKS_ARE_SKIPPED)(`without space leaves the database as it was${DISKS_NOTE}`, async () => {
+    using made = await makeBackup()
+    using disk = mountDisk(200_000)
+    const database = join(disk.path, 'plantstore.db')
+    await putOther(database)
+    disk.fillUp(20_000)
+    const before = snapshot(disk.path)
+    const { stderr, exitCode } = await runPlantstore(['restore', made.file, '--force', '--database', database])
+
+    expect(exitCode).toBe(1)
+    expect(stderr).toMatch(/there is no space/)
+    expect(snapshot(disk.path)).toEqual(before)
+  })
+
+  test('without a file is misused, and so is the database itself', async () => {
+    using made = await makeBackup()
+    await putOther(made.database)
+    const before = snapshot(made.data)
+    const without = await runPlantstore(['restore', '--database', made.database])
+    const itself = await runPlantstore(['restore', made.database, '--force', '--database', made.database])
+
+    expect([without.exitCode, itself.exitCode]).toEqual([2, 2])
+    expect(itself.stderr).toBe(`plantstore: ${made.database} is the database itself: name a backup of it.\n`)
+    expect(snapshot(made.data)).toEqual(before)
+  })
+})

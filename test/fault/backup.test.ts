@@ -1,0 +1,144 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { dump } from '../support/dump.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { keepJournal, largePlantOf } from './journal.ts'
+import { QUIET } from './left.ts'
+import { beginLife, endInGoodOrder } from './life.ts'
+import { startLoad } from './load.ts'
+import { requireOneMoment } from './moment.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { traceCalls } from './system-calls.ts'
+import { until } from './watch.ts'
+
+/** Answers before a backup begins, so that there is something to be kept. */
+const ANSWERS_BEFORE = 500
+/** More than are copied at once: a signal comes in the middle. */
+const MANY_PLANTS = 400_000
+const KILLED_AT = ['pwrite64', 'fsync', 'rename'] as const
+let kills = 0
+afterAll(() => console.log(`killed ${kills} backups`))
+
+describe('backup', () => {
+  test(
+    'under load is the database at one moment, and what follows is not in its way',
+    () =>
+      runRounds(rounds(2, 100), [], async ({ random }) => {
+        using life = await beginLife(random, keepJournal(1, largePlantOf))
+        const backup = join(makeBackups(life.database), 'plants.db')
+        await using server = await serve(life.database, QUIET)
+        const load = startLoad({ ...life, url: server.url, deletesPercent: 30 })
+        await load.acknowledged(ANSWERS_BEFORE)
+        const begunAt = life.journal.now()
+        const { stderr, exitCode } = await runPlantstore(['backup', backup, '--database', life.database])
+        const endedAt = life.journal.now()
+        const after = load.statuses().get(200) ?? 0
+        await until('the load goes on', () => (load.statuses().get(200) ?? 0) > after)
+        await load.stop()
+
+        expect({ stderr, exitCode }).toMatchObject({ exitCode: 0 })
+        expect(load.statuses().keys().toArray().sort()).toEqual([200, 204])
+        // Otherwise nothing was written meanwhile.
+        expect(endedAt).toBeGreaterThan(begunAt)
+        requireOneMoment(backup, life.journal, begunAt, endedAt)
+        expect(await server.end()).toBe(0)
+        await endInGoodOrder(life)
+      }),
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test.skipIf(STRACE_IS_SKIPPED)(
+    `that is killed leaves nothing of that name, and the next one removes what it has left${STRACE_NOTE}`,
+    () =>
+      runRounds(rounds(4, 60), [], async ({ random }) => {
+        using folder = makeFolder()
+        const database = join(folder.path, 'plantstore.db')
+        await createTokenIn(database)
+        addPlants(database, 3000)
+        const before = dump(database)
+        const backup = join(makeBackups(database), 'plants.db')
+        using whole = traceCalls({})
+        await runPlantstore(['backup', `${backup}-0`, '--database', database], { under: whole.under })
+        const { calls } = whole.seen()
+        const name = KILLED_AT[random(KILLED_AT.length)] ?? 'rename'
+        // The last calls come after it has its name.
+        const upTo = calls.filter((call, at) => call.name === name && at <= indexOfRename(calls)).length
+        const when = String(1 + random(upTo))
+        using trace = traceCalls({ inject: { calls: [name], fault: 'signal=SIGKILL', when } })
+        await runPlantstore(['backup', backup, '--database', database], { under: trace.under })
+        const seen = trace.seen().calls.at(-1)
+        expect(seen).toMatchObject({ name, isLast: true })
+        expect(existsSync(backup)).toBe(false)
+        kills++
+
+        const { exitCode } = await runPlantstore(['backup', backup, '--database', database])
+
+        expect(exitCode).toBe(0)
+        expect(dump(backup)).toEqual(before)
+        expect(readdirSync(join(backup, '..')).filter((each) => each.includes('partial'))).toEqual([])
+        expect(dump(database)).toEqual(before)
+      }),
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test.skipIf(STRACE_IS_SKIPPED)(
+    `is synced before it gets its name, and its name after that${STRACE_NOTE}`,
+    async () => {
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      await createTokenIn(database)
+      const backups = makeBackups(database)
+      using trace = traceCalls({})
+      await runPlantstore(['backup', join(backups, 'plants.db'), '--database', database], { under: trace.under })
+
+      const steps = trace
+        .seen()
+        .calls.filter(({ name, path }) => name !== 'pread64' && path.startsWith(backups))
+        .map(({ name, path }) => `${name} ${path.slice(backups.length).replace(/\.partial-.*/, '.partial')}`)
+      const written = steps.findLastIndex((step) => step.startsWith('pwrite64'))
+      expect(steps.slice(written + 1)).toEqual(['fsync /plants.db.partial', 'rename /plants.db.partial', 'fsync '])
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'that is stopped by %s says so, and leaves nothing',
+    async (signal) => {
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      await createTokenIn(database)
+      addPlants(database, MANY_PLANTS)
+      const backups = makeBackups(database)
+      const child = Bun.spawn([...COMMAND, 'backup', join(backups, 'plants.db'), '--database', database], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      await until('the backup has begun', () =>
+        readdirSync(backups).some((name) => Bun.file(join(backups, name)).size > 0),
+      )
+      child.kill(signal)
+      const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+
+      expect({ stdout, stderr, exitCode }).toEqual({
+        stdout: '',
+        stderr: `Stopped by ${signal}: nothing was made.\n`,
+        exitCode: signal === 'SIGINT' ? 130 : 143,
+      })
+      expect(readdirSync(backups)).toEqual([])
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+})
+
+function makeBackups(database: string): string {
+  const path = join(database, '..', 'backups')
+  mkdirSync(path)
+  return path
+}
+
+const indexOfRename = (calls: readonly { readonly name: string }[]): number =>
+  calls.findIndex(({ name }) => name === 'rename')

@@ -1,0 +1,14 @@
+import { Database } from 'bun:sqlite'
+
+/** Everything that a database holds: what marks it as ours, its schema, and all rows of all tables. */
+export function dump(database: string): Record<string, unknown> {
+  using db = new Database(database, { readonly: true, safeIntegers: true })
+  const rowsOf = (sql: string): unknown[][] => db.prepare(sql).values()
+  const tables = rowsOf("select name from sqlite_schema where type = 'table' order by name").flat().map(String)
+  return {
+    applicationId: rowsOf('pragma application_id'),
+    userVersion: rowsOf('pragma user_version'),
+    schema: rowsOf('select type, name, sql from sqlite_schema where sql is not null order by name'),
+    ...Object.fromEntries(tables.map((table) => [table, rowsOf(`select * from ${table} order by 1, 2`)])),
+  }
+}
