@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { DURABILITIES } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
+import { CONFLICT_RULES } from './domain/transfer.ts'
 import { LOG_LEVELS } from './log.ts'
 import {
   duration,
@@ -104,6 +105,14 @@ export const OPTIONS = {
   dir: () => valued('--dir <path>', 'a directory in which each backup has a name of its own, with the time', parsePath),
   keep: () => valued('--keep <count>', 'how many backups stay in --dir, the latest ones; all if left out', parseCount),
   force: () => flag('--force', 'replace what is there'),
+  onConflict: () =>
+    valued(
+      '--on-conflict <what>',
+      'where a user has a plant with an id already: fail, import nothing; skip, leave it as it is; replace it',
+      oneOf(CONFLICT_RULES),
+      'fail',
+    ),
+  atomic: () => flag('--atomic', 'import all or nothing, in one transaction: creates and deletes wait for it'),
   json: () => flag('--json', 'print JSON'),
   yes: () => flag('--yes', 'do it; there is no way back'),
 } as const

@@ -1,4 +1,6 @@
-import type { BunFile } from 'bun'
+import { write } from 'node:fs'
+import { isatty } from 'node:tty'
+import { promisify } from 'node:util'
 import type { Io, Signal } from './cli/io.ts'
 
 const pending: Signal[] = []
@@ -12,21 +14,45 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 // Databases and sockets are nobody else's.
 process.umask(0o177)
 
+const STDOUT = 1
+const STDERR = 2
+/** How often it is looked whether a full pipe has room. */
+const FULL_PIPE_RETRY_MS = 2
+
 let output: Promise<unknown> = Promise.resolve()
-const write = async (file: BunFile, text: string) => {
-  const written = output.then(() => Bun.write(file, text))
+const print = async (descriptor: number, text: string) => {
+  const written = output.then(() => writeAll(descriptor, text))
   output = written.catch(() => undefined)
   await written
+}
+
+/**
+ * Not by `Bun.write`, which sends twice what a pipe had room for if that does not block, as whoever started this process may
+ * have left it (https://github.com/oven-sh/bun/pull/35953).
+ */
+async function writeAll(descriptor: number, text: string): Promise<void> {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += await promisify(write)(descriptor, bytes, at).then(({ bytesWritten }) => bytesWritten)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+      await Bun.sleep(FULL_PIPE_RETRY_MS)
+    }
+  }
 }
 
 const io: Io = {
   argv: process.argv.slice(2),
   env: process.env,
-  print: (text) => write(Bun.stdout, text),
+  print: (text) => print(STDOUT, text),
   // Where nobody listens the work is done all the same.
-  tell: (text) => write(Bun.stderr, text).catch(() => undefined),
-  terminal: process.stderr.isTTY ? process.stderr : undefined,
+  tell: (text) => print(STDERR, text).catch(() => undefined),
+  // What `process.stderr` is asked for makes it non-blocking, for all who share it.
+  terminal: () => (isatty(STDERR) ? process.stderr : undefined),
+  printsToTerminal: isatty(STDOUT),
   readStdin: () => Bun.stdin.text(),
+  stdin: () => Bun.stdin.stream(),
   onSignal(next) {
     listener = next
     for (const signal of pending.splice(0)) next(signal)

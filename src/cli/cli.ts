@@ -4,8 +4,10 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
 import { backupCommand } from './backup.ts'
 import { checkCommand } from './check.ts'
+import { exportCommand } from './export.ts'
 import { healthcheckCommand } from './healthcheck.ts'
 import { helpCommand } from './help.ts'
+import { importCommand } from './import.ts'
 import { EXIT, exitCodeOf, type Io } from './io.ts'
 import { licensesCommand } from './licenses.ts'
 import { openapiCommand } from './openapi.ts'
@@ -59,6 +61,8 @@ export function createProgram(io: Io, exit: (code: number) => void): Command {
   checkCommand(program, io, exit)
   backupCommand(program, io, exit)
   restoreCommand(program, io, exit)
+  exportCommand(program, io)
+  importCommand(program, io, exit)
   healthcheckCommand(program, io)
   openapiCommand(program, io)
   licensesCommand(program, io)

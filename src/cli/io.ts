@@ -8,8 +8,12 @@ export interface Io {
   /** Tells the person at the terminal what programs do not read. */
   tell(text: string): Promise<void>
   /** Stderr, where it is a terminal. */
-  readonly terminal: NodeJS.WritableStream | undefined
+  terminal(): NodeJS.WritableStream | undefined
+  /** Whether a person reads what is printed. */
+  readonly printsToTerminal: boolean
   readStdin(): Promise<string>
+  /** The bytes of stdin as they come. */
+  stdin(): AsyncIterable<Uint8Array>
   /** Hands over the signals that ask to end, those that have come already included. */
   onSignal(listener: (signal: Signal) => void): void
   /** Bytes that nobody can guess. */

@@ -6,18 +6,25 @@ export const LINE_EVERY_MS = 2000
 
 /** Shows how far a command has come. */
 export interface Progress extends Disposable {
-  readonly update: (done: number, total: number) => void
+  /** Where nobody knows how many there are, there is no total. */
+  readonly update: (done: number, total: number | undefined) => void
 }
 
-/** A bar on a terminal, a line now and then elsewhere; on stderr. `what` is done to what is counted: "plants copied". */
-export function showProgress({ terminal, tell, monotonicMs }: ProgressIo, what: string): Progress {
+/**
+ * A bar on a terminal, a line now and then elsewhere, on stderr; nothing where there is no place for either. `what` is done to
+ * what is counted: "plants copied".
+ */
+export function showProgress(io: ProgressIo | undefined, what: string): Progress {
+  if (io === undefined) return { update: () => {}, [Symbol.dispose]: () => {} }
+  const { tell, monotonicMs } = io
+  const terminal = io.terminal()
   if (terminal === undefined) {
     let toldAtMs = monotonicMs()
     return {
       update(done, total) {
         if (monotonicMs() - toldAtMs < LINE_EVERY_MS) return
         toldAtMs = monotonicMs()
-        void tell(`${done} of ${total} ${what}\n`)
+        void tell(total === undefined ? `${done} ${what}\n` : `${done} of ${total} ${what}\n`)
       },
       [Symbol.dispose]: () => {},
     }
@@ -31,7 +38,7 @@ export function showProgress({ terminal, tell, monotonicMs }: ProgressIo, what: 
   })
   let isStarted = false
   return {
-    update(done, total) {
+    update(done, total = done) {
       if (!isStarted) bar.start(total, done)
       isStarted = true
       bar.setTotal(total)

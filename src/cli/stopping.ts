@@ -19,3 +19,16 @@ export function stopOnSignal(io: Pick<Io, 'onSignal' | 'exit'>): Stopping {
   })
   return { signal: controller.signal, stoppedBy: () => stoppedBy }
 }
+
+/** A stream up to the signal, whose reason is thrown then: what comes next may never come. */
+export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const items = stream[Symbol.asyncIterator]()
+  const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  // It may also be aborted when nobody waits.
+  aborted.catch(() => undefined)
+  for (;;) {
+    const { value, done } = await Promise.race([items.next(), aborted])
+    if (done) return
+    yield value
+  }
+}

@@ -1,10 +1,7 @@
-import type { Static } from '@sinclair/typebox'
-import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { AppError } from '../domain/error.ts'
-import { parseInt64JsonNumber } from '../domain/int64.ts'
-import { NewPlant } from '../domain/plant.ts'
+import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './json.ts'
-import { readMembers } from './json-members.ts'
+import { parseNewPlant } from './new-plant.ts'
 
 /**
  * `application/json` with any parameters (RFC 9110 §8.3.1). Two `Content-Type` lines arrive joined by a comma, a space after
@@ -15,14 +12,6 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const PARAMETER = `;[ \\t]*(?:(${TOKEN})=(${TOKEN}|"(?:[^"\\\\,]|,(?! )|\\\\(?:[^,]|,(?! )))*")[ \\t]*)?`
 const MEDIA_TYPE = new RegExp(`^application/json[ \\t]*((?:${PARAMETER})*)$`, 'i')
 const PARAMETERS = new RegExp(PARAMETER, 'g')
-
-const FIELD_RULES: Readonly<Record<keyof NewPlant, string>> = {
-  id: '`id` is required and must be a whole number from -9223372036854775808 to 9223372036854775807.',
-  name: '`name` is required and must be a string without U+0000 and without unpaired surrogates.',
-  tag: '`tag` must be left out or be a string without U+0000 and without unpaired surrogates.',
-}
-
-const newPlant = TypeCompiler.Compile(NewPlant)
 
 /**
  * Reads the plant that a request carries. Rejects with `content_type_unsupported`, `body_too_large`, `body_not_json` or
@@ -73,75 +62,3 @@ async function readChunks({ body, signal }: Request, maxBodyBytes: number): Prom
 
 const tooLarge = (maxBodyBytes: number) =>
   new AppError('body_too_large', { message: `The body is larger than ${maxBodyBytes} bytes: send a shorter one.` })
-
-/** Strict: what JSON takes for the same is the same, and nothing is coerced. Unknown properties are passed over. */
-export function parseNewPlant(body: Uint8Array): NewPlant {
-  const text = decode(body)
-  const plant = readPlain(text) ?? readExactly(text)
-  if (newPlant.Check(plant)) return plant
-  const field = newPlant.Errors(plant).First()?.path.slice(1)
-  throw new AppError('plant_invalid', { message: isField(field) ? FIELD_RULES[field] : '' })
-}
-
-/** A BOM stays what it is, and is no JSON. */
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
-function decode(body: Uint8Array): string {
-  try {
-    return utf8.decode(body)
-  } catch (cause) {
-    throw new AppError('body_not_json', { cause })
-  }
-}
-
-/** The properties that a plant has, by whatever was sent for them. */
-type Fields = Partial<Record<keyof NewPlant, unknown>>
-
-/** Characters of a body up to which it is read at once where it is plain. */
-export const PLAIN_LENGTH_MAX = 1024
-/** Where no digit is followed by one of these, all numbers of a JSON text are written as whole numbers. */
-const FRACTION_OR_EXPONENT = /\d[.eE]/
-
-/**
- * What nearly everybody sends, in a fraction of the time: a short object with nothing nested in it, whose id is one that
- * a double holds exactly. Of anything else `undefined`; whether it is right is not decided here.
- */
-function readPlain(text: string): Fields | undefined {
-  if (text.length > PLAIN_LENGTH_MAX || text.includes('[') || text.includes('{', 1)) return undefined
-  if (FRACTION_OR_EXPONENT.test(text)) return undefined
-  const value = parsed(text)
-  if (typeof value !== 'object' || value === null) return undefined
-  const fields: Fields = {}
-  for (const name of FIELDS) if (Object.hasOwn(value, name)) fields[name] = Reflect.get(value, name)
-  if (!Number.isSafeInteger(fields.id)) return undefined
-  fields.id = BigInt(Number(fields.id))
-  return fields
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The fields of any body, each from its own text. */
-function readExactly(text: string): Fields {
-  const sources = readMembers(text, FIELDS)
-  if (sources === undefined) throw new AppError('plant_invalid')
-  const fields: Fields = {}
-  for (const name of FIELDS) if (sources[name] !== undefined) fields[name] = fieldValue(sources[name])
-  return fields
-}
-
-/** What a value's text means, if a field can have it: a string, or a whole number as a bigint. */
-function fieldValue(source: string): unknown {
-  if (source.startsWith('"')) return JSON.parse(source)
-  return parseInt64JsonNumber(source) ?? null
-}
-
-const FIELDS = ['id', 'name', 'tag'] as const satisfies readonly (keyof NewPlant)[]
-
-const isField = (name: string | undefined): name is keyof Static<typeof NewPlant> =>
-  name !== undefined && Object.hasOwn(FIELD_RULES, name)

@@ -1,12 +1,15 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
+import type { ConflictRule, Transfer } from '../domain/transfer.ts'
 import type { Copied, CopyOptions, OpenOptions } from './opening.ts'
+import { openSpool, type Spool } from './spool.ts'
 import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
 import { restoreSqlite } from './sqlite/restore.ts'
 import { openSqliteStore } from './sqlite/store.ts'
+import { sqliteTransfer } from './sqlite/transfer.ts'
 
 /**
  * Opens the store that `--database` names: the path of a SQLite file. Rejects with `store_unusable`. `onFailure` is told
@@ -35,6 +38,17 @@ export const backupStoreInto = async (
 /** Makes a backup that store. Rejects as `restoreSqlite` does; with `misused` for a store that is no file. */
 export const restoreStore = async (file: string, database: string, options: CopyOptions): Promise<Copied> =>
   restoreSqlite(realPath(file), fileOf(database), options)
+
+/** Opens that store for what is done with plants in bulk. Rejects as `openStore` does. */
+export async function openTransfer(database: string, nowMs: () => number): Promise<Transfer> {
+  const path = fileOf(database)
+  // Whatever refuses a store, or brings it up to date, does so here as well.
+  await (await openSqliteStore(path, () => {}, { mustExist: true })).close()
+  return sqliteTransfer(path, nowMs)
+}
+
+/** A place for plants on their way into that store: its own disk, which has room for them if any has. */
+export const openSpoolFor = (database: string, rule: ConflictRule): Spool => openSpool(dirname(fileOf(database)), rule)
 
 function fileOf(database: string): string {
   if (!/^postgres(?:ql)?:/i.test(database)) return realPath(database)

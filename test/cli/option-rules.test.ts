@@ -188,6 +188,14 @@ const RULES = {
     ],
     refuses: ['', '0', '-1', '1.5', '07', 'all'],
   },
+  onConflict: {
+    takes: [
+      ['fail', 'fail'],
+      ['skip', 'skip'],
+      ['replace', 'replace'],
+    ],
+    refuses: ['', 'merge', 'SKIP', 'skip,replace'],
+  },
 } as const satisfies Partial<
   Record<keyof typeof OPTIONS, { takes: readonly (readonly [string, unknown])[]; refuses: readonly string[] }>
 >
@@ -258,6 +266,8 @@ describe('the options', () => {
       ['--dir', 'PLANTSTORE_DIR', undefined],
       ['--keep', 'PLANTSTORE_KEEP', undefined],
       ['--force', 'PLANTSTORE_FORCE', undefined],
+      ['--on-conflict', 'PLANTSTORE_ON_CONFLICT', 'fail'],
+      ['--atomic', 'PLANTSTORE_ATOMIC', undefined],
       ['--json', 'PLANTSTORE_JSON', undefined],
       ['--yes', 'PLANTSTORE_YES', undefined],
     ])

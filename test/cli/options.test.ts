@@ -32,12 +32,14 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['label', 'token create --user me', 'two\nlines'],
   ['dir', 'backup', ''],
   ['keep', 'backup --dir .', '0'],
+  ['onConflict', 'import', 'merge'],
 ]
 
 const BOOLEANS = [
   ['firstToken', 'serve'],
   ['noDocs', 'serve'],
   ['force', 'restore plants.db'],
+  ['atomic', 'import'],
   ['json', 'token list'],
   ['yes', 'user delete me'],
 ] as const

@@ -9,7 +9,7 @@ function makeIo(terminal?: NodeJS.WritableStream) {
   let nowMs = 0
   return {
     io: {
-      terminal,
+      terminal: () => terminal,
       monotonicMs: () => nowMs,
       tell: async (text: string) => {
         told.push(text)

@@ -1,0 +1,125 @@
+import { AppError } from '../domain/error.ts'
+import type { ConflictRule, Transfer } from '../domain/transfer.ts'
+import type { openSpoolFor } from '../store/open.ts'
+import type { Io } from './io.ts'
+import { readLines, TOO_LONG } from './lines.ts'
+import { LINE_MAX_BYTES, parsePlantLine, refusalOf } from './plant-line.ts'
+import { showProgress } from './progress.ts'
+import { untilAborted } from './stopping.ts'
+
+/** So many lines that are refused are told one by one. */
+export const REFUSALS_TOLD_MAX = 20
+/** Plants that are compared with what is stored at once. */
+const COMPARED_PLANTS = 5000
+
+/** What is imported: its bytes, and how many there are, if that is known. */
+export interface Input {
+  readonly stream: AsyncIterable<Uint8Array>
+  readonly bytes: number | undefined
+}
+
+/** How it is imported. */
+export interface ImportWishes {
+  /** Whose plants those are of which a line does not say it. */
+  readonly user: string | undefined
+  readonly rule: ConflictRule
+  readonly isAtomic: boolean
+  /** Ends it early. */
+  readonly signal: AbortSignal
+}
+
+/** What was read: lines, and of these those with a user and an id that another one before them has. */
+export interface Read {
+  readonly lines: number
+  readonly again: number
+}
+
+export type Spool = ReturnType<typeof openSpoolFor>
+
+/**
+ * Reads all lines into the spool. Throws `file_unusable` where any is refused, after it has told which and why; and the reason
+ * of the signal.
+ */
+export async function checkLines(input: Input, spool: Spool, wishes: ImportWishes, io: Io): Promise<Read> {
+  const refusals = collectRefusals(io)
+  using progress = showProgress(input.bytes === undefined ? { ...io, terminal: () => undefined } : io, 'bytes checked')
+  let lines = 0
+  let again = 0
+  let bytes = 0
+  for await (const batch of readLines(untilAborted(input.stream, wishes.signal), LINE_MAX_BYTES)) {
+    for (const line of batch) {
+      lines++
+      if (line !== TOO_LONG) bytes += line.length + 1
+      const refusal = take(line, lines, spool, wishes)
+      if (typeof refusal === 'string') refusals.note(lines, refusal)
+      else if (refusal !== undefined) again++
+    }
+    progress.update(bytes, input.bytes)
+    await nextTurn()
+    wishes.signal.throwIfAborted()
+  }
+  await refusals.end(lines)
+  return { lines, again }
+}
+
+/** Takes a line into the spool. Returns why it is refused, or the line that it repeats. */
+function take(
+  line: Uint8Array | typeof TOO_LONG,
+  number: number,
+  spool: Spool,
+  { user, rule }: ImportWishes,
+): string | number | undefined {
+  if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
+  try {
+    const first = spool.add({ line: number, ...parsePlantLine(line, user) })
+    return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : first
+  } catch (error) {
+    return refusalOf(error)
+  }
+}
+
+/** Throws `file_unusable` where a user has an id already, after it has told which; and the reason of the signal. */
+export async function requireFree(
+  spool: Spool,
+  transfer: Pick<Transfer, 'findTaken'>,
+  read: Read,
+  { signal }: ImportWishes,
+  io: Io,
+): Promise<void> {
+  const refusals = collectRefusals(io)
+  using progress = showProgress(io, 'lines compared')
+  for (let after = 0; ; ) {
+    const lines = spool.read(after, COMPARED_PLANTS)
+    const last = lines.at(-1)
+    if (last === undefined) break
+    for (const index of await transfer.findTaken(lines)) {
+      const taken = lines[index]
+      if (taken !== undefined) refusals.note(taken.line, `the user ${taken.user} has plant ${taken.id} already.`)
+    }
+    after = last.line
+    progress.update(after, read.lines)
+    await nextTurn()
+    signal.throwIfAborted()
+  }
+  await refusals.end(read.lines)
+}
+
+/** Tells of the first lines that are refused, and counts all of them. */
+function collectRefusals({ tell }: Pick<Io, 'tell'>) {
+  let count = 0
+  return {
+    note(line: number, reason: string): void {
+      count++
+      if (count <= REFUSALS_TOLD_MAX) void tell(`line ${line}: ${reason}\n`)
+    },
+    async end(lines: number): Promise<void> {
+      if (count === 0) return
+      if (count > REFUSALS_TOLD_MAX) await tell(`and ${count - REFUSALS_TOLD_MAX} more.\n`)
+      throw new AppError('file_unusable', {
+        message: `Of ${lines} lines ${count} are refused: nothing was imported.`,
+      })
+    },
+  }
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,89 @@
+import type { Tally, Transfer } from '../domain/transfer.ts'
+import type { ImportWishes, Read, Spool } from './import-check.ts'
+import type { Io } from './io.ts'
+import { showProgress } from './progress.ts'
+
+/**
+ * The creates of a server wait no longer than 100 ms for an import: for the batch that is being written, of whose making
+ * this is the usual time, for its sync, and for what is between their looks whether the lock is gone.
+ */
+const BATCH_MS = 20
+/** After it, servers get the lock: they look for it more often. */
+const PAUSE_MS = 10
+/** Plants of the first batch, and of any. */
+const BATCH_PLANTS = { first: 500, least: 100, most: 20_000 }
+/** A batch is at most so many times as large as the one before it. */
+const BATCH_GROWTH_MAX = 2
+
+/** What became of an import: lines that are in, and what they did. */
+interface Progressed extends Tally {
+  readonly lines: number
+}
+
+/** Stores all lines of a spool, in batches between which others can write, and tells how far it came. */
+export async function importLines(
+  spool: Spool,
+  transfer: Transfer,
+  read: Read,
+  wishes: ImportWishes,
+  io: Io,
+): Promise<void> {
+  const { rule, isAtomic, signal } = wishes
+  let done: Progressed = { lines: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
+  try {
+    if (isAtomic) {
+      await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
+      await transfer.begin()
+    }
+    using progress = showProgress(io, 'lines imported')
+    let size = BATCH_PLANTS.first
+    for (let after = 0; ; ) {
+      const lines = spool.read(after, size)
+      const last = lines.at(-1)
+      if (last === undefined) break
+      const { heldMs, ...tally } = await transfer.importPlants(lines, rule)
+      done = sumOf(done, tally, lines.length)
+      after = last.line
+      progress.update(after, read.lines)
+      size = nextSize(lines.length, heldMs)
+      await (isAtomic ? nextTurn() : Bun.sleep(PAUSE_MS))
+      signal.throwIfAborted()
+    }
+    if (isAtomic) await transfer.commit()
+  } catch (error) {
+    await io.tell(stoppedText(isAtomic ? 0 : done.lines, read))
+    throw error
+  }
+  const { users, created, skipped, replaced } = withRepeated(done, read, wishes)
+  await io.tell(`Imported ${read.lines} lines: created ${created}, skipped ${skipped}, replaced ${replaced}.\n`)
+  if (users > 0) await io.tell(`New users: ${users}. They have no token yet.\n`)
+}
+
+/** The size that would have taken the usual time, as far as one batch can tell. */
+function nextSize(size: number, heldMs: number): number {
+  const wanted = size * Math.min(BATCH_GROWTH_MAX, BATCH_MS / Math.max(heldMs, 1))
+  return Math.round(Math.min(BATCH_PLANTS.most, Math.max(BATCH_PLANTS.least, wanted)))
+}
+
+function sumOf(done: Progressed, tally: Tally, lines: number): Progressed {
+  return {
+    lines: done.lines + lines,
+    users: done.users + tally.users,
+    created: done.created + tally.created,
+    skipped: done.skipped + tally.skipped,
+    replaced: done.replaced + tally.replaced,
+  }
+}
+
+/** What became of the lines that repeat another, of which one alone was imported. */
+function withRepeated(done: Progressed, { again }: Read, { rule }: ImportWishes): Progressed {
+  if (rule === 'replace') return { ...done, replaced: done.replaced + again }
+  return { ...done, skipped: done.skipped + again }
+}
+
+const stoppedText = (lines: number, read: Read): string =>
+  lines === 0
+    ? 'Stopped: nothing was imported.\n'
+    : `Stopped: ${lines} of ${read.lines} lines are in. With --on-conflict skip the rest can be imported.\n`
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,276 @@
+import { describe, expect, test } from 'bun:test'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { REFUSALS_TOLD_MAX } from '../../src/cli/import-check.ts'
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { queryAll } from '../store/sqlite/files.ts'
+import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+/** A database of user `me`, who has plants 1 and 2. */
+async function makeDatabase() {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const token = await createTokenIn(database)
+  addPlants(database, 2)
+  return {
+    folder: folder.path,
+    database,
+    token,
+    run: (args: readonly string[], stdin = '') =>
+      runPlantstore(['import', ...args, '--database', database], { stdin, cwd: folder.path }),
+    plants: () =>
+      queryAll(
+        database,
+        'select users.name, plants.id, plants.name, tag from plants join users on users.id = user_id order by 1, 2',
+      ),
+    [Symbol.dispose]: folder[Symbol.dispose],
+  }
+}
+
+const HAD = [
+  ['me', 1n, 'Monstera 1', null],
+  ['me', 2n, 'Monstera 2', 'evergreen'],
+]
+
+const namesIn = (plants: unknown): string[] => (plants as { name: string }[]).map(({ name }) => name)
+
+const lineOf = (plant: object): string => `${JSON.stringify(plant)}\n`
+/** What an import says, but for where it keeps what it has read. */
+const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
+  stderr.split('\n').filter((line) => line !== '' && !line.startsWith('What is read is kept in '))
+
+describe.concurrent('import', () => {
+  test('stores the lines of a file, of stdin and of -, and makes users that are new', async () => {
+    using made = await makeDatabase()
+    const file = join(made.folder, 'plants.jsonl')
+    writeFileSync(
+      file,
+      lineOf({ user: 'me', id: 3, name: 'Fern' }) + lineOf({ user: 'you', id: 3, name: 'Ivy', tag: 't' }),
+    )
+    const answers = [
+      await made.run([file]),
+      await made.run([], '{"user":"me","id":-9223372036854775808,"name":""}\n{"id":5e0,"name":"Oak","user":"me"}'),
+      await made.run(['-'], `{"user":"me","id":${INT64_MAX},"name":"Elm","unknown":[1,{}],"tag":"x"}\n`),
+    ]
+
+    expect(answers.map((answer) => [answer.stdout, answer.exitCode, saidBy(answer)])).toEqual([
+      ['', 0, ['Imported 2 lines: created 2, skipped 0, replaced 0.', 'New users: 1. They have no token yet.']],
+      ['', 0, ['Imported 2 lines: created 2, skipped 0, replaced 0.']],
+      ['', 0, ['Imported 1 lines: created 1, skipped 0, replaced 0.']],
+    ])
+    expect(made.plants()).toEqual([
+      ['me', INT64_MIN, '', null],
+      ...HAD,
+      ['me', 3n, 'Fern', null],
+      ['me', 5n, 'Oak', null],
+      ['me', INT64_MAX, 'Elm', 'x'],
+      ['you', 3n, 'Ivy', 't'],
+    ])
+  })
+
+  test('of nothing stores nothing', async () => {
+    using made = await makeDatabase()
+    const answer = await made.run([])
+
+    expect([answer.exitCode, saidBy(answer)]).toEqual([0, ['Imported 0 lines: created 0, skipped 0, replaced 0.']])
+    expect(made.plants()).toEqual(HAD)
+  })
+
+  test('says where it keeps what it has read, and leaves nothing there', async () => {
+    using made = await makeDatabase()
+    const { stderr } = await made.run([], lineOf({ user: 'me', id: 3, name: 'Fern' }))
+
+    expect(stderr).toStartWith(`What is read is kept in ${made.folder} until it is in, in a file without a name.\n`)
+    expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
+  })
+
+  test('takes what export has printed, whatever texts and ids are in it', async () => {
+    using made = await makeDatabase()
+    using other = await makeDatabase()
+    const texts = ['', '"\\\n\r\t\u0001\u007f', '\u2028\u2029\ufeff', '🌱é漢', 'x'.repeat(100_000), '{"id":1}']
+    const lines = texts.map((text, id) => lineOf({ user: `user.${id % 3}`, id: id - 2, name: text, tag: text }))
+    await made.run([], `${lines.join('')}{"user":"me","id":9007199254740993,"name":"exact"}`)
+    const { stdout: exported } = await runPlantstore(['export', '--database', made.database])
+    const { exitCode } = await other.run(['--on-conflict', 'skip'], exported)
+    const { stdout: again } = await runPlantstore(['export', '--database', other.database])
+
+    expect(exitCode).toBe(0)
+    expect(exported.split('\n')).toHaveLength(texts.length + 4)
+    expect(exported).toContain('"id":9007199254740993,')
+    expect(again).toBe(exported)
+  })
+
+  const bad = [
+    ['{"user":"me","id":3}', '`name` is required and must be a string'],
+    ['{"user":"me","name":"Fern"}', '`id` is required and must be a whole number'],
+    ['{"user":"me","id":"3","name":"Fern"}', '`id` is required and must be a whole number'],
+    ['{"user":"me","id":3.5,"name":"Fern"}', '`id` is required and must be a whole number'],
+    ['{"user":"me","id":9223372036854775808,"name":"Fern"}', '`id` is required and must be a whole number'],
+    ['{"user":"me","id":3,"name":"Fern","tag":null}', '`tag` must be left out or be a string'],
+    ['{"user":"me","id":3,"name":"\\u0000"}', '`name` is required and must be a string without U+0000'],
+    ['{"user":"me","id":3,"name":"\\ud800"}', 'without unpaired surrogates'],
+    ['{"id":3,"name":"Fern"}', '`user` is missing'],
+    ['{"user":"m e","id":3,"name":"Fern"}', '`user` must be 1 to 64 characters'],
+    ['{"user":7,"id":3,"name":"Fern"}', '`user` must be 1 to 64 characters'],
+    ['{"user":null,"id":3,"name":"Fern"}', '`user` is missing'],
+    ['[]', 'it must be a JSON object'],
+    ['{"user":"me","id":3,"name":"Fern"', 'it is no JSON'],
+    ['', 'it is no JSON'],
+    ['\ufeff{"user":"me","id":3,"name":"Fern"}', 'it is no JSON'],
+    ['{"user":"me","id":7,"name":"Fern"}', 'its user and id are those of line 1.'],
+  ] as const
+
+  test('names each line that it refuses, and the reason, and then imports nothing', async () => {
+    using made = await makeDatabase()
+    const good = (id: number) => lineOf({ user: 'me', id, name: 'Fern' })
+    const input = good(7) + bad.map(([line]) => `${line}\n`).join('') + good(9)
+    const answer = await made.run([], input)
+
+    expect([answer.stdout, answer.exitCode]).toEqual(['', 1])
+    const said = saidBy(answer)
+    const isTold = ([, reason]: (typeof bad)[number], index: number) =>
+      said[index]?.startsWith(`line ${index + 2}: `) && said[index].includes(reason)
+    expect(bad.filter((each, index) => !isTold(each, index))).toEqual([])
+    expect(said.slice(bad.length)).toEqual([
+      `plantstore: Of ${bad.length + 2} lines ${bad.length} are refused: nothing was imported.`,
+    ])
+    expect(made.plants()).toEqual(HAD)
+  })
+
+  test('refuses a plant that is there already, and imports nothing', async () => {
+    using made = await makeDatabase()
+    const answer = await made.run([], [3, 1, 2].map((id) => lineOf({ user: 'me', id, name: 'Fern' })).join(''))
+
+    expect([answer.exitCode, saidBy(answer)]).toEqual([
+      1,
+      [
+        'line 2: the user me has plant 1 already.',
+        'line 3: the user me has plant 2 already.',
+        'plantstore: Of 3 lines 2 are refused: nothing was imported.',
+      ],
+    ])
+    expect(made.plants()).toEqual(HAD)
+  })
+
+  test('refuses a line that is not UTF-8', async () => {
+    using made = await makeDatabase()
+    const file = join(made.folder, 'plants.jsonl')
+    writeFileSync(file, Buffer.from('{"user":"me","id":3,"name":"\xff"}\n', 'latin1'))
+
+    expect(saidBy(await made.run([file]))[0]).toStartWith('line 1: it is no JSON in UTF-8')
+  })
+
+  test.each([REFUSALS_TOLD_MAX, REFUSALS_TOLD_MAX + 1])(
+    'of %d lines that are refused tells the first ones, and counts all',
+    async (count) => {
+      using made = await makeDatabase()
+      const answer = await made.run([], '{}\n'.repeat(count) + lineOf({ user: 'me', id: 3, name: 'Fern' }))
+      const told = saidBy(answer)
+
+      expect(told.filter((line) => line.startsWith('line '))).toHaveLength(REFUSALS_TOLD_MAX)
+      expect(told.slice(REFUSALS_TOLD_MAX)).toEqual([
+        ...(count > REFUSALS_TOLD_MAX ? ['and 1 more.'] : []),
+        `plantstore: Of ${count + 1} lines ${count} are refused: nothing was imported.`,
+      ])
+    },
+  )
+
+  test.each([
+    [['--on-conflict', 'skip'], [1, 3], 'created 1, skipped 3, replaced 0', ['Monstera 1', 'first']],
+    [['--on-conflict', 'replace'], [1, 3], 'created 1, skipped 0, replaced 3', ['new', 'last']],
+    [['--on-conflict', 'skip', '--atomic'], [1, 3], 'created 1, skipped 3, replaced 0', ['Monstera 1', 'first']],
+    [['--on-conflict', 'replace', '--atomic'], [1, 3], 'created 1, skipped 0, replaced 3', ['new', 'last']],
+  ])('with %j does so, also where a line repeats another', async (args, ids, told, names) => {
+    using made = await makeDatabase()
+    const lines = [
+      { user: 'me', id: 1, name: 'new' },
+      { user: 'me', id: 3, name: 'first' },
+      { user: 'me', id: 3, name: 'between', tag: 'x' },
+      { user: 'me', id: 3, name: 'last' },
+    ]
+    const answer = await made.run(args, lines.map(lineOf).join(''))
+
+    expect(answer.exitCode).toBe(0)
+    expect(saidBy(answer)).toContain(`Imported 4 lines: ${told}.`)
+    expect(made.plants()).toEqual([
+      ['me', BigInt(ids[0] ?? 0), names[0], null],
+      HAD[1] ?? [],
+      ['me', BigInt(ids[1] ?? 0), names[1], null],
+    ])
+  })
+
+  test('takes the plants of --user alone, and those of which nothing says whose they are', async () => {
+    using made = await makeDatabase()
+    const mixed = lineOf({ id: 3, name: 'Fern' }) + lineOf({ user: 'you', id: 4, name: 'Ivy' })
+    const refused = await made.run(['--user', 'me'], mixed)
+    const taken = await made.run(
+      ['--user', 'me'],
+      lineOf({ id: 3, name: 'Fern' }) + lineOf({ user: 'me', id: 4, name: 'Ivy' }),
+    )
+
+    expect([refused.exitCode, saidBy(refused)[0]]).toEqual([1, 'line 2: this is a plant of you, not of me.'])
+    expect(taken.exitCode).toBe(0)
+    expect(made.plants()).toEqual([...HAD, ['me', 3n, 'Fern', null], ['me', 4n, 'Ivy', null]])
+  })
+
+  test('refuses a file, a folder and a database that cannot be, and bad options', async () => {
+    using made = await makeDatabase()
+    const folder = join(made.folder, 'folder')
+    mkdirSync(folder)
+    const nowhere = join(made.folder, 'nowhere')
+    const answers = [
+      await made.run([nowhere]),
+      await made.run([folder]),
+      await runPlantstore(['import', '--database', nowhere], { stdin: '' }),
+      await made.run(['--on-conflict', 'merge']),
+      await made.run(['a', 'b']),
+    ]
+
+    expect(answers.map(({ exitCode }) => exitCode)).toEqual([1, 1, 3, 2, 2])
+    for (const { stdout, stderr } of answers) {
+      expect(stdout).toBe('')
+      expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
+    }
+  })
+
+  test('is seen by a server at once, in lists that it remembers, and by tokens of users that were new', async () => {
+    using made = await makeDatabase()
+    await using server = await serve(made.database)
+    const list = async () => {
+      const answer = await server.request('GET', '/plants?limit=10', { token: made.token })
+      return { etag: answer.headers.get('etag'), names: namesIn(await answer.json()) }
+    }
+    const before = [await list(), await list()]
+    await made.run([], lineOf({ user: 'me', id: 3, name: 'Fern' }))
+    const created = await list()
+    await made.run(['--on-conflict', 'replace'], lineOf({ user: 'me', id: 1, name: 'Ivy' }))
+    const replaced = await list()
+
+    expect(before.map(({ names }) => names)).toEqual([
+      ['Monstera 1', 'Monstera 2'],
+      ['Monstera 1', 'Monstera 2'],
+    ])
+    expect([created.names, replaced.names]).toEqual([
+      ['Monstera 1', 'Monstera 2', 'Fern'],
+      ['Ivy', 'Monstera 2', 'Fern'],
+    ])
+    expect(new Set([before[0]?.etag, created.etag, replaced.etag]).size).toBe(3)
+  })
+
+  test.skipIf(DISKS_ARE_SKIPPED)(`without space says how many lines are in, and ends with 3${DISKS_NOTE}`, async () => {
+    using disk = mountDisk(4_000_000)
+    const database = join(disk.path, 'plantstore.db')
+    await createTokenIn(database)
+    const lines = Array.from({ length: 30_000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(300) }))
+    const { stderr, exitCode } = await runPlantstore(['import', '--database', database], { stdin: lines.join('') })
+    const [, told] = /^Stopped: (\d+) of 30000 lines are in\./m.exec(stderr) ?? []
+
+    expect(exitCode).toBe(3)
+    expect(stderr).toMatch(/out of space/)
+    expect(queryAll(database, 'select count(*) from plants')).toEqual([[BigInt(told ?? 0)]])
+  })
+})
