@@ -1,5 +1,5 @@
 import { AppError } from '../domain/error.ts'
-import type { ConflictRule, Transfer } from '../domain/transfer.ts'
+import type { ConflictRule, OwnedPlant, Transfer } from '../domain/transfer.ts'
 import type { openSpoolFor } from '../store/open.ts'
 import type { Io } from './io.ts'
 import { readLines, TOO_LONG } from './lines.ts'
@@ -88,33 +88,39 @@ export async function requireFree(
 ): Promise<void> {
   const refusals = collectRefusals(io)
   using progress = showProgress(io, 'lines compared')
-  for (let after = 0; ; ) {
-    const lines = spool.read(after, COMPARED_PLANTS)
-    const last = lines.at(-1)
-    if (last === undefined) break
+  let last: OwnedPlant | undefined
+  for (let compared = 0; ; ) {
+    const lines = spool.read(last, COMPARED_PLANTS)
+    if (lines.length === 0) break
     for (const index of await transfer.findTaken(lines)) {
       const taken = lines[index]
       if (taken !== undefined) refusals.note(taken.line, `the user ${taken.user} has plant ${taken.id} already.`)
     }
-    after = last.line
-    progress.update(after, read.lines)
+    last = lines.at(-1)
+    compared += lines.length
+    progress.update(compared, read.lines)
     await nextTurn()
     signal.throwIfAborted()
   }
   await refusals.end(read.lines)
 }
 
-/** Tells of the first lines that are refused, and counts all of them. */
+/** Counts the lines that are refused, and tells of the first of them, in whatever order they come. */
 function collectRefusals({ tell }: Pick<Io, 'tell'>) {
+  const first: { readonly line: number; readonly reason: string }[] = []
   let count = 0
   return {
     note(line: number, reason: string): void {
       count++
-      if (count <= REFUSALS_TOLD_MAX) void tell(`line ${line}: ${reason}\n`)
+      if (first.length === REFUSALS_TOLD_MAX && line > (first.at(-1)?.line ?? 0)) return
+      first.push({ line, reason })
+      first.sort((a, b) => a.line - b.line)
+      first.splice(REFUSALS_TOLD_MAX)
     },
     async end(lines: number): Promise<void> {
       if (count === 0) return
-      if (count > REFUSALS_TOLD_MAX) await tell(`and ${count - REFUSALS_TOLD_MAX} more.\n`)
+      for (const { line, reason } of first) await tell(`line ${line}: ${reason}\n`)
+      if (count > first.length) await tell(`and ${count - first.length} more.\n`)
       throw new AppError('file_unusable', {
         message: `Of ${lines} lines ${count} are refused: nothing was imported.`,
       })

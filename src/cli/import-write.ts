@@ -1,4 +1,4 @@
-import type { Tally, Transfer } from '../domain/transfer.ts'
+import type { OwnedPlant, Tally, Transfer } from '../domain/transfer.ts'
 import type { ImportWishes, Read, Spool } from './import-check.ts'
 import type { Io } from './io.ts'
 import { showProgress } from './progress.ts'
@@ -37,14 +37,14 @@ export async function importLines(
     }
     using progress = showProgress(io, 'lines imported')
     let size = BATCH_PLANTS.first
-    for (let after = 0; ; ) {
-      const lines = spool.read(after, size)
-      const last = lines.at(-1)
-      if (last === undefined) break
+    let last: OwnedPlant | undefined
+    for (;;) {
+      const lines = spool.read(last, size)
+      if (lines.length === 0) break
       const { heldMs, ...tally } = await transfer.importPlants(lines, rule)
       done = sumOf(done, tally, lines.length)
-      after = last.line
-      progress.update(after, read.lines)
+      last = lines.at(-1)
+      progress.update(done.lines, read.lines)
       size = nextSize(lines.length, heldMs)
       await (isAtomic ? nextTurn() : Bun.sleep(PAUSE_MS))
       signal.throwIfAborted()

@@ -9,7 +9,7 @@ export interface Line extends OwnedPlant {
 }
 
 /** Memory that a spool takes, at most, however much is in it: SQLite counts it in KiB. */
-const CACHE_KIB = 32 * 1024
+const CACHE_KIB = 64 * 1024
 
 /** Length of text at which a batch that is read ends. */
 const BATCH_TEXT_LENGTH = 1024 * 1024
@@ -41,35 +41,40 @@ export function openSpool(directory: string, rule: ConflictRule) {
   db.run('pragma synchronous = off')
   db.run(`pragma cache_size = -${CACHE_KIB}`)
   db.run(`create table lines (
-      line integer primary key, user text not null, id integer not null, name text not null, tag text
-    ) strict`)
-  db.run('create unique index lines_by_key on lines (user, id)')
+      user text not null, id integer not null, line integer not null, name text not null, tag text,
+      primary key (user, id)
+    ) strict, without rowid`)
   db.run('begin')
-  const insert = db.prepare<unknown, [number, string, bigint, string, string | null]>(
-    'insert into lines (line, user, id, name, tag) values (?1, ?2, ?3, ?4, ?5) on conflict do nothing',
+  const insert = db.prepare<unknown, [string, bigint, number, string, string | null]>(
+    'insert into lines (user, id, line, name, tag) values (?1, ?2, ?3, ?4, ?5) on conflict do nothing',
   )
   const update = db.prepare<unknown, [string, bigint, string, string | null]>(
     'update lines set name = ?3, tag = ?4 where user = ?1 and id = ?2',
   )
-  const selectFirst = db.prepare<unknown, [string, bigint]>('select line from lines where user = ?1 and id = ?2')
-  const select = db.prepare<Row, [number, number]>(
-    'select line, user, id, name, tag from lines where line > ?1 order by line limit ?2',
+  const selectLine = db.prepare<unknown, [string, bigint]>('select line from lines where user = ?1 and id = ?2')
+  const select = db.prepare<Row, [string, bigint, number]>(
+    'select line, user, id, name, tag from lines where (user, id) > (?1, ?2) order by user, id limit ?3',
   )
 
   return {
     directory,
     /** Keeps a plant. Returns the line of the one that has its user and id already, if there is one. */
     add({ line, user, id, name, tag }: Line): number | undefined {
-      if (insert.run(line, user, id, name, tag ?? null).changes > 0) return undefined
+      if (insert.run(user, id, line, name, tag ?? null).changes > 0) return undefined
       if (rule === 'replace') update.run(user, id, name, tag ?? null)
-      const [[first] = []] = selectFirst.values(user, id)
+      const [[first] = []] = selectLine.values(user, id)
       return Number(first)
     },
-    /** The next plants after a line, in the order in which they came; fewer where their text is long, none at the end. */
-    read(after: number, limit: number): readonly Line[] {
+    /**
+     * The next plants after one by user and id, as they are stored: what is stored in another order takes many times as long.
+     * Fewer where their text is long, none at the end.
+     */
+    read(after: OwnedPlant | undefined, limit: number): readonly Line[] {
       const lines: Line[] = []
       let length = 0
-      for (const { line, user, id, name, tag } of select.iterate(after, limit)) {
+      // No user has an empty name.
+      for (const row of select.iterate(after?.user ?? '', after?.id ?? 0n, limit)) {
+        const { line, user, id, name, tag } = row
         lines.push({ line: Number(line), user, id, name, ...(tag !== null && { tag }) })
         length += name.length + (tag?.length ?? 0)
         if (length >= BATCH_TEXT_LENGTH) break

@@ -76,6 +76,8 @@ describe('import', () => {
           await Bun.sleep(1)
         }
       }
+      // The first write starts the thread that writes.
+      await server.request('POST', '/plants', { token: made.token, body: { id: 0, name: 'Fern' } })
       const importing = made.start()
       await until('some lines are in', () => made.imported() > 0)
       const creating = Array.from({ length: CONNECTIONS }, create)
