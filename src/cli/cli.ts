@@ -13,6 +13,7 @@ import { licensesCommand } from './licenses.ts'
 import { openapiCommand } from './openapi.ts'
 import { restoreCommand } from './restore.ts'
 import { serveCommand } from './serve.ts'
+import { statusCommand } from './status.ts'
 import { tokenCreateCommand } from './token-create.ts'
 import { tokenListCommand } from './token-list.ts'
 import { tokenRevokeCommand } from './token-revoke.ts'
@@ -58,6 +59,7 @@ export function createProgram(io: Io, exit: (code: number) => void): Command {
   const user = program.command('user').description('users, to whom tokens and plants belong')
   userListCommand(user, io)
   userDeleteCommand(user, io)
+  statusCommand(program, io)
   checkCommand(program, io, exit)
   backupCommand(program, io, exit)
   restoreCommand(program, io, exit)

@@ -3,6 +3,7 @@ import type { ConflictRule, OwnedPlant, Transfer } from '../domain/transfer.ts'
 import type { openSpoolFor } from '../store/open.ts'
 import type { Io } from './io.ts'
 import { readLines, TOO_LONG } from './lines.ts'
+import { pauses } from './pause.ts'
 import { LINE_MAX_BYTES, parsePlantLine, refusalOf } from './plant-line.ts'
 import { showProgress } from './progress.ts'
 import { untilAborted } from './stopping.ts'
@@ -43,6 +44,7 @@ export type Spool = ReturnType<typeof openSpoolFor>
 export async function checkLines(input: Input, spool: Spool, wishes: ImportWishes, io: Io): Promise<Read> {
   const refusals = collectRefusals(io)
   using progress = showProgress(input.bytes === undefined ? { ...io, terminal: () => undefined } : io, 'bytes checked')
+  const pause = pauses()
   let lines = 0
   let again = 0
   let bytes = 0
@@ -55,7 +57,7 @@ export async function checkLines(input: Input, spool: Spool, wishes: ImportWishe
       else if (refusal !== undefined) again++
     }
     progress.update(bytes, input.bytes)
-    await nextTurn()
+    await pause(batch.length)
     wishes.signal.throwIfAborted()
   }
   await refusals.end(lines)
@@ -88,6 +90,7 @@ export async function requireFree(
 ): Promise<void> {
   const refusals = collectRefusals(io)
   using progress = showProgress(io, 'lines compared')
+  const pause = pauses()
   let last: OwnedPlant | undefined
   for (let compared = 0; ; ) {
     const lines = spool.read(last, COMPARED_PLANTS)
@@ -99,7 +102,7 @@ export async function requireFree(
     last = lines.at(-1)
     compared += lines.length
     progress.update(compared, read.lines)
-    await nextTurn()
+    await pause(lines.length)
     signal.throwIfAborted()
   }
   await refusals.end(read.lines)
@@ -127,5 +130,3 @@ function collectRefusals({ tell }: Pick<Io, 'tell'>) {
     },
   }
 }
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,6 +1,7 @@
 import type { OwnedPlant, Tally, Transfer } from '../domain/transfer.ts'
 import type { ImportWishes, Read, Spool } from './import-check.ts'
 import type { Io } from './io.ts'
+import { pauses } from './pause.ts'
 import { showProgress } from './progress.ts'
 
 /**
@@ -37,6 +38,7 @@ export async function importLines(
     }
     using progress = showProgress(io, 'lines imported')
     let size = BATCH_PLANTS.first
+    const pause = pauses()
     let last: OwnedPlant | undefined
     for (;;) {
       const lines = spool.read(last, size)
@@ -46,7 +48,7 @@ export async function importLines(
       last = lines.at(-1)
       progress.update(done.lines, read.lines)
       size = nextSize(lines.length, heldMs)
-      await (isAtomic ? nextTurn() : Bun.sleep(PAUSE_MS))
+      await pause(lines.length, isAtomic ? 0 : PAUSE_MS)
       signal.throwIfAborted()
     }
     if (isAtomic) await transfer.commit()
@@ -85,5 +87,3 @@ const stoppedText = (lines: number, read: Read): string =>
   lines === 0
     ? 'Stopped: nothing was imported.\n'
     : `Stopped: ${lines} of ${read.lines} lines are in. With --on-conflict skip the rest can be imported.\n`
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

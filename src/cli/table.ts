@@ -1,7 +1,10 @@
-/** Rows as columns that a person can read. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [header, ...rows]
-  const widths = header.map((_, column) => Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ''))))
+/** Rows with their header as columns that a person can read. */
+export const table = (header: readonly string[], rows: readonly (readonly string[])[]): string =>
+  columns([header, ...rows])
+
+/** The same without a header. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => Bun.stringWidth(row[column] ?? ''))))
   const pad = (text: string, column: number) => text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text))
-  return lines.map((line) => `${line.map(pad).join('  ').trimEnd()}\n`).join('')
+  return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('')
 }

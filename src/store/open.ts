@@ -3,11 +3,12 @@ import { dirname, resolve } from 'node:path'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { ConflictRule, Transfer } from '../domain/transfer.ts'
-import type { Copied, CopyOptions, OpenOptions } from './opening.ts'
+import type { Copied, CopyOptions, OpenOptions, StoreStatus } from './opening.ts'
 import { openSpool, type Spool } from './spool.ts'
 import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
 import { restoreSqlite } from './sqlite/restore.ts'
+import { sqliteStatus } from './sqlite/status.ts'
 import { openSqliteStore } from './sqlite/store.ts'
 import { sqliteTransfer } from './sqlite/transfer.ts'
 
@@ -50,9 +51,15 @@ export async function openTransfer(database: string, nowMs: () => number): Promi
 /** A place for plants on their way into that store: its own disk, which has room for them if any has. */
 export const openSpoolFor = (database: string, rule: ConflictRule): Spool => openSpool(dirname(fileOf(database)), rule)
 
+/** Looks at that store without changing anything. Rejects as `sqliteStatus` does. */
+export const statusOfStore = async (database: string, nowMs: number): Promise<StoreStatus> =>
+  sqliteStatus(fileOf(database), nowMs)
+
 function fileOf(database: string): string {
   if (!/^postgres(?:ql)?:/i.test(database)) return realPath(database)
-  throw new AppError('misused', { message: 'A PostgreSQL database is kept by its own tools: pg_dump and pg_restore.' })
+  throw new AppError('misused', {
+    message: 'This is for a database in a file: one of PostgreSQL is kept by its own tools, pg_dump and pg_restore.',
+  })
 }
 
 /** SQLite puts its other files beside the file itself, not beside a link to it. */

@@ -50,3 +50,19 @@ export interface Copied extends Counts {
   readonly path: string
   readonly bytes: number
 }
+
+/** A store as it is now. Of tokens those are active that let in. */
+export interface StoreStatus extends Counts {
+  readonly path: string
+  readonly engine: string
+  /** Whether another process has it open. */
+  readonly isInUse: boolean
+  /** The version of its schema, and the one that this executable brings it up to. */
+  readonly schema: number
+  readonly schemaKnown: number
+  readonly bytes: number
+  /** Of these, what deleted plants have left, to be used again. */
+  readonly freeBytes: number
+  readonly walBytes: number
+  readonly activeTokens: number
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { backupStore, backupStoreInto, openTransfer, restoreStore } from '../../src/store/open.ts'
+import { backupStore, backupStoreInto, openTransfer, restoreStore, statusOfStore } from '../../src/store/open.ts'
 import { rejectionOf } from '../support/rejection.ts'
 
 describe.each(['postgres://me@localhost/plants', 'postgresql:///plants'])('%s', (database) => {
@@ -7,6 +7,7 @@ describe.each(['postgres://me@localhost/plants', 'postgresql:///plants'])('%s', 
     ['backup FILE', () => backupStore(database, 'plants.db', {})],
     ['backup --dir', () => backupStoreInto(database, '.', { nowMs: 0, keep: undefined })],
     ['export and import', () => openTransfer(database, () => 0)],
+    ['status', () => statusOfStore(database, 0)],
     ['restore', () => restoreStore('plants.db', database, {})],
   ])('is refused by %s in one line that names pg_dump', async (_, run) => {
     expect(await rejectionOf(run())).toMatchObject({

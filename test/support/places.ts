@@ -25,6 +25,8 @@ export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<st
   'token list': ({ database }) => outputOf('token', 'list', '--database', database),
   'token list --json': ({ database }) => outputOf('token', 'list', '--json', '--database', database),
   'user list': ({ database }) => outputOf('user', 'list', '--database', database),
+  status: ({ database }) => outputOf('status', '--database', database),
+  'status --json': ({ database }) => outputOf('status', '--json', '--database', database),
   check: ({ database }) => outputOf('check', '--database', database),
   export: ({ database }) => outputOf('export', '--database', database),
   backup: ({ database }) => withFolder((path) => outputAndFiles(path, 'backup', '--dir', path, '--database', database)),

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { version } from '../../package.json'
+import { snapshot } from '../store/sqlite/files.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+/** A database of two users with three tokens, of which one is revoked, and two plants each. */
+async function makeDatabase() {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const token = await createTokenIn(database, 'me')
+  for (const user of ['me', 'you']) await createTokenIn(database, user)
+  await runPlantstore(['token', 'revoke', '3', '--database', database])
+  addPlants(database, 2)
+  const run = (...args: readonly string[]) => runPlantstore(['status', ...args, '--database', database])
+  return { folder: folder.path, database, token, run, [Symbol.dispose]: folder[Symbol.dispose] }
+}
+
+const AT_REST = {
+  version: expect.stringContaining(version),
+  engine: expect.stringMatching(/^SQLite 3\.\d+\.\d+$/),
+  isInUse: false,
+  schema: 1,
+  schemaKnown: 1,
+  freeBytes: 0,
+  walBytes: 0,
+  users: 2,
+  tokens: 3,
+  activeTokens: 2,
+  plants: 4,
+  durability: 'full',
+}
+
+describe.concurrent('status', () => {
+  test('says what a database at rest is and holds, and leaves it as it is', async () => {
+    using made = await makeDatabase()
+    const before = snapshot(made.folder)
+    const { stdout, stderr, exitCode } = await made.run('--json')
+
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+    expect(JSON.parse(stdout)).toEqual({ ...AT_REST, path: made.database, bytes: statSync(made.database).size })
+    expect(snapshot(made.folder)).toEqual(before)
+  })
+
+  test('says the same beside a server, and what is in the WAL', async () => {
+    using made = await makeDatabase()
+    await using server = await serve(made.database)
+    const created = await server.request('POST', '/plants', { token: made.token, body: { id: 77, name: 'Fern' } })
+    const { stdout } = await made.run('--json')
+    const walBytes = statSync(`${made.database}-wal`).size
+
+    expect(created.status).toBe(200)
+    expect(walBytes).toBeGreaterThan(0)
+    expect(JSON.parse(stdout)).toEqual({
+      ...AT_REST,
+      path: made.database,
+      bytes: statSync(made.database).size,
+      isInUse: true,
+      plants: 5,
+      walBytes,
+    })
+    expect(await server.end()).toBe(0)
+  })
+
+  test('is for a person by default', async () => {
+    using made = await makeDatabase()
+    const { stdout } = await made.run('--durability', 'normal')
+
+    expect(stdout.replace(/SQLite [\d.]+/, 'SQLite').replace(/^version +\S+/, 'version')).toBe(
+      `version SQLite
+database    ${made.database}, at rest
+schema      1, up to date
+size        ${statSync(made.database).size} bytes, of which 0 are free
+WAL         0 bytes
+users       2
+tokens      3, of which 2 let in
+plants      4
+durability  normal: with these settings a loss of power may take the latest writes
+`,
+    )
+  })
+
+  test('refuses what is no database of ours, and makes none', async () => {
+    using folder = makeFolder()
+    const [text, nowhere, empty] = ['text.db', 'nowhere.db', 'empty.db'].map((name) => join(folder.path, name))
+    writeFileSync(text ?? '', 'Fern\n')
+    writeFileSync(empty ?? '', '')
+    for (const database of [text, nowhere, empty]) {
+      const { stdout, stderr, exitCode } = await runPlantstore(['status', '--database', database ?? ''])
+      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
+      expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
+    }
+    expect(readdirSync(folder.path).sort()).toEqual(['empty.db', 'text.db'])
+  })
+})
