@@ -1,0 +1,59 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { queryAll } from '../store/sqlite/files.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { keepJournal, largePlantOf } from './journal.ts'
+import { QUIET } from './left.ts'
+import { beginLife } from './life.ts'
+import { startLoad } from './load.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { fatalReasons, until } from './watch.ts'
+
+/** No package of Debian's, hence no failure with `CI=true`: `go install github.com/benbjohnson/litestream/cmd/litestream@v0.3.13`. */
+const IS_SKIPPED = Bun.which('litestream') === null
+const NOTE = IS_SKIPPED ? ' (skipped: litestream is missing)' : ''
+/** Enough for some checkpoints, of either. */
+const ANSWERS = 3000
+const PLANTS = 'select id, name, tag from plants order by id'
+
+test.skipIf(IS_SKIPPED)(
+  `Litestream replicates a database while a server writes, and restores it to the last plant${NOTE}`,
+  () =>
+    runRounds(rounds(1, 10), [], async ({ random }) => {
+      using life = await beginLife(random, keepJournal(1, largePlantOf))
+      using elsewhere = makeFolder()
+      const replica = `file://${join(elsewhere.path, 'replica')}`
+      const [restored, backup] = ['restored.db', 'backup.db'].map((name) => join(elsewhere.path, name))
+      await using server = await serve(life.database, QUIET)
+      const litestream = Bun.spawn(['litestream', 'replicate', life.database, replica], {
+        stdio: ['ignore', 'ignore', 'ignore'],
+      })
+      try {
+        const load = startLoad({ ...life, url: server.url })
+        await load.acknowledged(ANSWERS)
+        const backedUp = await runPlantstore(['backup', backup ?? '', '--database', life.database])
+        await load.stop()
+        await until('the replica has all', async () => {
+          await Bun.file(restored ?? '')
+            .delete()
+            .catch(() => undefined)
+          const { exitCode } = Bun.spawnSync(['litestream', 'restore', '-o', restored ?? '', replica])
+          return exitCode === 0 && Bun.deepEquals(queryAll(restored ?? '', PLANTS), queryAll(life.database, PLANTS))
+        })
+
+        expect(backedUp.exitCode).toBe(0)
+        expect(load.statuses().keys().toArray().sort()).toEqual([200, 204])
+        expect(fatalReasons(server)).toEqual([])
+        const check = await runPlantstore(['check', '--database', restored ?? ''])
+        expect(check).toMatchObject({ exitCode: 0 })
+        expect(await server.end()).toBe(0)
+        life.journal.judge(life.database)
+        life.journal.judge(restored ?? '')
+      } finally {
+        litestream.kill('SIGTERM')
+        await litestream.exited
+      }
+    }),
+  ROUNDS_TIMEOUT_MS,
+)
