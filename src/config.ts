@@ -34,6 +34,12 @@ export const OPTIONS = {
     ),
   database: () =>
     valued('--database <path>', 'the SQLite file; serve and token create make it', parseDatabase, 'plantstore.db'),
+  opsListen: () =>
+    valued(
+      '--ops-listen <address>',
+      'where /metrics is for Prometheus, in clear and without a token: HOST:PORT or unix:/path; nowhere if left out',
+      parseAddress,
+    ),
   durability: () =>
     valued(
       '--durability <what>',

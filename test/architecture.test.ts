@@ -10,10 +10,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   store: ['domain'],
   'log.ts': [],
   'version.ts': [],
+  'metric.ts': ['domain'],
+  'metrics.ts': ['domain', 'http/figures.ts', 'metric.ts'],
   'config.ts': ['domain', 'log.ts', 'values.ts'],
   'values.ts': ['domain'],
   http: ['domain', 'log.ts'],
-  cli: ['domain', 'store/open.ts', 'store/opening.ts', 'http', 'config.ts', 'values.ts', 'log.ts', 'version.ts'],
+  cli: [
+    'domain',
+    'store/open.ts',
+    'store/opening.ts',
+    'http',
+    'config.ts',
+    'values.ts',
+    'log.ts',
+    'metrics.ts',
+    'version.ts',
+  ],
   'main.ts': ['cli/cli.ts', 'cli/io.ts'],
 }
 

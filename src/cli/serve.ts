@@ -13,10 +13,12 @@ import type { Rate } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { firstToken } from './first-token.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
+import { countFigures, type Figures, type RunningOps, serveOps } from './ops.ts'
 import { tlsOf, warnOfValidity } from './tls.ts'
 
 interface ServeOptions {
   readonly listen: Address
+  readonly opsListen?: Address
   readonly database: string
   readonly durability: Durability
   readonly firstToken?: boolean
@@ -51,6 +53,7 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .command('serve')
     .description('serve plants over HTTP')
     .addOption(OPTIONS.listen())
+    .addOption(OPTIONS.opsListen())
     .addOption(OPTIONS.database())
     .addOption(OPTIONS.durability())
     .addOption(OPTIONS.firstToken())
@@ -89,19 +92,25 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   const output = logToStdout()
   const log = createLogger(options.logLevel, output.destination)
   const failed = Promise.withResolvers<AppError>()
+  const figures = options.opsListen && countFigures()
   const store = await openStore(options.database, failed.resolve, {
     durability: options.durability,
     writesInThread: true,
     onNotice: ({ level, message, sizes }) => log[level](sizes, message),
+    observer: figures?.writes.observer,
   })
   const exposed = exposedFiles(options.database)
   if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
+  let ops: RunningOps | undefined
   try {
-    const exitCode = await serveStore(store, { signalled, failed: failed.promise }, log, options, io)
+    ops = options.opsListen && figures && (await serveOps(options.opsListen, { store, figures, log, io }))
+    const exitCode = await serveStore(store, { signalled, failed: failed.promise }, figures, log, options, io)
+    ops?.stop()
     await store.close()
     log.info({ exitCode }, 'ended')
     return exitCode
   } finally {
+    ops?.stop()
     await store.close()
     await output.close(LOG_FLUSH_MS)
   }
@@ -116,6 +125,7 @@ interface Endings {
 async function serveStore(
   store: Store,
   endings: Endings,
+  figures: Figures | undefined,
   log: Logger,
   options: ServeOptions & WithTls,
   io: Io,
@@ -127,6 +137,7 @@ async function serveStore(
     noteUse: uses.note,
     log,
     logsRequests: options.accessLog === 'on',
+    figures: figures?.http,
     lifecycle,
     usesTls: options.tls !== undefined,
     maxBodyBytes: options.maxBody,
@@ -139,7 +150,11 @@ async function serveStore(
     nowMs: io.nowMs,
     monotonicMs: io.monotonicMs,
   })
-  const server = await listen(options.listen, app, { idleTimeoutMs: options.idleTimeout, tls: options.tls })
+  const server = await listen(options.listen, app, {
+    idleTimeoutMs: options.idleTimeout,
+    flag: '--listen',
+    tls: options.tls,
+  })
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   const address = formatAddress(server.address, schemeOf(options))
   log.info({ address, database: options.database, version: VERSION }, 'listening')

@@ -1,4 +1,5 @@
 import type { NewPlant, Plant } from './plant.ts'
+import type { StoreFigures } from './store-figures.ts'
 import type { Scope, Token, TokenId, UserId } from './token.ts'
 import type { User } from './user.ts'
 
@@ -51,7 +52,7 @@ export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.
  * `store_failed` (then `outcomeIsUnknown` says whether a write may be stored all the same). A write is durable when it
  * resolves, and every read that begins later, in any process, shows it. Times are milliseconds since 1970-01-01 UTC.
  */
-export interface Store {
+export interface Store extends StoreFigures {
   /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
   /**

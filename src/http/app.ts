@@ -7,7 +7,8 @@ import { type Caller, type Callers, type CallersOptions, rememberCallers } from 
 import { contextOf, type RequestContext, setContext } from './context.ts'
 import { shareWith } from './cors.ts'
 import { DOCS_PATHS, docsPaths } from './docs-paths.ts'
-import { errorResponse, isServerFault, toErrorResponse } from './errors.ts'
+import { errorResponse, httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
+import type { HttpFigures } from './figures.ts'
 import { leaving, requireRoom } from './in-flight.ts'
 import { answerList, type CappedList } from './list.ts'
 import { otherMethods, READ_ONLY } from './methods.ts'
@@ -30,6 +31,8 @@ export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions
   >
   readonly log: Logger
   readonly logsRequests: boolean
+  /** Where requests are counted; `undefined` where they are not. */
+  readonly figures: HttpFigures | undefined
   readonly lifecycle: Lifecycle
   readonly usesTls: boolean
   /** Whether the API's documentation is served. */
@@ -58,8 +61,10 @@ export function createApp(options: AppOptions): (request: Request) => Response |
     const caller = callers.recall(request.headers.get('authorization'))
     context.caller = caller
     if (caller !== undefined) {
+      options.figures?.hit('callers')
       const list = recallList(callers, caller, request)
       if (list !== undefined) {
+        options.figures?.hit('lists')
         return admit === undefined ? answerList(list, request) : answerAdmitted(admit, caller, context, list, request)
       }
     }
@@ -100,9 +105,10 @@ export function routes(options: AppOptions, callers: Callers, authentication: Au
     normalize: false,
     precompile: false,
   }).onError(({ error, request }) => {
-    // First by class: an error's own `code` would pass for Elysia's.
-    if (error instanceof NotFoundError) return errorResponse('path_unknown')
     const context = contextOf(request)
+    // First by class: an error's own `code` would pass for Elysia's.
+    context.refusal = error instanceof NotFoundError ? 'path_unknown' : httpErrorKindOf(error)
+    if (error instanceof NotFoundError) return errorResponse('path_unknown')
     if (isServerFault(error)) logFault(log, context, error)
     return toErrorResponse(error, context.requestId)
   })

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Revision, Store } from '../domain/store.ts'
 import { hashToken, isTokenText, type Token, tokenState } from '../domain/token.ts'
+import type { HttpFigures } from './figures.ts'
 import type { CappedList } from './list.ts'
 
 /** What known callers and their lists may take, in bytes. Who has not come for the longest time is forgotten first. */
@@ -36,6 +37,8 @@ export type Callers = ReturnType<typeof rememberCallers>
 export interface CallersOptions {
   readonly store: Pick<Store, 'findToken' | 'tokensRevision' | 'plantsRevision' | 'hasOnlyGrown'>
   readonly noteUse: (token: Token) => void
+  /** Told what had to be read. */
+  readonly figures: Pick<HttpFigures, 'miss'> | undefined
   /** Milliseconds since 1970-01-01 UTC. */
   readonly nowMs: () => number
 }
@@ -44,7 +47,7 @@ export interface CallersOptions {
  * Looks up who comes with an `Authorization` line, and remembers them with the lists that they were answered. What is
  * remembered is used only as long as nothing has changed it, by whomever: exactly what reading it anew would give.
  */
-export function rememberCallers({ store, noteUse, nowMs }: CallersOptions) {
+export function rememberCallers({ store, noteUse, figures, nowMs }: CallersOptions) {
   const known = new LRUCache<string, Caller>({ maxSize: CALLERS_MAX_BYTES })
 
   const admit = (token: Token): boolean => {
@@ -74,6 +77,7 @@ export function rememberCallers({ store, noteUse, nowMs }: CallersOptions) {
       const caller = recall(line)
       if (caller !== undefined) return caller
       if (!isTokenText(text)) throw new AppError('token_invalid')
+      figures?.miss('callers')
       const revision = store.tokensRevision()
       const token = await store.findToken(hashToken(text))
       if (token === undefined || !admit(token)) throw new AppError('token_invalid')
@@ -97,6 +101,7 @@ export function rememberCallers({ store, noteUse, nowMs }: CallersOptions) {
 
     /** Remembers a list that was read after the user's plants had this revision. */
     rememberList(line: string, url: string, caller: Caller, revision: Revision | undefined, list: CappedList): void {
+      figures?.miss('lists')
       const bytes = textBytes(list.body) + textBytes(url) + LIST_BYTES
       if (revision === undefined || bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
       const others = caller.lists.filter((other) => other.url !== url)

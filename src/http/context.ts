@@ -1,4 +1,5 @@
 import type { Caller } from './callers.ts'
+import type { HttpErrorKind } from './errors.ts'
 
 /** What is known of a request while it is answered: for its log line, and for what it tells the client of itself. */
 export interface RequestContext {
@@ -8,6 +9,11 @@ export interface RequestContext {
   leave?: (() => void) | undefined
   /** True where as many as may be were under way before it. */
   isPastLimit?: boolean
+  /** The error that was answered. */
+  refusal?: HttpErrorKind
+  /** True where the answer goes on after it was begun; then `onStreamed` is called at its end. */
+  isStreamed?: boolean
+  onStreamed?: (() => void) | undefined
 }
 
 const contexts = new WeakMap<Request, RequestContext>()

@@ -165,4 +165,8 @@ export const isServerFault = (error: unknown): boolean =>
 const bugResponse = (requestId: string): Response =>
   errorResponse('bug', { message: `The server has a bug. Tell its operator the request id ${requestId}.` })
 
+/** What an error is to a client. */
+export const httpErrorKindOf = (error: unknown): HttpErrorKind =>
+  error instanceof AppError && isHttpErrorKind(error.kind) ? error.kind : 'bug'
+
 const isHttpErrorKind = (kind: ErrorKind): kind is HttpErrorKind => kind in ERRORS

@@ -42,5 +42,11 @@ export const leaving =
 export function takeLeave(context: RequestContext): () => void {
   const { leave } = context
   context.leave = undefined
-  return () => leave?.()
+  context.isStreamed = true
+  return () => {
+    leave?.()
+    const { onStreamed } = context
+    context.onStreamed = undefined
+    onStreamed?.()
+  }
 }

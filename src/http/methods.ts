@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { contextOf } from './context.ts'
 import { errorResponse } from './errors.ts'
 
 /** What a path that can only be read takes. */
@@ -11,7 +12,14 @@ export function otherMethods(allowOf: Readonly<Record<string, string>>) {
     const headers = { allow }
     app
       .options(path, () => new Response(null, { status: 204, headers }), { parse: 'none' })
-      .all(path, () => errorResponse('method_not_allowed', { headers }), { parse: 'none' })
+      .all(
+        path,
+        ({ request }) => {
+          contextOf(request).refusal = 'method_not_allowed'
+          return errorResponse('method_not_allowed', { headers })
+        },
+        { parse: 'none' },
+      )
   }
   return app
 }

@@ -1,8 +1,10 @@
 import { AppError } from '../domain/error.ts'
 import type { Logger } from '../log.ts'
 import type { RequestContext } from './context.ts'
-import { isServerFault, toErrorResponse } from './errors.ts'
+import { httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
+import type { Answered, HttpFigures } from './figures.ts'
 import type { CacheControl } from './json.ts'
+import { operationOf, pathOf } from './operations.ts'
 import type { Lifecycle } from './probes.ts'
 
 type Answer = Response | Promise<Response>
@@ -17,6 +19,8 @@ const ONE_YEAR = 'max-age=31536000'
 interface Observation {
   readonly log: Logger
   readonly logsRequests: boolean
+  /** Where requests are counted; `undefined` where they are not. */
+  readonly figures: HttpFigures | undefined
   readonly lifecycle: Lifecycle
   /** Whether clients are to come back by TLS alone. */
   readonly usesTls: boolean
@@ -27,19 +31,30 @@ interface Observation {
  * What surrounds every request: its id, its clock, the headers that every answer has, its log line. Whatever goes wrong
  * inside, an answer comes out. What is answered at once is not made to wait.
  */
-export function observe(handle: Handle, { log, logsRequests, lifecycle, usesTls, monotonicMs }: Observation) {
+export function observe(handle: Handle, { log, logsRequests, figures, lifecycle, usesTls, monotonicMs }: Observation) {
   const isLogging = logsRequests && log.isLevelEnabled('info')
+  const isTimed = isLogging || figures !== undefined
 
   return (request: Request): Answer => {
-    const startedMs = isLogging ? monotonicMs() : 0
+    const startedMs = isTimed ? monotonicMs() : 0
+    figures?.begin()
     const context: RequestContext = { requestId: requestId(request) }
     const finish = (response: Response): Response => {
       setCommonHeaders(response.headers, request, context, lifecycle)
       if (usesTls) response.headers.set('strict-transport-security', ONE_YEAR)
-      if (isLogging) logRequest(log, request, response, context, monotonicMs() - startedMs)
+      if (!isTimed) return response
+      const { method, url } = request
+      const answered = {
+        operation: operationOf(method, url),
+        status: response.status,
+        durationMs: monotonicMs() - startedMs,
+      }
+      figures?.answer(context, answered)
+      if (isLogging) logRequest(log, { method, path: pathOf(url), ...answered }, context)
       return response
     }
     const fail = (error: unknown): Response => {
+      context.refusal = httpErrorKindOf(error)
       if (isServerFault(error)) logFault(log, context, error)
       return finish(toErrorResponse(error, context.requestId))
     }
@@ -88,16 +103,23 @@ function setCommonHeaders(headers: Headers, request: Request, context: RequestCo
   if (lifecycle.isDraining || method === 'CONNECT') headers.set('connection', 'close')
 }
 
-function logRequest(log: Logger, request: Request, response: Response, context: RequestContext, durationMs: number) {
+interface LoggedRequest extends Answered {
+  readonly method: string
+  readonly path: string
+}
+
+function logRequest(log: Logger, request: LoggedRequest, { requestId, caller }: RequestContext): void {
+  const { operation, method, path, status, durationMs } = request
   log.info(
     {
-      requestId: context.requestId,
-      method: request.method,
-      path: pathOf(request.url),
-      status: response.status,
+      requestId,
+      operation,
+      method,
+      path: path.replace(TOKEN_TEXT, 'plst_***'),
+      status,
       durationMs: Math.round(durationMs * 1000) / 1000,
-      user: context.caller?.token.userName,
-      tokenId: context.caller?.token.id,
+      user: caller?.token.userName,
+      tokenId: caller?.token.id,
     },
     'request',
   )
@@ -116,12 +138,8 @@ export function logFault(log: Logger, { requestId }: RequestContext, error: unkn
   else log.warn(line, 'the store refused')
 }
 
-/** What looks like a token or the most of one, percent-encoded too, wherever somebody put it. No path of ours has such a word. */
+/**
+ * What looks like a token or the most of one, percent-encoded too, wherever somebody put it: neither path nor query are
+ * places for it, and no log keeps one. No path of ours has such a word.
+ */
 const TOKEN_TEXT = /plst_[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}/g
-
-/** The path alone: neither it nor the query string is a place for a token, and no log keeps one. */
-function pathOf(url: string): string {
-  const start = url.indexOf('/', url.startsWith('/') ? 0 : url.indexOf('//') + 2)
-  const end = url.indexOf('?', start)
-  return url.slice(start, end === -1 ? undefined : end).replace(TOKEN_TEXT, 'plst_***')
-}

@@ -23,6 +23,8 @@ export interface ListenOptions {
    * connection to be idle. The runtime counts whole seconds up to 255, in steps of four: it may be four seconds off.
    */
   readonly idleTimeoutMs: number
+  /** The flag that names the address, for whoever has to choose another. */
+  readonly flag: string
   /** `undefined` where requests come in clear. A new certificate takes a new server. */
   readonly tls: Tls | undefined
 }
@@ -48,7 +50,7 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
 
 type Handle = (request: Request) => Response | Promise<Response>
 
-function serve(address: Address, handle: Handle, { idleTimeoutMs, tls }: ListenOptions) {
+function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: ListenOptions) {
   const options = {
     ...(tls !== undefined && { tls: tls.context }),
     fetch: handle,
@@ -63,7 +65,7 @@ function serve(address: Address, handle: Handle, { idleTimeoutMs, tls }: ListenO
     // The types know no idle timeout for unix sockets; the runtime keeps it.
     return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
   } catch (cause) {
-    throw unavailable(formatAddress(address, schemeOf({ tls })), cause)
+    throw unavailable(formatAddress(address, schemeOf({ tls })), flag, cause)
   }
 }
 
@@ -76,11 +78,11 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such directory',
 }
 
-function unavailable(address: string, cause: unknown): AppError {
+function unavailable(address: string, flag: string, cause: unknown): AppError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   const reason = LISTEN_FAILURES[code] ?? String(cause)
   return new AppError('address_unavailable', {
-    message: `Cannot listen on ${address}: ${reason}. Choose another with --listen.`,
+    message: `Cannot listen on ${address}: ${reason}. Choose another with ${flag}.`,
     cause,
   })
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../domain/error.ts'
 import type { Durability } from '../domain/store.ts'
+import type { StoreObserver } from '../domain/store-figures.ts'
 
 /** How a store is opened. */
 export interface OpenOptions {
@@ -11,6 +12,8 @@ export interface OpenOptions {
   readonly writesInThread?: boolean
   /** Told what the operator should know although nothing has failed. */
   readonly onNotice?: (notice: Notice) => void
+  /** Told of every group of writes, for whoever operates the store. */
+  readonly observer?: StoreObserver | undefined
 }
 
 /** What the operator should know although nothing has failed: a line, and the sizes that it is about. */

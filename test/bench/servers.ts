@@ -55,11 +55,14 @@ export async function startBare(workspace: Workspace, kind: 'bare' | 'bare-echo'
 interface PlantstoreOptions {
   /** Whether it runs under strace, which delays each of its syncs by 5 ms. */
   readonly hasSlowSyncs?: boolean
+  /** Whether it serves metrics, on another port. */
+  readonly hasMetrics?: boolean
 }
 
 /** Starts the service on a database, as it is by default, but that it logs errors alone. */
 export async function startPlantstore(workspace: Workspace, database: string, options: PlantstoreOptions = {}) {
-  const server = spawnPlantstore(workspace, database, await freePort(), options)
+  const metricsPort = options.hasMetrics ? await freePort() : undefined
+  const server = spawnPlantstore(workspace, database, await freePort(), options, metricsPort)
   const deadlineMs = performance.now() + START_TIMEOUT_MS
   while (!(await isListening(server.port))) {
     if (performance.now() > deadlineMs) throw new Error('the service did not start')
@@ -74,8 +77,10 @@ export function spawnPlantstore(
   database: string,
   port: number,
   { hasSlowSyncs = false }: PlantstoreOptions = {},
+  metricsPort?: number,
 ): Server {
-  const flags = ['--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error']
+  const metrics = metricsPort === undefined ? [] : ['--ops-listen', `127.0.0.1:${metricsPort}`]
+  const flags = ['--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error', ...metrics]
   const child = workspace.spawn(SERVER_CORE, [...(hasSlowSyncs ? SLOW_SYNCS : []), EXECUTABLE, 'serve', ...flags])
   return toServer('plantstore', child, port)
 }

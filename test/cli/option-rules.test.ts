@@ -8,22 +8,30 @@ const KIB = 1024
 const LABEL_MAX = 200
 const NAME_MAX = 64
 
+interface OptionRule {
+  readonly takes: readonly (readonly [string, unknown])[]
+  readonly refuses: readonly string[]
+}
+
+/** Where servers can be. */
+const ADDRESSES: OptionRule = {
+  takes: [
+    ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
+    ['0.0.0.0:65535', { host: '0.0.0.0', port: 65535 }],
+    ['localhost:3000', { host: 'localhost', port: 3000 }],
+    ['[::1]:3000', { host: '::1', port: 3000 }],
+    ['[::]:3000', { host: '::', port: 3000 }],
+    ['unix:/run/plantstore.sock', { socketPath: '/run/plantstore.sock' }],
+    ['unix:relative.sock', { socketPath: 'relative.sock' }],
+  ],
+  refuses: ['', '3000', ':3000', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:3000x']
+    .concat(['::1:3000', '[::1]', '[::1:3000', 'a b:3000', 'http://localhost:3000', 'unix:', '127.0.0.1:0x10'])
+    .concat(['[localhost]:3000', '[.]:3000']),
+}
+
 /** What each option with a value makes of texts, at its limits and one past them. */
 const RULES = {
-  listen: {
-    takes: [
-      ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
-      ['0.0.0.0:65535', { host: '0.0.0.0', port: 65535 }],
-      ['localhost:3000', { host: 'localhost', port: 3000 }],
-      ['[::1]:3000', { host: '::1', port: 3000 }],
-      ['[::]:3000', { host: '::', port: 3000 }],
-      ['unix:/run/plantstore.sock', { socketPath: '/run/plantstore.sock' }],
-      ['unix:relative.sock', { socketPath: 'relative.sock' }],
-    ],
-    refuses: ['', '3000', ':3000', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:3000x']
-      .concat(['::1:3000', '[::1]', '[::1:3000', 'a b:3000', 'http://localhost:3000', 'unix:', '127.0.0.1:0x10'])
-      .concat(['[localhost]:3000', '[.]:3000']),
-  },
+  listen: ADDRESSES,
   database: {
     takes: [
       ['plantstore.db', 'plantstore.db'],
@@ -31,6 +39,7 @@ const RULES = {
     ],
     refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'postgres://host/plants'],
   },
+  opsListen: ADDRESSES,
   durability: {
     takes: [
       ['full', 'full'],
@@ -196,9 +205,7 @@ const RULES = {
     ],
     refuses: ['', 'merge', 'SKIP', 'skip,replace'],
   },
-} as const satisfies Partial<
-  Record<keyof typeof OPTIONS, { takes: readonly (readonly [string, unknown])[]; refuses: readonly string[] }>
->
+} as const satisfies Partial<Record<keyof typeof OPTIONS, OptionRule>>
 
 const parse = (name: keyof typeof OPTIONS, text: string): unknown => {
   const option = OPTIONS[name]()
@@ -242,6 +249,7 @@ describe('the options', () => {
     expect(declared).toEqual([
       ['--listen', 'PLANTSTORE_LISTEN', '127.0.0.1:3000'],
       ['--database', 'PLANTSTORE_DATABASE', 'plantstore.db'],
+      ['--ops-listen', 'PLANTSTORE_OPS_LISTEN', undefined],
       ['--durability', 'PLANTSTORE_DURABILITY', 'full'],
       ['--first-token', 'PLANTSTORE_FIRST_TOKEN', undefined],
       ['--no-docs', 'PLANTSTORE_NO_DOCS', undefined],

@@ -1,6 +1,7 @@
 import { describe } from 'bun:test'
 import { STORES } from '../support/stores.ts'
 import { burstsContract } from './contract/bursts.ts'
+import { figuresContract } from './contract/figures.ts'
 import { growthContract } from './contract/growth.ts'
 import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
@@ -20,4 +21,5 @@ describe.each(STORES)('the store, $name', (store) => {
   healthContract(store)
   revisionsContract(store)
   growthContract(store)
+  figuresContract(store)
 })

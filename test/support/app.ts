@@ -7,6 +7,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   noteUse: () => {},
   log: createLogger('error', { write: () => {} }),
   logsRequests: false,
+  figures: undefined,
   lifecycle: { isDraining: false },
   usesTls: false,
   maxBodyBytes: 65536,
@@ -22,4 +23,4 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
 })
 
 /** Those of a server, with the defaults of `serve`. */
-export const LISTEN_OPTIONS: ListenOptions = { idleTimeoutMs: 30_000, tls: undefined }
+export const LISTEN_OPTIONS: ListenOptions = { idleTimeoutMs: 30_000, flag: '--listen', tls: undefined }

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { Durability, Revision } from '../../domain/store.ts'
+import type { StoreLoad, StoreObserver } from '../../domain/store-figures.ts'
 import type { UserId } from '../../domain/token.ts'
 import type { Notice } from '../opening.ts'
 import { openReader } from './connection.ts'
@@ -8,12 +9,13 @@ import { toAppError } from './errors.ts'
 import { toError, type WriterOptions } from './group.ts'
 import { fileIdentity } from './inspect.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
-import { shareLastCommit, trackRevisions } from './revisions.ts'
+import { commitMsOf, shareLastCommit, trackRevisions } from './revisions.ts'
 import { watchWalIndex } from './wal-index.ts'
 import { openWriterHere, openWriterInThread } from './writer.ts'
 
 /** The connections of a store, and the one way through which everything reads and writes. */
 export interface Connections {
+  readonly path: string
   readonly reader: Database
   /** Runs a read. Its failure is said in the store's terms. */
   read<T>(work: () => T): Promise<T>
@@ -21,6 +23,8 @@ export interface Connections {
   readonly write: WriteQueue['write']
   /** Says that somebody has come who may write. */
   expectWrites(): void
+  /** Writes that are not durable yet. */
+  load(): StoreLoad
   /** Brings the WAL into the database and empties it, unless somebody is in the way. */
   emptyWal(): Promise<void>
   plantsRevision(user: UserId): Revision | undefined
@@ -34,6 +38,7 @@ interface ConnectOptions {
   readonly durability: Durability
   readonly writesInThread: boolean
   readonly onNotice: (notice: Notice) => void
+  readonly observer: StoreObserver | undefined
 }
 
 /**
@@ -44,7 +49,7 @@ interface ConnectOptions {
 export function connect(
   path: string,
   onFailure: (error: AppError) => void,
-  { durability, writesInThread, onNotice }: ConnectOptions,
+  { durability, writesInThread, onNotice, observer }: ConnectOptions,
 ): Connections {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
@@ -66,7 +71,15 @@ export function connect(
   })
   const walIndex = watchWalIndex(path)
   const revisions = walIndex && trackRevisions(walIndex.stamp, lastCommit)
-  const writes = queueWrites(writer, revisions, noteFailure)
+  const writes = queueWrites(
+    writer,
+    revisions,
+    noteFailure,
+    observer && {
+      noteGroup: (count) => observer.noteGroup(count, commitMsOf(lastCommit)),
+      noteRefusal: observer.noteRefusal,
+    },
+  )
 
   const close = async () => {
     await writes.refuse(new AppError('store_busy'))
@@ -79,6 +92,7 @@ export function connect(
   }
 
   return {
+    path,
     reader,
     async read(work) {
       // Cut requests may go on a little; what they ask for then is not there any more.
@@ -93,6 +107,7 @@ export function connect(
     },
     write: writes.write,
     expectWrites: writer.expect,
+    load: writes.load,
     async emptyWal() {
       const failed = await writer.truncate()
       if (failed !== undefined) throw toError(failed)

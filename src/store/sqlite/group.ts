@@ -6,7 +6,7 @@ import { openWriter } from './connection.ts'
 import { isRefusedWrite, toAppError } from './errors.ts'
 import { fileIdentity, filesIdentity } from './inspect.ts'
 import { watchOwnCommits } from './own-commits.ts'
-import type { LastCommit } from './revisions.ts'
+import { type LastCommit, noteCommitMs } from './revisions.ts'
 import { watchWalIndex } from './wal-index.ts'
 import { type Call, CHANGES_NO_ROW, createWrites } from './writes.ts'
 
@@ -42,7 +42,7 @@ export interface WriterOptions {
   /** The file at that path that the store has opened: what is written into another one is written nowhere. */
   readonly identity: string
   readonly durability: Durability
-  /** Where the stamps around a commit are put, as soon as it is done; nothing where there are none. */
+  /** Where a commit's duration and the stamps around it are put, as soon as it is done; no stamps where there are none. */
   readonly lastCommit: LastCommit
 }
 
@@ -67,7 +67,9 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     begin.run()
     ownCommits?.begin()
     const outcomes = callAll(writes, group)
+    const startMs = performance.now()
     commit.run()
+    noteCommitMs(lastCommit, performance.now() - startMs)
     ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
     if (filesIdentity(path) !== files) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
     return outcomes.refused.length === 0 && outcomes.returned.length === 0 ? 'done' : outcomes

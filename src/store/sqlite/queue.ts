@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/error.ts'
+import type { StoreLoad, StoreObserver } from '../../domain/store-figures.ts'
 import { BUSY_TIMEOUT_MS } from './connection.ts'
 import { type Failure, type Outcomes, toError } from './group.ts'
 import type { Revisions } from './revisions.ts'
@@ -29,6 +30,11 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** Told of groups that were committed, and of writes that were refused. */
+export interface QueueObserver extends Pick<StoreObserver, 'noteRefusal'> {
+  noteGroup(writes: number): void
+}
+
 /** The writes that wait for the disk, and the one way to it. */
 export type WriteQueue = ReturnType<typeof queueWrites>
 
@@ -40,8 +46,10 @@ export function queueWrites(
   writer: Pick<Writer, 'perform'>,
   revisions: Revisions | undefined,
   onFailure: (error: unknown) => void,
+  observer?: QueueObserver,
 ) {
   const waiting: Waiting[] = []
+  let committing: readonly Waiting[] = []
   let waitingTextLength = 0
   let running: Promise<void> | undefined
   let refusal: AppError | undefined
@@ -96,9 +104,12 @@ export function queueWrites(
   const commit = async (group: readonly Waiting[]) => {
     const calls = group.map(({ call }) => call)
     revisions?.begin(calls)
+    committing = group
     const report = await writer.perform(calls).catch(lost)
+    committing = []
     const hasFailed = typeof report === 'object' && 'failure' in report
     revisions?.end({ isCommitted: !hasFailed })
+    if (!hasFailed) observer?.noteGroup(group.length)
     if (!hasFailed) settle(group, report)
     else if (report.failure.kind === 'store_busy') await retry(group, report.failure)
     else rejectAll(group, report.failure)
@@ -117,7 +128,11 @@ export function queueWrites(
   const retry = async (group: readonly Waiting[], failure: Failure) => {
     const nowMs = performance.now()
     const patient = group.filter(({ deadlineMs }) => deadlineMs > nowMs)
-    for (const write of group) if (!patient.includes(write)) write.reject(toError(failure))
+    for (const write of group) {
+      if (patient.includes(write)) continue
+      observer?.noteRefusal('locked')
+      write.reject(toError(failure))
+    }
     if (refusal !== undefined) return rejectAll(patient, failure)
     waiting.unshift(...patient)
     for (const { textLength } of patient) waitingTextLength += textLength
@@ -130,7 +145,10 @@ export function queueWrites(
       new Promise((resolve, reject) => {
         if (refusal !== undefined) return reject(refusal)
         const textLength = textLengthOf(args)
-        if (isFull(textLength)) return reject(new AppError('store_busy'))
+        if (isFull(textLength)) {
+          observer?.noteRefusal('queue_full')
+          return reject(new AppError('store_busy'))
+        }
         waitingTextLength += textLength
         waiting.push({
           // The name and its own arguments, which the type of the union cannot say.
@@ -142,6 +160,14 @@ export function queueWrites(
         })
         running ??= run()
       }),
+    /** Writes that are not durable yet, those of the group that is being committed included. */
+    load(): StoreLoad {
+      const first = committing[0] ?? waiting[0]
+      return {
+        waitingWrites: committing.length + waiting.length,
+        longestWaitMs: first === undefined ? 0 : performance.now() - (first.deadlineMs - BUSY_TIMEOUT_MS),
+      }
+    },
     /** From now on refuses every write, those that wait included. Resolves when the last group has been answered. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error

@@ -16,17 +16,25 @@ interface PlantsOfUser {
   readonly creates: { readonly revision: Revision; lowestId: bigint }[]
 }
 
-/** The stamps around the last commit of the writing connection, wherever it writes them, and when. No stamp is equal to NaN. */
+/** The stamps around the last commit of the writing connection, and how long it took. No stamp is equal to NaN. */
 export type LastCommit = Float64Array<ArrayBufferLike>
 
 /** A place for `LastCommit` that two threads share. */
-export const shareLastCommit = (): LastCommit => new Float64Array(new SharedArrayBuffer(2 * 8))
+export const shareLastCommit = (): LastCommit => new Float64Array(new SharedArrayBuffer(3 * 8))
 
 /** Puts the stamps around a commit there. */
 export function noteCommit(lastCommit: LastCommit, before: Stamp, after: Stamp): void {
   lastCommit[0] = before
   lastCommit[1] = after
 }
+
+/** Puts the time that a commit took there, its sync included. */
+export function noteCommitMs(lastCommit: LastCommit, durationMs: number): void {
+  lastCommit[2] = durationMs
+}
+
+/** That time. */
+export const commitMsOf = (lastCommit: LastCommit): number => lastCommit[2] ?? Number.NaN
 
 /** What has changed, and what has not. */
 export type Revisions = ReturnType<typeof trackRevisions>

@@ -7,6 +7,7 @@ import { type OpenOptions, unusable } from '../opening.ts'
 import { openWriter } from './connection.ts'
 import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
+import { figures } from './figures.ts'
 import { syncDirectory } from './files.ts'
 import { health } from './health.ts'
 import { inspect } from './inspect.ts'
@@ -23,7 +24,7 @@ import { users } from './users.ts'
 export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,
-  { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {} }: OpenOptions = {},
+  { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {}, observer }: OpenOptions = {},
 ): Promise<Store> {
   const exists = inspect(path)
   if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
@@ -36,7 +37,7 @@ export async function openSqliteStore(
       const madePath = realpathSync(path)
       // SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file.
       syncDirectory(dirname(madePath))
-      return assemble(connect(madePath, onFailure, { durability, writesInThread, onNotice }))
+      return assemble(connect(madePath, onFailure, { durability, writesInThread, onNotice, observer }))
     } finally {
       first.close(true)
     }
@@ -50,6 +51,7 @@ const assemble = (connections: Connections): Store => ({
   ...tokens(connections),
   ...users(connections),
   ...health(connections),
+  ...figures(connections),
   close: connections.close,
 })
 

@@ -5,6 +5,7 @@ import { deleteRow } from './delete.ts'
 import { list, listUsers } from './list.ts'
 import { listLatency } from './list-latency.ts'
 import { memory } from './memory.ts'
+import { metrics } from './metrics.ts'
 import { mix } from './mix.ts'
 import { page } from './page.ts'
 import type { Row } from './row.ts'
@@ -25,4 +26,5 @@ export const ROWS: readonly Row[] = [
   page,
   start,
   memory,
+  metrics,
 ]

@@ -35,7 +35,7 @@ test.skipIf(!CAN_TELL).each([
     runSql(files.path, ...after)
     commits.end()
 
-    expect([...lastCommit]).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
+    expect([...lastCommit.subarray(0, 2)]).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
     expect(stampAfter === stampBefore).toBe(work === undefined)
   }
 })
@@ -57,6 +57,6 @@ test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its
     writer.run('commit')
     commits.end({ changesNoRow })
 
-    expect([...lastCommit]).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
+    expect([...lastCommit.subarray(0, 2)]).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
   }
 })

@@ -1,0 +1,31 @@
+import type { Logger } from '../log.ts'
+import { errorResponse } from './errors.ts'
+import { pathOf } from './operations.ts'
+
+/** Where metrics are. */
+export const METRICS_PATH = '/metrics'
+
+/** What is told of the service to those who operate it. */
+export interface OpsOptions {
+  readonly metrics: { readonly contentType: string; text(): Promise<string> }
+  readonly log: Logger
+}
+
+/** The service for those who operate it, at an address of its own: nobody shows a token there. */
+export function createOps({ metrics, log }: OpsOptions): (request: Request) => Promise<Response> {
+  return async ({ method, url }) => {
+    const isKnown = pathOf(url) === METRICS_PATH && (method === 'GET' || method === 'HEAD')
+    if (!isKnown) return errorResponse('path_unknown')
+    const headers = {
+      'content-type': metrics.contentType,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    }
+    try {
+      return new Response(await metrics.text(), { headers })
+    } catch (error) {
+      log.error({ err: error }, 'the metrics could not be read')
+      return errorResponse('bug', { message: 'The metrics could not be read: see the log.' })
+    }
+  }
+}

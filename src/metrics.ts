@@ -1,0 +1,177 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { StoreCounts, StoreFigures, WriteFigures } from './domain/store-figures.ts'
+import type { HttpFigures } from './http/figures.ts'
+import { counter, gauge, histogram } from './metric.ts'
+
+/** Where the figures are that metrics are made of. */
+export interface MetricSources {
+  readonly http: HttpFigures
+  readonly writes: WriteFigures
+  readonly store: Pick<StoreFigures, 'load' | 'sizes'>
+  /** What was counted last; `undefined` before that. */
+  readonly sample: () => Sample | undefined
+  readonly version: string
+}
+
+/** What the store held. */
+export interface Sample extends StoreCounts {
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly atMs: number
+}
+
+/** All metrics in the text form of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). */
+export interface Metrics {
+  readonly contentType: string
+  /** As they are now: nothing is counted for it, figures are copied. */
+  text(): Promise<string>
+}
+
+/** Of the library's metrics of a process those that this runtime gives a meaning. */
+const PROCESS_METRICS = [
+  'process_cpu_user_seconds_total',
+  'process_cpu_system_seconds_total',
+  'process_cpu_seconds_total',
+  'process_start_time_seconds',
+  'process_resident_memory_bytes',
+  'process_virtual_memory_bytes',
+  'process_open_fds',
+  'process_max_fds',
+  // Reads those below when it is read.
+  'nodejs_eventloop_lag_seconds',
+  'nodejs_eventloop_lag_mean_seconds',
+  'nodejs_eventloop_lag_p50_seconds',
+  'nodejs_eventloop_lag_p99_seconds',
+  'nodejs_eventloop_lag_max_seconds',
+]
+
+/** Makes metrics of figures. No label is a user, a token, an id or a path of a client's: all their values are known here. */
+export function createMetrics(sources: MetricSources): Metrics {
+  const registry = new Registry()
+  registerRequests(registry, sources.http)
+  registerWrites(registry, sources.writes, sources.store)
+  registerHoldings(registry, sources)
+  registerProcess(registry)
+  new Gauge({
+    name: 'plantstore_build_info',
+    help: 'What runs: always 1.',
+    labelNames: ['version', 'bun_version'],
+    registers: [registry],
+  }).set({ version: sources.version, bun_version: Bun.version }, 1)
+  return { contentType: registry.contentType, text: () => registry.metrics() }
+}
+
+function registerRequests(registry: Registry, http: HttpFigures): void {
+  const operations = Object.entries(http.operations)
+  counter(registry, {
+    name: 'plantstore_http_requests_total',
+    help: 'Requests that were answered, by operation and status; what no operation takes is other.',
+    labelNames: ['operation', 'status'],
+    values: () =>
+      operations.flatMap(([operation, { statuses }]) =>
+        statuses.flatMap((count, status) => (count === 0 ? [] : [[{ operation, status }, count] as const])),
+      ),
+  })
+  histogram(registry, {
+    name: 'plantstore_http_request_duration_seconds',
+    help: 'Time until a request was answered; of a list without a limit, until its first part was there.',
+    tallies: operations.map(([operation, { durationsS }]) => [{ operation }, durationsS]),
+  })
+  gauge(registry, {
+    name: 'plantstore_http_requests_in_flight',
+    help: 'Requests under way, lists without a limit until their end.',
+    value: http.inFlight,
+  })
+  counter(registry, {
+    name: 'plantstore_http_requests_rejected_total',
+    help: 'Requests that were answered with an error, by its kind; in_flight_limit is --max-in-flight.',
+    labelNames: ['reason'],
+    values: () => Object.entries(http.rejected).map(([reason, count]) => [{ reason }, count]),
+  })
+  const caches = Object.entries(http.caches)
+  counter(registry, {
+    name: 'plantstore_cache_hits_total',
+    help: 'Callers and capped lists that were remembered.',
+    labelNames: ['cache'],
+    values: () => caches.map(([cache, { hits }]) => [{ cache }, hits]),
+  })
+  counter(registry, {
+    name: 'plantstore_cache_misses_total',
+    help: 'Callers and capped lists that were read from the store.',
+    labelNames: ['cache'],
+    values: () => caches.map(([cache, { misses }]) => [{ cache }, misses]),
+  })
+}
+
+function registerWrites(registry: Registry, writes: WriteFigures, store: MetricSources['store']): void {
+  gauge(registry, {
+    name: 'plantstore_write_queue_length',
+    help: 'Writes that wait to be on disk.',
+    value: () => store.load().waitingWrites,
+  })
+  gauge(registry, {
+    name: 'plantstore_write_queue_age_seconds',
+    help: 'For how long the first of them has waited.',
+    value: () => store.load().longestWaitMs / 1000,
+  })
+  counter(registry, {
+    name: 'plantstore_writes_refused_total',
+    help: 'Writes refused because too many waited, or because another process kept the database locked.',
+    labelNames: ['reason'],
+    values: () => Object.entries(writes.refusals).map(([reason, count]) => [{ reason }, count]),
+  })
+  histogram(registry, {
+    name: 'plantstore_write_group_size',
+    help: 'Writes that were committed together.',
+    tallies: [[{}, writes.groups]],
+  })
+  histogram(registry, {
+    name: 'plantstore_sync_duration_seconds',
+    help: 'Time that the commit of a group took: the sync, unless --durability is normal.',
+    tallies: [[{}, writes.syncsS]],
+  })
+}
+
+function registerHoldings(registry: Registry, { store, sample }: MetricSources): void {
+  gauge(registry, {
+    name: 'plantstore_database_size_bytes',
+    help: 'Size of the database without its WAL.',
+    value: async () => (await store.sizes()).databaseBytes,
+  })
+  gauge(registry, {
+    name: 'plantstore_wal_size_bytes',
+    help: 'Size of the WAL of the database.',
+    value: async () => (await store.sizes()).walBytes,
+  })
+  const sampled = {
+    plantstore_plants: ['Plants of all users, as of the last sample.', ({ plants }: Sample) => plants],
+    plantstore_tokens: [
+      'Tokens, those that were revoked or have expired included, as of the last sample.',
+      ({ tokens }: Sample) => tokens,
+    ],
+    plantstore_sample_timestamp_seconds: [
+      'When plants and tokens were counted last, in seconds since 1970-01-01 UTC.',
+      ({ atMs }: Sample) => atMs / 1000,
+    ],
+  } as const
+  for (const [name, [help, read]] of Object.entries(sampled)) {
+    gauge(registry, {
+      name,
+      help,
+      value: () => {
+        const last = sample()
+        return last && read(last)
+      },
+    })
+  }
+}
+
+/** The library collects more of a process than this runtime knows: what is always 0 says nothing. */
+function registerProcess(registry: Registry): void {
+  const all = new Registry()
+  collectDefaultMetrics({ register: all })
+  for (const name of PROCESS_METRICS) {
+    const metric = all.getSingleMetric(name)
+    if (metric === undefined) throw new TypeError(`prom-client has no ${name}`)
+    registry.registerMetric(metric)
+  }
+}

@@ -1,0 +1,384 @@
+import { describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { version } from '../../package.json'
+import { ERRORS } from '../../src/http/errors.ts'
+import { OPERATIONS } from '../../src/http/operations.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { opsUrlOf, type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
+import { PROMTOOL_IS_SKIPPED, PROMTOOL_NOTE, runPromtool } from '../support/promtool.ts'
+import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
+import { injectFault, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+const OPS = ['--ops-listen', '127.0.0.1:0']
+/** What --ops-listen samples every so often, and the machine's own delays. */
+const SAMPLE_LIMIT_MS = 5_000 + 10_000
+
+/** A server with metrics on a database with a token. */
+async function startMetered(flags: readonly string[] = []) {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const token = await createTokenIn(database)
+  const server = await serve(database, [...OPS, ...flags])
+  const create = (id: number) => server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
+  const list = (query: string) => server.request('GET', `/plants${query}`, { token })
+  return {
+    ...{ folder: folder.path, database, token, server, create, list },
+    async [Symbol.asyncDispose]() {
+      await server.kill()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+const TEXT_FORM = 'text/plain; version=0.0.4; charset=utf-8'
+const REJECTED = 'plantstore_http_requests_rejected_total'
+const REASONS = [...Object.keys(ERRORS), 'in_flight_limit']
+
+const isInFlight = (count: number) => (all: Series) => all.plantstore_http_requests_in_flight === count
+
+type Metered = Awaited<ReturnType<typeof startMetered>>
+
+/** Holds a create under way: a part of its body is missing. */
+const holdCreate = ({ server, token }: Metered) =>
+  sendHalf(
+    server.port,
+    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+  )
+
+/** Buckets count more and more, and the last of them all. */
+function expectBuckets(all: Series, name: string, labels: string): void {
+  const counts = Object.entries(all).filter(([series]) => series.startsWith(`${name}_bucket{${labels}le=`))
+  const values = counts.map(([, count]) => count)
+  expect(counts.at(-1)?.[0]).toBe(`${name}_bucket{${labels}le="+Inf"}`)
+  expect(values).toEqual([...values].sort((a, b) => a - b))
+  expect(values.at(-1)).toBe(all[`${name}_count${labels && `{${labels.slice(0, -1)}}`}`])
+}
+
+describe.concurrent('the metrics of requests', () => {
+  test('count them by operation and status, and how long they took', async () => {
+    await using metered = await startMetered(['--max-body', '100B'])
+    const { server, token, create, list } = metered
+    for (const id of [1, 2, 2]) await create(id)
+    for (const query of ['?limit=1', '?limit=1', '?limit=x', '']) await (await list(query)).text()
+    await server.request('HEAD', '/plants?limit=1', { token })
+    await server.request('DELETE', '/plants/1', { token })
+    await server.request('DELETE', '/plants/1', { token })
+    await server.request('POST', '/plants', { token, body: 'x'.repeat(101) })
+    for (const path of ['/healthz', '/readyz', '/docs', '/openapi.json', '/plants', '/']) {
+      await server.request('GET', path)
+    }
+    await server.request('PUT', '/plants', { token })
+    await server.request('OPTIONS', '/plants')
+    await server.request('GET', '/plants/1', { token })
+    const all = await scrape(server)
+
+    const requests = seriesOf(all, 'plantstore_http_requests_total')
+    expect(requests).toEqual({
+      'operation="createPlant",status="200"': 2,
+      'operation="createPlant",status="409"': 1,
+      'operation="createPlant",status="413"': 1,
+      'operation="listPlants",status="200"': 4,
+      'operation="listPlants",status="400"': 1,
+      'operation="listPlants",status="401"': 1,
+      'operation="deletePlant",status="204"': 1,
+      'operation="deletePlant",status="404"': 1,
+      'operation="health",status="200"': 1,
+      'operation="ready",status="200"': 1,
+      'operation="docs",status="200"': 2,
+      'operation="other",status="404"': 1,
+      'operation="other",status="405"': 2,
+      'operation="other",status="204"': 1,
+    })
+    const durations = 'plantstore_http_request_duration_seconds'
+    expect(seriesOf(all, `${durations}_count`)).toEqual({
+      'operation="createPlant"': 4,
+      'operation="listPlants"': 6,
+      'operation="deletePlant"': 2,
+      'operation="health"': 1,
+      'operation="ready"': 1,
+      'operation="docs"': 2,
+      'operation="other"': 4,
+    })
+    for (const [series, seconds] of Object.entries(seriesOf(all, `${durations}_sum`))) {
+      expect([series, seconds]).toEqual([series, expect.any(Number)])
+    }
+    expectBuckets(all, durations, 'operation="createPlant",')
+  })
+
+  test('count those that were answered with an error, by its kind', async () => {
+    await using metered = await startMetered(['--rate-limit', '3/h', '--max-in-flight', '1'])
+    const { server, token, create, list } = metered
+    const before = seriesOf(await scrape(server), REJECTED)
+    using _held = holdCreate(metered)
+    await scrapeUntil(server, isInFlight(1))
+    const statuses = [await create(1), await list('?limit=1'), await list('?limit=1')].map(({ status }) => status)
+    await server.request('GET', '/nothing')
+    await server.request('GET', '/plants')
+    await server.request('GET', '/plants', { token: 'wrong' })
+    await server.request('PUT', '/plants', { token })
+    const after = await scrape(server)
+
+    expect(statuses).toEqual([503, 503, 429])
+    expect(before).toEqual(Object.fromEntries(REASONS.map((reason) => [`reason="${reason}"`, 0])))
+    expect(seriesOf(after, REJECTED, { isNonZero: true })).toEqual({
+      'reason="in_flight_limit"': 2,
+      'reason="rate_exceeded"': 1,
+      'reason="path_unknown"': 1,
+      'reason="token_missing"': 1,
+      'reason="token_invalid"': 1,
+      'reason="method_not_allowed"': 1,
+    })
+  })
+
+  test('say how many are under way: of a body that has not come, of a list to its end, and none after', async () => {
+    await using metered = await startMetered()
+    const { server, database, token } = metered
+    addLongPlants(database)
+    const held = holdCreate(metered)
+    await scrapeUntil(server, isInFlight(1))
+    const head = `GET /plants HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`
+    const slow = await requestAndWait(server.port, head)
+    const gone = await requestAndWait(server.port, head)
+    await scrapeUntil(server, isInFlight(3))
+    gone.abort()
+    await scrapeUntil(server, isInFlight(2))
+    held[Symbol.dispose]()
+    await scrapeUntil(server, isInFlight(1))
+
+    expect(await slow.readOn()).toEndWith('\r\n0\r\n\r\n')
+    await scrapeUntil(server, isInFlight(0))
+  })
+
+  test('count what was remembered and what was read', async () => {
+    await using metered = await startMetered()
+    const { server, create, list } = metered
+    await create(1)
+    await create(2)
+    for (const query of ['?limit=1', '?limit=1', '?limit=2', '']) await (await list(query)).text()
+    await create(3)
+    await list('?limit=2')
+    await server.request('GET', '/plants', { token: 'wrong' })
+    const all = await scrape(server)
+
+    expect(seriesOf(all, 'plantstore_cache_hits_total')).toEqual({ 'cache="callers"': 7, 'cache="lists"': 1 })
+    expect(seriesOf(all, 'plantstore_cache_misses_total')).toEqual({ 'cache="callers"': 1, 'cache="lists"': 3 })
+  })
+
+  test('have no label with a user, a token, an id or a path, and no more series for more of them', async () => {
+    await using metered = await startMetered()
+    const { server, token, database, create } = metered
+    const ask = async (word: string) => {
+      const other = await createTokenIn(database, word)
+      for (const text of [token, other, word]) {
+        for (const method of ['GET', 'PUT', 'DELETE']) {
+          for (const path of [`/${word}`, `/plants/${word}`, `/plants?limit=${word}`, `/${other}`]) {
+            await server.request(method, path, { token: text })
+          }
+        }
+      }
+    }
+    await create(7234567)
+    await ask('first')
+    const first = await scrapeUntil(server, (all) => all.plantstore_plants !== undefined)
+    await create(8234567)
+    await ask('second')
+    const second = await scrape(server)
+
+    const labels = Object.keys(second).flatMap((series) => [...series.matchAll(/([a-z_]+)="([^"]*)"/g)])
+    const valuesOf = (name: string) => [
+      ...new Set(labels.filter(([, label]) => label === name).map(([, , value]) => value)),
+    ]
+    expect(new Set(labels.map(([, name]) => name))).toEqual(
+      new Set(['operation', 'status', 'reason', 'cache', 'le', 'version', 'bun_version']),
+    )
+    expect(valuesOf('operation').sort()).toEqual([...OPERATIONS].sort())
+    expect(valuesOf('status').sort()).toEqual(['200', '400', '401', '404', '405'])
+    expect(valuesOf('reason').sort()).toEqual([...REASONS, 'locked', 'queue_full'].sort())
+    expect(Object.keys(second)).toEqual(Object.keys(first))
+  })
+})
+
+describe.concurrent('the metrics of the store', () => {
+  test('count writes, groups and syncs, and say that nothing waits', async () => {
+    await using metered = await startMetered()
+    const { server, create } = metered
+    await Promise.all(Array.from({ length: 50 }, (_, id) => create(id)))
+    // The use of the token is a write of its own.
+    const all = await scrape(server)
+
+    const writes = all.plantstore_write_group_size_sum ?? 0
+    const groups = all.plantstore_write_group_size_count ?? 0
+    expect(writes).toBeWithin(50, 52)
+    expect(groups).toBeWithin(1, writes + 1)
+    expect(all.plantstore_sync_duration_seconds_count).toBe(groups)
+    expect(all.plantstore_sync_duration_seconds_sum).toBeWithin(0.000001, 60)
+    expectBuckets(all, 'plantstore_write_group_size', '')
+    expectBuckets(all, 'plantstore_sync_duration_seconds', '')
+    expect([all.plantstore_write_queue_length, all.plantstore_write_queue_age_seconds]).toEqual([0, 0])
+    expect(seriesOf(all, 'plantstore_writes_refused_total')).toEqual({ 'reason="queue_full"': 0, 'reason="locked"': 0 })
+  })
+
+  test.skipIf(STRACE_IS_SKIPPED)(`say how many wait for the disk, and how long${STRACE_NOTE}`, async () => {
+    await using metered = await startMetered()
+    const { server, create } = metered
+    await create(0)
+    let creates: Promise<unknown>
+    {
+      await using _slow = await injectFault(server.pid, ['fsync', 'fdatasync'], 'delay_enter=2s')
+      creates = Promise.all([1, 2, 3].map((id) => create(id)))
+      const all = await scrapeUntil(server, (now) => (now.plantstore_write_queue_age_seconds ?? 0) > 0.5)
+      expect(all.plantstore_write_queue_length).toBe(3)
+      expect(all.plantstore_http_requests_in_flight).toBe(3)
+      await creates
+    }
+    // The use of the token may have been written meanwhile.
+    const after = await scrapeUntil(server, (now) => now.plantstore_write_queue_length === 0)
+    expect(after.plantstore_write_queue_age_seconds).toBe(0)
+    expect(after.plantstore_sync_duration_seconds_sum).toBeWithin(2, 60)
+  })
+
+  test('say what the files take', async () => {
+    await using metered = await startMetered()
+    await metered.create(1)
+    const all = await scrape(metered.server)
+
+    expect(all.plantstore_database_size_bytes).toBe(statSync(metered.database).size)
+    expect(all.plantstore_wal_size_bytes).toBe(statSync(`${metered.database}-wal`).size)
+  })
+
+  test(
+    'say how many plants and tokens there were at the last sample, and sample on a timer, not for whoever asks',
+    async () => {
+      await using metered = await startMetered()
+      const { server, create, database } = metered
+      const sampled = ({ plantstore_plants: plants, plantstore_tokens: tokens }: Series) => ({ plants, tokens })
+      const first = await scrapeUntil(server, (all) => all.plantstore_plants !== undefined)
+      await create(1)
+      await createTokenIn(database)
+      const startMs = performance.now()
+      let scrapes = 0
+      const second = await scrapeUntil(server, (all) => {
+        scrapes++
+        return all.plantstore_plants === 1 && all.plantstore_tokens === 2
+      })
+
+      expect(sampled(first)).toEqual({ plants: 0, tokens: 1 })
+      expect(sampled(second)).toEqual({ plants: 1, tokens: 2 })
+      expect(performance.now() - startMs).toBeLessThan(SAMPLE_LIMIT_MS)
+      const samples = 'plantstore_sample_timestamp_seconds'
+      expect((second[samples] ?? 0) - (first[samples] ?? 0)).toBeWithin(4, SAMPLE_LIMIT_MS / 1000)
+      expect(scrapes).toBeGreaterThan(2)
+    },
+    2 * SAMPLE_LIMIT_MS,
+  )
+})
+
+describe.concurrent('the metrics', () => {
+  test('say what runs, and what it takes of the machine', async () => {
+    await using metered = await startMetered()
+    const all = await scrapeUntil(metered.server, (now) => (now.nodejs_eventloop_lag_max_seconds ?? 0) > 0)
+
+    expect(all[`plantstore_build_info{version="${version}",bun_version="${Bun.version}"}`]).toBe(1)
+    expect(all.process_resident_memory_bytes).toBeWithin(10e6, 10e9)
+    expect(all.process_cpu_seconds_total).toBeWithin(0.001, 60)
+    expect(all.process_start_time_seconds).toBeWithin(Date.now() / 1000 - 60, Date.now() / 1000 + 1)
+    expect(all.process_open_fds).toBeWithin(5, all.process_max_fds ?? 0)
+    expect(all.nodejs_eventloop_lag_p99_seconds).toBeWithin(0.000001, 60)
+  })
+
+  test.skipIf(PROMTOOL_IS_SKIPPED)(`have nothing wrong in the eyes of promtool${PROMTOOL_NOTE}`, async () => {
+    await using metered = await startMetered()
+    const { server, create, list } = metered
+    await create(1)
+    await list('?limit=1')
+    await scrapeUntil(server, (all) => all.plantstore_plants !== undefined)
+    const text = await (await fetch(`${opsUrlOf(server)}/metrics`)).text()
+
+    expect(await runPromtool(['check', 'metrics'], { stdin: text })).toEqual({ text: '', exitCode: 0 })
+    const faulty = text.replaceAll('plantstore_http_requests_total', 'plantstore_http_requests')
+    expect((await runPromtool(['check', 'metrics'], { stdin: faulty })).exitCode).not.toBe(0)
+  })
+})
+
+describe.concurrent('the address of the metrics', () => {
+  test('answers /metrics in the text form of Prometheus, to GET and HEAD', async () => {
+    await using metered = await startMetered()
+    const url = `${opsUrlOf(metered.server)}/metrics`
+    const [get, head, withQuery] = await Promise.all([fetch(url), fetch(url, { method: 'HEAD' }), fetch(`${url}?a=b`)])
+
+    for (const { status, headers } of [get, head, withQuery]) {
+      expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([200, TEXT_FORM, 'no-store'])
+    }
+    expect(await get.text()).toStartWith('# HELP plantstore_')
+    expect(await head.text()).toBe('')
+  })
+
+  test('has nothing else, and the address of the service has no metrics', async () => {
+    await using metered = await startMetered()
+    const { server, token } = metered
+    const ask = async (url: string, method: string) => {
+      const answer = await fetch(url, { method, headers: { authorization: `Bearer ${token}` } })
+      return [answer.status, await answer.text()]
+    }
+    const nothing = [404, '{"error":40401,"message":"There is nothing at this path: check how it is written."}']
+    const ops = opsUrlOf(server)
+
+    for (const path of ['/', '/metrics/', '/metrics/x', '/Metrics', '/plants', '/healthz', '/docs', '/openapi.json']) {
+      expect([path, ...(await ask(ops + path, 'GET'))]).toEqual([path, ...nothing])
+    }
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      expect([method, ...(await ask(`${ops}/metrics`, method))]).toEqual([method, ...nothing])
+    }
+    expect(await ask(`${server.url}/metrics`, 'GET')).toEqual(nothing)
+  })
+
+  test('can be a unix socket', async () => {
+    using folder = makeFolder()
+    const unix = join(folder.path, 'ops.sock')
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--ops-listen', `unix:${unix}`])
+    const answer = await fetch('http://localhost/metrics', { unix })
+
+    expect(opsUrlOf(server)).toBe(`unix:${unix}`)
+    expect(await answer.text()).toContain('plantstore_build_info')
+    expect(statSync(unix).mode & 0o777).toBe(0o600)
+  })
+
+  test('is none unless it is asked for', async () => {
+    using folder = makeFolder()
+    await using server = await serve(join(folder.path, 'plantstore.db'))
+
+    expect(opsUrlOf(server)).toBe('')
+    expect((await server.request('GET', '/metrics')).status).toBe(404)
+  })
+
+  test('that another process has is refused with one line that names the option', async () => {
+    await using metered = await startMetered()
+    const address = opsUrlOf(metered.server).slice('http://'.length)
+    const database = join(metered.folder, 'other.db')
+    const flags = ['--listen', '127.0.0.1:0', '--ops-listen', address, '--database', database]
+
+    expect(await runPlantstore(['serve', ...flags])).toEqual({
+      stdout: '',
+      stderr: `plantstore: Cannot listen on http://${address}: another process listens there. Choose another with --ops-listen.\n`,
+      exitCode: 1,
+    })
+  })
+
+  test('answers until the server has ended, and not after', async () => {
+    await using metered = await startMetered()
+    const { server } = metered
+    const held = holdCreate(metered)
+    await scrapeUntil(server, isInFlight(1))
+    server.signal('SIGTERM')
+    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    const whileEnding = await scrape(server)
+    held[Symbol.dispose]()
+    await server.ended()
+
+    expect(whileEnding.plantstore_http_requests_in_flight).toBe(1)
+    await expect(scrape(server)).rejects.toThrow()
+  })
+})

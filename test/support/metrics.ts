@@ -1,0 +1,45 @@
+/** Values by series, each with its labels as it is written. */
+export type Series = Readonly<Record<string, number>>
+
+/** The values of a text in Prometheus' form. Throws at a line that is none of it. */
+export function readMetrics(text: string): Series {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, series = '', value] = /^([a-z0-9_]+(?:\{(?:[a-z_]+="[^"\\]*",?)*\})?) (\S+)$/.exec(line) ?? []
+      // The mean of nothing is not a number, which is a value.
+      if (Number.isNaN(Number(value)) && !/^nan$/i.test(value ?? '')) throw new Error(`this is no metric: ${line}`)
+      return [series, Number(value)]
+    }),
+  )
+}
+
+/** The series of one metric, or those of them that are not 0, by what is between their braces. */
+export const seriesOf = (all: Series, name: string, { isNonZero = false } = {}): Series =>
+  Object.fromEntries(
+    Object.entries(all)
+      .filter(([series, value]) => series.split('{')[0] === name && (value !== 0 || !isNonZero))
+      .map(([series, value]) => [series.slice(name.length + 1, -1), value]),
+  )
+
+/** The address of the metrics of a server that was started with --ops-listen, from its log. */
+export function opsUrlOf(server: { stdout(): string }): string {
+  const [, address = ''] = /"opsAddress":"([^"]+)"/.exec(server.stdout()) ?? []
+  return address
+}
+
+/** Asks a server for its metrics. */
+export async function scrape(server: { stdout(): string }): Promise<Series> {
+  const answer = await fetch(`${opsUrlOf(server)}/metrics`)
+  if (answer.status !== 200) throw new Error(`the metrics were answered with ${answer.status}`)
+  return readMetrics(await answer.text())
+}
+
+/** Asks again and again until the metrics are as they are wanted, and returns them then. */
+export async function scrapeUntil(server: { stdout(): string }, isWanted: (all: Series) => boolean): Promise<Series> {
+  for (;;) {
+    const all = await scrape(server)
+    if (isWanted(all)) return all
+    await Bun.sleep(20)
+  }
+}
