@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { DURABILITIES } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { CONFLICT_RULES } from './domain/transfer.ts'
-import { LOG_LEVELS } from './log.ts'
+import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import {
   duration,
   oneOf,
@@ -92,6 +92,12 @@ export const OPTIONS = {
     valued('--drain-wait <duration>', 'how long, of --drain, new connections are still taken', duration('0s'), '0s'),
   logLevel: () =>
     valued('--log-level <level>', `what is logged on stdout: ${LOG_LEVELS.join(', ')}`, oneOf(LOG_LEVELS), 'info'),
+  logFormat: () =>
+    valued(
+      '--log-format <format>',
+      'json, an object a line; pretty, for people; if left out, pretty where stdout is a terminal, else json',
+      oneOf(LOG_FORMATS),
+    ),
   accessLog: () =>
     valued('--access-log [state]', 'a line per request, at level info: on or off', oneOf(['on', 'off']), 'on').preset(
       'on',

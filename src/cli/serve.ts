@@ -7,12 +7,13 @@ import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
 import { createApp } from '../http/app.ts'
 import { listen, type RunningServer, schemeOf } from '../http/server.ts'
 import type { Tls } from '../http/tls.ts'
-import { createLogger, type Logger, type LogLevel, logToStdout } from '../log.ts'
+import type { LogFormat, Logger, LogLevel } from '../log.ts'
 import { exposedFiles, openStore } from '../store/open.ts'
 import type { Rate } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { firstToken } from './first-token.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
+import { openLog } from './open-log.ts'
 import { countFigures, type Figures, type RunningOps, serveOps } from './ops.ts'
 import { tlsOf, warnOfValidity } from './tls.ts'
 
@@ -34,14 +35,14 @@ interface ServeOptions {
   readonly drain: number
   readonly drainWait: number
   readonly logLevel: LogLevel
+  readonly logFormat?: LogFormat
   readonly accessLog: 'on' | 'off'
   readonly corsOrigin?: readonly string[]
   readonly publicUrl?: string
 }
 
-/** How often the use of tokens is written, and how long the last log lines are waited for. */
+/** How often the use of tokens is written. */
 const TOKEN_USE_FLUSH_MS = 5000
-const LOG_FLUSH_MS = 500
 /** After a failure of the store, time for its answers alone. */
 const DRAIN_AFTER_FAILURE_MS = 500
 /** Of --drain, what closing the store and the last log lines may take. */
@@ -69,6 +70,7 @@ export const serveCommand = (program: Command, io: Io, exit: (code: number) => v
     .addOption(OPTIONS.drain())
     .addOption(OPTIONS.drainWait())
     .addOption(OPTIONS.logLevel())
+    .addOption(OPTIONS.logFormat())
     .addOption(OPTIONS.accessLog())
     .addOption(OPTIONS.corsOrigin())
     .addOption(OPTIONS.publicUrl())
@@ -89,8 +91,7 @@ interface WithTls {
 
 async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   const signalled = firstSignal(io)
-  const output = logToStdout()
-  const log = createLogger(options.logLevel, output.destination)
+  const { log, close: closeLog } = await openLog(options, io)
   const failed = Promise.withResolvers<AppError>()
   const figures = options.opsListen && countFigures()
   const store = await openStore(options.database, failed.resolve, {
@@ -112,7 +113,7 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   } finally {
     ops?.stop()
     await store.close()
-    await output.close(LOG_FLUSH_MS)
+    await closeLog()
   }
 }
 

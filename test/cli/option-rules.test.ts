@@ -127,6 +127,13 @@ const RULES = {
     ],
     refuses: ['', 'trace', 'INFO', 'verbose', 'toString'],
   },
+  logFormat: {
+    takes: [
+      ['json', 'json'],
+      ['pretty', 'pretty'],
+    ],
+    refuses: ['', 'JSON', 'text', 'pretty '],
+  },
   accessLog: {
     takes: [
       ['on', 'on'],
@@ -264,6 +271,7 @@ describe('the options', () => {
       ['--drain', 'PLANTSTORE_DRAIN', '8s'],
       ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
       ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],
+      ['--log-format', 'PLANTSTORE_LOG_FORMAT', undefined],
       ['--access-log', 'PLANTSTORE_ACCESS_LOG', 'on'],
       ['--cors-origin', 'PLANTSTORE_CORS_ORIGIN', undefined],
       ['--public-url', 'PLANTSTORE_PUBLIC_URL', undefined],

@@ -85,8 +85,9 @@ function originOf(source: string, file: string, bundle: Part) {
   const path = normalize(join(relative(bundle.folder, dirname(file)), source))
   const other = PACKAGE_FOLDER.exec(path)?.[0]
   if (other !== undefined) return { name: other.replace(/^.*node_modules\//, ''), version: undefined }
-  // A source beside the bundle's own package is a package of the same workspace, and of the same scope.
-  const sibling = /^\.\.\/([^./][^/]*)\//.exec(path)?.[1]
+  // A source beside the bundle's own package is a package of the same workspace, and of the same scope: without a scope it is
+  // the bundle's own, by a path that held where it was made.
+  const sibling = bundle.name.startsWith('@') ? /^\.\.\/([^./][^/]*)\//.exec(path)?.[1] : undefined
   return sibling === undefined ? undefined : { name: `${bundle.name.split('/')[0]}/${sibling}`, version: undefined }
 }
 

@@ -1,0 +1,152 @@
+import { describe, expect, test } from 'bun:test'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { untilAccepted } from '../support/connect.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { exchange } from '../support/raw.ts'
+
+const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
+const ID = /[0-9a-f-]{36}/
+/** A name that would be a line of the log, if it could. */
+const FORGED_NAME = 'x\n{"level":"fatal"}\r\u001b[2K'
+
+async function startLogged(flags: readonly string[] = []) {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  // By the command itself, so that no file is open to others, which the log would tell.
+  const created = await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
+  const token = created.stdout.trim()
+  const server = await serve(database, flags)
+  return {
+    ...{ token, server, folder: folder.path },
+    /** All lines, once it has ended. */
+    async lines() {
+      await server.end()
+      return server.stdout().trimEnd().split('\n')
+    },
+    async [Symbol.asyncDispose]() {
+      await server.kill()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+/** What a server writes to a terminal, from its start to its end, with one request. */
+async function runOnTerminal(flags: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  using folder = makeFolder()
+  const socket = join(folder.path, 'socket')
+  const chunks: string[] = []
+  const decoder = new TextDecoder()
+  const args = ['serve', '--listen', `unix:${socket}`, '--database', join(folder.path, 'plantstore.db'), ...flags]
+  const child = Bun.spawn([...COMMAND, ...args], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    terminal: { cols: 200, rows: 50, data: (_, chunk) => chunks.push(decoder.decode(chunk, { stream: true })) },
+  })
+  await untilAccepted(socket, child)
+  await fetch('http://localhost/healthz', { unix: socket })
+  child.kill('SIGTERM')
+  await child.exited
+  return chunks.join('')
+}
+
+describe.concurrent('the log of a server', () => {
+  test('has a JSON line per event and request, with what was asked, by whom, and what became of it', async () => {
+    await using logged = await startLogged()
+    const { server, token } = logged
+    await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
+    await server.request('GET', '/plants?limit=1', { token })
+    await server.request('DELETE', '/plants/2', { token })
+    await server.request('GET', '/nothing')
+    const lines = (await logged.lines()).map((line) => JSON.parse(line))
+
+    const time = expect.stringMatching(TIME)
+    const request = { level: 'info', time, requestId: expect.stringMatching(ID), durationMs: expect.any(Number) }
+    const mine = { ...request, user: 'me', tokenId: 1, msg: 'request' }
+    expect(lines.map(({ msg }) => msg)).toEqual(['listening', ...Array(4).fill('request'), 'ending', 'ended'])
+    for (const line of lines) expect(line).toMatchObject({ level: 'info', time })
+    expect(lines.slice(1, 5)).toEqual([
+      { ...mine, operation: 'createPlant', method: 'POST', path: '/plants', status: 200 },
+      { ...mine, operation: 'listPlants', method: 'GET', path: '/plants', status: 200 },
+      { ...mine, operation: 'deletePlant', method: 'DELETE', path: '/plants/2', status: 404 },
+      { ...request, operation: 'other', method: 'GET', path: '/nothing', status: 404, msg: 'request' },
+    ])
+  })
+
+  test('is for people with --log-format pretty, without colours where there is no terminal', async () => {
+    await using logged = await startLogged(['--log-format', 'pretty'])
+    await logged.server.request('GET', '/plants?limit=1', { token: logged.token })
+    const lines = await logged.lines()
+
+    expect(lines[0]).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: listening \{"address":"http:.*\}$/)
+    expect(lines[1]).toMatch(
+      /^\[[\d:.]+\] INFO: 200 listPlants in [\d.]+ ms: GET \/plants, me with token 1 \{"requestId":"[0-9a-f-]{36}"\}$/,
+    )
+    expect(lines.join()).not.toContain('\u001b')
+  })
+
+  test('is for people, in colours, where stdout is a terminal', async () => {
+    const text = await runOnTerminal([])
+
+    expect(text).toMatch(/\[32mINFO.*listening/)
+    expect(text).toMatch(/\[32m200.*health in [\d.]+ ms: GET \/healthz/)
+  })
+
+  test('is JSON on a terminal as well where that is asked for, and has no colours where they are declined', async () => {
+    const [json, plain] = await Promise.all([
+      runOnTerminal(['--log-format', 'json']),
+      runOnTerminal([], { NO_COLOR: '1' }),
+    ])
+    const lines = json.trimEnd().split('\r\n')
+
+    expect(lines.map((line) => JSON.parse(line).level)).toContain('info')
+    expect(json + plain).not.toContain('\u001b')
+    expect(plain).toContain('INFO: 200 health in ')
+  })
+
+  test.each(['json', 'pretty'])('cannot be forged by what is sent, in %s', async (format) => {
+    await using logged = await startLogged(['--log-format', format])
+    const { server, token } = logged
+    const targets = [
+      '/a%0d%0ab',
+      '/a\u0085b',
+      '/a\u009b2Kb',
+      '/a\u2028b',
+      '/a\u007fb',
+      '/a\u001b[2Kb',
+      '/%1b[2K',
+      '/a\tb',
+    ]
+    for (const target of targets) {
+      await exchange(server.port, Buffer.from(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`))
+    }
+    const ids = ['a\u0085b', 'a\u001b[2Kb', 'a\tb', 'a\rb']
+    for (const id of ids) {
+      await exchange(
+        server.port,
+        Buffer.from(
+          `GET /plants?limit=${id} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: ${id}\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+        ),
+      )
+    }
+    const text = (await logged.lines()).join('\n')
+
+    expect(text).toContain('/a%0d%0ab')
+    for (const line of text.split('\n')) expect(line).toMatch(format === 'json' ? /^\{"level":/ : /^\[\d\d:\d\d:/)
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
+    expect(text).not.toContain(token)
+  })
+
+  test.each(['json', 'pretty'])('cannot be forged by the name of a database, in %s', async (format) => {
+    using folder = makeFolder()
+    const place = join(folder.path, FORGED_NAME)
+    mkdirSync(place)
+    await using server = await serve(join(place, 'plantstore.db'), ['--log-format', format])
+    await server.end()
+    const lines = server.stdout().trimEnd().split('\n')
+
+    expect(lines).toHaveLength(4)
+    expect(lines.join('')).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
+    expect(lines.join('')).toContain('plantstore.db')
+  })
+})

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'bun:test'
+import { createLogger, type LineFormat } from '../src/log.ts'
+import { prettyLines } from '../src/log-pretty.ts'
+
+/** Every character that may begin a line or command a terminal, and the sequences that forge one. */
+const CONTROLS = [
+  ...Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code)),
+  ...Array.from({ length: 0x21 }, (_, code) => String.fromCharCode(0x7f + code)),
+  '\u2028',
+  '\u2029',
+]
+const FORGED = [...CONTROLS, '\r\n', '\u001b[2K\u001b[1G', '\n{"level":"info"}\n'].map((text) => `a${text}b`)
+/** What any reader of lines may take for the end of one, and what a terminal obeys. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]/
+
+const FORMATS: readonly { readonly name: string; readonly format: LineFormat | undefined }[] = [
+  { name: 'json', format: undefined },
+  { name: 'pretty', format: prettyLines(false) },
+]
+
+function logger(format: LineFormat | undefined) {
+  const lines: string[] = []
+  const log = createLogger('debug', { write: (line: string) => lines.push(line) }, format)
+  return { log, text: () => lines.join('') }
+}
+
+describe.each(FORMATS)('a log in $name', ({ name, format }) => {
+  test('has one line per event, whatever is in its message, its values, their names and depths', () => {
+    const { log, text } = logger(format)
+    for (const forged of FORGED) {
+      log.info(forged)
+      log.warn({ value: forged, [forged]: 1, deep: { list: [forged], [forged]: forged } }, 'event')
+      log.info({ operation: forged, method: forged, path: forged, status: 200, user: forged, tokenId: 1 }, 'request')
+    }
+
+    const lines = text().split('\n')
+    expect(lines.pop()).toBe('')
+    expect(lines).toHaveLength(3 * FORGED.length)
+    expect(lines.filter((line) => DANGEROUS.test(line))).toEqual([])
+    if (name === 'json') {
+      const values = lines.flatMap((line) => JSON.parse(line).value ?? [])
+      expect(values).toEqual(FORGED)
+    }
+  })
+
+  test('has an error with nothing in it that begins a line or commands the terminal', () => {
+    const { log, text } = logger(format)
+    const error = new Error('first\n[12:00:00.000] INFO: forged\u001b[2K\u0085x')
+    error.stack = `Error: ${error.message}\n    at nowhere`
+    log.error({ requestId: 'r', err: error }, 'a bug')
+
+    const [first, ...rest] = text().trimEnd().split('\n')
+    expect(first).toContain('a bug')
+    // What follows is further to the right than any line of the log begins.
+    expect(rest.filter((line) => !line.startsWith('    '))).toEqual([])
+    expect(DANGEROUS.test(text())).toBe(false)
+    expect(text()).toContain('at nowhere')
+  })
+})
+
+describe('a log for people', () => {
+  test('says of a request in a sentence what was answered to whom', () => {
+    const { log, text } = logger(prettyLines(false))
+    const request = { requestId: 'r-1', operation: 'listPlants', method: 'GET', path: '/plants', status: 200 }
+    log.info({ ...request, durationMs: 0.25, user: 'me', tokenId: 7 }, 'request')
+    log.info({ ...request, status: 401, durationMs: 1 }, 'request')
+
+    expect(text().replace(/\d\d:\d\d:\d\d\.\d{3}/g, 'TIME')).toBe(
+      '[TIME] INFO: 200 listPlants in 0.25 ms: GET /plants, me with token 7 {"requestId":"r-1"}\n' +
+        '[TIME] INFO: 401 listPlants in 1 ms: GET /plants {"requestId":"r-1"}\n',
+    )
+  })
+
+  test('has colours where they are wanted: of the level and of the status', () => {
+    const { log, text } = logger(prettyLines(true))
+    for (const status of [204, 404, 503]) log.info({ operation: 'other', status }, 'request')
+
+    const colours = [...text().matchAll(/\[(\d+)m(\d{3})/g)].map(([, colour, status]) => [status, colour])
+    expect(colours).toEqual([
+      ['204', '32'],
+      ['404', '33'],
+      ['503', '31'],
+    ])
+  })
+
+  test('has none where they are not', () => {
+    const { log, text } = logger(prettyLines(false))
+    log.error({ operation: 'other', status: 503 }, 'request')
+
+    expect(text()).not.toContain('\u001b')
+  })
+})
