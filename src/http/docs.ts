@@ -9,6 +9,10 @@ import { openApiDocument } from './openapi.ts'
 /** All methods: the plugin describes no route by itself, since `openApiDocument` says everything. */
 const METHODS = ['ALL', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
+/** On a phone the page would put these two upon other text: what they say is beside them once more. */
+const PHONE_STYLE =
+  "@media (max-width: 767px) { .scalar-sidebar-toggle, [data-testid='auth-indicator'] { display: none } }"
+
 /**
  * Nothing leaves the browser for another host: a try-out must never send a token through somebody's proxy, and neither
  * fonts nor telemetry nor an assistant are asked for.
@@ -59,7 +63,8 @@ const isDocument = (response: unknown): response is object =>
 
 /** The page with what a browser may do for it (Content Security Policy Level 3). */
 async function withPolicy(page: Response, publicUrl: string | undefined): Promise<Response> {
-  const html = await page.text()
+  // A style of the library's own configuration would take the place of the plugin's.
+  const html = (await page.text()).replace('</head>', `<style>${PHONE_STYLE}</style></head>`)
   const { headers } = page
   headers.set('content-security-policy', pagePolicy(html, publicUrl))
   return new Response(html, { headers })

@@ -152,7 +152,6 @@ const LIST_PLANTS: OpenAPIV3.OperationObject = {
       description: 'Only plants with a larger id than this are listed. `Link` carries it.',
       required: false,
       schema: { type: 'integer', format: 'int64' },
-      example: 42,
     },
     {
       name: 'If-None-Match',
@@ -160,7 +159,6 @@ const LIST_PLANTS: OpenAPIV3.OperationObject = {
       description: 'An `ETag` of an earlier answer, a list of them, or `*`.',
       required: false,
       schema: { type: 'string' },
-      example: '"5d41402abc4b2a76"',
     },
   ],
   responses: {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Locator, Page } from 'playwright-core'
 import { BROWSER_IS_SKIPPED, BROWSER_NOTE, BROWSER_TIMEOUT_MS, startBrowser, startPage } from '../support/browser.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
@@ -73,30 +75,101 @@ const attempts = (elsewhere: string) => `(async () => {
   return outcomes
 })()`
 
+const LIGHT = { colorScheme: 'light', background: 'rgb(255, 255, 255)' } as const
+const DARK = { colorScheme: 'dark', background: 'rgb(17, 23, 40)' } as const
+const DESKTOP = { viewport: { width: 1440, height: 900 } }
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
+
+/** Through what people look. */
+const SCREENS = [
+  { name: 'a desktop, light', ...DESKTOP, ...LIGHT },
+  { name: 'a desktop, dark', ...DESKTOP, ...DARK },
+  { name: 'a phone, light', ...PHONE, ...LIGHT },
+  { name: 'a phone, dark', ...PHONE, ...DARK },
+]
+
+/** What lies upon the address where the dialog is narrower than this. */
+const TOGGLE = '.scalar-sidebar-toggle'
+const NARROW_BELOW = 768
+
+/** Where pictures of the page are kept for whoever wants to look at them, if anybody does. */
+const PICTURES = process.env.DOCS_PICTURES
+
+type Keep = (moment: string) => Promise<unknown>
+
+const keepPictures =
+  (page: Page, name: string): Keep =>
+  async (moment) =>
+    PICTURES && page.screenshot({ path: join(PICTURES, `${name}, ${moment}.png`) })
+
+/** A part of the page, once it is there: what is further down is drawn when it is scrolled to. */
+async function scrolledTo(page: Page, part: Locator): Promise<Locator> {
+  while ((await part.count()) === 0) {
+    await page.mouse.wheel(0, 300)
+    await page.waitForTimeout(50)
+  }
+  await part.scrollIntoViewIfNeeded()
+  return part
+}
+
+interface Attempt {
+  /** Entered where no operation was tried out before: the page remembers it for the next. */
+  readonly token?: string
+  readonly answer: string
+  readonly keep: Keep
+}
+
+/** Tries an operation out until its answer shows, and returns the status that shows, if nothing lies upon the address. */
+async function tryOut(page: Page, name: RegExp, { token, answer, keep }: Attempt): Promise<string> {
+  await (await scrolledTo(page, page.getByRole('button', { name }))).click()
+  const dialog = page.getByRole('dialog')
+  if (token !== undefined) await dialog.getByPlaceholder('Token').fill(token)
+  await dialog.getByRole('button', { name: /^Send/ }).first().click()
+  const response = dialog.getByRole('region', { name: 'Response', exact: true })
+  await response.getByRole('region', { name: 'Body', exact: true }).getByText(answer).first().waitFor()
+  const status = await response.getByRole('link', { name: /^\d{3} / }).textContent()
+  const isNarrow = (page.viewportSize()?.width ?? 0) < NARROW_BELOW
+  if (isNarrow && (await dialog.locator(TOGGLE).isVisible())) return 'the address is covered by the toggle'
+  await response.scrollIntoViewIfNeeded()
+  await keep(name.source.endsWith('post') ? 'create' : 'list')
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'hidden' })
+  return status?.trim() ?? ''
+}
+
 describe.skipIf(BROWSER_IS_SKIPPED).each(SOCKET_TRANSPORTS)(
   `the page in a browser, $name${BROWSER_NOTE}`,
   (transport) => {
-    test(
-      'runs under its policy: shows the operations, and tries one out with a token',
-      async () => {
+    test.each(SCREENS)(
+      'shows the operations, and tries out a create and a list with a token, on $name',
+      async ({ name, background, ...screen }) => {
         await using service = await startService(transport)
-        await service.create({ id: 43, name: 'Monstera of the test' })
         await using browser = await startBrowser()
-        const { page, requests, violations } = await browser.open()
+        const watched = await browser.open({ ...screen, only: urlOf(service) })
+        const { page, requests, errors, violations } = watched
+        const keep = keepPictures(page, name)
 
         await page.goto(`${urlOf(service)}/docs`)
-        for (const name of ['List plants', 'Create a plant', 'Delete a plant']) {
-          await page.getByText(name).first().waitFor()
+        await page.getByRole('heading', { name: 'Plant Store' }).waitFor()
+        await keep('page')
+        for (const name of ['Delete a plant', 'Create a plant', 'List plants']) {
+          await scrolledTo(page, page.getByRole('heading', { name }))
         }
-        await page.getByRole('button', { name: 'Test Request' }).first().click()
-        const dialog = page.getByRole('dialog')
-        await dialog.getByPlaceholder('Token').fill(service.token)
-        await dialog.getByRole('button', { name: /^Send Request/ }).click()
-        await dialog.getByText('Monstera of the test').waitFor()
+        const created = await tryOut(page, /Test Request.*post/i, { token: service.token, answer: '"Monstera"', keep })
+        const listed = await tryOut(page, /Test Request.*get/i, { answer: '"Monstera"', keep })
+        const widest = await page.evaluate<number>('document.documentElement.scrollWidth')
 
+        expect([created, listed]).toEqual(['200 OK', '200 OK'])
+        expect(await service.names()).toEqual(['Monstera'])
+        expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(background)
+        expect(widest).toBe(screen.viewport.width)
+        expect(errors).toEqual([])
         expect(await violations()).toEqual([EVAL_PROBE])
         expect(requests.filter((request) => !request.includes(` ${urlOf(service)}/`))).toEqual([])
-        expect(requests.some((request) => request.startsWith(`GET ${urlOf(service)}/plants?`))).toBe(true)
+        expect(requests.filter((request) => request.includes('/plants'))).toEqual([
+          `POST ${urlOf(service)}/plants`,
+          `GET ${urlOf(service)}/plants?limit=20`,
+        ])
       },
       BROWSER_TIMEOUT_MS,
     )

@@ -1,4 +1,4 @@
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 const EXECUTABLES = ['chromium', 'chromium-browser', 'google-chrome']
 const executable = EXECUTABLES.map((name) => Bun.which(name)).find((path) => path !== null)
@@ -11,11 +11,19 @@ export const BROWSER_NOTE = BROWSER_IS_SKIPPED ? ' (skipped: there is no Chromiu
 /** How long a browser may take to start and to do what a test asks, on a machine that is busy with other things. */
 export const BROWSER_TIMEOUT_MS = 60_000
 
+/** Through what a page is looked at. */
+export interface Screen extends BrowserContextOptions {
+  /** The one origin that can be reached; any where it is left out. */
+  readonly only?: string
+}
+
 /** What a page did. */
 export interface Watched {
   readonly page: Page
   /** What it asked for, whatever became of it. */
   readonly requests: readonly string[]
+  /** What it said of errors on the console, and those that nobody caught. */
+  readonly errors: readonly string[]
   /** What its policy kept it from, as `directive what`. */
   violations(): Promise<readonly string[]>
 }
@@ -24,19 +32,27 @@ export interface Watched {
 export async function startBrowser() {
   if (executable === undefined) throw new Error(`there is none of ${EXECUTABLES.join(', ')}`)
   const browser = await chromium.launch({ executablePath: executable })
-  return { open: () => watch(browser), [Symbol.asyncDispose]: () => browser.close() }
+  return { open: (screen: Screen = {}) => watch(browser, screen), [Symbol.asyncDispose]: () => browser.close() }
 }
 
-async function watch(browser: Browser): Promise<Watched> {
-  const page = await browser.newPage()
+async function watch(browser: Browser, { only, ...screen }: Screen): Promise<Watched> {
+  const page = await browser.newPage(screen)
   page.setDefaultTimeout(BROWSER_TIMEOUT_MS / 2)
   const requests: string[] = []
+  const errors: string[] = []
   page.on('request', (request) => requests.push(`${request.method()} ${request.url()}`))
+  page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+  page.on('pageerror', ({ message }) => errors.push(message))
+  if (only !== undefined) {
+    await page.route('**', (route) =>
+      new URL(route.request().url()).origin === only ? route.continue() : route.abort('blockedbyclient'),
+    )
+  }
   await page.addInitScript(`
     globalThis.violations = []
     document.addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
       globalThis.violations.push(effectiveDirective + ' ' + blockedURI))`)
-  return { page, requests, violations: () => page.evaluate('globalThis.violations') }
+  return { page, requests, errors, violations: () => page.evaluate('globalThis.violations') }
 }
 
 /** A page of an origin of its own, and what its server was asked for. */
