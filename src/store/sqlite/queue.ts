@@ -47,6 +47,7 @@ export function queueWrites(
   revisions: Revisions | undefined,
   onFailure: (error: unknown) => void,
   observer?: QueueObserver,
+  monotonicMs = () => performance.now(),
 ) {
   const waiting: Waiting[] = []
   let committing: readonly Waiting[] = []
@@ -58,12 +59,12 @@ export function queueWrites(
 
   const run = async () => {
     while (waiting.length > 0) {
-      const startMs = performance.now()
+      const startMs = monotonicMs()
       await gather()
       const isFull = hasFullGroup()
       const group = takeGroup()
       if (group.length > 0) await commit(group)
-      if (isFull) noteDuration((performance.now() - startMs) / group.length)
+      if (isFull) noteDuration((monotonicMs() - startMs) / group.length)
     }
     running = undefined
   }
@@ -126,7 +127,7 @@ export function queueWrites(
 
   /** A group that found a lock has done nothing. Waiting here leaves the threads to others; SQLite would block one. */
   const retry = async (group: readonly Waiting[], failure: Failure) => {
-    const nowMs = performance.now()
+    const nowMs = monotonicMs()
     const patient = group.filter(({ deadlineMs }) => deadlineMs > nowMs)
     for (const write of group) {
       if (patient.includes(write)) continue
@@ -154,7 +155,7 @@ export function queueWrites(
           // The name and its own arguments, which the type of the union cannot say.
           call: [name, ...args] as unknown as Call,
           textLength,
-          deadlineMs: performance.now() + BUSY_TIMEOUT_MS,
+          deadlineMs: monotonicMs() + BUSY_TIMEOUT_MS,
           resolve: resolve as (value: unknown) => void,
           reject,
         })
@@ -165,7 +166,7 @@ export function queueWrites(
       const first = committing[0] ?? waiting[0]
       return {
         waitingWrites: committing.length + waiting.length,
-        longestWaitMs: first === undefined ? 0 : performance.now() - (first.deadlineMs - BUSY_TIMEOUT_MS),
+        longestWaitMs: first === undefined ? 0 : monotonicMs() - (first.deadlineMs - BUSY_TIMEOUT_MS),
       }
     },
     /** From now on refuses every write, those that wait included. Resolves when the last group has been answered. */
