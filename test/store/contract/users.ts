@@ -8,7 +8,7 @@ import { CREATED_AT_MS, closeNow, createToken, createUser, listAll, listIds } fr
 /** More than any implementation deletes in one batch or two. */
 const MANY_PLANTS = 10_000
 /** As many as may wait for the disk at once. */
-const AT_ONCE = 2000
+const AT_ONCE = 500
 
 /** What the comments of `Store` say of users. */
 export function usersContract({ open }: StoreUnderTest): void {
