@@ -12,7 +12,7 @@ import { DATABASE, recordCommand, recordFolder, recordProgram } from './power-lo
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
 import { traceCalls } from './system-calls.ts'
 
-const SUBSETS = rounds(4, 40)
+const SUBSETS = rounds(60, 300)
 const PLANTS = 300
 /** Writes into a WAL, and is killed before that is brought into the database. */
 const DYING = `const { Database } = await import('bun:sqlite')
