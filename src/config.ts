@@ -33,7 +33,21 @@ export const OPTIONS = {
       '127.0.0.1:3000',
     ),
   database: () =>
-    valued('--database <path>', 'the SQLite file; serve and token create make it', parseDatabase, 'plantstore.db'),
+    valued(
+      '--database <where>',
+      'the SQLite file, or postgres://USER@HOST/DATABASE; serve and token create make what is missing',
+      parseDatabase,
+      'plantstore.db',
+    ),
+  databasePasswordFile: () =>
+    valued('--database-password-file <path>', 'the file with the password of a PostgreSQL database', parsePath),
+  databasePrepare: () =>
+    valued(
+      '--database-prepare <state>',
+      'false where a PostgreSQL database is behind a pooler of transactions',
+      oneOf(['true', 'false']),
+      'true',
+    ),
   opsListen: () =>
     valued(
       '--ops-listen <address>',

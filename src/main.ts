@@ -14,6 +14,9 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 // Databases and sockets are nobody else's.
 process.umask(0o177)
 
+// Where the database is, and how to get in, the options say alone: its driver would listen to these as well.
+for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name]
+
 const STDOUT = 1
 const STDERR = 2
 /** How often it is looked whether a full pipe has room. */

@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Address } from './domain/address.ts'
+import { isPostgresUrl, parsePostgresUrl } from './domain/database-url.ts'
 import { LIMIT_MAX } from './domain/store.ts'
 import { USER_NAME, USER_NAME_RULE } from './domain/user.ts'
 
@@ -72,10 +73,14 @@ export function parseAddress(text: string): Address | Rule {
   return { host, port }
 }
 
-/** The path of a SQLite file. A database in memory or behind a URL would not be what the operator expects. */
+/** The path of a SQLite file, or the URL of a PostgreSQL database. One in memory would not be what the operator expects. */
 export function parseDatabase(text: string): string | Rule {
+  if (isPostgresUrl(text)) {
+    const address = parsePostgresUrl(text)
+    return typeof address === 'string' ? new Rule(address) : text
+  }
   if (text === '' || text.includes('\0') || text === ':memory:' || /^[a-z+]+:\/\//i.test(text)) {
-    return new Rule('the path of a file')
+    return new Rule('the path of a file, or a postgres:// URL')
   }
   return text
 }

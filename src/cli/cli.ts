@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { applyBooleanVariables, unknownVariables } from '../config.ts'
+import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
 import { backupCommand } from './backup.ts'
@@ -87,13 +88,16 @@ async function fail(io: Io, error: unknown): Promise<number> {
 }
 
 /** One line for the person at the terminal, whatever the text holds of what was given to us. */
-const line = (text: string): string => `plantstore: ${text.trim().replace(/\p{Cc}+/gu, ' ')}\n`
+const line = (text: string): string =>
+  `plantstore: ${hidePasswords(text)
+    .trim()
+    .replace(/\p{Cc}+/gu, ' ')}\n`
 
 /** What the store says by its kind alone. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {
   store_full: 'The database is out of space or read-only, nothing was changed: make room.',
   // Nothing of a file that only its disk has failed may be thrown away: check tells that from damage.
   store_failed:
-    'The database failed or is damaged: see that its disk works, keep all its files, and run plantstore check.',
-  store_busy: 'The database is locked by another process, nothing was changed: try again.',
+    'The database failed, is damaged or cannot be reached: see that its disk works, keep all its files, and run plantstore check.',
+  store_busy: 'The database is locked by another process or busy, nothing was changed: try again.',
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { type Address, formatAddress } from '../domain/address.ts'
+import { describeDatabase } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
 import type { Durability, Store } from '../domain/store.ts'
 import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
@@ -16,11 +17,11 @@ import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
 import { openLog } from './open-log.ts'
 import { countFigures, type Figures, type RunningOps, serveOps } from './ops.ts'
 import { tlsOf, warnOfValidity } from './tls.ts'
+import { addDatabaseOptions, type DatabaseOptions, openOptionsOf } from './with-store.ts'
 
-interface ServeOptions {
+interface ServeOptions extends DatabaseOptions {
   readonly listen: Address
   readonly opsListen?: Address
-  readonly database: string
   readonly durability: Durability
   readonly firstToken?: boolean
   readonly docs: boolean
@@ -43,6 +44,8 @@ interface ServeOptions {
 
 /** How often the use of tokens is written. */
 const TOKEN_USE_FLUSH_MS = 5000
+/** How often a store that cannot be reached is asked again whether it has tokens. */
+const REACH_RETRY_MS = 500
 /** After a failure of the store, time for its answers alone. */
 const DRAIN_AFTER_FAILURE_MS = 500
 /** Of --drain, what closing the store and the last log lines may take. */
@@ -50,12 +53,10 @@ const CLOSE_MS = 1000
 
 /** `serve`: serves until a signal comes, then ends in good order. */
 export const serveCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
-  program
-    .command('serve')
+  addDatabaseOptions(program.command('serve'))
     .description('serve plants over HTTP')
     .addOption(OPTIONS.listen())
     .addOption(OPTIONS.opsListen())
-    .addOption(OPTIONS.database())
     .addOption(OPTIONS.durability())
     .addOption(OPTIONS.firstToken())
     .addOption(OPTIONS.noDocs())
@@ -95,8 +96,10 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   const failed = Promise.withResolvers<AppError>()
   const figures = options.opsListen && countFigures()
   const store = await openStore(options.database, failed.resolve, {
+    ...openOptionsOf(options),
     durability: options.durability,
     writesInThread: true,
+    keepsTrying: true,
     onNotice: ({ level, message, sizes }) => log[level](sizes, message),
     observer: figures?.writes.observer,
   })
@@ -158,9 +161,9 @@ async function serveStore(
   })
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   const address = formatAddress(server.address, schemeOf(options))
-  log.info({ address, database: options.database, version: VERSION }, 'listening')
+  log.info({ address, database: describeDatabase(options.database), version: VERSION }, 'listening')
   if (options.tls !== undefined) warnOfValidity(options.tls, io.nowMs(), log)
-  if (!(await store.hasTokens())) await welcome(store, server.address, log, options, io)
+  await Promise.race([endings.failed, endings.signalled, welcome(store, server.address, log, options, io)])
 
   const failed = endings.failed.then((failure) => {
     log.fatal({ reason: String(failure.cause) }, 'the store has failed: nothing more is written, and the process ends')
@@ -195,7 +198,7 @@ function firstSignal(io: Io): Promise<Signal> {
   return promise
 }
 
-/** Where the store has no token: makes one if that was asked for, or says how to. */
+/** Where the store has no token, once it can be reached: makes one if that was asked for, or says how to. */
 async function welcome(
   store: Store,
   address: Address,
@@ -203,10 +206,24 @@ async function welcome(
   options: ServeOptions & WithTls,
   io: Io,
 ): Promise<void> {
+  if (await hasTokens(store)) return
   const { tlsCert: path, tls } = options
   const certificate = path === undefined ? undefined : { path, host: tls?.host }
   if (options.firstToken) return io.tell((await firstToken(store, address, certificate, io)) ?? '')
-  log.warn(`there is no token yet: plantstore token create --user NAME --database ${options.database}`)
+  log.warn(
+    `there is no token yet: plantstore token create --user NAME --database ${describeDatabase(options.database)}`,
+  )
+}
+
+async function hasTokens(store: Store): Promise<boolean> {
+  for (;;) {
+    try {
+      return await store.hasTokens()
+    } catch (error) {
+      if (!(error instanceof AppError) || error.kind !== 'store_failed') throw error
+    }
+    await Bun.sleep(REACH_RETRY_MS)
+  }
 }
 
 async function flushUses(uses: TokenUses, log: Logger): Promise<void> {

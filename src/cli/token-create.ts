@@ -3,10 +3,9 @@ import { OPTIONS } from '../config.ts'
 import type { Store } from '../domain/store.ts'
 import { makeToken, type Scope, TOKEN_RANDOM_BYTES } from '../domain/token.ts'
 import type { Io } from './io.ts'
-import { withStore } from './with-store.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
-interface TokenCreateOptions {
-  readonly database: string
+interface TokenCreateOptions extends DatabaseOptions {
   readonly user: string
   readonly scope: Scope
   readonly expires?: number
@@ -15,17 +14,15 @@ interface TokenCreateOptions {
 
 /** `token create`: the token alone on stdout, everything else on stderr. */
 export const tokenCreateCommand = (token: Command, io: Io): void => {
-  token
-    .command('create')
+  addDatabaseOptions(token.command('create'))
     .description('make a token and print it, once')
     .addOption(OPTIONS.user().makeOptionMandatory())
     .addOption(OPTIONS.scope())
     .addOption(OPTIONS.expires())
     .addOption(OPTIONS.label())
-    .addOption(OPTIONS.database())
     .action((options: TokenCreateOptions) =>
       // Tokens can be made before the first start: the store is made for them.
-      withStore(options.database, (store) => tellToken(store, options, io), { mustExist: false }),
+      withStore(options, (store) => tellToken(store, options, io), { mustExist: false }),
     )
 }
 

@@ -3,24 +3,21 @@ import { OPTIONS } from '../config.ts'
 import { type Token, tokenState } from '../domain/token.ts'
 import type { Io } from './io.ts'
 import { table } from './table.ts'
-import { withStore } from './with-store.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
-interface TokenListOptions {
-  readonly database: string
+interface TokenListOptions extends DatabaseOptions {
   readonly user?: string
   readonly json?: boolean
 }
 
 /** `token list`: everything but the token itself. */
 export const tokenListCommand = (token: Command, io: Io): void => {
-  token
-    .command('list')
+  addDatabaseOptions(token.command('list'))
     .description('list the tokens, never their text')
     .addOption(OPTIONS.user())
     .addOption(OPTIONS.json())
-    .addOption(OPTIONS.database())
-    .action(async ({ database, user, json }: TokenListOptions) => {
-      const tokens = await withStore(database, (store) => store.listTokens(user))
+    .action(async ({ user, json, ...options }: TokenListOptions) => {
+      const tokens = await withStore(options, (store) => store.listTokens(user))
       const nowMs = io.nowMs()
       const rows = tokens.map((each) => describe(each, nowMs))
       await io.print(json ? `${JSON.stringify(rows, null, 2)}\n` : toTable(rows))

@@ -4,25 +4,22 @@ import { AppError } from '../domain/error.ts'
 import type { TokenSelection } from '../domain/store.ts'
 import { hashToken, isTokenText } from '../domain/token.ts'
 import type { Io } from './io.ts'
-import { withStore } from './with-store.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
-interface TokenRevokeOptions {
-  readonly database: string
+interface TokenRevokeOptions extends DatabaseOptions {
   readonly user?: string
 }
 
 /** `token revoke`: by id, by user, or by the token's text on stdin. Servers refuse it from the next request on. */
 export const tokenRevokeCommand = (token: Command, io: Io): void => {
-  token
-    .command('revoke')
+  addDatabaseOptions(token.command('revoke'))
     .description('revoke a token by its id, all of a user, or with - the one whose text is on stdin')
     .argument('[id]', 'id of the token, or -')
     .addOption(OPTIONS.user())
-    .addOption(OPTIONS.database())
-    .action(async (id: string | undefined, { database, user }: TokenRevokeOptions, command: Command) => {
+    .action(async (id: string | undefined, { user, ...options }: TokenRevokeOptions, command: Command) => {
       if (id !== undefined && command.getOptionValueSource('user') === 'cli') throw misused()
       const selection = await select(id, user, io)
-      const count = await withStore(database, (store) => store.revokeTokens(selection, io.nowMs()))
+      const count = await withStore(options, (store) => store.revokeTokens(selection, io.nowMs()))
       await io.tell(count === 0 ? 'There was nothing left to revoke.\n' : `Revoked: ${count}.\n`)
     })
 }

@@ -3,22 +3,20 @@ import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
 import { parseUserName, Rule } from '../values.ts'
 import type { Io } from './io.ts'
-import { withStore } from './with-store.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
 /** `user delete`: the user with all tokens and plants. There is no way back, hence `--yes`. */
 export const userDeleteCommand = (user: Command, io: Io): void => {
-  user
-    .command('delete')
+  addDatabaseOptions(user.command('delete'))
     .description('delete a user with all tokens and plants')
     .argument('<name>', 'name of the user')
     .addOption(OPTIONS.yes())
-    .addOption(OPTIONS.database())
-    .action(async (name: string, { database, yes }: { readonly database: string; readonly yes?: boolean }) => {
+    .action(async (name: string, { yes, ...options }: DatabaseOptions & { readonly yes?: boolean }) => {
       const rule = parseUserName(name)
       if (rule instanceof Rule) throw new AppError('misused', { message: `The name of a user must be ${rule.text}.` })
       if (!yes)
         throw new AppError('misused', { message: `This deletes all plants of ${name} for good: repeat it with --yes.` })
-      const { plants, tokens } = await withStore(database, (store) => store.deleteUser(name)).catch((error) => {
+      const { plants, tokens } = await withStore(options, (store) => store.deleteUser(name)).catch((error) => {
         throw stoppedHalfWay(error, name)
       })
       await io.tell(`Deleted the user ${name} with ${plants} plants and ${tokens} tokens.\n`)

@@ -18,6 +18,9 @@ export const LIMIT_MAX = 2147483647
 export const DURABILITIES = ['full', 'normal'] as const
 export type Durability = (typeof DURABILITIES)[number]
 
+/** See `Store.tokensRevision`. */
+export const TOKEN_CHANGES_SEEN_WITHIN_MS = 1000
+
 /** See `Store.plantsRevision`. */
 export type Revision = number
 
@@ -76,7 +79,10 @@ export interface Store extends StoreFigures {
 
   /** The token with that hash, in whatever state. */
   findToken(hash: Uint8Array): Promise<Token | undefined>
-  /** The same as `plantsRevision` for all tokens and users; the time of a token's last use does not count. */
+  /**
+   * The same as `plantsRevision` for all tokens and users; the time of a token's last use does not count. Where the store is
+   * on another machine, what another process has changed shows within `TOKEN_CHANGES_SEEN_WITHIN_MS`.
+   */
   tokensRevision(): Revision | undefined
   /** Remembers a token, and its user if that name is new. */
   createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
@@ -98,7 +104,7 @@ export interface Store extends StoreFigures {
   listUsers(): Promise<readonly User[]>
   /**
    * Deletes a user: first the tokens, then the plants in batches between which others can write, then the name. What
-   * was deleted is overwritten, not only forgotten. Returns how much that was. Rejects with `user_not_found`. Stopped half-way, it can be called again.
+   * was deleted is overwritten, not only forgotten, where the database can do that. Returns how much that was. Rejects with `user_not_found`. Stopped half-way, it can be called again.
    */
   deleteUser(name: string): Promise<{ readonly plants: number; readonly tokens: number }>
 

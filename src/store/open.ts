@@ -1,9 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { ConflictRule, Transfer } from '../domain/transfer.ts'
-import type { Copied, CopyOptions, OpenOptions, StoreStatus } from './opening.ts'
+import { type Copied, type CopyOptions, type OpenOptions, type StoreStatus, unusable } from './opening.ts'
+import { openPostgresStore } from './postgres/store.ts'
 import { openSpool, type Spool } from './spool.ts'
 import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
@@ -13,17 +15,24 @@ import { openSqliteStore } from './sqlite/store.ts'
 import { sqliteTransfer } from './sqlite/transfer.ts'
 
 /**
- * Opens the store that `--database` names: the path of a SQLite file. Rejects with `store_unusable`. `onFailure` is told
- * once if the store fails later so that it must not be written to any more.
+ * Opens the store that `--database` names: the path of a SQLite file, or the URL of a database on a PostgreSQL server.
+ * Rejects with `store_unusable`. `onFailure` is told once if the store fails later so that it must not be written to any
+ * more.
  */
-export const openStore = (
+export async function openStore(
   database: string,
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
-): Promise<Store> => openSqliteStore(realPath(database), onFailure, options)
+): Promise<Store> {
+  if (!isPostgresUrl(database)) return openSqliteStore(realPath(database), onFailure, options)
+  const address = parsePostgresUrl(database)
+  if (typeof address === 'string') throw unusable(`The database must be ${address}.`)
+  return openPostgresStore(address, onFailure, options)
+}
 
 /** The files of that store which others than their own user may read or write: all plants and the hashes of tokens are in them. */
-export const exposedFiles = (database: string): string[] => filesOpenToOthers(realPath(database))
+export const exposedFiles = (database: string): string[] =>
+  isPostgresUrl(database) ? [] : filesOpenToOthers(realPath(database))
 
 /** Makes a backup of that store as a file. Rejects as `backupSqlite` does; with `misused` for a store that is no file. */
 export const backupStore = async (database: string, file: string, options: CopyOptions): Promise<Copied> =>
@@ -56,7 +65,7 @@ export const statusOfStore = async (database: string, nowMs: number): Promise<St
   sqliteStatus(fileOf(database), nowMs)
 
 function fileOf(database: string): string {
-  if (!/^postgres(?:ql)?:/i.test(database)) return realPath(database)
+  if (!isPostgresUrl(database)) return realPath(database)
   throw new AppError('misused', {
     message: 'This is for a database in a file: one of PostgreSQL is kept by its own tools, pg_dump and pg_restore.',
   })

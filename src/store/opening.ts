@@ -10,6 +10,12 @@ export interface OpenOptions {
   readonly durability?: Durability
   /** Writes in a thread of its own, so that reads never wait for a sync: what a server needs, and a command does not. */
   readonly writesInThread?: boolean
+  /** Opens a store whose server cannot be reached, and tries to reach it until it is: what it is asked before rejects. */
+  readonly keepsTrying?: boolean
+  /** Of a server: a file with the password, which is read for every connection. */
+  readonly passwordFile?: string | undefined
+  /** Of a server: prepares no statements, which poolers of transactions cannot keep. */
+  readonly preparesNothing?: boolean
   /** Told what the operator should know although nothing has failed. */
   readonly onNotice?: (notice: Notice) => void
   /** Told of every group of writes, for whoever operates the store. */
@@ -26,6 +32,9 @@ export interface Notice {
 /** What to do about a damaged store. A WAL of another time would be replayed into the backup, and destroy it. */
 export const RESTORE =
   'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore.'
+
+/** The same of a database on a server. */
+export const RESTORE_SERVER = 'End all servers that use the database, then restore a backup of it.'
 
 /** Why a store cannot be opened: one line for the operator, who finds the process ended with exit code 3. */
 export const unusable = (message: string, cause?: unknown): AppError =>

@@ -36,8 +36,28 @@ const RULES = {
     takes: [
       ['plantstore.db', 'plantstore.db'],
       ['/var/lib/plants and more.db', '/var/lib/plants and more.db'],
+      ...[
+        'postgres://me@host/plants',
+        'postgresql://me:p%40ss@host:5433/plants?sslmode=require',
+        'postgres://me@[::1]:5433/plants?sslmode=verify-ca',
+        'postgres://me@%2Frun%2Fpostgresql/plants',
+        'postgres://me@host/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem',
+      ].map((url): [string, string] => [url, url]),
     ],
-    refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'postgres://host/plants'],
+    refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'mysql://me@host/plants']
+      .concat(['postgres://', 'postgres://host/plants', 'postgres://me@host', 'postgres://me@/plants'])
+      .concat(['postgres://me@one,two/plants', 'postgres://me@one:1,two:2/plants', 'postgres://me@host:65536/plants'])
+      .concat(['postgres://me:%@host/plants', 'postgres://me@host/plants#x', 'postgres://me@host/plants?sslmode=on'])
+      .concat(['postgres://me@host/plants?options=-cfsync', 'postgres://me@host/plants?sslrootcert=/etc/ca.pem'])
+      .concat(['postgres://me@host/plants?sslmode=require&sslrootcert=/etc/ca.pem']),
+  },
+  databasePasswordFile: { takes: [['/run/secrets/password', '/run/secrets/password']], refuses: [''] },
+  databasePrepare: {
+    takes: [
+      ['true', 'true'],
+      ['false', 'false'],
+    ],
+    refuses: ['', 'on', 'False'],
   },
   opsListen: ADDRESSES,
   durability: {
@@ -256,6 +276,8 @@ describe('the options', () => {
     expect(declared).toEqual([
       ['--listen', 'PLANTSTORE_LISTEN', '127.0.0.1:3000'],
       ['--database', 'PLANTSTORE_DATABASE', 'plantstore.db'],
+      ['--database-password-file', 'PLANTSTORE_DATABASE_PASSWORD_FILE', undefined],
+      ['--database-prepare', 'PLANTSTORE_DATABASE_PREPARE', 'true'],
       ['--ops-listen', 'PLANTSTORE_OPS_LISTEN', undefined],
       ['--durability', 'PLANTSTORE_DURABILITY', 'full'],
       ['--first-token', 'PLANTSTORE_FIRST_TOKEN', undefined],

@@ -26,6 +26,8 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['publicUrl', 'serve', 'ftp://plants.example.org'],
   ['user', 'token create', 'm e'],
   ['durability', 'serve', 'none'],
+  ['databasePasswordFile', 'check', ''],
+  ['databasePrepare', 'user list', 'off'],
   ['user', 'token revoke', 'a\nb'],
   ['scope', 'token create --user me', 'admin'],
   ['expires', 'token create --user me', '90'],
@@ -86,6 +88,22 @@ describe.concurrent('a bad value', () => {
     const named = new Set<string>([...BAD_VALUES, ...BOOLEANS].map(([name]) => name))
 
     expect(Object.keys(OPTIONS).filter((name) => !named.has(name))).toEqual([])
+  })
+
+  test('of a database is told without its password', async () => {
+    using folder = makeFolder()
+    const text = 'postgres://me:p@ss:w0rd sesame@one,two/plants'
+
+    const answers = await Promise.all([
+      runPlantstore(['check', '--database', text], { cwd: folder.path }),
+      runPlantstore(['check'], { cwd: folder.path, env: { PLANTSTORE_DATABASE: text } }),
+    ])
+
+    for (const { stdout, stderr, exitCode } of answers) {
+      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
+      expect(stderr).toContain('postgres://me:***@one,two/plants')
+      expect(stderr).not.toMatch(/p@ss|w0rd|sesame/)
+    }
   })
 
   test('is a drain wait that leaves nothing of the drain', async () => {

@@ -96,7 +96,7 @@ describe('a signal', () => {
       expect([0, TERMINATED]).toContain(child.exitCode ?? (child.signalCode === 'SIGTERM' ? TERMINATED : -1))
       expect(await child.stderr.text()).toBe('')
       await createTokenIn(database)
-      expect(await withStore(database, (store) => store.checkIntegrity())).toEqual([])
+      expect(await withStore({ database, databasePrepare: 'true' }, (store) => store.checkIntegrity())).toEqual([])
     },
   )
 })

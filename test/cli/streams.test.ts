@@ -93,7 +93,7 @@ describe('a command', () => {
 
     expect(exitCode).toBe(0)
     expect(readFileSync(database).toString('latin1', 0, 15)).toBe('SQLite format 3')
-    expect(await withStore(database, (store) => store.checkIntegrity())).toEqual([])
+    expect(await withStore({ database, databasePrepare: 'true' }, (store) => store.checkIntegrity())).toEqual([])
   })
 })
 

@@ -13,7 +13,7 @@ async function startWithTokens() {
   const database = join(folder.path, 'plantstore.db')
   const run = (args: readonly string[], stdin?: string) =>
     runPlantstore(['token', ...args, '--database', database], stdin === undefined ? {} : { stdin })
-  const texts = await withStore(database, makeTokens, {})
+  const texts = await withStore({ database, databasePrepare: 'true' }, makeTokens, { mustExist: false })
   const server = await serve(database)
   const statuses = async () => {
     const answers: number[] = []

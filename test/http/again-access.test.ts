@@ -2,7 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { exchange } from '../support/raw.ts'
-import { type Answer, bytesOf, type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import {
+  type Answer,
+  bytesOf,
+  type Service,
+  SOCKET_TRANSPORTS,
+  startService,
+  TRANSPORTS,
+  type Transport,
+} from '../support/service.ts'
 
 const INVALID = { status: 401, error: 40102 }
 const FERN = [{ name: 'Fern' }]
@@ -21,6 +29,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     const { exitCode } = await runPlantstore(['token', 'revoke', String(id), '--database', service.database])
 
     expect(exitCode).toBe(0)
+    await untilSeen(service, token, transport)
     for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
     expect(await bytesOfRefusal(service, token)).toBe(await bytesOfRefusal(service, UNKNOWN))
     expect(await listTwice(service, other)).toEqual([FERN, FERN])
@@ -35,6 +44,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     const { exitCode } = await runPlantstore(['user', 'delete', 'you', '--yes', '--database', service.database])
 
     expect(exitCode).toBe(0)
+    await untilSeen(service, token, transport)
     for (const answer of await toEachOperation(service, token)) expect(answer).toEqual(INVALID)
     expect(await bytesOfRefusal(service, token)).toBe(await bytesOfRefusal(service, UNKNOWN))
   })
@@ -133,6 +143,13 @@ const listTwice = async (service: Service, token: string) => [
   (await service.list('?limit=5', { token })).body,
   (await service.list('?limit=5', { token })).body,
 ]
+
+/** Waits as long as it may take until every server knows what another process has changed of tokens. */
+async function untilSeen(service: Service, token: string, { tokenChangesSeenWithinMs = 0 }: Transport): Promise<void> {
+  const deadlineMs = performance.now() + tokenChangesSeenWithinMs
+  while (performance.now() < deadlineMs && (await service.list('?limit=5', { token })).status === 200)
+    await Bun.sleep(5)
+}
 
 const bytesOfRefusal = async (service: Service, token: string) => bytesOf(await service.list('?limit=5', { token }))
 

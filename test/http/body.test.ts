@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
 import { startService, TRANSPORTS } from '../support/service.ts'
+import { storedText } from '../support/stored.ts'
 
 const JSON_DEPTH_MAX = 64
 const VALID = '{"id":1,"name":"Fern"}'
@@ -193,9 +193,9 @@ describe.each(TRANSPORTS)('the body of a new plant, $name', (transport) => {
     const created = await service.create(body)
     const listed = await service.list()
 
-    const files = ['', '-wal'].map((suffix) => readFileSync(service.database + suffix, 'latin1'))
-    expect(files.join()).toContain('Fern')
-    expect([created.text, listed.text, ...files, service.logs()].join()).not.toContain('chartreuse')
+    const stored = await storedText(service.database)
+    expect(stored).toContain('Fern')
+    expect([created.text, listed.text, stored, service.logs()].join()).not.toContain('chartreuse')
   })
 })
 

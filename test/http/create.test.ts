@@ -1,7 +1,7 @@
-import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { exchange } from '../support/raw.ts'
 import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { storedPlants } from '../support/stored.ts'
 
 /** "Quickly": far more than any honest refusal takes on a slow machine, far less than to write such a number out. */
 const QUICKLY_MS = 2000
@@ -78,10 +78,10 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
     await using service = await startService(transport)
 
     await service.create({ id: 1, name: 'Fern', colour: 'green' })
-    expect(storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern', tag: null }])
+    expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern', tag: null }])
 
     await service.create({ id: 2, name: 'Ivy', tag: '' })
-    expect(storedPlants(service.database)).toEqual([
+    expect(await storedPlants(service.database)).toEqual([
       { user_id: 1n, id: 1n, name: 'Fern', tag: null },
       { user_id: 1n, id: 2n, name: 'Ivy', tag: '' },
     ])
@@ -139,7 +139,7 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
     for (const [notation, id] of WHOLE_NUMBERS) {
       const created = await service.create(`{"id":${notation},"name":"Fern"}`)
       expect([notation, created.status]).toEqual([notation, 200])
-      expect(storedPlants(service.database)).toEqual([{ user_id: 1n, id, name: 'Fern', tag: null }])
+      expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id, name: 'Fern', tag: null }])
       expect((await service.delete(id)).status).toBe(204)
     }
   })
@@ -199,9 +199,3 @@ describe.each(SOCKET_TRANSPORTS)('createPlant, $name', (transport) => {
 const summary = ({ status, headers, text }: Answer) => ({ status, type: headers.get('content-type'), text })
 const refusal = ({ status, body }: Answer) => ({ status, body })
 const refusalBody = (error: number, message = /\w/) => ({ error, message: expect.stringMatching(message) })
-
-/** What somebody else who opens the database finds. */
-function storedPlants(database: string): unknown[] {
-  using db = new Database(database, { readonly: true, safeIntegers: true })
-  return db.query('select * from plants order by id').all()
-}

@@ -1,7 +1,7 @@
-import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { exchange } from '../support/raw.ts'
 import { type Answer, type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { storedPlants } from '../support/stored.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
@@ -50,7 +50,7 @@ describe.each(TRANSPORTS)('deletePlant, $name', (transport) => {
 
     await service.delete(1)
 
-    expect(storedIds(service.database)).toEqual([2n])
+    expect((await storedPlants(service.database)).map(({ id }) => id)).toEqual([2n])
   })
 
   test('frees the id', async () => {
@@ -222,10 +222,4 @@ const request = ({ token }: Service, id: string, lines = '') =>
 async function wire(service: Service, id: string): Promise<string> {
   const { text } = await exchange(service.port, request(service, id))
   return text.replaceAll(/^(?:x-request-id|date): .*\r\n/gim, '')
-}
-
-/** The ids that somebody else who opens the database finds. */
-function storedIds(database: string): unknown[] {
-  using db = new Database(database, { readonly: true, safeIntegers: true })
-  return db.query('select id from plants order by id').values().flat()
 }

@@ -10,8 +10,8 @@ import {
   type RequestOptions,
   type Service,
   SOCKET_TRANSPORTS,
+  SQLITE_TRANSPORTS,
   startService,
-  TRANSPORTS,
 } from '../support/service.ts'
 
 const FAILED = 'The store has failed: try again later.'
@@ -66,7 +66,7 @@ const WRITES: typeof REQUESTS = {
   'a delete': ['DELETE', '/plants/7'],
 }
 
-describe.each(TRANSPORTS)('a database with damaged plants, $name', (transport) => {
+describe.each(SQLITE_TRANSPORTS)('a database with damaged plants, $name', (transport) => {
   const startDamaged = async (): Promise<Service> => {
     const service = await startService(transport)
     insertPlants(service.database, 100)
@@ -122,27 +122,33 @@ interface LogLine {
 }
 
 // The executable ends after the first failure, which test/fault/damage.test.ts proves.
-describe.skipIf(EXECUTABLE !== undefined).each(TRANSPORTS)('a database with one damaged page, $name', (transport) => {
-  test('is not written to any more once somebody met the damage, be it elsewhere, while reads go on', async () => {
-    await using service = await startService(transport)
-    insertPlants(service.database, 100)
-    damagePages(service.database, nameOf(100))
-    expect((await service.create({ id: 0, name: 'Fern' })).status).toBe(200)
+describe.skipIf(EXECUTABLE !== undefined).each(SQLITE_TRANSPORTS)(
+  'a database with one damaged page, $name',
+  (transport) => {
+    test('is not written to any more once somebody met the damage, be it elsewhere, while reads go on', async () => {
+      await using service = await startService(transport)
+      insertPlants(service.database, 100)
+      damagePages(service.database, nameOf(100))
+      expect((await service.create({ id: 0, name: 'Fern' })).status).toBe(200)
 
-    expect(seen(await service.list('?after=99'))).toEqual(failed(FAILED))
+      expect(seen(await service.list('?after=99'))).toEqual(failed(FAILED))
 
-    // Nothing of these was begun, so that their outcome is known.
-    expect(seen(await service.create({ id: -1, name: 'Ivy' }))).toEqual(failed(FAILED))
-    expect(seen(await service.delete(0))).toEqual(failed(FAILED))
-    expect(await service.list('?limit=2')).toMatchObject({ status: 200, body: [{ name: 'Fern' }, { name: nameOf(1) }] })
-  })
-})
+      // Nothing of these was begun, so that their outcome is known.
+      expect(seen(await service.create({ id: -1, name: 'Ivy' }))).toEqual(failed(FAILED))
+      expect(seen(await service.delete(0))).toEqual(failed(FAILED))
+      expect(await service.list('?limit=2')).toMatchObject({
+        status: 200,
+        body: [{ name: 'Fern' }, { name: nameOf(1) }],
+      })
+    })
+  },
+)
 
 const GUESSED = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES).fill(7))
 const MISSPELT = GUESSED.replace(/(?<=plst_.{20})./, (letter) => (letter === 'A' ? 'B' : 'A'))
 const WRONG_CHECKSUM = GUESSED.replace(/.$/, (letter) => (letter === 'A' ? 'B' : 'A'))
 
-describe.each(TRANSPORTS)('a database with damaged tokens, $name', (transport) => {
+describe.each(SQLITE_TRANSPORTS)('a database with damaged tokens, $name', (transport) => {
   test('answers 50302 to whoever shows a token, and to everybody else as ever', async () => {
     const requests: Readonly<Record<string, [number, number | undefined, ...Parameters<Service['request']>]>> = {
       'a list': [503, 50302, 'GET', '/plants'],

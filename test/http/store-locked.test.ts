@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
-import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { type Answer, SOCKET_TRANSPORTS, SQLITE_TRANSPORTS, startService } from '../support/service.ts'
 
 const BUSY = {
   status: 503,
@@ -14,7 +14,7 @@ const BUSY = {
 
 const seen = ({ status, headers, body }: Answer) => ({ status, retryAfter: headers.get('retry-after'), body })
 
-describe.each(TRANSPORTS)('a database that another process has locked, $name', (transport) => {
+describe.each(SQLITE_TRANSPORTS)('a database that another process has locked, $name', (transport) => {
   test('refuses a create with 50303, lists go on, and the plant is not stored later either', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })

@@ -65,7 +65,7 @@ function usageOf(command: Command): string {
     argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
   )
   const options = command.options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`))
-  return [...names, ...args, ...(options.length > 3 ? ['[options]'] : options)].join(' ')
+  return [...names, ...args, ...(options.length > 2 ? ['[options]'] : options)].join(' ')
 }
 
 if (import.meta.main) await Bun.write(README, withGeneratedParts(await Bun.file(README).text()))

@@ -10,12 +10,16 @@ import { openStore } from '../../src/store/open.ts'
 import { appOptions, LISTEN_OPTIONS } from './app.ts'
 import { EXECUTABLE, serve } from './executable.ts'
 import { makeFolder } from './folder.ts'
-import { type OpenStore, STORES } from './stores.ts'
+import { type OpenStore, POSTGRES_STORES, STORES } from './stores.ts'
 import { createToken, type TokenOptions } from './tokens.ts'
 
 /** How a service under test is reached: as a function, over TCP, or as the compiled executable (then that alone). */
 export interface Transport {
   readonly name: string
+  /** The store behind it, unless a test brings one of its own; a SQLite database if left out. */
+  readonly open?: () => Promise<ServiceStore>
+  /** Within what time it refuses a token that another process has revoked; at once if left out. */
+  readonly tokenChangesSeenWithinMs?: number
   start(store: Store, database: string, options: ServiceOptions): Promise<Reachable>
 }
 
@@ -152,8 +156,16 @@ async function startProxy(module: string, url: string): Promise<Way> {
 
 /** Those with a socket, for what only bytes on the wire can say. */
 export const SOCKET_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [overTcp] : [executable]
-/** All of them. */
-export const TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess, overTcp] : [executable]
+/** All of them, on SQLite. */
+export const SQLITE_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess, overTcp] : [executable]
+/** All of them, and one on each store; the executable has suites of its own for the others. */
+export const TRANSPORTS: readonly Transport[] =
+  EXECUTABLE === undefined
+    ? [
+        ...SQLITE_TRANSPORTS,
+        ...POSTGRES_STORES.map((store) => ({ ...overTcp, ...store, name: `over TCP, ${store.name}` })),
+      ]
+    : SQLITE_TRANSPORTS
 
 /** Every store behind each of those with a socket. */
 export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
@@ -164,7 +176,7 @@ export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
 export async function startService(
   transport: Transport,
   options: ServiceOptions = {},
-  openEmpty: () => Promise<ServiceStore> = openDatabase,
+  openEmpty: () => Promise<ServiceStore> = transport.open ?? openDatabase,
 ) {
   const opened = await openEmpty()
   const { store, database } = opened

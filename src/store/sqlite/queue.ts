@@ -1,19 +1,14 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/store-figures.ts'
+import { GROUP_MAX_TEXT_LENGTH, GROUP_MAX_WRITES, QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../limits.ts'
 import { BUSY_TIMEOUT_MS } from './connection.ts'
 import { type Failure, type Outcomes, toError } from './group.ts'
 import type { Revisions } from './revisions.ts'
 import type { Writer } from './writer.ts'
 import type { Call, WriteName, Writes } from './writes.ts'
 
-/** Writes that may wait for the disk, and the text they may hold, in UTF-16 code units. What comes then is refused. */
-export const QUEUE_MAX_WRITES = 16384
-export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
 /** How long a write may have to wait, by what full groups have taken lately. What comes then is refused. */
 export const QUEUE_MAX_WAIT_MS = 500
-/** A group ends with the write that reaches either, so that the first of them does not wait for too many. */
-const GROUP_MAX_WRITES = 512
-const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /** Turns of the event loop, each with whatever requests have come, for which a group may wait before it begins. */
 const GATHER_TURNS_MAX = 2
 /** How much of what a write is thought to take is what it took in the last full group. */

@@ -2,11 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import type { Connections } from './connections.ts'
-
-/** Plants deleted in one transaction, and the pause after it in which other processes get the lock. */
-const DELETE_BATCH_PLANTS = 1000
-const DELETE_PAUSE_MS = 20
 
 type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
 

@@ -1,14 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
+import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { fileIdentity } from '../../../src/store/sqlite/inspect.ts'
-import {
-  QUEUE_MAX_TEXT_LENGTH,
-  QUEUE_MAX_WAIT_MS,
-  QUEUE_MAX_WRITES,
-  queueWrites,
-} from '../../../src/store/sqlite/queue.ts'
+import { QUEUE_MAX_WAIT_MS, queueWrites } from '../../../src/store/sqlite/queue.ts'
 import { shareLastCommit } from '../../../src/store/sqlite/revisions.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writer.ts'
 import { createUser, listIds } from '../fixtures.ts'

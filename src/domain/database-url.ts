@@ -1,0 +1,82 @@
+/** How much of a connection is protected, weakest first (https://www.postgresql.org/docs/current/libpq-ssl.html). */
+export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
+export type SslMode = (typeof SSL_MODES)[number]
+
+/** A database on a server that speaks PostgreSQL's protocol. */
+export interface PostgresAddress {
+  readonly user: string
+  /** Empty where the URL has none. */
+  readonly password: string
+  /** A name, an address, or the folder of a unix socket. */
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly sslMode: SslMode
+  /** A file of certificates of authorities, instead of those that everybody trusts. */
+  readonly caPath: string | undefined
+}
+
+const SCHEME = /^postgres(?:ql)?:\/\//i
+const PORT = 5432
+const PARAMETERS = ['sslmode', 'sslrootcert']
+
+/** Whether a text names a server and not a file. */
+export const isPostgresUrl = (text: string): boolean => SCHEME.test(text)
+
+/**
+ * Reads `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=MODE&sslrootcert=FILE]`, all percent-encoded where it must
+ * be; a HOST that begins with a slash is the folder of a unix socket. Returns the rule that the text breaks, if it does.
+ */
+export function parsePostgresUrl(text: string): PostgresAddress | string {
+  const parts = URL.canParse(text) ? partsOf(new URL(text)) : undefined
+  if (parts === undefined) {
+    // Without an at sign, by which the end of a password is known.
+    return 'a URL with a user, one host and a database, in which special characters are percent-encoded'
+  }
+  const { query, ...address } = parts
+  const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name))
+  if (unknown !== undefined) return `without a parameter ${unknown}: there are ${PARAMETERS.join(' and ')}`
+  const sslMode = SSL_MODES.find((mode) => mode === (query.get('sslmode') ?? 'prefer'))
+  if (sslMode === undefined) return `with an sslmode of ${SSL_MODES.join(', ')}`
+  const caPath = query.get('sslrootcert') ?? undefined
+  if (caPath !== undefined && !sslMode.startsWith('verify-')) {
+    return 'with sslmode=verify-full or verify-ca if it has an sslrootcert'
+  }
+  return { ...address, sslMode, caPath }
+}
+
+/** What `--database` names, as it may be told: without the password. */
+export function describeDatabase(database: string): string {
+  if (!isPostgresUrl(database)) return database
+  const address = parsePostgresUrl(database)
+  return typeof address === 'string' ? hidePasswords(database) : describeAddress(address)
+}
+
+/** The same of an address that was read. */
+export const describeAddress = ({ user, host, port, database }: PostgresAddress): string =>
+  `postgres://${encodeURIComponent(user)}@${host.includes(':') ? `[${host}]` : encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
+
+/** A text in which somebody may have put such a URL, be it a wrong one: without its password. */
+export const hidePasswords = (text: string): string => text.replace(/(postgres(?:ql)?:\/\/[^:/?#]*):.*@/gi, '$1:***@')
+
+/** Whether what goes there stays on this machine. */
+export const isLocal = ({ host }: PostgresAddress): boolean =>
+  host.startsWith('/') || host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+
+function partsOf({ username, password, hostname, port, pathname, searchParams, hash }: URL) {
+  try {
+    const [user, host, database] = [username, hostname, pathname.slice(1)].map(decodeURIComponent)
+    if (!user || !host || !database || host.includes(',') || hash !== '') return undefined
+    return {
+      user,
+      password: decodeURIComponent(password),
+      host: host.replace(/^\[(.*)\]$/, '$1'),
+      port: port === '' ? PORT : Number(port),
+      database,
+      query: searchParams,
+    }
+  } catch {
+    // A percent sign that is no encoding.
+    return undefined
+  }
+}

@@ -1,0 +1,61 @@
+import { AppError } from '../../domain/error.ts'
+import type { Store } from '../../domain/store.ts'
+import type { Connections } from './connections.ts'
+import { sqlState } from './errors.ts'
+
+/** Statements that read whole tables, and the reasons for which they find something. */
+const CHECKS: readonly (readonly [text: string, problem: string])[] = [
+  [
+    `select 1 from plantstore.plants where not exists (select 1 from plantstore.users where users.id = plants.user_id)`,
+    'a row of plants belongs to no user',
+  ],
+  [
+    `select 1 from plantstore.tokens where not exists (select 1 from plantstore.users where users.id = tokens.user_id)`,
+    'a row of tokens belongs to no user',
+  ],
+  // The length in characters is known only when the text was read.
+  [`select 1 from plantstore.plants where length(name) < 0 or length(tag) < 0`, 'a text has no length'],
+  [`select 1 from plantstore.tokens where length(label) < 0 or length(hash) <> 32`, 'a token has no hash'],
+  [
+    `select 1 from plantstore.counters where last_user_id < (select max(id) from plantstore.users)`,
+    'users are miscounted',
+  ],
+  [
+    `select 1 from plantstore.counters where last_token_id < (select max(id) from plantstore.tokens)`,
+    'tokens are miscounted',
+  ],
+]
+/** Reading everything may take as long as it takes: an hour. */
+const CHECK_TIMEOUT_MS = 3_600_000
+
+/** Whether PostgreSQL can be read and written, and whether what it holds is whole. */
+export const health = ({ read, plants }: Connections): HealthMethods => ({
+  async checkReady() {
+    await read('select 1 from plantstore.users limit 1')
+    await plants.probe().catch(withKnownOutcome)
+  },
+
+  async checkIntegrity() {
+    const problems: string[] = []
+    for (const [text, problem] of CHECKS) {
+      try {
+        const rows = await read(text, [], CHECK_TIMEOUT_MS)
+        problems.push(...rows.map(() => problem))
+      } catch (error) {
+        const cause = error instanceof Error ? error.cause : undefined
+        // Data or an index that is damaged: that is the answer, too.
+        if (!/^XX00[012]$/.test(sqlState(cause))) throw error
+        problems.push(String(cause))
+      }
+    }
+    return problems
+  },
+})
+
+/** The part of the store that this file is. */
+export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>
+
+/** Nobody asked for this write: there is nothing to be unsure of. */
+function withKnownOutcome(error: unknown): never {
+  throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
+}

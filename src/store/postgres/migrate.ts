@@ -1,0 +1,71 @@
+import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
+import { unusable } from '../opening.ts'
+import type { Client } from './connection.ts'
+import { isConflict, sqlState } from './errors.ts'
+import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
+
+/** The migrations in order. `schema_version` is how many of them a database has had. */
+const MIGRATIONS: readonly string[] = [usersTokensPlants]
+/** The schema that this executable knows. */
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** How often a start may find others in its way that do the same, and how long it waits then. */
+const ATTEMPTS_MAX = 100
+const RETRY_MS = 20
+
+const SELECT_VERSION = 'select version from plantstore.schema_version'
+const BOOTSTRAP = `create schema if not exists plantstore;
+  create table plantstore.schema_version (id int8 primary key check (id = 1), version int8 not null);
+  insert into plantstore.schema_version (id, version) values (1, 0)`
+
+interface MigrateOptions {
+  readonly address: PostgresAddress
+  /** Refuses a database that has no store instead of making one. */
+  readonly mustExist: boolean
+}
+
+/** Brings the schema up to date, all of it or nothing; of many processes that start at once, one does. */
+export async function migrate(client: Client, { address, mustExist }: MigrateOptions): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const version = await schemaVersion(client)
+      if (version === SCHEMA_VERSION) return
+      if (version !== undefined && version > SCHEMA_VERSION) throw newer(address, version)
+      if (version === undefined && mustExist) throw missing(address)
+      if (version === undefined) await client.transaction(({ run }) => run(BOOTSTRAP))
+      await client.transaction(async ({ query, run }) => {
+        // Whoever else has come as far as this waits here.
+        const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)
+        const missing = MIGRATIONS.slice(Number(locked))
+        for (const migration of missing) await run(migration)
+        if (missing.length > 0) await query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
+      })
+    } catch (error) {
+      if (!isMadeByOthers(error) || attempt >= ATTEMPTS_MAX) throw error
+      await Bun.sleep(RETRY_MS)
+    }
+  }
+}
+
+async function schemaVersion(client: Client): Promise<number | undefined> {
+  try {
+    const [row] = await client.query<[bigint]>(SELECT_VERSION)
+    return Number(row?.[0] ?? 0)
+  } catch (error) {
+    // There is no such table, or no such schema.
+    if (/^(?:42P01|3F000)$/.test(sqlState(error))) return undefined
+    throw error
+  }
+}
+
+/** Two that make the same schema or table at once: one is told that it is there, or that a row of a catalogue is. */
+const isMadeByOthers = (error: unknown): boolean =>
+  isConflict(error) || /^(?:42P06|42P07|23505|42710|XX000)$/.test(sqlState(error))
+
+const newer = (address: PostgresAddress, version: number) =>
+  unusable(
+    `The database ${describeAddress(address)} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
+  )
+
+const missing = (address: PostgresAddress) =>
+  unusable(`There is no plant store in ${describeAddress(address)}: name the database that the server uses.`)

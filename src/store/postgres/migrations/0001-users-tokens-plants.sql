@@ -1,0 +1,50 @@
+-- Times are milliseconds since 1970-01-01 UTC. Identifiers of users and tokens are never given twice, so that whoever
+-- still holds one of a deleted user can never mean another: they are counted here, and not by sequences. `tokens_stamp`
+-- is another one after every change of a token or a user.
+create table plantstore.counters (
+  id int8 primary key check (id = 1),
+  last_user_id int8 not null,
+  last_token_id int8 not null,
+  tokens_stamp int8 not null
+);
+
+insert into plantstore.counters (id, last_user_id, last_token_id, tokens_stamp) values (1, 0, 0, 0);
+
+create table plantstore.users (
+  id int8 primary key,
+  name text collate "C" not null unique,
+  created_at_ms int8 not null
+);
+
+create table plantstore.tokens (
+  id int8 primary key,
+  user_id int8 not null references plantstore.users (id),
+  hash bytea not null unique check (length(hash) = 32),
+  scope text not null check (scope in ('read', 'write')),
+  label text,
+  created_at_ms int8 not null,
+  expires_at_ms int8,
+  revoked_at_ms int8,
+  last_used_at_ms int8
+);
+
+create index tokens_by_user on plantstore.tokens (user_id);
+
+create table plantstore.plants (
+  user_id int8 not null references plantstore.users (id),
+  id int8 not null,
+  name text not null,
+  tag text,
+  primary key (user_id, id)
+);
+
+-- Who writes groups of plants: how many groups so far, and which places of the last one were refused. A group is
+-- written only if it is the next one of an open writer: so what became of a group can be told, once for all, after the
+-- connection was lost.
+create table plantstore.writers (
+  id text primary key,
+  groups int8 not null,
+  refused int8[],
+  is_closed boolean not null,
+  opened_at_ms int8 not null
+);

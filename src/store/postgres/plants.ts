@@ -1,0 +1,56 @@
+import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
+import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../../domain/store.ts'
+import type { Connections } from './connections.ts'
+
+type Row = [id: bigint, name: string, tag: string | null]
+
+const SELECT = 'select id, name, tag from plantstore.plants where user_id = $1 and id >= $2 order by id limit $3'
+/**
+ * The same, but that it ends where the text before a plant has so many bytes: a page of large plants would be larger than
+ * memory. The length of a text is known without reading it.
+ */
+const SELECT_PAGE = `select id, name, tag from (
+    select id, name, tag, sum(octet_length(name) + coalesce(octet_length(tag), 0)) over (order by id) as bytes,
+      octet_length(name) + coalesce(octet_length(tag), 0) as own_bytes
+    from (${SELECT}) as plants
+  ) as plants where bytes - own_bytes < $4 order by id`
+/** No UTF-16 code unit takes more in UTF-8: past this many bytes the page has ended before. */
+const PAGE_TEXT_BYTES = 3 * PAGE_TEXT_LENGTH
+/** Lists of so many plants are read without that, which takes half of their time. */
+const SHORT_LIST_PLANTS = 32
+
+/** Plants in PostgreSQL. */
+export function plants({ read, plants }: Connections): PlantMethods {
+  return {
+    createPlant: (user, { id, name, tag }) => plants.create({ user, id, name, tag: tag ?? null }),
+
+    async listPlants(user, { after, limit }) {
+      if (after === INT64_MAX || limit === 0) return []
+      const first = after === undefined ? INT64_MIN : after + 1n
+      if (limit <= SHORT_LIST_PLANTS) return takePage(await read<Row>(SELECT, [user, first, limit]))
+      return takePage(await read<Row>(SELECT_PAGE, [user, first, limit, PAGE_TEXT_BYTES]))
+    },
+
+    deletePlant: (user, id) => plants.delete(user, id),
+
+    // Others change plants without a word: what was read is not kept.
+    plantsRevision: () => undefined,
+    hasOnlyGrown: () => false,
+  }
+}
+
+/** The part of the store that this file is. */
+export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision' | 'hasOnlyGrown'>
+
+/** Ends a page early where its plants are large. */
+function takePage(rows: Iterable<Row>): readonly StoredPlant[] {
+  const page: StoredPlant[] = []
+  let length = 0
+  for (const [id, name, tag] of rows) {
+    const plant = tag === null ? { id, name } : { id, name, tag }
+    page.push(plant)
+    length += textLength(plant)
+    if (length >= PAGE_TEXT_LENGTH) break
+  }
+  return page
+}

@@ -1,0 +1,53 @@
+import { type Revision, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../domain/store.ts'
+
+/** How old what is known may be before it is asked for anew, and before it does not count any more. */
+const RENEW_AFTER_MS = 300
+const VALID_FOR_MS = TOKEN_CHANGES_SEEN_WITHIN_MS - 100
+
+/** What is known of changes of tokens, by whomever. */
+export type TokenRevisions = ReturnType<typeof watchTokens>
+
+/**
+ * Knows as of when tokens and users are what they were: the database is asked while requests come, and they do not wait
+ * for it. An answer that is not fresh counts for nothing.
+ */
+export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs: () => number) {
+  let revision: Revision = 0
+  let stamp: bigint | undefined
+  let asOfMs = Number.NEGATIVE_INFINITY
+  let asking: Promise<void> | undefined
+
+  const ask = async () => {
+    const [askedAtMs, before] = [monotonicMs(), revision]
+    const read = await readStamp()
+    // Something was written here meanwhile: nobody knows whether this is from before or after it.
+    if (revision !== before) return
+    if (read !== stamp) revision++
+    stamp = read
+    asOfMs = askedAtMs
+  }
+  const renew = () => {
+    // What cannot be asked makes what is known grow old: then requests ask for themselves, and tell what is wrong.
+    asking ??= ask()
+      .catch(() => undefined)
+      .finally(() => {
+        asking = undefined
+      })
+    return asking
+  }
+
+  return {
+    renew,
+    tokens(): Revision | undefined {
+      const ageMs = monotonicMs() - asOfMs
+      if (ageMs > RENEW_AFTER_MS) void renew()
+      return ageMs < VALID_FOR_MS ? revision : undefined
+    },
+    /** Tokens or users were changed here. */
+    changed(): void {
+      revision++
+      stamp = undefined
+      asOfMs = Number.NEGATIVE_INFINITY
+    },
+  }
+}

@@ -1,0 +1,172 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { SQL } from 'bun'
+import { openStore } from '../../src/store/open.ts'
+import { run } from './disk.ts'
+import { makeFolder } from './folder.ts'
+
+/** Where Debian puts the programs of each version. */
+const VERSIONS = '/usr/lib/postgresql'
+/** In memory where the system has that: then a database is made in a tenth of the time. */
+const FOLDER = existsSync('/dev/shm') ? '/dev/shm' : undefined
+/** The server refuses to run as root. */
+const NOBODY = 65534
+const OWNER = 'plantstore'
+
+/** Settings of a server, as its configuration has them. */
+export type Settings = Readonly<Record<string, string>>
+
+/** A server of a URL on which databases can be made: that of a variable, or a private one. */
+const given = process.env.PLANTSTORE_TEST_POSTGRES
+const BIN = findPrograms()
+
+/** Whether the tests on PostgreSQL are skipped: where there is neither a server nor its programs. With `CI=true` they fail instead. */
+export const POSTGRES_IS_SKIPPED = process.env.CI !== 'true' && given === undefined && BIN === undefined
+/** For the names of those tests, to say that they are skipped. */
+export const POSTGRES_NOTE = POSTGRES_IS_SKIPPED ? ' (skipped: the programs of postgresql are missing)' : ''
+
+/** Whether the tests that need a server of their own are skipped. With `CI=true` they fail instead. */
+export const CLUSTER_IS_SKIPPED = process.env.CI !== 'true' && BIN === undefined
+/** For the names of those tests, to say that they are skipped. */
+export const CLUSTER_NOTE = CLUSTER_IS_SKIPPED ? ' (skipped: the programs of postgresql are missing)' : ''
+
+/** What a server is that is started for a test. */
+export type Cluster = Awaited<ReturnType<typeof startCluster>>
+
+/**
+ * Starts a server of its own in a folder of its own: at a unix socket there, where it trusts everybody, and at a port on
+ * the loopback, where it asks for passwords. Rejects with what it says if it does not start.
+ */
+export async function startCluster(settings: Settings = {}) {
+  if (BIN === undefined) throw new Error('the programs of postgresql are missing')
+  const folder = makeFolder(FOLDER)
+  const data = join(folder.path, 'data')
+  const port = freePort()
+  chmodSync(folder.path, 0o755)
+  mkdirSync(data, { mode: 0o700 })
+  ownedByServer(data)
+  const sockets = join(folder.path, 's')
+  mkdirSync(sockets)
+  ownedByServer(sockets)
+  const all = { unix_socket_directories: sockets, listen_addresses: '127.0.0.1', port: String(port), ...settings }
+  const options = Object.entries(all).map(([name, value]) => `-c ${name}='${value}'`)
+  const control = (...args: readonly string[]) =>
+    run([...AS_SERVER, join(BIN, 'pg_ctl'), '-s', '-w', '-D', data, '-l', join(data, 'log'), ...args])
+  const start = () => control('-o', options.join(' '), 'start')
+  const stop = (mode: 'fast' | 'immediate' = 'immediate') => control('-m', mode, 'stop')
+  const dispose = () => folder[Symbol.dispose]()
+  try {
+    run([
+      ...AS_SERVER,
+      join(BIN, 'initdb'),
+      ...['-D', data, '-U', OWNER, '-E', 'UTF8', '--locale=C', '--no-sync'],
+      ...['--auth-local=trust', '--auth-host=scram-sha-256'],
+    ])
+    start()
+  } catch (error) {
+    dispose()
+    throw error
+  }
+  return {
+    /** The URL of its first database, by the socket. */
+    url: `postgres://${OWNER}@${encodeURIComponent(sockets)}:${port}/postgres`,
+    port,
+    sockets,
+    data,
+    start,
+    stop,
+    [Symbol.dispose]() {
+      // It may have been stopped by the test.
+      if (existsSync(join(data, 'postmaster.pid'))) stop()
+      dispose()
+    },
+  }
+}
+
+let shared: Cluster | undefined
+
+/** The URL of the server that all tests of a run share. Where nobody has started one, it is started for this file of tests. */
+async function serverUrl(): Promise<string> {
+  if (given !== undefined) return given
+  shared ??= await startCluster()
+  return shared.url
+}
+
+/** Ends the server that was started for this file of tests, if it was. */
+export function endSharedServer(): void {
+  shared?.[Symbol.dispose]()
+  shared = undefined
+  template = undefined
+}
+
+let template: Promise<string> | undefined
+
+/** Makes a database. Returns its URL, by default on the shared server; with `isEmpty` it has no schema of ours. */
+export async function makeDatabase({ isEmpty = false, settings = '', server = undefined as string | undefined } = {}) {
+  const url = server ?? (await serverUrl())
+  const name = `test_${crypto.randomUUID().replaceAll('-', '')}`
+  if (!isEmpty && server === undefined) template ??= makeTemplate(url)
+  const from = isEmpty || server !== undefined ? 'template0' : await template
+  await administer(url, (sql) => sql.unsafe(`create database ${name} template ${from} ${settings}`).simple())
+  return {
+    name,
+    url: urlOf(url, name),
+    server: url,
+    async [Symbol.asyncDispose]() {
+      await administer(url, (sql) => sql.unsafe(`drop database ${name} with (force)`).simple())
+    },
+  }
+}
+
+/** A database that has the schema already, to be copied: that is faster than making it each time. */
+async function makeTemplate(url: string): Promise<string> {
+  const name = `template_${process.pid}_${crypto.randomUUID().slice(0, 8)}`
+  await administer(url, (sql) => sql.unsafe(`create database ${name} template template0`).simple())
+  await (await openStore(urlOf(url, name), () => {})).close()
+  return name
+}
+
+/** The URL of another database of a server. */
+export const urlOf = (url: string, database: string): string => url.replace(/\/[^/?]*(\?.*)?$/, `/${database}$1`)
+
+/** Does something with a database, beside the store. */
+export async function administer<T>(url: string, work: (sql: SQL) => Promise<T>): Promise<T> {
+  const { username, password, hostname, port, pathname } = new URL(url)
+  const host = decodeURIComponent(hostname)
+  const sql = new SQL({
+    url: 'postgres://localhost/',
+    adapter: 'postgres',
+    ...(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { hostname: host, port: Number(port || 5432) }),
+    username: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: pathname.slice(1),
+    bigint: true,
+    max: 1,
+  })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.close()
+  }
+}
+
+const AS_SERVER: readonly string[] =
+  process.getuid?.() === 0 ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+
+function ownedByServer(path: string): void {
+  if (process.getuid?.() === 0) chownSync(path, NOBODY, NOBODY)
+}
+
+function findPrograms(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = versions.map((version) => join(VERSIONS, version, 'bin'))
+  return folders.find((folder) => ['initdb', 'pg_ctl', 'postgres'].every((name) => existsSync(join(folder, name))))
+}
+
+/** A port that nobody listens at now. */
+function freePort(): number {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const { port } = listener
+  listener.stop(true)
+  return port
+}
