@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { openStore } from '../../src/store/open.ts'
@@ -33,9 +33,17 @@ export const CLUSTER_NOTE = CLUSTER_IS_SKIPPED ? ' (skipped: the programs of pos
 /** What a server is that is started for a test. */
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
+/** Who gets in: whoever comes, but for the role that shows a password. */
+const ENTRY = `local all all trust
+host all guarded 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+`
+/** That role's password, which no test may find anywhere but where it put it. */
+export const GUARDED = { user: 'guarded', password: 'Sesame-99' }
+
 /**
- * Starts a server of its own in a folder of its own: at a unix socket there, where it trusts everybody, and at a port on
- * the loopback, where it asks for passwords. Rejects with what it says if it does not start.
+ * Starts a server of its own in a folder of its own: at a unix socket there, and at a port on the loopback. Rejects with
+ * what it says if it does not start.
  */
 export async function startCluster(settings: Settings = {}) {
   if (BIN === undefined) throw new Error('the programs of postgresql are missing')
@@ -59,9 +67,9 @@ export async function startCluster(settings: Settings = {}) {
     run([
       ...AS_SERVER,
       join(BIN, 'initdb'),
-      ...['-D', data, '-U', OWNER, '-E', 'UTF8', '--locale=C', '--no-sync'],
-      ...['--auth-local=trust', '--auth-host=scram-sha-256'],
+      ...['-D', data, '-U', OWNER, '-E', 'UTF8', '--locale=C', '--no-sync', '--auth=trust'],
     ])
+    writeFileSync(join(data, 'pg_hba.conf'), ENTRY)
     start()
   } catch (error) {
     dispose()
@@ -70,6 +78,15 @@ export async function startCluster(settings: Settings = {}) {
   return {
     /** The URL of its first database, by the socket. */
     url: `postgres://${OWNER}@${encodeURIComponent(sockets)}:${port}/postgres`,
+    /** Makes the role that shows a password, with a database of its own. Returns that database's URL, by the port. */
+    async makeGuarded(): Promise<string> {
+      const { user, password } = GUARDED
+      await administer(this.url, async (sql) => {
+        await sql.unsafe(`create role ${user} login password '${password}'`).simple()
+        await sql.unsafe(`create database ${user} owner ${user}`).simple()
+      })
+      return `postgres://${user}:${password}@127.0.0.1:${port}/${user}`
+    },
     port,
     sockets,
     data,

@@ -1,0 +1,203 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { INT64_MAX } from '../../../src/domain/int64.ts'
+import { openStore } from '../../../src/store/open.ts'
+import type { Notice, OpenOptions } from '../../../src/store/opening.ts'
+import {
+  administer,
+  CLUSTER_IS_SKIPPED,
+  CLUSTER_NOTE,
+  endSharedServer,
+  makeDatabase,
+  POSTGRES_IS_SKIPPED,
+  POSTGRES_NOTE,
+  startCluster,
+} from '../../support/postgres.ts'
+import { rejectionOf } from '../../support/rejection.ts'
+import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
+
+/** As many as may start at once. */
+const COPIES = 10
+
+const failTest = (error: unknown): never => {
+  throw error
+}
+const open = (url: string, options?: OpenOptions) => openStore(url, failTest, options)
+const run = (url: string, script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
+
+afterAll(endSharedServer)
+
+describe.skipIf(POSTGRES_IS_SKIPPED)(`opening a database${POSTGRES_NOTE}`, () => {
+  test('makes the schema once, however many do at once', async () => {
+    await using database = await makeDatabase({ isEmpty: true })
+
+    const stores = await Promise.all(Array.from({ length: COPIES }, () => open(database.url)))
+    const tokens = await Promise.all(stores.map((store, index) => createUser(store, `user-${index}`)))
+
+    expect(new Set(tokens).size).toBe(COPIES)
+    expect(await stores[0]?.checkIntegrity()).toEqual([])
+    await Promise.all(stores.map((store) => store.close()))
+  })
+
+  test('makes nothing where a store must be there already', async () => {
+    await using database = await makeDatabase({ isEmpty: true })
+
+    const refused = await rejectionOf(open(database.url, { mustExist: true }))
+
+    expect(refused).toMatchObject({
+      kind: 'store_unusable',
+      message: expect.stringContaining('There is no plant store'),
+    })
+    const schemas = await administer(database.url, (sql) =>
+      sql.unsafe(`select 1 from pg_catalog.pg_namespace where nspname = 'plantstore'`).values(),
+    )
+    expect(schemas.length).toBe(0)
+  })
+
+  test('refuses a newer schema, and leaves it as it is', async () => {
+    await using database = await makeDatabase()
+    await run(database.url, 'update plantstore.schema_version set version = 999')
+
+    const refused = await rejectionOf(open(database.url))
+
+    expect(refused).toMatchObject({ kind: 'store_unusable', message: expect.stringMatching(/version 999.*newer/) })
+  })
+
+  test('refuses an encoding that does not hold every text', async () => {
+    await using database = await makeDatabase({ isEmpty: true, settings: `encoding 'SQL_ASCII'` })
+
+    expect(await rejectionOf(open(database.url))).toMatchObject({
+      kind: 'store_unusable',
+      message: expect.stringContaining('SQL_ASCII'),
+    })
+  })
+
+  test('refuses synchronous_commit = off, unless a loss of power may take the latest writes', async () => {
+    await using database = await makeDatabase()
+    await run(database.url, `alter database ${database.name} set synchronous_commit = off`)
+
+    expect(await rejectionOf(open(database.url))).toMatchObject({
+      kind: 'store_unusable',
+      message: expect.stringContaining('synchronous_commit = off'),
+    })
+    await (await open(database.url, { durability: 'normal' })).close()
+  })
+
+  test('refuses who does not get in, and a database that is not there', async () => {
+    await using database = await makeDatabase()
+
+    for (const url of [
+      database.url.replace(database.name, 'nowhere'),
+      database.url.replace(/\/\/[^@]*@/, '//nobody@'),
+    ]) {
+      const refused = await rejectionOf(open(url, { keepsTrying: true }))
+      expect(refused).toMatchObject({ kind: 'store_unusable', message: expect.stringContaining('cannot be used') })
+    }
+  })
+
+  test('gives the same answers whatever the database is set to', async () => {
+    await using database = await makeDatabase({
+      isEmpty: true,
+      settings: `locale_provider icu icu_locale 'de-u-kn-true' lc_collate 'C' lc_ctype 'C'`,
+    })
+    for (const setting of [
+      `timezone = 'Asia/Kathmandu'`,
+      `datestyle = 'German'`,
+      `bytea_output = 'escape'`,
+      `client_encoding = 'LATIN1'`,
+      `search_path = 'nowhere'`,
+      `default_transaction_isolation = 'serializable'`,
+      `standard_conforming_strings = off`,
+      `extra_float_digits = -15`,
+      `enable_indexscan = off`,
+    ]) {
+      await run(database.url, `alter database ${database.name} set ${setting}`)
+    }
+    const store = await open(database.url)
+    const [me] = [await createUser(store, 'me'), await createUser(store, 'Me'), await createUser(store, 'a-10')]
+    await createUser(store, 'a-9')
+
+    await Promise.all(IDS.map((id) => store.createPlant(me, { id, name: `ä\\'🌱 ${id}`, tag: '\u0001' })))
+
+    expect(await listAll(store, me)).toEqual(IDS.map((id) => ({ id, name: `ä\\'🌱 ${id}`, tag: '\u0001' })))
+    expect((await store.listUsers()).map(({ name }) => name)).toEqual(['Me', 'a-10', 'a-9', 'me'])
+    expect((await store.listTokens('me')).map(({ createdAtMs }) => createdAtMs)).toEqual([1_700_000_000_000])
+    await store.close()
+  })
+
+  test('prepares no statements where it must not, and answers the same', async () => {
+    await using database = await makeDatabase()
+    const store = await open(database.url, { preparesNothing: true })
+    const me = await createUser(store, 'me')
+
+    await Promise.all([1n, INT64_MAX].map((id) => store.createPlant(me, { id, name: 'Fern' })))
+    await store.deletePlant(me, 1n)
+
+    expect(await listIds(store, me)).toEqual([INT64_MAX])
+    expect(await store.checkReady()).toBeUndefined()
+    await store.close()
+  })
+})
+
+describe.skipIf(CLUSTER_IS_SKIPPED)(`a server${CLUSTER_NOTE}`, () => {
+  test('with fsync = off is refused', async () => {
+    using cluster = await startCluster({ fsync: 'off' })
+
+    expect(await rejectionOf(open(cluster.url, { durability: 'normal' }))).toMatchObject({
+      kind: 'store_unusable',
+      message: expect.stringContaining('fsync = off'),
+    })
+  })
+
+  test('that is not there yet is reached when it is: until then everything is refused, and nothing is forgotten', async () => {
+    using cluster = await startCluster()
+    cluster.stop('fast')
+    const notices: Notice[] = []
+    const refused = await rejectionOf(open(cluster.url))
+    expect(refused).toMatchObject({ kind: 'store_unusable', message: expect.stringContaining('cannot be reached') })
+
+    const store = await open(cluster.url, { keepsTrying: true, onNotice: (notice) => notices.push(notice) })
+    expect(await rejectionOf(store.checkReady())).toMatchObject({ kind: 'store_failed' })
+    expect(await rejectionOf(store.hasTokens())).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
+    expect(await rejectionOf(createUser(store, 'me'))).toMatchObject({ kind: 'store_failed' })
+    cluster.start()
+    while (notices.length < 2) await Bun.sleep(5)
+
+    expect(notices.map(({ level }) => level)).toEqual(['warn', 'info'])
+    const me = await createUser(store, 'me')
+    await store.createPlant(me, { id: 1n, name: 'Fern' })
+    expect(await listIds(store, me)).toEqual([1n])
+    await store.close()
+  })
+
+  test('that turns out to be unusable once it is reached is told of once', async () => {
+    using cluster = await startCluster()
+    await (await open(cluster.url)).close()
+    await run(cluster.url, 'update plantstore.schema_version set version = 999')
+    cluster.stop('fast')
+    const failed = Promise.withResolvers<unknown>()
+
+    const store = await openStore(cluster.url, failed.resolve, { keepsTrying: true })
+    cluster.start()
+
+    expect(await failed.promise).toMatchObject({ kind: 'store_unusable', message: expect.stringContaining('999') })
+    await store.close()
+  })
+
+  test('that was restarted is used again, with what was stored', async () => {
+    using cluster = await startCluster()
+    const store = await open(cluster.url)
+    const me = await createUser(store, 'me')
+    await store.createPlant(me, { id: 1n, name: 'Fern' })
+
+    for (const mode of ['fast', 'immediate'] as const) {
+      cluster.stop(mode)
+      expect(await rejectionOf(store.createPlant(me, { id: 2n, name: 'Ivy' }))).toMatchObject({ kind: 'store_failed' })
+      expect(await rejectionOf(listAll(store, me))).toMatchObject({ kind: 'store_failed' })
+      cluster.start()
+      expect(await listIds(store, me)).toEqual([1n])
+      await store.createPlant(me, { id: 3n, name: 'Moss' })
+      await store.deletePlant(me, 3n)
+    }
+    await store.close()
+  })
+})
