@@ -167,10 +167,12 @@ export async function administer<T>(url: string, work: (sql: SQL) => Promise<T>)
   }
 }
 
-const AS_SERVER: readonly string[] =
+/** What runs a command as the server's user, who is not root. */
+export const AS_SERVER: readonly string[] =
   process.getuid?.() === 0 ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
 
-function ownedByServer(path: string): void {
+/** Gives a file or folder to the server's user. */
+export function ownedByServer(path: string): void {
   if (process.getuid?.() === 0) chownSync(path, NOBODY, NOBODY)
 }
 
@@ -181,7 +183,7 @@ function findPrograms(): string | undefined {
 }
 
 /** A port that nobody listens at now. */
-function freePort(): number {
+export function freePort(): number {
   const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
   const { port } = listener
   listener.stop(true)

@@ -1,0 +1,58 @@
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parsePostgresUrl } from '../../src/domain/database-url.ts'
+import { makeFolder } from './folder.ts'
+import { AS_SERVER, freePort, ownedByServer } from './postgres.ts'
+
+const PROGRAM = Bun.which('pgbouncer') ?? Bun.which('pgbouncer', { PATH: '/usr/sbin' })
+
+/** Whether the tests behind PgBouncer are skipped: where it is missing. With `CI=true` they fail instead. */
+export const PGBOUNCER_IS_SKIPPED = process.env.CI !== 'true' && PROGRAM === null
+/** For the names of those tests, to say that they are skipped. */
+export const PGBOUNCER_NOTE = PGBOUNCER_IS_SKIPPED ? ' (skipped: pgbouncer is missing)' : ''
+
+/** Starts a pooler of transactions before a database, with so few connections that all who come share them. */
+export async function startPgBouncer(url: string, connections: number) {
+  const address = parsePostgresUrl(url)
+  if (typeof address === 'string' || PROGRAM === null) throw new Error('there is no pgbouncer, or no server')
+  const { host, port, user, database } = address
+  const folder = makeFolder()
+  const ownPort = freePort()
+  const file = join(folder.path, 'pgbouncer.ini')
+  writeFileSync(
+    file,
+    `[databases]
+${database} = host=${host} port=${port} dbname=${database} user=${user}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${ownPort}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = ${connections}
+`,
+  )
+  chmodSync(folder.path, 0o755)
+  ownedByServer(file)
+  const child = Bun.spawn([...AS_SERVER, PROGRAM, file], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+  const reader = child.stderr.getReader()
+  let said = ''
+  while (!said.includes('process up')) {
+    const { value, done } = await reader.read()
+    if (done) throw new Error(`pgbouncer did not start: ${said}`)
+    said += new TextDecoder().decode(value)
+  }
+  const drained = (async () => {
+    while (!(await reader.read()).done);
+  })()
+  return {
+    /** The same database, by the pooler. */
+    url: `postgres://${encodeURIComponent(user)}@127.0.0.1:${ownPort}/${database}?sslmode=disable`,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.exited
+      await drained
+      folder[Symbol.dispose]()
+    },
+  }
+}
