@@ -16,7 +16,7 @@ const SELECT_PAGE = `select id, name, tag from (
   ) as plants where bytes - own_bytes < $4 order by id`
 /** No UTF-16 code unit takes more in UTF-8: past this many bytes the page has ended before. */
 const PAGE_TEXT_BYTES = 3 * PAGE_TEXT_LENGTH
-/** Lists of so many plants are read without that, which takes half of their time. */
+/** Lists of so many plants are read without that, which is faster: they cannot be that large. */
 const SHORT_LIST_PLANTS = 32
 
 /** Plants in PostgreSQL. */
