@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { noteCommit, shareLastCommit, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
-import { type OpenStore, STORES } from '../../support/stores.ts'
+import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
 
 const CAN_TELL = process.platform === 'linux'
@@ -108,7 +108,7 @@ describe('what is known of changes', () => {
   })
 })
 
-describe.skipIf(!CAN_TELL).each(STORES)(
+describe.skipIf(!CAN_TELL).each(SQLITE_STORES)(
   `revisions, $name${CAN_TELL ? '' : ' (skipped: not told here)'}`,
   ({ open }) => {
     test('can be told whenever nothing is under way, and no more once the store is closed', async () => {
