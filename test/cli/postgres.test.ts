@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
@@ -11,7 +11,6 @@ import {
   administer,
   CLUSTER_IS_SKIPPED,
   CLUSTER_NOTE,
-  endSharedServer,
   freePort,
   GUARDED,
   makeDatabase,
@@ -50,8 +49,6 @@ const listNames = async (server: Server, token: string) =>
   )
 const statusOf = async (server: Server, path: string, token?: string) =>
   (await server.request('GET', path, token === undefined ? {} : { token })).status
-
-afterAll(endSharedServer)
 
 describe.skipIf(POSTGRES_IS_SKIPPED)(`servers on one PostgreSQL database${POSTGRES_NOTE}`, () => {
   test('show at once what was written through another one, and end in good order', async () => {

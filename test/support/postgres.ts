@@ -49,6 +49,7 @@ export async function startCluster(settings: Settings = {}) {
   if (BIN === undefined) throw new Error('the programs of postgresql are missing')
   const folder = makeFolder(FOLDER)
   const data = join(folder.path, 'data')
+  endWithThisProcess([...AS_SERVER, join(BIN, 'pg_ctl'), '-s', '-D', data, '-m', 'immediate', 'stop'], folder.path)
   const port = freePort()
   chmodSync(folder.path, 0o755)
   mkdirSync(data, { mode: 0o700 })
@@ -56,7 +57,14 @@ export async function startCluster(settings: Settings = {}) {
   const sockets = join(folder.path, 's')
   mkdirSync(sockets)
   ownedByServer(sockets)
-  const all = { unix_socket_directories: sockets, listen_addresses: '127.0.0.1', port: String(port), ...settings }
+  const all = {
+    unix_socket_directories: sockets,
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    // In the folder, so that it is gone with it.
+    dynamic_shared_memory_type: 'mmap',
+    ...settings,
+  }
   const options = Object.entries(all).map(([name, value]) => `-c ${name}='${value}'`)
   const control = (...args: readonly string[]) =>
     run([...AS_SERVER, join(BIN, 'pg_ctl'), '-s', '-w', '-D', data, '-l', join(data, 'log'), ...args])
@@ -102,18 +110,11 @@ export async function startCluster(settings: Settings = {}) {
 
 let shared: Cluster | undefined
 
-/** The URL of the server that all tests of a run share. Where nobody has started one, it is started for this file of tests. */
+/** The URL of the server that all tests of a run share. Where nobody has started one, it is started for this process. */
 async function serverUrl(): Promise<string> {
   if (given !== undefined) return given
   shared ??= await startCluster()
   return shared.url
-}
-
-/** Ends the server that was started for this file of tests, if it was. */
-export function endSharedServer(): void {
-  shared?.[Symbol.dispose]()
-  shared = undefined
-  template = undefined
 }
 
 let template: Promise<string> | undefined
@@ -180,6 +181,12 @@ function findPrograms(): string | undefined {
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : []
   const folders = versions.map((version) => join(VERSIONS, version, 'bin'))
   return folders.find((folder) => ['initdb', 'pg_ctl', 'postgres'].every((name) => existsSync(join(folder, name))))
+}
+
+/** However this process ends: then a shell, which only reads what never comes, ends the server and removes its folder. */
+function endWithThisProcess(stop: readonly string[], folder: string): void {
+  const script = `trap '' INT TERM; read _; folder=$1; shift; [ -e "$folder" ] && "$@" 2>/dev/null; rm -rf "$folder"`
+  Bun.spawn(['/bin/sh', '-c', script, 'sh', folder, ...stop], { stdio: ['pipe', 'ignore', 'ignore'] }).unref()
 }
 
 /** A port that nobody listens at now. */

@@ -1,4 +1,3 @@
-import { afterAll } from 'bun:test'
 import { join } from 'node:path'
 import type { AppError } from '../../src/domain/error.ts'
 import { type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
@@ -6,7 +5,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { OpenOptions } from '../../src/store/opening.ts'
 import { EXECUTABLE } from './executable.ts'
 import { makeFolder } from './folder.ts'
-import { endSharedServer, makeDatabase, POSTGRES_IS_SKIPPED } from './postgres.ts'
+import { makeDatabase, POSTGRES_IS_SKIPPED } from './postgres.ts'
 
 /** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
 export interface StoreUnderTest {
@@ -51,16 +50,14 @@ const sqlite = (name: string, options: OpenOptions): StoreUnderTest => ({
 const here = sqlite('SQLite', {})
 const inThread = sqlite('SQLite, written by a thread', { writesInThread: true })
 
-afterAll(endSharedServer)
-
-const postgres: StoreUnderTest = {
-  name: 'PostgreSQL',
+const postgres = (name: string, options: OpenOptions): StoreUnderTest => ({
+  name,
   tokenChangesSeenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
   async open() {
     const database = await makeDatabase()
     const opened: Store[] = []
     const reopen = async () => {
-      const store = await openStore(database.url, failTest)
+      const store = await openStore(database.url, failTest, options)
       opened.push(store)
       return store
     }
@@ -74,10 +71,12 @@ const postgres: StoreUnderTest = {
       },
     }
   },
-}
+})
 
 /** Those on a PostgreSQL server: none where it is skipped, as a test of its own says. */
-export const POSTGRES_STORES: readonly StoreUnderTest[] = POSTGRES_IS_SKIPPED ? [] : [postgres]
+export const POSTGRES_STORES: readonly StoreUnderTest[] = POSTGRES_IS_SKIPPED
+  ? []
+  : [postgres('PostgreSQL', { writesInThread: true })]
 
 /** Those on SQLite. */
 export const SQLITE_STORES: readonly StoreUnderTest[] = EXECUTABLE === undefined ? [here, inThread] : [here]

@@ -14,8 +14,10 @@ import { queueWrites, type WriteQueue } from './queue.ts'
 import { type TokenRevisions, watchTokens } from './revisions.ts'
 import { type Clocks, openWriter, WRITE_TIMEOUT_MS } from './writer.ts'
 
-/** Connections that read, besides one for each kind of groups; and how many reads may wait for them. */
-const READERS = 8
+/** Connections that read, besides one for each kind of groups: of a server, and of a command that does one thing. */
+const READERS_OF_SERVER = 8
+const READERS_OF_COMMAND = 1
+/** How many reads may wait for them. */
 const READS_MAX = 4096
 const RETRY_MS = 20
 
@@ -41,13 +43,14 @@ export interface Connections {
 }
 
 interface ConnectOptions extends ConnectionOptions {
+  readonly isServer: boolean
   readonly observer: StoreObserver | undefined
 }
 
 /** Connects to nothing yet. */
 export function connect(options: ConnectOptions, clocks: Clocks): Connections {
   const { monotonicMs } = clocks
-  const client = createClient(options, READERS)
+  const client = createClient(options, options.isServer ? READERS_OF_SERVER : READERS_OF_COMMAND)
   let state: 'opening' | 'open' | 'closed' = 'opening'
   let closing: Promise<void> | undefined
   let reads = 0

@@ -27,7 +27,13 @@ export async function openPostgresStore(
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', keepsTrying = false, onNotice = () => {} } = options
   const connections = connect(
-    { address, passwordFile: options.passwordFile, prepares: !options.preparesNothing, observer: options.observer },
+    {
+      address,
+      passwordFile: options.passwordFile,
+      prepares: !options.preparesNothing,
+      isServer: options.writesInThread ?? false,
+      observer: options.observer,
+    },
     { monotonicMs: () => performance.now(), nowMs: Date.now },
   )
   const open = () => prepare(connections, address, { mustExist, durability })

@@ -1,12 +1,6 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../../src/store/open.ts'
-import {
-  administer,
-  endSharedServer,
-  makeDatabase,
-  POSTGRES_IS_SKIPPED,
-  POSTGRES_NOTE,
-} from '../../support/postgres.ts'
+import { administer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { createUser, listAll, listIds, newToken } from '../fixtures.ts'
 
@@ -19,8 +13,6 @@ const refuseFirst = (table: string, state: string, times: number) => `
     return null;
   end $$;
   create trigger refusing before insert or update or delete on plantstore.${table} for each statement execute function public.refuse();`
-
-afterAll(endSharedServer)
 
 describe.skipIf(POSTGRES_IS_SKIPPED)(`writes that are in the way of others${POSTGRES_NOTE}`, () => {
   test.each(['40001', '40P01'])('are repeated after %s until they are done, and done once', async (state) => {

@@ -1,6 +1,6 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../../src/store/open.ts'
-import { endSharedServer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
+import { makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { type Decide, startProxy } from '../../support/tcp-proxy.ts'
 import { createUser, listAll } from '../fixtures.ts'
@@ -8,8 +8,6 @@ import { createUser, listAll } from '../fixtures.ts'
 /** Statements that write a group: prepared once, so that later ones are known by the values that they carry. */
 const MARK = 'marked-plant'
 const has = (bytes: Uint8Array) => Buffer.from(bytes).includes(MARK)
-
-afterAll(endSharedServer)
 
 describe.skipIf(POSTGRES_IS_SKIPPED)(`a connection that is lost while plants are written${POSTGRES_NOTE}`, () => {
   test('after the commit: what was stored is answered with success, once, and conflicts with nothing', async () => {

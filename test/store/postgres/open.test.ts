@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { INT64_MAX } from '../../../src/domain/int64.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Notice, OpenOptions } from '../../../src/store/opening.ts'
@@ -6,7 +6,6 @@ import {
   administer,
   CLUSTER_IS_SKIPPED,
   CLUSTER_NOTE,
-  endSharedServer,
   makeDatabase,
   POSTGRES_IS_SKIPPED,
   POSTGRES_NOTE,
@@ -23,8 +22,6 @@ const failTest = (error: unknown): never => {
 }
 const open = (url: string, options?: OpenOptions) => openStore(url, failTest, options)
 const run = (url: string, script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
-
-afterAll(endSharedServer)
 
 describe.skipIf(POSTGRES_IS_SKIPPED)(`opening a database${POSTGRES_NOTE}`, () => {
   test('makes the schema once, however many do at once', async () => {

@@ -1,20 +1,12 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { WRITE_TIMEOUT_MS } from '../../../src/store/postgres/writer.ts'
-import {
-  administer,
-  endSharedServer,
-  makeDatabase,
-  POSTGRES_IS_SKIPPED,
-  POSTGRES_NOTE,
-} from '../../support/postgres.ts'
+import { administer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
 import { createUser, listIds } from '../fixtures.ts'
 
 const BUSY = 'store_busy'
 const TEXT = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH / 16)
-
-afterAll(endSharedServer)
 
 describe.skipIf(POSTGRES_IS_SKIPPED)(`the plants that wait to be written to a server${POSTGRES_NOTE}`, () => {
   test('are as many as QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
