@@ -2,12 +2,12 @@ import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/store-figures.ts'
 import type { UserId } from '../../domain/token.ts'
 import {
+  ANSWER_TIMEOUT_MS,
   type Client,
   type ConnectionOptions,
   createClient,
   type Parameter,
   type Transaction,
-  Unanswered,
 } from './connection.ts'
 import { isConflict, isLost, isUnreached, toAppError } from './errors.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
@@ -62,13 +62,15 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
     if (state === 'opening') throw new AppError('store_failed', { cause: 'the database has not been reached yet' })
   }
 
-  const query = async <Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number) => {
+  const query = async <Row>(text: string, parameters: readonly Parameter[] = [], timeoutMs = ANSWER_TIMEOUT_MS) => {
+    const deadlineMs = monotonicMs() + timeoutMs
     try {
       return await client.query<Row>(text, parameters, timeoutMs)
     } catch (error) {
       // Each connection notices only by its own failure that the server has restarted.
-      if (isUnreached(error) || error instanceof Unanswered || !(isLost(error) || isConflict(error))) throw error
-      return client.query<Row>(text, parameters, timeoutMs)
+      const isWorthIt = !isUnreached(error) && (isLost(error) || isConflict(error))
+      if (!isWorthIt || monotonicMs() >= deadlineMs) throw error
+      return client.query<Row>(text, parameters, deadlineMs - monotonicMs())
     }
   }
   const read: Connections['read'] = async (text, parameters, timeoutMs) => {

@@ -51,7 +51,5 @@ export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): u
 export const sqlState = (error: unknown): string =>
   error instanceof Error && 'errno' in error && typeof error.errno === 'string' ? error.errno : ''
 
-/** Whether the server is about to end or to begin. */
-
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

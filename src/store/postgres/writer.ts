@@ -106,26 +106,8 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
   }
 
   const send = async (current: Session, rows: readonly PlantRow[]) => {
-    const keys = [
-      client.column(
-        rows.map(({ user }) => user),
-        'int8',
-      ),
-      client.column(
-        rows.map(({ id }) => id),
-        'int8',
-      ),
-    ]
-    const texts = () => [
-      client.column(
-        rows.map(({ name }) => name),
-        'text',
-      ),
-      client.column(
-        rows.map(({ tag }) => tag),
-        'text',
-      ),
-    ]
+    const keys = [client.column(rows.map(userOf), 'int8'), client.column(rows.map(idOf), 'int8')]
+    const texts = () => [client.column(rows.map(nameOf), 'text'), client.column(rows.map(tagOf), 'text')]
     const parameters = [current.id, current.groups, ...keys, ...(kind === 'create' ? texts() : [])]
     const [row] = await client.query<[bigint[]]>(STATEMENTS[kind], parameters)
     return row && placesOf(row[0])
@@ -201,5 +183,10 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
     },
   }
 }
+
+const userOf = ({ user }: PlantRow): UserId => user
+const idOf = ({ id }: PlantRow): bigint => id
+const nameOf = ({ name }: PlantRow): string => name
+const tagOf = ({ tag }: PlantRow): string | null => tag
 
 const placesOf = (places: readonly bigint[]): ReadonlySet<number> => new Set(places.map((place) => Number(place) - 1))

@@ -1,0 +1,16 @@
+import type { serve } from './executable.ts'
+
+/** A server that was started. */
+export type Server = Awaited<ReturnType<typeof serve>>
+
+/** Creates a plant with this id, and a name that has it. Resolves to the status. */
+export const createPlant = async (server: Server, token: string, id: number) =>
+  (await server.request('POST', '/plants', { token, body: { id, name: `Fern ${id}` } })).status
+/** The names of the plants that a token sees. */
+export const listNames = async (server: Server, token: string) =>
+  ((await (await server.request('GET', '/plants?limit=100', { token })).json()) as { name: string }[]).map(
+    ({ name }) => name,
+  )
+/** The status that a path is answered with. */
+export const statusOf = async (server: Server, path: string, token?: string) =>
+  (await server.request('GET', path, token === undefined ? {} : { token })).status
