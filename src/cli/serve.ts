@@ -12,11 +12,11 @@ import type { LogFormat, Logger, LogLevel } from '../log.ts'
 import { exposedFiles, openStore } from '../store/open.ts'
 import type { Rate } from '../values.ts'
 import { VERSION } from '../version.ts'
-import { firstToken } from './first-token.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
 import { openLog } from './open-log.ts'
 import { countFigures, type Figures, type RunningOps, serveOps } from './ops.ts'
 import { tlsOf, warnOfValidity } from './tls.ts'
+import { welcome } from './welcome.ts'
 import { addDatabaseOptions, type DatabaseOptions, openOptionsOf } from './with-store.ts'
 
 interface ServeOptions extends DatabaseOptions {
@@ -44,8 +44,6 @@ interface ServeOptions extends DatabaseOptions {
 
 /** How often the use of tokens is written. */
 const TOKEN_USE_FLUSH_MS = 5000
-/** How often a store that cannot be reached is asked again whether it has tokens. */
-const REACH_RETRY_MS = 500
 /** After a failure of the store, time for its answers alone. */
 const DRAIN_AFTER_FAILURE_MS = 500
 /** Of --drain, what closing the store and the last log lines may take. */
@@ -196,34 +194,6 @@ function firstSignal(io: Io): Promise<Signal> {
     resolve(signal)
   })
   return promise
-}
-
-/** Where the store has no token, once it can be reached: makes one if that was asked for, or says how to. */
-async function welcome(
-  store: Store,
-  address: Address,
-  log: Logger,
-  options: ServeOptions & WithTls,
-  io: Io,
-): Promise<void> {
-  if (await hasTokens(store)) return
-  const { tlsCert: path, tls } = options
-  const certificate = path === undefined ? undefined : { path, host: tls?.host }
-  if (options.firstToken) return io.tell((await firstToken(store, address, certificate, io)) ?? '')
-  log.warn(
-    `there is no token yet: plantstore token create --user NAME --database ${describeDatabase(options.database)}`,
-  )
-}
-
-async function hasTokens(store: Store): Promise<boolean> {
-  for (;;) {
-    try {
-      return await store.hasTokens()
-    } catch (error) {
-      if (!(error instanceof AppError) || error.kind !== 'store_failed') throw error
-    }
-    await Bun.sleep(REACH_RETRY_MS)
-  }
 }
 
 async function flushUses(uses: TokenUses, log: Logger): Promise<void> {

@@ -35,14 +35,14 @@ const TOKENS = {
 export function figures({ read, plants }: Connections): StoreFigures {
   let countedState: unknown
 
-  const valueOf = async (text: string, parameters: readonly Parameter[] = []) =>
+  const scalarOf = async (text: string, parameters: readonly Parameter[] = []) =>
     (await read<[unknown]>(text, parameters))[0]?.[0]
   const countAll = async ({ firstKey, skip, rest }: typeof PLANTS): Promise<number> => {
     let key = firstKey
     for (let counted = 0; ; counted += COUNT_STEP_ROWS) {
       const startMs = performance.now()
       const [next] = await read<Key>(skip, [...key, COUNT_STEP_ROWS - 1])
-      if (next === undefined) return counted + Number(await valueOf(rest, key))
+      if (next === undefined) return counted + Number(await scalarOf(rest, key))
       key = next
       await Bun.sleep((performance.now() - startMs) * COUNT_PAUSE_TIMES)
     }
@@ -52,10 +52,10 @@ export function figures({ read, plants }: Connections): StoreFigures {
     load: plants.load,
 
     // The log of writes is the server's, and of all its databases.
-    sizes: async () => ({ databaseBytes: Number(await valueOf(SELECT_BYTES)), walBytes: 0 }),
+    sizes: async () => ({ databaseBytes: Number(await scalarOf(SELECT_BYTES)), walBytes: 0 }),
 
     async count(previous) {
-      const state = await valueOf(SELECT_STATE)
+      const state = await scalarOf(SELECT_STATE)
       if (previous !== undefined && state === countedState) return previous
       const counts = { plants: await countAll(PLANTS), tokens: await countAll(TOKENS) }
       // As of before: what has changed meanwhile is counted the next time.
