@@ -35,6 +35,8 @@ export function showProgress(io: ProgressIo | undefined, what: string): Progress
     barCompleteChar: '█',
     barIncompleteChar: '░',
     clearOnComplete: true,
+    // A command that is cut off leaves the terminal as it was.
+    linewrap: true,
   })
   let isStarted = false
   return {
