@@ -35,6 +35,8 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['dir', 'backup', ''],
   ['keep', 'backup --dir .', '0'],
   ['onConflict', 'import', 'merge'],
+  ['opsListen', 'serve', '3000'],
+  ['logFormat', 'serve', 'loud'],
 ]
 
 const BOOLEANS = [
