@@ -10,12 +10,12 @@ import { ROUNDS_TIMEOUT_MS, testLong } from './scale.ts'
 const MILLION = 1_000_000
 /** What a million plants may take of a processor, each way: so long on a machine that does nothing else, and waits for its disk. */
 const CPU_MAX_S = 9
-/** More memory than that neither takes, for however many. */
-const MEMORY_MAX_BYTES = 400 * 1024 ** 2
+/** More memory than that neither takes: an import fills its cache, and the runtime's heap, with its first million. */
+const MEMORY_MAX_BYTES = 500 * 1024 ** 2
 const LOOK_MS = 20
 
 testLong(
-  'a million plants are exported and imported in under 9 s of a processor each, and three million in as little memory',
+  'a million plants are exported and imported in under 9 s of a processor each, and three million in bounded memory',
   async () => {
     using folder = makeFolder()
     for (const plants of [MILLION, 3 * MILLION]) {
