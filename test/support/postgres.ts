@@ -16,8 +16,8 @@ const OWNER = 'plantstore'
 /** Settings of a server, as its configuration has them. */
 export type Settings = Readonly<Record<string, string>>
 
-/** A server of a URL on which databases can be made: that of a variable, or a private one. */
-const given = process.env.PLANTSTORE_TEST_POSTGRES
+/** The URL of a server on which databases can be made: whoever runs the tests names one, or with-postgres.ts starts one. */
+const given = process.env.TEST_POSTGRES ?? process.env.PLANTSTORE_TEST_POSTGRES
 const BIN = findPrograms()
 
 /** Whether the tests on PostgreSQL are skipped: where there is neither a server nor its programs. With `CI=true` they fail instead. */

@@ -2,13 +2,16 @@ import { POSTGRES_IS_SKIPPED, startCluster } from './postgres.ts'
 
 /** Runs a command with one server for all of its tests, unless PLANTSTORE_TEST_POSTGRES names one; and ends as it does. */
 async function runWithPostgres(command: readonly string[]): Promise<number> {
-  if (POSTGRES_IS_SKIPPED || process.env.PLANTSTORE_TEST_POSTGRES !== undefined) return runToEnd(command, {})
+  // Executables would tell of a variable of their own that they do not know.
+  const { PLANTSTORE_TEST_POSTGRES: given, ...env } = process.env
+  if (given !== undefined) return runToEnd(command, { ...env, TEST_POSTGRES: given })
+  if (POSTGRES_IS_SKIPPED) return runToEnd(command, env)
   using cluster = await startCluster({ max_connections: '500' })
-  return await runToEnd(command, { PLANTSTORE_TEST_POSTGRES: cluster.url })
+  return await runToEnd(command, { ...env, TEST_POSTGRES: cluster.url })
 }
 
-async function runToEnd(command: readonly string[], env: Readonly<Record<string, string>>): Promise<number> {
-  const child = Bun.spawn([...command], { env: { ...process.env, ...env }, stdio: ['inherit', 'inherit', 'inherit'] })
+async function runToEnd(command: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const child = Bun.spawn([...command], { env, stdio: ['inherit', 'inherit', 'inherit'] })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   return child.exited
 }
