@@ -67,7 +67,7 @@ async function turnBetweenSyncs(random: Random): Promise<void> {
   expect(answers.refusals()).toEqual([REFUSED])
   // That the WAL cannot be brought into the database any more is a sync that fails, and told. What is in it stays there.
   expect(await server.end()).toBe(3)
-  expect(server.stderr()).toMatch(/^plantstore: The database failed [^\n]*\n$/)
+  expect(server.stderr()).toMatch(/^plantstore: The database failed, [^\n]*\n$/)
   expect(server.stderr()).not.toMatch(/backup|remove/i)
   await load.stop()
   disk.mountAgain()
