@@ -89,7 +89,11 @@ export function keepJournal(firstId = 1, makePlant = plantOf) {
      * `firstId` are passed over.
      */
     judge(database: string): void {
-      const faults = [...wrong, ...faultsIn(readPlants(database, firstId), entries, makePlant)]
+      this.judgeRows(readPlants(database, firstId))
+    },
+    /** The same of plants that were read from a database of another kind. */
+    judgeRows(rows: ReadonlyMap<number, PlantRow>): void {
+      const faults = [...wrong, ...faultsIn(rows, entries, makePlant)]
       if (faults.length === 0) return
       throw new Error(`${faults.length} faults: ${faults.slice(0, 5).join('; ')}`)
     },

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 
 const SUFFIX = '.test.ts'
 const folder = import.meta.dir
-const files = [...[...new Bun.Glob(`*${SUFFIX}`).scanSync(folder)].sort(), `../ship/unit${SUFFIX}`]
+const files = [...[...new Bun.Glob(`**/*${SUFFIX}`).scanSync(folder)].sort(), `../ship/unit${SUFFIX}`]
 const names = files.map((file) => basename(file, SUFFIX))
 const [wanted] = process.argv.slice(2)
 if (wanted !== undefined && !names.includes(wanted)) {

@@ -30,11 +30,19 @@ export const CLUSTER_IS_SKIPPED = process.env.CI !== 'true' && BIN === undefined
 /** For the names of those tests, to say that they are skipped. */
 export const CLUSTER_NOTE = CLUSTER_IS_SKIPPED ? ' (skipped: the programs of postgresql are missing)' : ''
 
+interface ClusterPlace {
+  /** The folder in which it makes its own. */
+  readonly parent?: string | undefined
+  /** More options of `initdb`. */
+  readonly initFlags?: readonly string[]
+}
+
 /** What a server is that is started for a test. */
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
 /** Who gets in: whoever comes, but for the role that shows a password. */
 const ENTRY = `local all all trust
+local replication all trust
 host all guarded 127.0.0.1/32 scram-sha-256
 host all all 127.0.0.1/32 trust
 `
@@ -45,9 +53,9 @@ export const GUARDED = { user: 'guarded', password: 'Sesame-99' }
  * Starts a server of its own in a folder of its own: at a unix socket there, and at a port on the loopback. Rejects with
  * what it says if it does not start.
  */
-export async function startCluster(settings: Settings = {}) {
+export async function startCluster(settings: Settings = {}, { parent = FOLDER, initFlags = [] }: ClusterPlace = {}) {
   if (BIN === undefined) throw new Error('the programs of postgresql are missing')
-  const folder = makeFolder(FOLDER)
+  const folder = makeFolder(parent)
   const data = join(folder.path, 'data')
   endWithThisProcess([...AS_SERVER, join(BIN, 'pg_ctl'), '-s', '-D', data, '-m', 'immediate', 'stop'], folder.path)
   const port = freePort()
@@ -76,6 +84,7 @@ export async function startCluster(settings: Settings = {}) {
       ...AS_SERVER,
       join(BIN, 'initdb'),
       ...['-D', data, '-U', OWNER, '-E', 'UTF8', '--locale=C', '--no-sync', '--auth=trust'],
+      ...initFlags,
     ])
     writeFileSync(join(data, 'pg_hba.conf'), ENTRY)
     start()
@@ -107,6 +116,10 @@ export async function startCluster(settings: Settings = {}) {
     },
   }
 }
+
+/** The unix socket at which a server listens. */
+export const socketOf = ({ sockets, port }: Pick<Cluster, 'sockets' | 'port'>): string =>
+  join(sockets, `.s.PGSQL.${port}`)
 
 let shared: Cluster | undefined
 

@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Cluster } from '../../support/postgres.ts'
+
+/** The processes of a database server: the first, which started all others, and those. */
+export function processesOf({ data }: Pick<Cluster, 'data'>): readonly number[] {
+  const first = Number(readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0])
+  return [first, ...childrenOf(first)]
+}
+
+/** Has a server stand still, new processes of it included, until it is disposed of. */
+export function freeze(cluster: Pick<Cluster, 'data'>) {
+  const [first = 0] = processesOf(cluster)
+  // The first one first: then no new ones come.
+  process.kill(first, 'SIGSTOP')
+  const others = childrenOf(first)
+  for (const pid of others) process.kill(pid, 'SIGSTOP')
+  return {
+    [Symbol.dispose]() {
+      for (const pid of [...others, first]) process.kill(pid, 'SIGCONT')
+    },
+  }
+}
+
+/** See proc_pid_stat(5): the 4th field is the parent. */
+const childrenOf = (parent: number): number[] =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && parentOf(pid) === parent)
+
+function parentOf(pid: number): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+  } catch {
+    // It has ended since.
+    return undefined
+  }
+}
