@@ -120,6 +120,7 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
    */
   const resolveLost = async (lost: Session, cause: unknown) => {
     const deadlineMs = monotonicMs() + WRITE_TIMEOUT_MS
+    let reason = cause
     session = undefined
     lostId = lost.id
     while (monotonicMs() < deadlineMs) {
@@ -132,12 +133,12 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
         if (row === undefined) break
         return Number(row[0]) === lost.groups ? undefined : placesOf(row[1] ?? [])
       } catch (error) {
-        if (!isLost(error) && !isUnreached(error) && !isConflict(error))
-          throw toAppError(error, { outcomeIsUnknown: true })
+        // Whatever it says is said of this statement, and not of the group: a standby that is not promoted yet, no room.
+        reason = error
       }
       await Bun.sleep(RETRY_MS)
     }
-    throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
+    throw new AppError('store_failed', { outcomeIsUnknown: true, cause: reason })
   }
 
   /** One attempt. `undefined` means that nothing was written, and that it is worth another one. */
