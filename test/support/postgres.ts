@@ -35,6 +35,8 @@ interface ClusterPlace {
   readonly parent?: string | undefined
   /** More options of `initdb`. */
   readonly initFlags?: readonly string[]
+  /** The server whose standby it is, as one of this name. */
+  readonly standby?: { readonly of: Pick<Cluster, 'sockets' | 'port'>; readonly name: string }
 }
 
 /** What a server is that is started for a test. */
@@ -53,7 +55,8 @@ export const GUARDED = { user: 'guarded', password: 'Sesame-99' }
  * Starts a server of its own in a folder of its own: at a unix socket there, and at a port on the loopback. Rejects with
  * what it says if it does not start.
  */
-export async function startCluster(settings: Settings = {}, { parent = FOLDER, initFlags = [] }: ClusterPlace = {}) {
+export async function startCluster(settings: Settings = {}, place: ClusterPlace = {}) {
+  const { parent = FOLDER, initFlags = [], standby } = place
   if (BIN === undefined) throw new Error('the programs of postgresql are missing')
   const folder = makeFolder(parent)
   const data = join(folder.path, 'data')
@@ -78,14 +81,15 @@ export async function startCluster(settings: Settings = {}, { parent = FOLDER, i
     run([...AS_SERVER, join(BIN, 'pg_ctl'), '-s', '-w', '-D', data, '-l', join(data, 'log'), ...args])
   const start = () => control('-o', options.join(' '), 'start')
   const stop = (mode: 'fast' | 'immediate' = 'immediate') => control('-m', mode, 'stop')
+  const isRunning = () => existsSync(join(data, 'postmaster.pid'))
   const dispose = () => folder[Symbol.dispose]()
   try {
-    run([
-      ...AS_SERVER,
-      join(BIN, 'initdb'),
-      ...['-D', data, '-U', OWNER, '-E', 'UTF8', '--locale=C', '--no-sync', '--auth=trust'],
-      ...initFlags,
-    ])
+    const making =
+      standby === undefined
+        ? ['initdb', '-U', OWNER, '-E', 'UTF8', '--locale=C', '--no-sync', '--auth=trust', ...initFlags]
+        : ['pg_basebackup', '-R', '-c', 'fast', '--no-sync', '-d', connectionOf(standby)]
+    const [program = '', ...flags] = making
+    run([...AS_SERVER, join(BIN, program), '-D', data, ...flags])
     writeFileSync(join(data, 'pg_hba.conf'), ENTRY)
     start()
   } catch (error) {
@@ -109,9 +113,13 @@ export async function startCluster(settings: Settings = {}, { parent = FOLDER, i
     data,
     start,
     stop,
+    /** Makes a standby the primary. Returns when it can be written. */
+    promote: () => control('promote'),
+    /** Whether there is a server, be it one that is about to recover. */
+    isRunning,
     [Symbol.dispose]() {
       // It may have been stopped by the test.
-      if (existsSync(join(data, 'postmaster.pid'))) stop()
+      if (isRunning()) stop()
       dispose()
     },
   }
@@ -180,6 +188,10 @@ export async function administer<T>(url: string, work: (sql: SQL) => Promise<T>)
     await sql.close()
   }
 }
+
+/** How a standby gets what its primary writes (https://www.postgresql.org/docs/current/libpq-connect.html). */
+const connectionOf = ({ of, name }: NonNullable<ClusterPlace['standby']>): string =>
+  `host=${of.sockets} port=${of.port} user=${OWNER} application_name=${name}`
 
 /** What runs a command as the server's user, who is not root. */
 export const AS_SERVER: readonly string[] =

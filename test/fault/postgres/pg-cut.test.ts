@@ -5,7 +5,7 @@ import { until } from '../watch.ts'
 import { startProxy } from './proxy.ts'
 import { BUSY, setScene, UNREACHABLE } from './scene.ts'
 
-const CUTS_PER_ROUND = 50
+const CUTS_PER_ROUND = rounds(15, 50)
 /** Successes between two cuts, at most. */
 const BETWEEN_MAX = 100
 

@@ -8,11 +8,11 @@ import { until } from '../watch.ts'
 import { BUSY, type Scene, setScene } from './scene.ts'
 
 /** Aborted statements of the service that make a storm. */
-const ABORTS = rounds(10, 100)
+const ABORTS = rounds(10, 30)
 /** Ids that nobody has used yet, of which another client stores plants that it takes back: those of the next groups. */
 const AHEAD = 300
 /** The other client waits for longer than the service does until it looks for a deadlock, so that it is not the victim. */
-const PATIENT = "set local deadlock_timeout = '5s'"
+const PATIENT = "set local deadlock_timeout = '1s'"
 
 let cluster: Cluster
 const aborted = { '40P01': 0, '40001': 0 }
@@ -20,7 +20,7 @@ const aborted = { '40P01': 0, '40001': 0 }
 describe.skipIf(CLUSTER_IS_SKIPPED)(`transactions of others that are in the way${CLUSTER_NOTE}`, () => {
   beforeAll(async () => {
     // With the SQLSTATE of each error, and who was told it.
-    cluster = await startCluster({ deadlock_timeout: '30ms', log_line_prefix: '%e %a: ' })
+    cluster = await startCluster({ deadlock_timeout: '100ms', log_line_prefix: '%e %a: ' })
   })
   afterAll(() => {
     cluster[Symbol.dispose]()
