@@ -14,6 +14,8 @@ interface LoadOptions {
   readonly connections?: number
   /** How many of a hundred writes are deletes, where there is something to delete. */
   readonly deletesPercent?: number
+  /** How long a connection waits after it was refused, as clients do who heed `Retry-After`; not at all if left out. */
+  readonly pauseMs?: number
   /** Told of each answer once it is here whole. */
   readonly onAnswer?: (answer: Answered) => void
 }
@@ -40,7 +42,7 @@ export interface Load {
  * keeps the journal. A connection that is cut, or refused, ends: what it had sent stays cut off.
  */
 export function startLoad(options: LoadOptions): Load {
-  const { journal, random, connections = CONNECTIONS, deletesPercent = 30 } = options
+  const { journal, random, connections = CONNECTIONS, deletesPercent = 30, pauseMs } = options
   const statuses = new Map<number, number>()
   let isStopped = false
   let successes = 0
@@ -67,6 +69,7 @@ export function startLoad(options: LoadOptions): Load {
         return
       }
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      if (pauseMs !== undefined && status >= 500) await Bun.sleep(pauseMs)
     }
   }
   const workers = Array.from({ length: connections }, () => work().finally(() => running--))

@@ -32,7 +32,8 @@ export async function runRounds(
   for (const seed of wanted === undefined ? [...found, ...fresh] : [Number(wanted)]) {
     try {
       await run({ seed, random: randomNumbers(seed) })
-    } catch (cause) {
+    } catch (error) {
+      const cause = firstOf(error)
       throw new Error(`in the round of FAULT_SEED=${seed}: ${cause instanceof Error ? cause.message : cause}`, {
         cause,
       })
@@ -40,3 +41,6 @@ export async function runRounds(
   }
   console.log(`${count} rounds, FAULT_SEED=${fresh.join(',').slice(0, 200)}`)
 }
+
+/** What went wrong first, where something else did when things were disposed of. */
+const firstOf = (error: unknown): unknown => (error instanceof SuppressedError ? firstOf(error.suppressed) : error)

@@ -19,6 +19,8 @@ export type Settings = Readonly<Record<string, string>>
 /** The URL of a server on which databases can be made: whoever runs the tests names one, or with-postgres.ts starts one. */
 const given = process.env.TEST_POSTGRES ?? process.env.PLANTSTORE_TEST_POSTGRES
 const BIN = findPrograms()
+/** The folder of the programs of a server, where there are such. */
+export const POSTGRES_PROGRAMS = BIN
 
 /** Whether the tests on PostgreSQL are skipped: where there is neither a server nor its programs. With `CI=true` they fail instead. */
 export const POSTGRES_IS_SKIPPED = process.env.CI !== 'true' && given === undefined && BIN === undefined

@@ -1,0 +1,123 @@
+import { describe, expect } from 'bun:test'
+import { serve } from '../../support/executable.ts'
+import { HAPROXY_IS_SKIPPED, HAPROXY_NOTE, startHaproxy } from '../../support/haproxy.ts'
+import { PATRONI_IS_SKIPPED, PATRONI_NOTE, startPatroni } from '../../support/patroni.ts'
+import { administer } from '../../support/postgres.ts'
+import { createTokenIn } from '../../support/tokens.ts'
+import { keepJournal } from '../journal.ts'
+import { QUIET } from '../left.ts'
+import { type Answered, startLoad } from '../load.ts'
+import { ROUNDS_TIMEOUT_MS, runRounds, testLong } from '../scale.ts'
+import { countAnswers, until } from '../watch.ts'
+import { BUSY, FULL, plantsOn, UNREACHABLE } from './scene.ts'
+
+const NODES = 3
+const KILLS = 10
+/** Of each of the two copies. */
+const CONNECTIONS = 16
+const PAUSE_MS = 100
+/** The ids of the second copy's plants begin here. */
+const SECOND_ID = 10_000_000
+/** Successes after a kill that show that writes go on, and how long they may take to come. */
+const ENOUGH = 500
+const DEADLINE_MS = 120_000
+const LOOK_MS = 50
+
+describe.skipIf(PATRONI_IS_SKIPPED || HAPROXY_IS_SKIPPED)(
+  `three nodes of Patroni behind HAProxy${PATRONI_NOTE || HAPROXY_NOTE}`,
+  () => {
+    testLong(
+      'whose primary is killed again and again under the load of two copies lose nothing acknowledged',
+      () =>
+        runRounds(1, [], async ({ random }) => {
+          await using patroni = await startPatroni()
+          await using proxy = await startHaproxy('tcp', [
+            'option httpchk GET /primary',
+            'http-check expect status 200',
+            'default-server inter 500ms fall 1 rise 1 on-marked-down shutdown-sessions',
+            ...patroni.nodes.map(({ name, port, rest }) => `server ${name} 127.0.0.1:${port} check port ${rest}`),
+          ])
+          const database = patroni.urlBy(proxy.port)
+          await until('every connection is led to the primary', () => isLedToPrimary(database))
+          const token = await createTokenIn(database)
+          const answers = countAnswers()
+          const gaps = watchGaps()
+          const onAnswer = (answer: Answered) => {
+            answers.note(answer)
+            if (answer.status < 300) gaps.note()
+          }
+          const journals = [keepJournal(), keepJournal(SECOND_ID)]
+          const copies: Awaited<ReturnType<typeof serve>>[] = []
+          try {
+            for (const _ of journals) copies.push(await serve(database, QUIET))
+            const loads = journals.map((journal, index) =>
+              startLoad({
+                ...{ url: copies[index]?.url ?? '', token, journal, random, onAnswer },
+                ...{ connections: CONNECTIONS, pauseMs: PAUSE_MS },
+              }),
+            )
+            await untilMore(answers.successes, ENOUGH)
+            for (let kill = 1; kill <= KILLS; kill++) {
+              const what = kill % 2 === 0 ? 'machine' : 'database'
+              const primary = await patroni.untilThereIs('primary')
+              await patroni.untilThereIs('sync')
+              gaps.begin()
+              await patroni.kill(primary, what)
+              await untilMore(answers.successes, ENOUGH)
+              console.log(`kill ${kill}, of the ${what} ${primary.name}: no success for ${gaps.longestMs()} ms`)
+              if (what === 'machine') patroni.start(primary)
+              await patroni.untilAllRun()
+            }
+            for (const load of loads) await load.stop()
+            for (const copy of copies) expect(await copy.end()).toBe(0)
+          } finally {
+            for (const copy of copies) await copy.kill()
+          }
+
+          const plants = [...(await plantsOn(database))]
+          for (const [index, journal] of journals.entries()) {
+            journal.judgeRows(new Map(plants.filter(([id]) => id >= SECOND_ID === (index === 1))))
+          }
+          const known = [UNREACHABLE, BUSY, FULL]
+          expect(answers.refusals().filter((refusal) => !known.includes(refusal))).toEqual([])
+          console.log(`${answers.successes()} writes acknowledged, ${answers.refused()} answered by 503`)
+        }),
+      ROUNDS_TIMEOUT_MS,
+    )
+  },
+)
+
+/** HAProxy takes all nodes for good ones until it has asked them. */
+async function isLedToPrimary(database: string): Promise<boolean> {
+  for (let turn = 0; turn < 2 * NODES; turn++) {
+    const isReplica = await administer(database, async (sql) => (await sql`select pg_is_in_recovery() as it`)[0].it)
+    if (isReplica) return false
+  }
+  return true
+}
+
+/** How long there was no success, at most, since it was last asked to begin. */
+function watchGaps() {
+  let lastMs = performance.now()
+  let longestMs = 0
+  return {
+    note(): void {
+      const nowMs = performance.now()
+      longestMs = Math.max(longestMs, nowMs - lastMs)
+      lastMs = nowMs
+    },
+    begin(): void {
+      longestMs = 0
+    },
+    longestMs: () => Math.round(longestMs),
+  }
+}
+
+async function untilMore(count: () => number, more: number): Promise<void> {
+  const [wanted, deadlineMs] = [count() + more, performance.now() + DEADLINE_MS]
+  while (count() < wanted) {
+    if (performance.now() > deadlineMs)
+      throw new Error(`writes do not go on: ${wanted - count()} of ${more} are missing`)
+    await Bun.sleep(LOOK_MS)
+  }
+}
