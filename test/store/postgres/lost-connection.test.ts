@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../../src/store/open.ts'
-import { makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
+import { administer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { type Decide, startProxy } from '../../support/tcp-proxy.ts'
 import { createUser, listAll } from '../fixtures.ts'
@@ -103,6 +103,23 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`a connection that is lost while plants are
     await Bun.sleep(100)
     expect(await listAll(store, user)).toEqual([{ id: 2n, name: 'Ivy' }])
   })
+
+  test('and comes back to a database that takes no writes: its refusal is not that of what was stored', async () => {
+    await using opened = await openBehindProxy()
+    const { store, proxy, user, database } = opened
+    const { cuts, decide } = cutAnswer(MARK)
+    proxy.decide(decide)
+    // Of connections that come, like those to a standby: those that there are do not notice.
+    await administer(database.server, (sql) =>
+      sql.unsafe(`alter database ${database.name} set default_transaction_read_only = on`).simple(),
+    )
+
+    const created = await rejectionOf(store.createPlant(user, { id: 1n, name: MARK }))
+
+    expect(cuts.count).toBe(1)
+    expect(created).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: true })
+    expect(await listAll(store, user)).toEqual([{ id: 1n, name: MARK }])
+  })
 })
 
 /** A store behind a proxy, with user `me`, that has written already. */
@@ -120,6 +137,7 @@ async function openBehindProxy() {
     store,
     proxy,
     user,
+    database,
     async [Symbol.asyncDispose]() {
       proxy.decide(() => 'pass')
       await store.close()
