@@ -29,7 +29,7 @@ export interface Client {
   /** Runs one statement; the columns decide the shape of its rows. Rejects with what the driver says, or `Unanswered`. */
   query<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
   /** Does all of it or nothing. */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
+  transaction<T>(work: (transaction: Transaction) => Promise<T>, timeoutMs?: number): Promise<T>
   column(values: readonly (string | null)[], type: 'text'): Column
   column(values: readonly (number | bigint)[], type: 'int8'): Column
   /** Ends the connections that there are: what is under way rejects. */
@@ -46,8 +46,10 @@ export function createClient(options: ConnectionOptions, connections: number): C
   let sql = connect(options, connections)
 
   /** A server that does not answer keeps its connections busy: they are given up, and others made. */
-  const answered = async <T>(work: Promise<T>, timeoutMs: number): Promise<T> => {
+  const answered = async <T>(work: Promise<T>, limitMs: number): Promise<T> => {
     const used = sql
+    // What is left of a longer time may be nothing.
+    const timeoutMs = Math.max(0, Math.round(limitMs))
     const timeout = Promise.withResolvers<never>()
     const timer = setTimeout(() => {
       if (sql === used) sql = connect(options, connections)
@@ -63,10 +65,10 @@ export function createClient(options: ConnectionOptions, connections: number): C
 
   return {
     query: (text, parameters = [], timeoutMs = ANSWER_TIMEOUT_MS) => answered(rowsOf(sql, text, parameters), timeoutMs),
-    transaction: (work) =>
+    transaction: (work, timeoutMs = ANSWER_TIMEOUT_MS) =>
       answered(
         sql.begin((transaction) => work(inTransaction(transaction))),
-        ANSWER_TIMEOUT_MS,
+        timeoutMs,
       ),
     column: (values: readonly unknown[], type: 'text' | 'int8') => sql.array([...values], type),
     close: () => sql.close({ timeout: 0 }),

@@ -1,14 +1,7 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/store-figures.ts'
 import type { UserId } from '../../domain/token.ts'
-import {
-  ANSWER_TIMEOUT_MS,
-  type Client,
-  type ConnectionOptions,
-  createClient,
-  type Parameter,
-  type Transaction,
-} from './connection.ts'
+import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
 import { isConflict, isLost, isUnreached, toAppError } from './errors.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
 import { type TokenRevisions, watchTokens } from './revisions.ts'
@@ -19,6 +12,8 @@ const READERS_OF_SERVER = 8
 const READERS_OF_COMMAND = 1
 /** How many reads may wait for them. */
 const READS_MAX = 4096
+/** How long a read may take: no request is to wait for longer than the shortest --idle-timeout, which would cut it. */
+const READ_TIMEOUT_MS = 2000
 const RETRY_MS = 20
 
 /** The connections of a store, and the one way through which everything reads and writes. */
@@ -62,7 +57,7 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
     if (state === 'opening') throw new AppError('store_failed', { cause: 'the database has not been reached yet' })
   }
 
-  const query = async <Row>(text: string, parameters: readonly Parameter[] = [], timeoutMs = ANSWER_TIMEOUT_MS) => {
+  const query = async <Row>(text: string, parameters: readonly Parameter[], timeoutMs: number) => {
     const deadlineMs = monotonicMs() + timeoutMs
     try {
       return await client.query<Row>(text, parameters, timeoutMs)
@@ -73,7 +68,7 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
       return client.query<Row>(text, parameters, deadlineMs - monotonicMs())
     }
   }
-  const read: Connections['read'] = async (text, parameters, timeoutMs) => {
+  const read: Connections['read'] = async (text, parameters = [], timeoutMs = READ_TIMEOUT_MS) => {
     requireOpen()
     if (reads >= READS_MAX) throw new AppError('store_busy')
     reads++

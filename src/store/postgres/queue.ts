@@ -3,10 +3,13 @@ import { textLength } from '../../domain/store.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/store-figures.ts'
 import type { UserId } from '../../domain/token.ts'
 import { GROUP_MAX_TEXT_LENGTH, GROUP_MAX_WRITES, QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../limits.ts'
-import { type PlantRow, WRITE_TIMEOUT_MS, type WriteKind, type Writer } from './writer.ts'
+import type { PlantRow, WriteKind, Writer } from './writer.ts'
 
 /** Turns of the event loop, each with whatever requests have come, for which a group may wait before it begins. */
 const GATHER_TURNS_MAX = 2
+/** How long a write may wait for its turn, and how often it is looked whether one has. */
+const WAIT_TIMEOUT_MS = 1500
+const LOOK_MS = 250
 
 interface Waiting {
   readonly resolve: () => void
@@ -53,6 +56,25 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
   let waitingWrites = 0
   let waitingTextLength = 0
   let refusal: AppError | undefined
+  let looking: Timer | undefined
+
+  const stepsThatWait = () =>
+    [...ready.create, ...ready.delete, ...[...chains.values()].flat()].filter(({ isUnderWay }) => !isUnderWay)
+  /** Those whose time has come are refused, though the writer is not free: nothing of them was sent. */
+  const look = () => {
+    const nowMs = monotonicMs()
+    for (const step of stepsThatWait()) if (step.deadlineMs < nowMs) refuseLate(step)
+    if (waitingWrites > 0) return
+    clearInterval(looking)
+    looking = undefined
+  }
+  const refuseLate = (step: Step) => {
+    if (step.waiting.length === 0) return
+    observer?.noteRefusal('locked')
+    waitingWrites -= step.waiting.length
+    waitingTextLength -= step.textLength * step.waiting.length
+    settle(step, new AppError('store_busy', { cause: 'writes before this one took too long' }))
+  }
 
   const run = async (kind: WriteKind) => {
     while (ready[kind].length > 0) {
@@ -63,7 +85,6 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
     delete running[kind]
   }
 
-  /** Those whose time has come are refused: nothing of them was sent. */
   const takeGroup = (kind: WriteKind): readonly Step[] => {
     const nowMs = monotonicMs()
     const group: Step[] = []
@@ -71,15 +92,14 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
     while (group.length < GROUP_MAX_WRITES && length < GROUP_MAX_TEXT_LENGTH) {
       const step = ready[kind].shift()
       if (step === undefined) break
-      waitingWrites -= step.waiting.length
-      waitingTextLength -= step.textLength * step.waiting.length
       step.isUnderWay = true
       if (step.deadlineMs < nowMs) {
-        observer?.noteRefusal('locked')
-        settle(step, new AppError('store_busy', { cause: 'writes before this one took too long' }))
+        refuseLate(step)
         follow(step)
         continue
       }
+      waitingWrites -= step.waiting.length
+      waitingTextLength -= step.textLength * step.waiting.length
       length += step.textLength
       group.push(step)
     }
@@ -142,6 +162,7 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
         return reject(new AppError('store_busy'))
       }
       waitingWrites++
+      looking ??= setInterval(look, LOOK_MS)
       const chain = (row && chains.get(keyOf(row))) ?? []
       const last = chain.at(-1)
       if (last?.kind === kind && !last.isUnderWay) {
@@ -150,7 +171,7 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
         return
       }
       waitingTextLength += length
-      const deadlineMs = monotonicMs() + WRITE_TIMEOUT_MS
+      const deadlineMs = monotonicMs() + WAIT_TIMEOUT_MS
       const step: Step = {
         kind,
         row,
@@ -172,10 +193,8 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
     /** Writes that are not durable yet, those of the groups that are being written included. */
     load(): StoreLoad {
       const groups = [...underWay.create, ...underWay.delete]
-      const oldestMs = [...groups, ...ready.create, ...ready.delete].reduce(
-        (oldest, { deadlineMs }) => Math.min(oldest, deadlineMs - WRITE_TIMEOUT_MS),
-        Number.POSITIVE_INFINITY,
-      )
+      const waiting = [...groups, ...ready.create, ...ready.delete].filter((step) => step.waiting.length > 0)
+      const oldestMs = Math.min(...waiting.map(({ deadlineMs }) => deadlineMs - WAIT_TIMEOUT_MS))
       return {
         waitingWrites: waitingWrites + countWrites(groups),
         longestWaitMs: Number.isFinite(oldestMs) ? monotonicMs() - oldestMs : 0,
@@ -184,8 +203,10 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
     /** From now on refuses every write, those that wait included. Resolves when the last groups have been answered. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
-      const waiting = [...ready.create.splice(0), ...ready.delete.splice(0), ...[...chains.values()].flat()]
-      for (const step of waiting) if (!step.isUnderWay) settle(step, refusal)
+      for (const step of stepsThatWait()) settle(step, refusal)
+      ready.create.length = 0
+      ready.delete.length = 0
+      clearInterval(looking)
       for (const chain of chains.values()) chain.splice(1)
       waitingWrites = 0
       waitingTextLength = 0

@@ -14,8 +14,9 @@ export interface PlantRow {
 /** The two kinds of groups. */
 export type WriteKind = 'create' | 'delete'
 
-/** How long a group may find others in its way, and how long it is then tried to learn what became of one. */
+/** How long a group may find others in its way or no answer, and how long it is then tried to learn what became of it. */
 export const WRITE_TIMEOUT_MS = 2000
+const RESOLVE_TIMEOUT_MS = 1000
 const RETRY_MS = 20
 /** How long the end of a writer may take. */
 const LEAVE_TIMEOUT_MS = 500
@@ -85,7 +86,7 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
   /** One that was left behind: nothing is written before it is gone, so that nothing of it can come later. */
   let lostId = ''
 
-  const openSession = async (): Promise<Session> => {
+  const openSession = async (timeoutMs: number): Promise<Session> => {
     const opened = { id: crypto.randomUUID(), groups: 0, openedAtMs: monotonicMs() }
     await client.transaction(async ({ query }) => {
       await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [
@@ -96,7 +97,7 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
         'insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms) values ($1, 0, null, false, $2)',
         [opened.id, nowMs()],
       )
-    })
+    }, timeoutMs)
     return opened
   }
   const leaveSession = async () => {
@@ -105,11 +106,11 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
     if (id !== undefined) await client.query('delete from plantstore.writers where id = $1', [id], LEAVE_TIMEOUT_MS)
   }
 
-  const send = async (current: Session, rows: readonly PlantRow[]) => {
+  const send = async (current: Session, rows: readonly PlantRow[], timeoutMs: number) => {
     const keys = [client.column(rows.map(userOf), 'int8'), client.column(rows.map(idOf), 'int8')]
     const texts = () => [client.column(rows.map(nameOf), 'text'), client.column(rows.map(tagOf), 'text')]
     const parameters = [current.id, current.groups, ...keys, ...(kind === 'create' ? texts() : [])]
-    const [row] = await client.query<[bigint[]]>(STATEMENTS[kind], parameters)
+    const [row] = await client.query<[bigint[]]>(STATEMENTS[kind], parameters, timeoutMs)
     return row && placesOf(row[0])
   }
 
@@ -119,7 +120,7 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
    * group is as durable as it is.
    */
   const resolveLost = async (lost: Session, cause: unknown) => {
-    const deadlineMs = monotonicMs() + WRITE_TIMEOUT_MS
+    const deadlineMs = monotonicMs() + RESOLVE_TIMEOUT_MS
     let reason = cause
     session = undefined
     lostId = lost.id
@@ -142,15 +143,15 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
   }
 
   /** One attempt. `undefined` means that nothing was written, and that it is worth another one. */
-  const attempt = async (rows: readonly PlantRow[]) => {
-    session ??= await openSession().catch((error) => {
+  const attempt = async (rows: readonly PlantRow[], deadlineMs: number) => {
+    session ??= await openSession(deadlineMs - monotonicMs()).catch((error) => {
       if (isUnreached(error) || !isLost(error)) throw error
       return undefined
     })
     if (session === undefined) return undefined
     const current = session
     try {
-      const places = await send(current, rows)
+      const places = await send(current, rows, deadlineMs - monotonicMs())
       // The row of the writer is gone: somebody has taken it for forsaken.
       if (places === undefined) session = undefined
       else current.groups++
@@ -167,7 +168,7 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
       if (session !== undefined && monotonicMs() - session.openedAtMs > WRITER_AGE_MAX_MS) await leaveSession()
       for (;;) {
         try {
-          const places = await attempt(rows)
+          const places = await attempt(rows, deadlineMs)
           if (places !== undefined) return places
           if (monotonicMs() > deadlineMs)
             throw new AppError('store_failed', { cause: 'connections are lost again and again' })

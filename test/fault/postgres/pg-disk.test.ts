@@ -5,7 +5,7 @@ import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { CLUSTER_IS_SKIPPED, CLUSTER_NOTE, startCluster } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
 import { BUSY, FULL, setScene, UNREACHABLE } from './scene.ts'
 
 const DISK_BYTES = 96 * 1024 ** 2
@@ -30,9 +30,9 @@ describe.skipIf(CLUSTER_IS_SKIPPED || DISKS_ARE_SKIPPED)(
       ROUNDS_TIMEOUT_MS,
     )
 
-    test(
+    testLong(
       'that of its log, too: it ends; started with room, nothing acknowledged is missing',
-      () => runRounds(rounds(1, 20), [], ({ random }) => fillAll(random)),
+      () => runRounds(20, [], ({ random }) => fillAll(random)),
       ROUNDS_TIMEOUT_MS,
     )
   },
