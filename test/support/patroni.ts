@@ -177,7 +177,7 @@ const configuration = (
         ttl: 20,
         loop_wait: 1,
         retry_timeout: 3,
-        master_start_timeout: 0,
+        primary_start_timeout: 0,
         synchronous_mode: true,
         synchronous_mode_strict: true,
         postgresql: { use_pg_rewind: true, parameters: { max_connections: 100 } },
