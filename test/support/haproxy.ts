@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
-import { freePort } from './postgres.ts'
+import { endWithThisProcess, freePort } from './postgres.ts'
 
 const PROGRAM = Bun.which('haproxy') ?? Bun.which('haproxy', { PATH: '/usr/sbin' })
 
@@ -37,6 +37,7 @@ ${backend.map((line) => `  ${line}`).join('\n')}
 `,
   )
   const child = Bun.spawn([PROGRAM, '-db', '-f', file], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+  endWithThisProcess(['kill', '-KILL', String(child.pid)], folder.path)
   const stop = async () => {
     child.kill('SIGKILL')
     await child.exited

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { processesOf } from '../fault/postgres/processes.ts'
 import { makeFolder } from './folder.ts'
-import { AS_SERVER, freePort, ownedByServer, POSTGRES_PROGRAMS } from './postgres.ts'
+import { AS_SERVER, endWithThisProcess, freePort, ownedByServer, POSTGRES_PROGRAMS } from './postgres.ts'
 
 /** Whether the tests with Patroni are skipped: where it or etcd is missing. With `CI=true` they fail instead. */
 export const PATRONI_IS_SKIPPED =
@@ -13,6 +13,8 @@ export const PATRONI_NOTE = PATRONI_IS_SKIPPED ? ' (skipped: patroni, etcd or po
 const NODES = [0, 1, 2]
 const START_TIMEOUT_MS = 120_000
 const LOOK_MS = 100
+/** Ends what has left its number in the folder: Patroni, etcd, and the databases, which Patroni leaves behind. */
+const KILL_ALL = 'kill -KILL $(head -qn1 "$0"/*.pid "$0"/*/*.pid "$0"/*/data/postmaster.pid)'
 const MEMORY = '/dev/shm'
 const OWNER = 'plantstore'
 const PASSWORD = 'Sesame-99'
@@ -27,6 +29,7 @@ type Check = 'primary' | 'sync' | 'replica'
 export async function startPatroni() {
   const folder = makeFolder(existsSync(MEMORY) ? MEMORY : undefined)
   chmodSync(folder.path, 0o755)
+  endWithThisProcess(['sh', '-c', KILL_ALL, folder.path], folder.path)
   const etcds = NODES.map(() => ({ client: freePort(), peer: freePort() }))
   const nodes = NODES.map((index) => ({
     name: `node${index}`,
@@ -136,8 +139,15 @@ export async function startPatroni() {
   }
 }
 
-const spawn = (log: string, ...command: readonly string[]) =>
-  Bun.spawn([...AS_SERVER, ...command], { stdin: 'ignore', stdout: Bun.file(log), stderr: Bun.file(`${log}.errors`) })
+function spawn(log: string, ...command: readonly string[]) {
+  const child = Bun.spawn([...AS_SERVER, ...command], {
+    stdin: 'ignore',
+    stdout: Bun.file(log),
+    stderr: Bun.file(`${log}.errors`),
+  })
+  writeFileSync(`${log}.pid`, `${child.pid}\n`)
+  return child
+}
 
 async function is(port: number, check: Check): Promise<boolean> {
   try {

@@ -211,7 +211,7 @@ function findPrograms(): string | undefined {
 }
 
 /** However this process ends: then a shell, which only reads what never comes, ends the server and removes its folder. */
-function endWithThisProcess(stop: readonly string[], folder: string): void {
+export function endWithThisProcess(stop: readonly string[], folder: string): void {
   const script = `trap '' INT TERM; read _; folder=$1; shift; [ -e "$folder" ] && "$@" 2>/dev/null; rm -rf "$folder"`
   // By itself, so that no signal to a group of processes ends it.
   Bun.spawn(['/bin/sh', '-c', script, 'sh', folder, ...stop], {
