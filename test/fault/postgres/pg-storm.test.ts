@@ -9,6 +9,8 @@ import { BUSY, type Scene, setScene } from './scene.ts'
 
 /** Aborted statements of the service that make a storm. */
 const ABORTS = rounds(10, 30)
+/** The part of writes that may be refused on a busy machine: all others are repeated until they succeed. */
+const REFUSED_MAX = 0.01
 /** Ids that nobody has used yet, of which another client stores plants that it takes back: those of the next groups. */
 const AHEAD = 300
 /** The other client waits for longer than the service does until it looks for a deadlock, so that it is not the victim. */
@@ -28,7 +30,7 @@ describe.skipIf(CLUSTER_IS_SKIPPED)(`transactions of others that are in the way$
   })
 
   test(
-    'a storm of deadlocks: each write has the answer that is true',
+    'a storm of deadlocks: writes are repeated, and each has the answer that is true',
     () =>
       runRounds(rounds(1, 20), [], async ({ random }) => {
         await using scene = await setScene(cluster.url, random)
@@ -38,7 +40,7 @@ describe.skipIf(CLUSTER_IS_SKIPPED)(`transactions of others that are in the way$
   )
 
   test(
-    'a storm of failures to serialize: each write has the answer that is true',
+    'a storm of failures to serialize: writes are repeated, and each has the answer that is true',
     () =>
       runRounds(rounds(1, 20), [], async ({ random }) => {
         await using scene = await setScene(cluster.url, random, {
@@ -73,7 +75,7 @@ async function storm(
   aborted[state] += countAborted(state) - before
   await scene.untilStoring()
   await scene.judge([BUSY])
-  expect(scene.answers.successes()).toBeGreaterThan(0)
+  expect(scene.answers.refused()).toBeLessThan(scene.answers.successes() * REFUSED_MAX)
 }
 
 /** Errors of one sort that the service was told, by the log of the database. */
