@@ -139,6 +139,13 @@ export const OPTIONS = {
       'fail',
     ),
   atomic: () => flag('--atomic', 'import all or nothing, in one transaction: creates and deletes wait for it'),
+  from: () => valued('--from <where>', 'the store that is copied, named as by --database', parseDatabase),
+  fromPasswordFile: () =>
+    valued('--from-password-file <path>', 'the file with the password of that database', parsePath),
+  to: () =>
+    valued('--to <where>', 'the store that it is copied into, which must be empty, or not there', parseDatabase),
+  toPasswordFile: () => valued('--to-password-file <path>', 'the file with the password of that database', parsePath),
+  snapshot: () => flag('--snapshot', 'copy a store that servers use, as it is at this moment'),
   json: () => flag('--json', 'print JSON'),
   yes: () => flag('--yes', 'do it; there is no way back'),
 } as const

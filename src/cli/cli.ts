@@ -5,6 +5,7 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
 import { backupCommand } from './backup.ts'
 import { checkCommand } from './check.ts'
+import { copyCommand } from './copy.ts'
 import { exportCommand } from './export.ts'
 import { healthcheckCommand } from './healthcheck.ts'
 import { helpCommand } from './help.ts'
@@ -64,6 +65,7 @@ export function createProgram(io: Io, exit: (code: number) => void): Command {
   checkCommand(program, io, exit)
   backupCommand(program, io, exit)
   restoreCommand(program, io, exit)
+  copyCommand(program, io, exit)
   exportCommand(program, io)
   importCommand(program, io, exit)
   healthcheckCommand(program, io)

@@ -1,17 +1,24 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
+import { describeDatabase, isPostgresUrl, type PostgresAddress, parsePostgresUrl } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { ConflictRule, Transfer } from '../domain/transfer.ts'
+import type { Digest, Source, Target } from './contents.ts'
+import { type ContentsOptions, copyContents } from './copy-contents.ts'
 import { type Copied, type CopyOptions, type OpenOptions, type StoreStatus, unusable } from './opening.ts'
+import type { ConnectionOptions } from './postgres/connection.ts'
+import { readPostgres } from './postgres/source.ts'
 import { openPostgresStore } from './postgres/store.ts'
+import { fillPostgres } from './postgres/target.ts'
 import { openSpool, type Spool } from './spool.ts'
 import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
 import { restoreSqlite } from './sqlite/restore.ts'
+import { readSqlite } from './sqlite/source.ts'
 import { sqliteStatus } from './sqlite/status.ts'
 import { openSqliteStore } from './sqlite/store.ts'
+import { fillSqlite } from './sqlite/target.ts'
 import { sqliteTransfer } from './sqlite/transfer.ts'
 
 /**
@@ -25,9 +32,7 @@ export async function openStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   if (!isPostgresUrl(database)) return openSqliteStore(realPath(database), onFailure, options)
-  const address = parsePostgresUrl(database)
-  if (typeof address === 'string') throw unusable(`The database must be ${address}.`)
-  return openPostgresStore(address, onFailure, options)
+  return openPostgresStore(addressOf(database), onFailure, options)
 }
 
 /** The files of that store which others than their own user may read or write: all plants and the hashes of tokens are in them. */
@@ -57,12 +62,57 @@ export async function openTransfer(database: string, nowMs: () => number): Promi
   return sqliteTransfer(path, nowMs)
 }
 
+/** A store by what `--database` would name, and a file with its password if it has one. */
+export interface Place {
+  readonly database: string
+  readonly passwordFile: string | undefined
+}
+
+/**
+ * Copies all users, tokens and plants of a store into another one, which is empty, is not there yet, or is a copy that was
+ * not finished. Rejects with `store_unusable` where a process has one of them open, the first without `isSnapshot` only; and
+ * as `copyContents` does. Stopped at whatever moment, it leaves the other as it was, finished, or refused by every use.
+ */
+export async function copyStore(
+  from: Place,
+  to: Place,
+  options: ContentsOptions & { readonly isSnapshot: boolean },
+): Promise<Digest> {
+  if (describeDatabase(placeOf(from)) === describeDatabase(placeOf(to))) {
+    throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
+  }
+  const copyInto = (target: Place) => (source: Source) => {
+    const fill = (filled: Target) => copyContents(source, filled, options)
+    return isPostgresUrl(target.database)
+      ? fillPostgres(connectionOf(target), fill)
+      : fillSqlite(realPath(target.database), fill)
+  }
+  return isPostgresUrl(from.database)
+    ? readPostgres(connectionOf(from), options, copyInto(to))
+    : readSqlite(realPath(from.database), options, copyInto(to))
+}
+
 /** A place for plants on their way into that store: its own disk, which has room for them if any has. */
 export const openSpoolFor = (database: string, rule: ConflictRule): Spool => openSpool(dirname(fileOf(database)), rule)
 
 /** Looks at that store without changing anything. Rejects as `sqliteStatus` does. */
 export const statusOfStore = async (database: string, nowMs: number): Promise<StoreStatus> =>
   sqliteStatus(fileOf(database), nowMs)
+
+const placeOf = ({ database }: Place): string => (isPostgresUrl(database) ? database : realPath(database))
+
+/** Statements that are sent a few times each need not be prepared. */
+const connectionOf = ({ database, passwordFile }: Place): ConnectionOptions => ({
+  address: addressOf(database),
+  passwordFile,
+  prepares: false,
+})
+
+function addressOf(database: string): PostgresAddress {
+  const address = parsePostgresUrl(database)
+  if (typeof address === 'string') throw unusable(`The database must be ${address}.`)
+  return address
+}
 
 function fileOf(database: string): string {
   if (!isPostgresUrl(database)) return realPath(database)

@@ -40,6 +40,10 @@ export const RESTORE_SERVER = 'End all servers that use the database, then resto
 export const unusable = (message: string, cause?: unknown): AppError =>
   new AppError('store_unusable', { message, cause })
 
+/** Why a store is refused that `copy` has begun to fill. */
+export const unfinished = (database: string): string =>
+  `The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`
+
 /** How much a store holds. */
 export interface Counts {
   readonly users: number

@@ -232,6 +232,13 @@ const RULES = {
     ],
     refuses: ['', 'merge', 'SKIP', 'skip,replace'],
   },
+  from: { takes: [['plants.db', 'plants.db']], refuses: ['', ':memory:', 'mysql://me@db/plants', 'postgres://db'] },
+  fromPasswordFile: { takes: [['/run/secrets/db 1', '/run/secrets/db 1']], refuses: ['', 'a\0b'] },
+  to: {
+    takes: [['postgres://me@db/plants', 'postgres://me@db/plants']],
+    refuses: ['', ':memory:', 'mysql://me@db/plants', 'postgres://db'],
+  },
+  toPasswordFile: { takes: [['/run/secrets/db 2', '/run/secrets/db 2']], refuses: ['', 'a\0b'] },
 } as const satisfies Partial<Record<keyof typeof OPTIONS, OptionRule>>
 
 const parse = (name: keyof typeof OPTIONS, text: string): unknown => {
@@ -306,6 +313,11 @@ describe('the options', () => {
       ['--force', 'PLANTSTORE_FORCE', undefined],
       ['--on-conflict', 'PLANTSTORE_ON_CONFLICT', 'fail'],
       ['--atomic', 'PLANTSTORE_ATOMIC', undefined],
+      ['--from', 'PLANTSTORE_FROM', undefined],
+      ['--from-password-file', 'PLANTSTORE_FROM_PASSWORD_FILE', undefined],
+      ['--to', 'PLANTSTORE_TO', undefined],
+      ['--to-password-file', 'PLANTSTORE_TO_PASSWORD_FILE', undefined],
+      ['--snapshot', 'PLANTSTORE_SNAPSHOT', undefined],
       ['--json', 'PLANTSTORE_JSON', undefined],
       ['--yes', 'PLANTSTORE_YES', undefined],
     ])

@@ -37,6 +37,10 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
   ['onConflict', 'import', 'merge'],
   ['opsListen', 'serve', '3000'],
   ['logFormat', 'serve', 'loud'],
+  ['from', 'copy --to plants.db', 'mysql://me@db/plants'],
+  ['fromPasswordFile', 'copy --from plants.db --to other.db', ''],
+  ['to', 'copy --from plants.db', ':memory:'],
+  ['toPasswordFile', 'copy --from plants.db --to other.db', ''],
 ]
 
 const BOOLEANS = [
@@ -44,6 +48,7 @@ const BOOLEANS = [
   ['noDocs', 'serve'],
   ['force', 'restore plants.db'],
   ['atomic', 'import'],
+  ['snapshot', 'copy --from plants.db --to other.db'],
   ['json', 'token list'],
   ['yes', 'user delete me'],
 ] as const

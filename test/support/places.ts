@@ -31,6 +31,8 @@ export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<st
   'status --json': ({ database }) => outputOf('status', '--json', '--database', database),
   check: ({ database }) => outputOf('check', '--database', database),
   export: ({ database }) => outputOf('export', '--database', database),
+  copy: ({ database }) =>
+    withFolder((path) => outputAndFiles(path, 'copy', '--snapshot', '--from', database, '--to', join(path, 'copy.db'))),
   backup: ({ database }) => withFolder((path) => outputAndFiles(path, 'backup', '--dir', path, '--database', database)),
 }
 

@@ -5,6 +5,9 @@ import type { PostgresAddress } from '../../domain/database-url.ts'
 export const CONNECT_TIMEOUT_S = 2
 export const ANSWER_TIMEOUT_MS = 5000
 
+/** Under what name the server knows all connections of ours. */
+export const APPLICATION_NAME = 'plantstore'
+
 /** Whoever connects: to what, how to prove who it is, and whether statements are prepared once per connection. */
 export interface ConnectionOptions {
   readonly address: PostgresAddress
@@ -28,10 +31,10 @@ export interface Transaction {
 export interface Client {
   /** Runs one statement; the columns decide the shape of its rows. Rejects with what the driver says, or `Unanswered`. */
   query<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
-  /** Does all of it or nothing. */
+  /** Does all of it or nothing, within this time. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, timeoutMs?: number): Promise<T>
   column(values: readonly (string | null)[], type: 'text'): Column
-  column(values: readonly (number | bigint)[], type: 'int8'): Column
+  column(values: readonly (number | bigint | null)[], type: 'int8'): Column
   /** Ends the connections that there are: what is under way rejects. */
   close(): Promise<void>
 }
@@ -105,7 +108,7 @@ function connect({ address, passwordFile, prepares }: ConnectionOptions, connect
     idleTimeout: 0,
     maxLifetime: 0,
     connectionTimeout: CONNECT_TIMEOUT_S,
-    connection: { application_name: 'plantstore', client_encoding: 'UTF8' },
+    connection: { application_name: APPLICATION_NAME, client_encoding: 'UTF8' },
   })
 }
 

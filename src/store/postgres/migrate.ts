@@ -1,5 +1,5 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
-import { unusable } from '../opening.ts'
+import { unfinished, unusable } from '../opening.ts'
 import type { Client } from './connection.ts'
 import { isConflict, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
@@ -8,6 +8,8 @@ import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with {
 const MIGRATIONS: readonly string[] = [usersTokensPlants]
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
+/** What a copy has that is not finished: no executable has ever known it. */
+export const UNFINISHED_VERSION = 2147483647
 
 /** How often a start may find others in its way that do the same, and how long it waits then. */
 const ATTEMPTS_MAX = 100
@@ -30,6 +32,7 @@ export async function migrate(client: Client, { address, mustExist }: MigrateOpt
     try {
       const version = await schemaVersion(client)
       if (version === SCHEMA_VERSION) return
+      if (version === UNFINISHED_VERSION) throw unusable(unfinished(describeAddress(address)))
       if (version !== undefined && version > SCHEMA_VERSION) throw newer(address, version)
       if (version === undefined && mustExist) throw missing(address)
       if (version === undefined) await client.transaction(({ run }) => run(BOOTSTRAP))
@@ -47,7 +50,8 @@ export async function migrate(client: Client, { address, mustExist }: MigrateOpt
   }
 }
 
-async function schemaVersion(client: Client): Promise<number | undefined> {
+/** The version of a database's schema; `undefined` where there is none. */
+export async function schemaVersion(client: Client): Promise<number | undefined> {
   try {
     const [row] = await client.query<[bigint]>(SELECT_VERSION)
     return Number(row?.[0] ?? 0)

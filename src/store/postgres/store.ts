@@ -50,7 +50,7 @@ export async function openPostgresStore(
     const reason = cannotUse(address, error)
     if (!keepsTrying || reason !== undefined) {
       await connections.close()
-      throw reason ?? cannotReach(address, error)
+      throw toOpenError(address, error)
     }
     onNotice({
       level: 'warn',
@@ -97,6 +97,10 @@ async function keepOpening(connections: Connections, open: () => Promise<void>, 
     }
   }
 }
+
+/** Why a store cannot be opened, be it just now. */
+export const toOpenError = (address: PostgresAddress, error: unknown): AppError =>
+  cannotUse(address, error) ?? cannotReach(address, error)
 
 /** Whether nobody on the way can read along; who is at the other end is known with verify-full alone. */
 const isEncrypted = ({ sslMode }: PostgresAddress): boolean => sslMode !== 'disable' && sslMode !== 'prefer'

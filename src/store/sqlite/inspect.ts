@@ -2,10 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
-import { RESTORE, unusable } from '../opening.ts'
+import { RESTORE, unfinished, unusable } from '../opening.ts'
 import { openImmutable, openReader } from './connection.ts'
 import { sqliteCode } from './errors.ts'
-import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION } from './migrate.ts'
+import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from './migrate.ts'
 
 /** Bytes of the header (https://sqlite.org/fileformat.html#the_database_header). */
 const HEADER_BYTES = 100
@@ -72,6 +72,13 @@ function lookAtRest(path: string, look: () => void): boolean {
       sleepSync(LOOK_PAUSE_MS)
     }
   }
+}
+
+/** Whether what is there is the mark of a copy that was not finished. */
+export function isUnfinishedCopy(path: string): boolean {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false
+  const header = readHeader(path)
+  return header.length === HEADER_BYTES && header.readUInt32BE(68) === UNFINISHED_ID
 }
 
 /** What a write would change; `undefined` where a WAL or a journal holds something. */
@@ -146,6 +153,7 @@ function refuseForeignHeader(path: string): void {
   if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw unusable(`The file ${path} is not a database.`)
   if (header.length < HEADER_BYTES) throw truncated(path)
   const applicationId = header.readUInt32BE(68)
+  if (applicationId === UNFINISHED_ID) throw unusable(unfinished(path))
   if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw foreign(path)
 }
 

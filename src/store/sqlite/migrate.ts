@@ -5,6 +5,8 @@ import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with {
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
 export const APPLICATION_ID = 0x706c7374
+/** Marks what a copy will be that was not finished: the letters `plsu`. */
+export const UNFINISHED_ID = 0x706c7375
 
 /** The migrations in order. A database's `user_version` is how many of them it has had. */
 const MIGRATIONS: readonly string[] = [usersTokensPlants]

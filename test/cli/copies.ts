@@ -1,0 +1,66 @@
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { openStore } from '../../src/store/open.ts'
+import { type PlaceKind, POSTGRES, SQLITE } from '../support/copy-places.ts'
+import { runPlantstore } from '../support/executable.ts'
+import { POSTGRES_IS_SKIPPED } from '../support/postgres.ts'
+import { createToken } from '../support/tokens.ts'
+
+/** Texts that are easily lost or changed on their way. */
+export const TEXTS = [
+  '',
+  ' ',
+  'NULL',
+  '{}',
+  '{"a",b}',
+  '"\\\'',
+  '\n\t\u0001\u001f',
+  'Größe 🌱',
+  '\uffff\ufeff',
+  'x'.repeat(400_000),
+]
+/** The smallest and largest ids, and some that are no exact double. */
+export const IDS = [INT64_MIN, -1n, 0n, 5n, 9007199254740993n, INT64_MAX]
+
+/** Fills a store with whatever there can be. Returns the texts of its tokens. */
+export async function fill(database: string, more = 0) {
+  const store = await openStore(database, () => {})
+  try {
+    const write = await createToken(store, { user: 'me' })
+    const read = await createToken(store, { user: 'me', scope: 'read' })
+    const expired = await createToken(store, { user: 'you', expiresAtMs: 1 })
+    const revoked = await createToken(store, { user: 'you' })
+    const other = await createToken(store, { user: 'you', expiresAtMs: Date.now() + 3_600_000 })
+    await createToken(store, { user: 'gone' })
+    await store.deleteUser('gone')
+    await store.revokeTokens({ id: revoked.id }, 1_700_000_000_000)
+    await store.touchTokens(new Map([[read.id, 1_700_000_000_001]]))
+    const [me = 0, you = 0] = (await store.listTokens()).flatMap(({ id, userId }) =>
+      id === write.id || id === other.id ? [userId] : [],
+    )
+    for (const [index, id] of IDS.entries()) {
+      await store.createPlant(me, { id, name: TEXTS[index % TEXTS.length] ?? '' })
+      await store.createPlant(you, { id, name: 'Ivy', tag: TEXTS[index % TEXTS.length] ?? '' })
+    }
+    await Promise.all(
+      TEXTS.map((text, index) => store.createPlant(me, { id: BigInt(100 + index), name: text, tag: text })),
+    )
+    await Promise.all(
+      Array.from({ length: more }, (_, id) => store.createPlant(you, { id: BigInt(1000 + id), name: 'Fern' })),
+    )
+    return { write: write.text, read: read.text, expired: expired.text, revoked: revoked.text, other: other.text }
+  } finally {
+    await store.close()
+  }
+}
+
+/** Runs `copy` to its end. */
+export const copy = (from: string, to: string, ...flags: readonly string[]) =>
+  runPlantstore(['copy', '--from', from, '--to', to, ...flags])
+
+/** What a command says that refuses, in one line. */
+export const refusal = (message: string) => ({ stdout: '', stderr: `plantstore: ${message}\n`, exitCode: 3 })
+
+/** The kinds of stores that there are here, the ways between them, and those between two kinds. */
+export const KINDS: readonly PlaceKind[] = POSTGRES_IS_SKIPPED ? [SQLITE] : [SQLITE, POSTGRES]
+export const WAYS = KINDS.flatMap((from) => KINDS.map((to) => ({ from, to, way: `from ${from.name} to ${to.name}` })))
+export const ACROSS = WAYS.filter(({ from, to }) => from !== to || KINDS.length === 1)

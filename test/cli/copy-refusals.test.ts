@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { isPostgresUrl, parsePostgresUrl } from '../../src/domain/database-url.ts'
+import { fillPostgres } from '../../src/store/postgres/target.ts'
+import { fillSqlite } from '../../src/store/sqlite/target.ts'
+import { SQLITE } from '../support/copy-places.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { POSTGRES_NOTE } from '../support/postgres.ts'
+import { ACROSS, copy, fill, KINDS, refusal } from './copies.ts'
+
+const unfinished = (database: string) =>
+  refusal(`The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`)
+
+/** Begins to fill a store, as a copy does, and no more. */
+function begin(database: string): Promise<void> {
+  const address = isPostgresUrl(database) ? parsePostgresUrl(database) : undefined
+  if (typeof address === 'string') throw new Error(address)
+  return address === undefined
+    ? fillSqlite(database, async () => {})
+    : fillPostgres({ address, passwordFile: undefined, prepares: false }, async () => {})
+}
+
+describe(`copy${POSTGRES_NOTE}`, () => {
+  test.each(ACROSS)('$way refuses a store that an idle server has open, but for a snapshot', async ({ from, to }) => {
+    await using source = await from.make()
+    await using target = await to.make()
+    const { write } = await fill(source.database)
+    const before = await source.dump()
+    await using server = await serve(source.database)
+
+    const refused = await copy(source.database, target.database)
+    const nothing = await target.dump()
+    const taken = await copy(source.database, target.database, '--snapshot')
+    const later = await server.request('POST', '/plants', { token: write, body: '{"id":6,"name":"Fern"}' })
+
+    const advice = 'end it, or use --snapshot'
+    expect(refused).toEqual(refusal(`The database ${source.database} is open in another process: ${advice}.`))
+    expect(nothing).toBeUndefined()
+    expect(taken).toMatchObject({ stdout: `${target.database}\n`, exitCode: 0 })
+    expect(taken.stderr).toStartWith(
+      `What is written to ${source.database} from now on is not in the copy.\nCopied users 2, `,
+    )
+    expect(later.status).toBe(200)
+    expect({ ...(await target.dump()), tokens: [] }).toEqual({ ...before, tokens: [] } as never)
+    expect(await server.end()).toBe(0)
+    expect(await copy(target.database, source.database)).toMatchObject({ exitCode: 3 })
+  })
+
+  test.each(KINDS)('refuses to fill a $name store that a server has open', async (to) => {
+    await using source = await SQLITE.make()
+    await using target = await to.make()
+    await fill(source.database)
+    await using server = await serve(target.database)
+    const before = await target.dump()
+
+    const refused = await copy(source.database, target.database)
+
+    expect(refused).toEqual(refusal(`The database ${target.database} is open in another process: end it.`))
+    expect(await target.dump()).toEqual(before)
+    expect(await server.end()).toBe(0)
+  })
+
+  test.each(KINDS)('leaves a $name store that is not finished to copy alone', async (kind) => {
+    await using place = await kind.make()
+    await using other = await SQLITE.make()
+    await begin(place.database)
+    const commands = [['serve', '--listen', '127.0.0.1:0'], ['check'], ['user', 'list'], ['token', 'list']]
+    const ofFiles = [['status'], ['export'], ['import', '/dev/null'], ['backup', `${place.database}.backup`]]
+    const all = [...commands, ['token', 'create', '--user', 'me'], ...(kind === SQLITE ? ofFiles : [])]
+
+    for (const command of all) {
+      const answer = await runPlantstore([...command, '--database', place.database])
+
+      expect({ command, ...answer }).toEqual({ command, ...unfinished(place.database) })
+    }
+    expect(await copy(place.database, other.database)).toEqual(unfinished(place.database))
+    expect(await other.dump()).toBeUndefined()
+  })
+
+  test.each(KINDS)('refuses a $name store that is not there, and makes nothing', async (from) => {
+    await using source = await from.make()
+    using folder = makeFolder()
+
+    const { stdout, stderr, exitCode } = await copy(source.database, join(folder.path, 'copy.db'))
+
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
+    expect(stderr).toMatch(/^plantstore: There is no [^\n]+\n$/)
+    expect(readdirSync(folder.path)).toEqual([])
+    expect(await source.dump()).toBeUndefined()
+  })
+
+  test.each(KINDS)('refuses to copy a $name store to itself', async (kind) => {
+    await using place = await kind.make()
+    await fill(place.database)
+    const before = await place.dump()
+
+    expect(await copy(place.database, place.database)).toEqual({
+      stdout: '',
+      stderr: 'plantstore: A store cannot be copied to itself: name another one.\n',
+      exitCode: 2,
+    })
+    expect(await place.dump()).toEqual(before)
+  })
+
+  test('refuses a file that is no store, and leaves nothing beside one that is', async () => {
+    await using source = await SQLITE.make()
+    await using target = await SQLITE.make()
+    await fill(source.database)
+    await Bun.write(target.database, 'plants'.repeat(100))
+
+    const refused = await copy(source.database, target.database)
+
+    expect(refused).toEqual(refusal(`The file ${target.database} is not a database.`))
+    expect(await Bun.file(target.database).text()).toBe('plants'.repeat(100))
+    expect(readdirSync(dirname(target.database))).toEqual(['plantstore.db'])
+    expect(readdirSync(dirname(source.database))).toEqual(['plantstore.db'])
+    expect(existsSync(`${target.database}-wal`)).toBe(false)
+  })
+})

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'bun:test'
+import { dirname, join } from 'node:path'
+import { openStore } from '../../src/store/open.ts'
+import { POSTGRES, SQLITE } from '../support/copy-places.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../support/postgres.ts'
+import { ACROSS, copy, fill, IDS, refusal, TEXTS, WAYS } from './copies.ts'
+
+/** More than two batches. */
+const MORE = 4500
+
+/** All that a server answers to these tokens. */
+async function answersOf(database: string, tokens: Readonly<Record<string, string>>) {
+  await using server = await serve(database)
+  const answers: Record<string, unknown> = {}
+  for (const [name, token] of Object.entries(tokens)) {
+    const list = await server.request('GET', '/plants', { token })
+    const create = await server.request('POST', '/plants', { token, body: '{"id":5,"name":"Fern"}' })
+    answers[name] = [list.status, await list.text(), create.status]
+  }
+  expect(await server.end()).toBe(0)
+  return answers
+}
+
+describe(`copy${POSTGRES_NOTE}`, () => {
+  test.each(WAYS)(
+    '$way copies everything exactly, and back, and tokens are valid as they were',
+    async ({ from, to }) => {
+      await using source = await from.make()
+      await using target = await to.make()
+      await using back = await from.make()
+      const tokens = await fill(source.database, MORE)
+      const before = await source.dump()
+
+      const there = await copy(source.database, target.database)
+      const again = await copy(target.database, back.database)
+
+      const counts = `users 2, tokens 5, plants ${2 * IDS.length + TEXTS.length + MORE}`
+      const said = {
+        stderr: expect.stringMatching(new RegExp(`^Copied ${counts}: SHA-256 [0-9a-f]{64}\\.\n$`)),
+        exitCode: 0,
+      }
+      expect([there, again]).toEqual([
+        { ...said, stdout: `${target.database}\n` },
+        { ...said, stdout: `${back.database}\n` },
+      ])
+      expect(again.stderr).toBe(there.stderr)
+      expect(await source.dump()).toEqual(before)
+      expect(await target.dump()).toEqual(before)
+      expect(await back.dump()).toEqual(before)
+      expect(before?.given).toEqual([[expect.any(BigInt), 6n]])
+      expect((await runPlantstore(['check', '--database', target.database])).exitCode).toBe(0)
+      const answers = await answersOf(target.database, tokens)
+      expect(answers).toEqual(await answersOf(source.database, tokens))
+      expect(answers).toMatchObject({
+        write: [200, expect.stringContaining('Größe 🌱'), 409],
+        read: [200, expect.any(String), 403],
+        expired: [401, expect.any(String), 401],
+        revoked: [401, expect.any(String), 401],
+        other: [200, expect.any(String), 409],
+      })
+      // What is given from now on was never given in either.
+      const made = await runPlantstore(['token', 'create', '--user', 'new', '--database', target.database])
+      expect(made.stderr).toContain('This is token 7,')
+    },
+  )
+
+  test.each(ACROSS)('$way copies an empty store', async ({ from, to }) => {
+    await using source = await from.make()
+    await using target = await to.make()
+    await (await openStore(source.database, () => {})).close()
+
+    const { stderr, exitCode } = await copy(source.database, target.database)
+
+    expect(stderr).toMatch(/^Copied users 0, tokens 0, plants 0: SHA-256 [0-9a-f]{64}\.\n$/)
+    expect(exitCode).toBe(0)
+    expect((await runPlantstore(['check', '--database', target.database])).exitCode).toBe(0)
+  })
+
+  test.each(ACROSS)('$way fills a store that is there and empty, and refuses one that is not', async ({ from, to }) => {
+    await using source = await from.make()
+    await using target = await to.make()
+    await fill(source.database)
+    await (await openStore(target.database, () => {})).close()
+
+    expect(await copy(source.database, target.database)).toMatchObject({ exitCode: 0 })
+    const copied = await target.dump()
+    await using other = await from.make()
+    await fill(other.database)
+    const again = await copy(other.database, target.database)
+
+    expect(again).toEqual(refusal(`The database ${target.database} is not empty: name another one.`))
+    expect(await target.dump()).toEqual(copied)
+  })
+
+  test.skipIf(POSTGRES_IS_SKIPPED)(`takes passwords from files, and tells none${POSTGRES_NOTE}`, async () => {
+    await using source = await SQLITE.make()
+    await using target = await POSTGRES.make()
+    await using back = await SQLITE.make()
+    await fill(source.database)
+    const file = join(dirname(source.database), 'password')
+    await Bun.write(file, 'Sesame-99\n')
+    const withPassword = target.database.replace('plantstore@', 'plantstore:Sesame-88@')
+
+    const answers = [
+      await copy(source.database, withPassword, '--to-password-file', file),
+      await copy(withPassword, back.database, '--from-password-file', file, '--snapshot'),
+      await copy(source.database, withPassword),
+    ]
+
+    expect(answers.map(({ exitCode }) => exitCode)).toEqual([0, 0, 3])
+    expect(JSON.stringify(answers)).not.toContain('Sesame')
+    expect(await back.dump()).toEqual(await source.dump())
+  })
+})

@@ -1,0 +1,100 @@
+import { Database } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder } from './folder.ts'
+import { administer, makeDatabase } from './postgres.ts'
+
+/** A place for a store: nothing is there yet. */
+export interface EmptyPlace extends AsyncDisposable {
+  /** What `--database` names. */
+  readonly database: string
+  /** Everything that is there, the same of all stores; nothing where there is no store. */
+  dump(): Promise<Dump | undefined>
+  /** Whether what is there is marked as a copy that was not finished. */
+  isUnfinished(): Promise<boolean>
+}
+
+/** All rows of all tables by their keys, and the largest identifiers that were given. */
+export type Dump = Readonly<Record<'users' | 'tokens' | 'plants' | 'given', readonly unknown[][]>>
+
+/** A kind of store that is copied from and into. */
+export interface PlaceKind {
+  readonly name: string
+  make(): Promise<EmptyPlace>
+}
+
+const SELECTS = {
+  users: 'select id, name, created_at_ms from @users order by id',
+  tokens: `select id, user_id, hash, scope, label, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
+    from @tokens order by id`,
+  plants: 'select user_id, id, name, tag from @plants order by user_id, id',
+} as const
+
+export const SQLITE: PlaceKind = {
+  name: 'SQLite',
+  async make() {
+    const folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const rowsOf = (text: string): unknown[][] => {
+      using db = new Database(database, { safeIntegers: true })
+      return db.prepare(text.replaceAll('@', '')).values()
+    }
+    return {
+      database,
+      dump: async () =>
+        existsSync(database)
+          ? {
+              users: rowsOf(SELECTS.users),
+              tokens: rowsOf(SELECTS.tokens).map(plain),
+              plants: rowsOf(SELECTS.plants),
+              given: rowsOf(`select (select seq from sqlite_sequence where name = 'users'),
+                  (select seq from sqlite_sequence where name = 'tokens')`),
+            }
+          : undefined,
+      isUnfinished: async () => {
+        if (!existsSync(database)) return false
+        const header = await Bun.file(database).slice(0, 72).bytes()
+        return Buffer.from(header).toString('latin1', 68) === 'plsu'
+      },
+      async [Symbol.asyncDispose]() {
+        folder[Symbol.dispose]()
+      },
+    }
+  },
+}
+
+export const POSTGRES: PlaceKind = {
+  name: 'PostgreSQL',
+  async make() {
+    const made = await makeDatabase({ isEmpty: true })
+    const hasStore = async () => (await rows("select 1 from pg_namespace where nspname = 'plantstore'")).length > 0
+    const rows = (text: string) =>
+      administer(
+        made.url,
+        async (sql): Promise<unknown[][]> => [...(await sql.unsafe(text.replaceAll('@', 'plantstore.')).values())],
+      )
+    return {
+      database: made.url,
+      dump: async () =>
+        (await hasStore())
+          ? {
+              users: await rows(SELECTS.users),
+              tokens: (await rows(SELECTS.tokens)).map(plain),
+              plants: await rows(SELECTS.plants),
+              given: await rows('select last_user_id, last_token_id from @counters'),
+            }
+          : undefined,
+      isUnfinished: async () => {
+        if (!(await hasStore())) return false
+        const found = await rows(`select to_regclass('plantstore.schema_version') is not null`)
+        if (found[0]?.[0] !== true) return false
+        return (await rows('select 1 from @schema_version where version = 2147483647')).length > 0
+      },
+      [Symbol.asyncDispose]: made[Symbol.asyncDispose],
+    }
+  },
+}
+
+/** One store's bytes are a Buffer, the other's are not. */
+const plain = (row: unknown[]): unknown[] =>
+  row.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value))
