@@ -1,9 +1,10 @@
 /**
  * Measures the service against goals, a bare server and others like it: see README.md. Started as
- * `bun run bench [ROW...] [--rounds N] [--seconds N]`. Exit code 1 if a row failed or is below its floor, 2 if the
+ * `bun run bench [ROW...] [--rounds N] [--seconds N] [--database URL]`. Exit code 1 if a row failed or is below its floor, 2 if the
  * benchmark cannot run.
  */
 import { join, relative } from 'node:path'
+import { type DatabaseServer, openDatabaseServer } from './database-server.ts'
 import { describeMachine, describeVersions } from './machine.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { drawPicture } from './picture.ts'
@@ -21,9 +22,11 @@ const EXIT_SIGNAL = 130
 const say = (text: string) => console.error(text)
 const options = prepare()
 let current: Workspace | undefined
+let databaseServer: DatabaseServer | undefined
 for (const signal of SIGNALS) {
   process.once(signal, () => {
     current?.clear()
+    databaseServer?.[Symbol.dispose]()
     process.exit(EXIT_SIGNAL)
   })
 }
@@ -31,10 +34,12 @@ for (const signal of SIGNALS) {
 const startMs = performance.now()
 const machine = await inWorkspace(describeMachine)
 const rows: ResultRow[] = []
+if (options.database !== undefined) databaseServer = await openDatabaseServer(options.database)
 for (const row of options.rows) {
   rows.push(await measureRow(row, options))
   console.log(reportRow(rows.at(-1) ?? failedRow(row, 'nothing came of it')))
 }
+databaseServer?.[Symbol.dispose]()
 const { rounds, seconds } = options
 await writeResults({ date: new Date().toISOString(), machine, versions: describeVersions(), rounds, seconds, rows })
 say(`It took ${Math.round((performance.now() - startMs) / 1000)} s.`)
@@ -46,7 +51,7 @@ function prepare(): Options {
     const parsed = parseOptions(process.argv.slice(2))
     requireMachine()
     requireExecutable(say)
-    requirePeers(say)
+    requirePeers(say, { needsSqlite: parsed.database === undefined })
     // All threads; what this process starts is pinned by itself.
     Bun.spawnSync(['taskset', '--all-tasks', '--pid', '--cpu-list', String(LOAD_CORE), String(process.pid)])
     return parsed
@@ -60,7 +65,7 @@ async function measureRow(row: Row, { rounds, seconds }: Options): Promise<Resul
   say(`${row.name}: ${row.title}`)
   try {
     const result = await inWorkspace((workspace) =>
-      row.run({ workspace, rounds, seconds, say: (text) => say(`  ${text}`) }),
+      row.run({ workspace, rounds, seconds, databaseServer, say: (text) => say(`  ${text}`) }),
     )
     return measuredRow(row, result)
   } catch (error) {
@@ -82,9 +87,10 @@ async function inWorkspace<T>(work: (workspace: Workspace) => Promise<T>): Promi
 async function writeResults(results: Results): Promise<void> {
   const isPublished = options.isWhole && results.rows.every(({ failure }) => failure === undefined)
   const folder = isPublished ? import.meta.dir : SCRATCH
-  const files = new Map([['results.json', `${JSON.stringify(results, undefined, 2)}\n`]])
+  const name = options.database === undefined ? 'results' : 'results-postgres'
+  const files = new Map([[`${name}.json`, `${JSON.stringify(results, undefined, 2)}\n`]])
   const picture = drawPicture(results)
-  if (picture !== undefined) files.set('results.svg', picture)
+  if (picture !== undefined) files.set(`${name}.svg`, picture)
   for (const [name, text] of files) {
     await Bun.write(join(folder, name), text)
     say(`wrote ${relative(PROJECT, join(folder, name))}`)

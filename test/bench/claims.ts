@@ -13,7 +13,7 @@ export interface Figure {
 export interface Claim {
   readonly name: string
   /** `×` for a ratio. */
-  readonly unit: '×' | 'ms' | 'MB'
+  readonly unit: '×' | 'ms' | 'MB' | 'statements'
   readonly goal: number
   /** Beyond this it counts as not done. */
   readonly floor: number

@@ -36,7 +36,8 @@ export function describeVersions(): Readonly<Record<string, string>> {
     node: firstLine(['node', '--version']),
     wrk: firstLine(['wrk', '--version']),
     strace: firstLine(['strace', '--version']),
-    ...Object.fromEntries(['elysia', 'hono', 'fastify', 'better-sqlite3'].map((name) => [name, installed(name)])),
+    postgres: firstLine(['psql', '--version']),
+    ...Object.fromEntries(['elysia', 'hono', 'fastify', 'better-sqlite3', 'pg'].map((name) => [name, installed(name)])),
   }
 }
 

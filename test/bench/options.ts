@@ -1,12 +1,15 @@
 import { parseArgs } from 'node:util'
+import { PRIVATE } from './database-server.ts'
 import type { Row } from './rows/row.ts'
-import { ROWS } from './rows/rows.ts'
+import { POSTGRES_ROWS, ROWS } from './rows/rows.ts'
 
 /** What a run of the benchmark shall do. */
 export interface Options {
   readonly rows: readonly Row[]
   readonly rounds: number
   readonly seconds: number
+  /** The URL of a PostgreSQL server, or `private`, where the rows are those on one. */
+  readonly database: string | undefined
   /** Whether it is the whole benchmark, and no shorter than by default: what is published. */
   readonly isWhole: boolean
 }
@@ -14,25 +17,38 @@ export interface Options {
 const ROUNDS = 5
 const SECONDS = 3
 
+const listed = (rows: readonly Row[]) => rows.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')
+
 /** Says how the command is used. */
-export const USAGE = `Usage: bun run bench [ROW...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}]
+export const USAGE = `Usage: bun run bench [ROW...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}] [--database URL]
 
 Rows (all of them if none is named):
-${ROWS.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')}`
+${listed(ROWS)}
+
+Rows with --database, on the PostgreSQL server of that URL, whose user can make databases; with "${PRIVATE}" one is started:
+${listed(POSTGRES_ROWS)}`
 
 /** Reads the command line. Throws if it names what there is not. */
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { rounds: { type: 'string' }, seconds: { type: 'string' } },
+    options: { rounds: { type: 'string' }, seconds: { type: 'string' }, database: { type: 'string' } },
     allowPositionals: true,
   })
   const rounds = parseCount('--rounds', values.rounds, ROUNDS)
   const seconds = parseCount('--seconds', values.seconds, SECONDS)
-  const unknown = positionals.filter((name) => !ROWS.some((row) => row.name === name))
+  const { database } = values
+  const all = database === undefined ? ROWS : POSTGRES_ROWS
+  const unknown = positionals.filter((name) => !all.some((row) => row.name === name))
   if (unknown.length > 0) throw new Error(`There is no row ${unknown.join(', ')}.`)
-  const rows = ROWS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
-  return { rows, rounds, seconds, isWhole: rows.length === ROWS.length && rounds >= ROUNDS && seconds >= SECONDS }
+  const rows = all.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+  return {
+    rows,
+    rounds,
+    seconds,
+    database,
+    isWhole: rows.length === all.length && rounds >= ROUNDS && seconds >= SECONDS,
+  }
 }
 
 function parseCount(name: string, text: string | undefined, defaultCount: number): number {

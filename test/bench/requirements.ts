@@ -39,9 +39,9 @@ export function requireExecutable(say: (text: string) => void): void {
 }
 
 /** Installs what the others are made of, and builds what is not JavaScript. */
-export function requirePeers(say: (text: string) => void): void {
+export function requirePeers(say: (text: string) => void, { needsSqlite = true } = {}): void {
   runHere(['bun', 'install', '--frozen-lockfile', '--silent'], import.meta.dir)
-  if (loadsSqlite()) return
+  if (!needsSqlite || loadsSqlite()) return
   say('better-sqlite3 is downloaded for this Node, or built if that cannot be: it takes a minute')
   runHere(['npm', 'rebuild', 'better-sqlite3'], import.meta.dir, nodeHeaders())
   if (!loadsSqlite()) throw new Error('better-sqlite3 does not load: see "What it needs" in test/bench/README.md.')

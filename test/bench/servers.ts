@@ -57,6 +57,8 @@ interface PlantstoreOptions {
   readonly hasSlowSyncs?: boolean
   /** Whether it serves metrics, on another port. */
   readonly hasMetrics?: boolean
+  /** Those that it may use, unless it is the one of servers. */
+  readonly cores?: string
 }
 
 /** Starts the service on a database, as it is by default, but that it logs errors alone. */
@@ -76,16 +78,22 @@ export function spawnPlantstore(
   workspace: Workspace,
   database: string,
   port: number,
-  { hasSlowSyncs = false }: PlantstoreOptions = {},
+  { hasSlowSyncs = false, cores = String(SERVER_CORE) }: PlantstoreOptions = {},
   metricsPort?: number,
 ): Server {
   const metrics = metricsPort === undefined ? [] : ['--ops-listen', `127.0.0.1:${metricsPort}`]
   const flags = ['--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error', ...metrics]
-  const child = workspace.spawn(SERVER_CORE, [...(hasSlowSyncs ? SLOW_SYNCS : []), EXECUTABLE, 'serve', ...flags])
+  const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), EXECUTABLE, 'serve', ...flags])
   return toServer('plantstore', child, port)
 }
 
-async function startContestant(workspace: Workspace, name: string, [runtime, file]: readonly string[], data: string) {
+/** Starts a contestant by its runtime and its file, on the data that it takes. */
+export async function startContestant(
+  workspace: Workspace,
+  name: string,
+  [runtime, file]: readonly string[],
+  data: string,
+): Promise<Server> {
   const path = join(import.meta.dir, 'contestants', file ?? '')
   const child = workspace.spawn(SERVER_CORE, [runtime ?? '', path, data])
   let text = ''
@@ -112,11 +120,12 @@ function toServer(name: string, child: ReturnType<Workspace['spawn']>, port: num
   }
 }
 
-/** See proc_pid_stat(5): utime and stime are the 14th and 15th fields; the second, in parentheses, may hold spaces. */
-function cpuMs(pid: number): number {
+/** Time that a process has spent on a core, and on demand its children that have ended. See proc_pid_stat(5): utime and stime are the 14th and 15th fields; the second, in parentheses, may hold spaces. */
+export function cpuMs(pid: number, { withEnded = false } = {}): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND
+  const ticks = fields.slice(11, withEnded ? 15 : 13).reduce((sum, field) => sum + Number(field), 0)
+  return (ticks * 1000) / TICKS_PER_SECOND
 }
 
 async function isListening(port: number): Promise<boolean> {

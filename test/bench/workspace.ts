@@ -20,8 +20,8 @@ type Child = Subprocess<'ignore', 'pipe', 'inherit'>
 export interface Workspace {
   /** The path of a file in the folder. */
   file(name: string): string
-  /** Starts a program on a core, with nothing of the environment but where programs are. */
-  spawn(core: number, command: readonly string[]): Child
+  /** Starts a program on a core, or on several in the words of taskset, with nothing of the environment but where programs are. */
+  spawn(core: number | string, command: readonly string[]): Child
   /** Runs a program on a core to its end and returns what it prints. Rejects if it fails. */
   run(core: number, command: readonly string[]): Promise<string>
   /** Kills and deletes all of it, at once. */
@@ -35,7 +35,7 @@ export function makeWorkspace(): Workspace {
   const folder = mkdtempSync(join(SCRATCH, 'run-'))
   const children = new Set<Child>()
 
-  const spawn = (core: number, command: readonly string[]): Child => {
+  const spawn = (core: number | string, command: readonly string[]): Child => {
     const child = Bun.spawn(['taskset', '-c', String(core), ...command], {
       env: { PATH: process.env.PATH ?? '', HOME: folder, NODE_ENV: 'production' },
       cwd: PROJECT,

@@ -54,8 +54,8 @@ host all all 127.0.0.1/32 trust
 export const GUARDED = { user: 'guarded', password: 'Sesame-99' }
 
 /**
- * Starts a server of its own in a folder of its own: at a unix socket there, and at a port on the loopback. Rejects with
- * what it says if it does not start.
+ * Starts a server of its own in a folder of its own, in memory unless another parent is named: at a unix socket there, and at
+ * a port on the loopback. Rejects with what it says if it does not start.
  */
 export async function startCluster(settings: Settings = {}, place: ClusterPlace = {}) {
   const { parent = FOLDER, initFlags = [], standby } = place

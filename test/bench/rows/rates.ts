@@ -24,11 +24,12 @@ export interface Rates {
 export async function compareRates(
   { workspace, rounds, seconds, say }: Bench,
   contestants: readonly LoadedServer[],
+  measure = measureRate,
 ): Promise<Rates> {
   const measured = await interleave(
     contestants.map(({ name, server, load }) => ({
       name,
-      measure: () => measureRate(workspace, server, load, seconds),
+      measure: () => measure(workspace, server, load, seconds),
     })),
     rounds,
     say,

@@ -1,4 +1,5 @@
 import type { Claim, Figure } from '../claims.ts'
+import type { DatabaseServer } from '../database-server.ts'
 import type { Workspace } from '../workspace.ts'
 
 /** What a row is measured with. */
@@ -8,6 +9,8 @@ export interface Bench {
   readonly rounds: number
   /** What a measurement of a rate takes, without its warm-up. */
   readonly seconds: number
+  /** What rows on PostgreSQL are measured on. */
+  readonly databaseServer: DatabaseServer | undefined
   /** Tells what is under way. */
   readonly say: (text: string) => void
 }

@@ -8,6 +8,10 @@ import { memory } from './memory.ts'
 import { metrics } from './metrics.ts'
 import { mix } from './mix.ts'
 import { page } from './page.ts'
+import { pgCopies } from './pg-copies.ts'
+import { pgCreate } from './pg-create.ts'
+import { pgList } from './pg-list.ts'
+import { pgTrips } from './pg-trips.ts'
 import type { Row } from './row.ts'
 import { size } from './size.ts'
 import { start } from './start.ts'
@@ -28,3 +32,6 @@ export const ROWS: readonly Row[] = [
   memory,
   metrics,
 ]
+
+/** All rows on a PostgreSQL server, in the order in which they run. The last one unbinds that server. */
+export const POSTGRES_ROWS: readonly Row[] = [pgList, pgCreate, pgTrips, pgCopies]

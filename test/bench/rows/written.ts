@@ -12,8 +12,12 @@ export function watchWrites(path: string) {
   const before = countPlants(path)
 
   return (name: string, answered: number, rounds: number): void => {
-    const written = Math.abs(countPlants(path) - before)
-    if (written >= answered && written <= answered + rounds * RUNS_PER_ROUND * CONNECTIONS) return
-    throw new Error(`${name} answered for ${answered} writes and did ${written}`)
+    requireWritten(name, answered, Math.abs(countPlants(path) - before), rounds)
   }
+}
+
+/** Throws unless as many writes were done as were answered for, and what was under way when a run ended. */
+export function requireWritten(name: string, answered: number, written: number, rounds: number): void {
+  if (written >= answered && written <= answered + rounds * RUNS_PER_ROUND * CONNECTIONS) return
+  throw new Error(`${name} answered for ${answered} writes and did ${written}`)
 }
