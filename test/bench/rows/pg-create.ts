@@ -1,5 +1,6 @@
 import { requireSameAnswers } from '../answers.ts'
 import { countStoredPlants, seedDatabase } from '../database-server.ts'
+import { makeDatabase } from '../databases.ts'
 import { CONNECTIONS, createLoad } from '../load/wrk.ts'
 import { startContestant, startPlantstore } from '../servers.ts'
 import { compareOnServer, requireDatabaseServer } from './pg-rates.ts'
@@ -18,12 +19,14 @@ export const pgCreate: Row = {
     const plantstore = await startPlantstore(workspace, urls.plantstore)
     const fastify = await startContestant(workspace, 'fastify', ['node', 'fastify-pg.js'], urls.fastify)
     await requireSameAnswers([plantstore, fastify], seed.token)
+    const file = await makeDatabase(workspace.file('sqlite.db'), { users: 1, plantsPerUser: 100 })
+    const onSqlite = { ...(await startPlantstore(workspace, file.path)), name: 'plantstore on SQLite' }
 
     const before = await countStoredPlants(seed.url)
-    const { figures, ratio, answered, notes } = await compareOnServer(
-      bench,
-      [plantstore, fastify].map((each) => ({ name: each.name, server: each, load: createLoad(seed.tokensFile) })),
-    )
+    const { figures, ratio, answered, notes } = await compareOnServer(bench, [
+      ...[plantstore, fastify].map((each) => ({ name: each.name, server: each, load: createLoad(seed.tokensFile) })),
+      { name: onSqlite.name, server: onSqlite, load: createLoad(file.tokensFile) },
+    ])
     for (const [name, url] of Object.entries(urls)) {
       requireWritten(name, answered(name), (await countStoredPlants(url)) - before, rounds)
     }

@@ -1,5 +1,6 @@
 import { requireSameAnswers } from '../answers.ts'
 import { seedDatabase } from '../database-server.ts'
+import { makeDatabase } from '../databases.ts'
 import { listLoad } from '../load/wrk.ts'
 import { startContestant, startPlantstore } from '../servers.ts'
 import { compareOnServer, requireDatabaseServer } from './pg-rates.ts'
@@ -17,11 +18,13 @@ export const pgList: Row = {
     const plantstore = await startPlantstore(workspace, ours)
     const fastify = await startContestant(workspace, 'fastify', ['node', 'fastify-pg.js'], theirs)
     await requireSameAnswers([plantstore, fastify], seed.token)
+    const file = await makeDatabase(workspace.file('sqlite.db'), { users: 1, plantsPerUser: 1000 })
+    const onSqlite = { ...(await startPlantstore(workspace, file.path)), name: 'plantstore on SQLite' }
 
-    const { figures, ratio, notes } = await compareOnServer(
-      bench,
-      [plantstore, fastify].map((each) => ({ name: each.name, server: each, load: listLoad(seed.tokensFile) })),
-    )
+    const { figures, ratio, notes } = await compareOnServer(bench, [
+      ...[plantstore, fastify].map((each) => ({ name: each.name, server: each, load: listLoad(seed.tokensFile) })),
+      { name: onSqlite.name, server: onSqlite, load: listLoad(file.tokensFile) },
+    ])
 
     return {
       figures,
