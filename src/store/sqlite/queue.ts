@@ -56,10 +56,9 @@ export function queueWrites(
     while (waiting.length > 0) {
       const startMs = monotonicMs()
       await gather()
-      const isFull = hasFullGroup()
       const group = takeGroup()
       if (group.length > 0) await commit(group)
-      if (isFull) noteDuration((monotonicMs() - startMs) / group.length)
+      if (group.length === GROUP_MAX_WRITES) noteDuration((monotonicMs() - startMs) / group.length)
     }
     running = undefined
   }
@@ -73,8 +72,8 @@ export function queueWrites(
   const isFull = (textLength: number) =>
     waiting.length >= QUEUE_MAX_WRITES ||
     (waitingTextLength > 0 && waitingTextLength + textLength > QUEUE_MAX_TEXT_LENGTH) ||
-    // Never less than a full group waits, or none would tell that the disk is faster again.
-    (hasFullGroup() && waiting.length * (writeMs ?? 0) > QUEUE_MAX_WAIT_MS)
+    // Never fewer than a full group wait, or none would tell that the disk is faster again.
+    (waiting.length >= GROUP_MAX_WRITES && waiting.length * (writeMs ?? 0) > QUEUE_MAX_WAIT_MS)
 
   /** Waits as long as turns of the event loop bring more for the group, but not for long: larger ones cost less. */
   const gather = async () => {
