@@ -17,6 +17,8 @@ export type WriteKind = 'create' | 'delete'
 /** How long a group may find others in its way or no answer, and how long it is then tried to learn what became of it. */
 export const WRITE_TIMEOUT_MS = 2000
 const RESOLVE_TIMEOUT_MS = 1000
+/** No attempt begins with less time than this: it would only be given up. */
+const ATTEMPT_MIN_MS = 300
 const RETRY_MS = 20
 /** How long the end of a writer may take. */
 const LEAVE_TIMEOUT_MS = 500
@@ -166,14 +168,14 @@ export function openWriter(kind: WriteKind, client: Client, { monotonicMs, nowMs
     async perform(rows) {
       const deadlineMs = monotonicMs() + WRITE_TIMEOUT_MS
       if (session !== undefined && monotonicMs() - session.openedAtMs > WRITER_AGE_MAX_MS) await leaveSession()
+      const isLate = () => monotonicMs() > deadlineMs - ATTEMPT_MIN_MS
       for (;;) {
         try {
           const places = await attempt(rows, deadlineMs)
           if (places !== undefined) return places
-          if (monotonicMs() > deadlineMs)
-            throw new AppError('store_failed', { cause: 'connections are lost again and again' })
+          if (isLate()) throw new AppError('store_failed', { cause: 'connections are lost again and again' })
         } catch (error) {
-          if (!isConflict(error) || monotonicMs() > deadlineMs) throw toAppError(error)
+          if (!isConflict(error) || isLate()) throw toAppError(error)
         }
         await Bun.sleep(Math.random() * RETRY_MS)
       }
