@@ -6,6 +6,8 @@ import { startProxy } from './proxy.ts'
 import { BUSY, setScene, UNREACHABLE } from './scene.ts'
 
 const CUTS_PER_ROUND = rounds(15, 50)
+/** The part of writes of which a busy machine may be too slow to say what became of them: a group or two. */
+const REFUSED_MAX = 0.05
 /** Successes between two cuts, at most. */
 const BETWEEN_MAX = 100
 
@@ -35,7 +37,7 @@ describe.skipIf(CLUSTER_IS_SKIPPED)(`a connection that is cut at a commit${CLUST
         }
         cuts += proxy.cuts()
         // The database is there, so that it can be asked at once what became of them.
-        expect(scene.answers.refusals()).toEqual([])
+        expect(scene.answers.refused()).toBeLessThan(scene.answers.successes() * REFUSED_MAX)
         await scene.judge([UNREACHABLE, BUSY])
       }),
     ROUNDS_TIMEOUT_MS,
