@@ -13,6 +13,7 @@ const RETRY_MS = 3
 /** Plants in bulk in a database that is up to date. Connections are opened when something is asked of them. */
 export function sqliteTransfer(path: string, nowMs: () => number): Transfer {
   let reader: Database | undefined
+  let find: ReturnType<typeof takenIn> | undefined
   let importer: Importer | undefined
   const read = (): Database => {
     reader ??= openReader(path)
@@ -45,36 +46,47 @@ export function sqliteTransfer(path: string, nowMs: () => number): Transfer {
 
   return {
     exportPlants: (userName) => attempt(() => exportFrom(read(), userName, path), false),
-    findTaken: (plants) => attempt(() => findTaken(read(), plants), false),
+    findTaken: (plants) =>
+      attempt(() => {
+        find ??= takenIn(read())
+        return find(plants)
+      }, false),
     importPlants: (plants, rule) => attemptLocked(() => write().importPlants(plants, rule)),
     begin: () => attemptLocked(() => write().begin()),
     commit: () => attempt(() => write().commit(), true),
     async close() {
       reader?.close(true)
       reader = undefined
+      find = undefined
       importer?.close()
       importer = undefined
     },
   }
 }
 
-/** A user without plants between the smallest and the largest id has none of them: then none is looked for. */
-function findTaken(reader: Database, plants: readonly OwnedPlant[]): readonly number[] {
+/**
+ * Finds which plants are there already. A user without plants between the smallest and the largest id has none of them:
+ * then none is looked for.
+ */
+function takenIn(reader: Database) {
+  // Once for all calls: what a statement takes is given back only when the collector comes by.
   const selectRange = reader.prepare<unknown, [string, bigint, bigint]>(
     'select 1 from plants where user_id = (select id from users where name = ?1) and id between ?2 and ?3 limit 1',
   )
-  const ranges = new Map<string, { least: bigint; most: bigint }>()
-  for (const { user, id } of plants) {
-    const range = ranges.get(user)
-    if (range === undefined) ranges.set(user, { least: id, most: id })
-    else if (id < range.least) range.least = id
-    else if (id > range.most) range.most = id
+  return (plants: readonly OwnedPlant[]): readonly number[] => {
+    const ranges = new Map<string, { least: bigint; most: bigint }>()
+    for (const { user, id } of plants) {
+      const range = ranges.get(user)
+      if (range === undefined) ranges.set(user, { least: id, most: id })
+      else if (id < range.least) range.least = id
+      else if (id > range.most) range.most = id
+    }
+    const suspects = new Set<string>()
+    for (const [user, { least, most }] of ranges) {
+      if (selectRange.values(user, least, most).length > 0) suspects.add(user)
+    }
+    return plants.flatMap(({ user, id }, index) =>
+      suspects.has(user) && selectRange.values(user, id, id).length > 0 ? [index] : [],
+    )
   }
-  const suspects = new Set<string>()
-  for (const [user, { least, most }] of ranges) {
-    if (selectRange.values(user, least, most).length > 0) suspects.add(user)
-  }
-  return plants.flatMap(({ user, id }, index) =>
-    suspects.has(user) && selectRange.values(user, id, id).length > 0 ? [index] : [],
-  )
 }
