@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE, traceSyncs } from '../support/strace.ts'
+import { STRACE_IS_SKIPPED, STRACE_NOTE, traceLooks, traceSyncs } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const MANY = 100
@@ -43,6 +43,20 @@ describe.skipIf(STRACE_IS_SKIPPED)(`what serve syncs before it answers${STRACE_N
     expect(events.filter((event) => event === 'answer')).toHaveLength(MANY)
     expect(events.filter((event) => event === 'sync').length).toBeLessThan(MANY / 2)
   })
+
+  // A file whose times were seen is dearer to sync after its next write.
+  test.skipIf(process.platform !== 'linux')(
+    'is looked at whether it is there, but for the times of the WAL',
+    async () => {
+      await using server = await serveWithPlant([])
+      await using trace = await traceLooks(server.pid)
+
+      for (let id = 1; id <= 5; id++) expect(await server.create(id)).toBe(200)
+
+      const seen = [...(await trace.end())].filter((path) => path.startsWith(server.database))
+      expect(seen.sort()).toEqual([server.database, `${server.database}-shm`])
+    },
+  )
 })
 
 /** A server that has written once: its connections are open, and its WAL has begun. */
@@ -55,6 +69,7 @@ async function serveWithPlant(flags: readonly string[]) {
     (await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })).status
   expect(await create(0)).toBe(200)
   return {
+    database,
     pid: server.pid,
     create,
     delete: async (id: number) => (await server.request('DELETE', `/plants/${id}`, { token })).status,

@@ -38,6 +38,29 @@ export async function traceSyncs(pid: number) {
   }
 }
 
+/** A path that a call is given, or the one of a descriptor. */
+const PATH = /"([^"]+)"|\d+<([^>]+)>/
+
+/** Watches all threads of a process from now on. `end` says which files' times and sizes it has looked at. */
+export async function traceLooks(pid: number) {
+  const folder = makeFolder()
+  const file = join(folder.path, 'trace')
+  const strace = await attach(pid, ['-y', '-e', 'trace=%%stat', '-o', file])
+  return {
+    async end(): Promise<ReadonlySet<string>> {
+      await strace.detach()
+      const paths = readFileSync(file, 'latin1')
+        .split('\n')
+        .map((line) => PATH.exec(line))
+      return new Set(paths.flatMap((found) => found?.[1] ?? found?.[2] ?? []))
+    },
+    async [Symbol.asyncDispose]() {
+      await strace.detach()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
 /**
  * Brings a fault into some system calls of all threads of a process until it is disposed of. `fault` is as strace says it,
  * like `error=EROFS` or `delay_enter=500ms`.

@@ -4,8 +4,9 @@ import type { Notice } from '../opening.ts'
 import { checkpoints } from './checkpoints.ts'
 import { openWriter } from './connection.ts'
 import { isRefusedWrite, toAppError } from './errors.ts'
-import { fileIdentity, filesIdentity } from './inspect.ts'
+import { fileIdentity } from './inspect.ts'
 import { watchOwnCommits } from './own-commits.ts'
+import { watchFiles } from './own-files.ts'
 import { type LastCommit, noteCommitMs } from './revisions.ts'
 import { watchWalIndex } from './wal-index.ts'
 import { type Call, CHANGES_NO_ROW, createWrites } from './writes.ts'
@@ -49,12 +50,13 @@ export interface WriterOptions {
 /** Opens the connection that writes. Throws what SQLite says, or that the file is not the same any more. */
 export function openGroupWriter({ path, identity, durability, lastCommit }: WriterOptions) {
   if (fileIdentity(path) !== identity) throw lost(path)
-  const writer = openWriter(path, durability, { create: false })
-  // A lock is waited for by whoever sends the group, who goes on with other things meanwhile.
-  writer.run('pragma busy_timeout = 0')
-  const writes = createWrites(writer)
-  // By now SQLite has all of them open.
-  const files = filesIdentity(path)
+  const { opened, areLost } = watchFiles(path, () => {
+    const writer = openWriter(path, durability, { create: false })
+    // A lock is waited for by whoever sends the group, who goes on with other things meanwhile.
+    writer.run('pragma busy_timeout = 0')
+    return { writer, writes: createWrites(writer) }
+  })
+  const { writer, writes } = opened
   const begin = writer.prepare('begin immediate')
   const commit = writer.prepare('commit')
   const walIndex = watchWalIndex(path)
@@ -71,7 +73,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     commit.run()
     noteCommitMs(lastCommit, performance.now() - startMs)
     ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
-    if (filesIdentity(path) !== files) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
+    if (areLost()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
     return outcomes.refused.length === 0 && outcomes.returned.length === 0 ? 'done' : outcomes
   }
   /** Does a group, or nothing of it. Throws in the store's terms. */

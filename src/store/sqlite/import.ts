@@ -4,24 +4,26 @@ import type { ConflictRule, Imported, OwnedPlant, Tally } from '../../domain/tra
 import { checkpoints } from './checkpoints.ts'
 import { openWriter, rowsOf } from './connection.ts'
 import { toAppError } from './errors.ts'
-import { filesIdentity } from './inspect.ts'
+import { watchFiles } from './own-files.ts'
 
 /** What imports into a database. */
 export type Importer = ReturnType<typeof openImporter>
 
 /** The connection that imports: each call is a transaction, but between `begin` and `commit`. */
 export function openImporter(path: string, nowMs: () => number) {
-  const writer = openWriter(path, 'full', { create: false })
-  writer.run('pragma busy_timeout = 0')
-  writer.prepare('select 1 from users').values()
-  const files = filesIdentity(path)
+  const { opened: writer, areLost } = watchFiles(path, () => {
+    const writer = openWriter(path, 'full', { create: false })
+    writer.run('pragma busy_timeout = 0')
+    writer.prepare('select 1 from users').values()
+    return writer
+  })
   const wal = checkpoints(writer, undefined, (error) => toAppError(error, { duringWrite: false, path }))
   const importRows = plantImport(writer, nowMs)
   let isBegun = false
 
   const commit = () => {
     writer.run('commit')
-    if (filesIdentity(path) !== files) {
+    if (areLost()) {
       const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
       throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
     }

@@ -111,10 +111,6 @@ export function fileIdentity(path: string): string {
   }
 }
 
-/** The same of all that a database in use consists of: what is written with one of these lost is not found again. */
-export const filesIdentity = (path: string): string =>
-  `${fileIdentity(path)}, ${fileIdentity(`${path}-wal`)}, ${fileIdentity(`${path}-shm`)}`
-
 function refuseUnusablePath(path: string): void {
   const directory = dirname(path)
   if (!existsSync(directory)) throw unusable(`The directory ${directory} of the database does not exist: create it.`)

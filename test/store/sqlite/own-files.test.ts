@@ -1,0 +1,70 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { watchFiles } from '../../../src/store/sqlite/own-files.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { SHM, WAL } from './files.ts'
+
+const LOSSES: Readonly<Record<string, (file: string, aside: string) => void>> = {
+  deleted: (file) => rmSync(file),
+  'moved away': renameSync,
+  'moved away with its folder': (file, aside) => renameSync(dirname(file), aside),
+  replaced: (file, aside) => {
+    copyFileSync(file, aside)
+    renameSync(aside, file)
+  },
+  'moved away, with a link to it in its place': (file, aside) => {
+    renameSync(file, aside)
+    symlinkSync(aside, file)
+  },
+}
+
+/** A database with a WAL, in a folder of its own, and a path beside it that is free. */
+function makeUsed() {
+  const folder = makeFolder()
+  const path = join(folder.path, 'data', 'plantstore.db')
+  mkdirSync(dirname(path))
+  const open = (): Database => {
+    const db = new Database(path, { readwrite: true, create: true })
+    db.run('pragma journal_mode = wal')
+    db.run('create table if not exists texts (text)')
+    return db
+  }
+  return { path, aside: join(folder.path, 'aside'), open, [Symbol.dispose]: folder[Symbol.dispose] }
+}
+
+describe.each([
+  ['the database', ''],
+  ['its WAL', WAL],
+  ["the WAL's index", SHM],
+])('%s', (_, end) => {
+  test.each(Object.entries(LOSSES))('is lost where it was %s', (_, lose) => {
+    using used = makeUsed()
+    const { opened, areLost } = watchFiles(used.path, used.open)
+    opened.run('insert into texts values (1)')
+    const before = areLost()
+    lose(used.path + end, used.aside)
+
+    expect([before, areLost()]).toEqual([false, true])
+    opened.close()
+  })
+})
+
+test('files are not lost where other connections come and go, and one of them came in the same moment', () => {
+  using used = makeUsed()
+  const earlier = used.open()
+  const alone = watchFiles(used.path, used.open)
+  const together = watchFiles(used.path, () => [used.open(), used.open()] as const)
+  const [first, second] = together.opened
+  earlier.close()
+  first.close()
+  const later = Array.from({ length: 5 }, used.open)
+  later[0]?.close()
+  alone.opened.run('insert into texts values (1)')
+
+  expect([alone.areLost(), together.areLost()]).toEqual([false, false])
+  rmSync(used.path + WAL)
+  expect([alone.areLost(), together.areLost()]).toEqual([true, true])
+  for (const db of [alone.opened, second, ...later.slice(1)]) db.close()
+})
