@@ -23,12 +23,22 @@ export function stopOnSignal(io: Pick<Io, 'onSignal' | 'exit'>): Stopping {
 /** A stream up to the signal, whose reason is thrown then: what comes next may never come. */
 export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const items = stream[Symbol.asyncIterator]()
-  const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-  // It may also be aborted when nobody waits.
-  aborted.catch(() => undefined)
   for (;;) {
-    const { value, done } = await Promise.race([items.next(), aborted])
-    if (done) return
-    yield value
+    const item = await orAborted(items.next(), signal)
+    if (item.done) return
+    yield item.value
+  }
+}
+
+/** With a promise of its own each time: one for all would keep every item until the end. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const stop = () => reject(signal.reason)
+  signal.addEventListener('abort', stop)
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
   }
 }
