@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { testLong } from '../fault/scale.ts'
 import { makeFolder } from '../support/folder.ts'
 import { BUILDAH_IS_SKIPPED, BUILDAH_NOTE, buildDockerfile } from './buildah.ts'
 import { startContainer } from './container.ts'
@@ -11,7 +12,7 @@ import { makeDirectory } from './root.ts'
 const BUILD_TIMEOUT_MS = 300_000
 
 describe.skipIf(BUILDAH_IS_SKIPPED)(`the Dockerfile, built by buildah on stand-ins${BUILDAH_NOTE}`, () => {
-  test(
+  testLong(
     'makes an image that has /data for its user, and serves',
     async () => {
       const described = await imageConfiguration()
