@@ -4,6 +4,10 @@ import { startPlantstore } from '../servers.ts'
 import { compareRates } from './rates.ts'
 import type { Row } from './row.ts'
 
+/** What is looked for is smaller than what changes from second to second: many short looks, close to each other, tell it. */
+const LOOKS_PER_ROUND = 8
+const LOOK_SECONDS = 1
+
 /** What it costs to count for --ops-listen. */
 export const metrics: Row = {
   name: 'metrics',
@@ -14,15 +18,12 @@ export const metrics: Row = {
     const on = await startPlantstore(workspace, seed.copy(workspace.file('on.db')), { hasMetrics: true })
     const off = await startPlantstore(workspace, seed.path)
 
-    const servers = [
-      { state: 'off', server: off },
-      { state: 'on', server: on },
-    ]
+    const loads = { list: listLoad(seed.tokensFile), create: createLoad(seed.tokensFile) }
     const { figures, ratio } = await compareRates(
-      bench,
-      servers.flatMap(({ state, server }) => [
-        { name: `list, ${state}`, server, load: listLoad(seed.tokensFile) },
-        { name: `create, ${state}`, server, load: createLoad(seed.tokensFile) },
+      { ...bench, rounds: bench.rounds * LOOKS_PER_ROUND, seconds: LOOK_SECONDS },
+      Object.entries(loads).flatMap(([operation, load]) => [
+        { name: `${operation}, off`, server: off, load },
+        { name: `${operation}, on`, server: on, load },
       ]),
     )
 
