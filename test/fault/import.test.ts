@@ -11,9 +11,9 @@ import { until } from './watch.ts'
 
 /** Enough that an import takes many batches. */
 const LINES = rounds(60_000, 1_000_000)
-/** The promise for a create while an import goes on, and what a machine that is busy with other things may add. */
+/** The promise for a create while an import goes on, and what a machine that is busy with other tests may add. */
 const CREATE_WAIT_MAX_MS = 100
-const SLACK_MS = 400
+const SLACK_MS = rounds(400, 0)
 const CONNECTIONS = 4
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
