@@ -1,21 +1,9 @@
 import { AppError } from '../../domain/error.ts'
-import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
-import type { Scope, Token } from '../../domain/token.ts'
+import type { NewToken, TokenSelection } from '../../domain/store.ts'
+import { type TokenMethods, type TokenRow, toToken } from '../token-rows.ts'
 import type { Parameter, Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { findUser, unknownUser } from './users.ts'
-
-type TokenRow = [
-  id: bigint,
-  userId: bigint,
-  userName: string,
-  scope: Scope,
-  label: string | null,
-  createdAtMs: bigint,
-  expiresAtMs: bigint | null,
-  revokedAtMs: bigint | null,
-  lastUsedAtMs: bigint | null,
-]
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
     tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms
@@ -79,19 +67,6 @@ export function tokens({ read, transaction, revisions, column }: Connections): T
   }
 }
 
-/** The part of the store that this file is. */
-export type TokenMethods = Pick<
-  Store,
-  | 'findToken'
-  | 'createToken'
-  | 'createFirstToken'
-  | 'hasTokens'
-  | 'listTokens'
-  | 'revokeTokens'
-  | 'touchTokens'
-  | 'tokensRevision'
->
-
 /**
  * Lets one transaction after the other change tokens and users, and tells all processes that it has. The stamp is by chance
  * and no count, so that it is another one also after a standby that lacked the latest changes was promoted.
@@ -136,27 +111,3 @@ async function select(inside: Transaction, selection: TokenSelection): Promise<[
   if (found.length === 0) throw new AppError('token_not_found', { message: 'There is no such token.' })
   return [condition, value]
 }
-
-const toToken = ([
-  id,
-  userId,
-  userName,
-  scope,
-  label,
-  createdAtMs,
-  expiresAtMs,
-  revokedAtMs,
-  lastUsedAtMs,
-]: TokenRow): Token => ({
-  id: Number(id),
-  userId: Number(userId),
-  userName,
-  scope,
-  label: label ?? undefined,
-  createdAtMs: Number(createdAtMs),
-  expiresAtMs: optionalNumber(expiresAtMs),
-  revokedAtMs: optionalNumber(revokedAtMs),
-  lastUsedAtMs: optionalNumber(lastUsedAtMs),
-})
-
-const optionalNumber = (value: bigint | null): number | undefined => (value === null ? undefined : Number(value))

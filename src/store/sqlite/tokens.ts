@@ -1,22 +1,11 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
-import type { Scope, Token, TokenId } from '../../domain/token.ts'
+import type { NewToken, TokenSelection } from '../../domain/store.ts'
+import type { TokenId } from '../../domain/token.ts'
+import { type TokenMethods, type TokenRow, toToken } from '../token-rows.ts'
 import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { requireUser } from './users.ts'
-
-type TokenRow = [
-  id: bigint,
-  userId: bigint,
-  userName: string,
-  scope: Scope,
-  label: string | null,
-  createdAtMs: bigint,
-  expiresAtMs: bigint | null,
-  revokedAtMs: bigint | null,
-  lastUsedAtMs: bigint | null,
-]
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
     tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
@@ -89,19 +78,6 @@ export function tokenWrites(writer: Database) {
   }
 }
 
-/** The part of the store that this file is. */
-export type TokenMethods = Pick<
-  Store,
-  | 'findToken'
-  | 'createToken'
-  | 'createFirstToken'
-  | 'hasTokens'
-  | 'listTokens'
-  | 'revokeTokens'
-  | 'touchTokens'
-  | 'tokensRevision'
->
-
 const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0
 
 function insertToken(writer: Database, { userName, hash, scope, label, createdAtMs, expiresAtMs }: NewToken) {
@@ -122,27 +98,3 @@ function selected(selection: TokenSelection): [condition: string, value: number 
   if ('hash' in selection) return ['hash = ?1', selection.hash]
   return ['user_id = (select id from users where name = ?1)', selection.userName]
 }
-
-const toToken = ([
-  id,
-  userId,
-  userName,
-  scope,
-  label,
-  createdAtMs,
-  expiresAtMs,
-  revokedAtMs,
-  lastUsedAtMs,
-]: TokenRow): Token => ({
-  id: Number(id),
-  userId: Number(userId),
-  userName,
-  scope,
-  label: label ?? undefined,
-  createdAtMs: Number(createdAtMs),
-  expiresAtMs: optionalNumber(expiresAtMs),
-  revokedAtMs: optionalNumber(revokedAtMs),
-  lastUsedAtMs: optionalNumber(lastUsedAtMs),
-})
-
-const optionalNumber = (value: bigint | null): number | undefined => (value === null ? undefined : Number(value))

@@ -1,0 +1,53 @@
+import type { Store } from '../domain/store.ts'
+import type { Scope, Token } from '../domain/token.ts'
+
+/** A token with its user, as every database tells it. */
+export type TokenRow = [
+  id: bigint,
+  userId: bigint,
+  userName: string,
+  scope: Scope,
+  label: string | null,
+  createdAtMs: bigint,
+  expiresAtMs: bigint | null,
+  revokedAtMs: bigint | null,
+  lastUsedAtMs: bigint | null,
+]
+
+/** The part of a store that is about tokens. */
+export type TokenMethods = Pick<
+  Store,
+  | 'findToken'
+  | 'createToken'
+  | 'createFirstToken'
+  | 'hasTokens'
+  | 'listTokens'
+  | 'revokeTokens'
+  | 'touchTokens'
+  | 'tokensRevision'
+>
+
+/** The token of a row. */
+export const toToken = ([
+  id,
+  userId,
+  userName,
+  scope,
+  label,
+  createdAtMs,
+  expiresAtMs,
+  revokedAtMs,
+  lastUsedAtMs,
+]: TokenRow): Token => ({
+  id: Number(id),
+  userId: Number(userId),
+  userName,
+  scope,
+  label: label ?? undefined,
+  createdAtMs: Number(createdAtMs),
+  expiresAtMs: optionalNumber(expiresAtMs),
+  revokedAtMs: optionalNumber(revokedAtMs),
+  lastUsedAtMs: optionalNumber(lastUsedAtMs),
+})
+
+const optionalNumber = (value: bigint | null): number | undefined => (value === null ? undefined : Number(value))
