@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { dump } from '../support/dump.ts'
 import { runPlantstore } from '../support/executable.ts'
@@ -68,13 +69,7 @@ describe.skipIf(STRACE_IS_SKIPPED)(`restore --force${STRACE_NOTE}`, () => {
         using whole = traceCalls({})
         await restore(whole.under)
         const { calls } = whole.seen()
-        await Promise.all(
-          ['', '-wal', '-shm'].map((name) =>
-            Bun.file(database + name)
-              .delete()
-              .catch(() => {}),
-          ),
-        )
+        for (const name of ['', '-wal', '-shm']) rmSync(database + name, { force: true })
         await createTokenIn(database, 'old')
         const names = ['pwrite64', 'fsync', 'rename', 'unlink', 'ftruncate'] as const
         const made = names.filter((name) => calls.some((call) => call.name === name))
