@@ -51,6 +51,7 @@ async function copy(options: CopyOptions, signal: AbortSignal, io: Io): Promise<
       {
         isSnapshot,
         signal,
+        onNotice: ({ message }) => void io.tell(`Warning: ${message}.\n`),
         onProgress(stage, done, total) {
           if (shown?.stage !== stage) {
             shown?.progress[Symbol.dispose]()

@@ -9,7 +9,7 @@ import { type ContentsOptions, copyContents } from './copy-contents.ts'
 import { type Copied, type CopyOptions, type OpenOptions, type StoreStatus, unusable } from './opening.ts'
 import type { ConnectionOptions } from './postgres/connection.ts'
 import { readPostgres } from './postgres/source.ts'
-import { openPostgresStore } from './postgres/store.ts'
+import { openPostgresStore, plainTextNotice } from './postgres/store.ts'
 import { fillPostgres } from './postgres/target.ts'
 import { openSpool, type Spool } from './spool.ts'
 import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
@@ -76,10 +76,14 @@ export interface Place {
 export async function copyStore(
   from: Place,
   to: Place,
-  options: ContentsOptions & { readonly isSnapshot: boolean },
+  options: ContentsOptions & Required<Pick<OpenOptions, 'onNotice'>> & { readonly isSnapshot: boolean },
 ): Promise<Digest> {
   if (describeDatabase(placeOf(from)) === describeDatabase(placeOf(to))) {
     throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
+  }
+  for (const { database } of [from, to]) {
+    const notice = isPostgresUrl(database) ? plainTextNotice(addressOf(database)) : undefined
+    if (notice !== undefined) options.onNotice(notice)
   }
   const copyInto = (target: Place) => (source: Source) => {
     const fill = (filled: Target) => copyContents(source, filled, options)

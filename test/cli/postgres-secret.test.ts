@@ -144,6 +144,17 @@ test('a warning tells of plain text to another machine, and of none on this one 
       .filter((line) => line.includes('plain text')).length
   }
 
+  const copying = await runPlantstore([
+    'copy',
+    '--from',
+    'missing.db',
+    '--to',
+    'postgres://me:Sesame-99@192.0.2.1/plants',
+  ])
+
+  expect(copying.stderr).toStartWith(
+    'Warning: plants and tokens may go to postgres://me@192.0.2.1:5432/plants in plain text',
+  )
   expect(await warnings('192.0.2.1/plants')).toBe(1)
   expect(await warnings('192.0.2.1/plants?sslmode=disable')).toBe(1)
   expect(await warnings('192.0.2.1/plants?sslmode=require')).toBe(0)

@@ -1,7 +1,7 @@
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import { AppError } from '../../domain/error.ts'
 import type { Durability, Store } from '../../domain/store.ts'
-import { type OpenOptions, unusable } from '../opening.ts'
+import { type Notice, type OpenOptions, unusable } from '../opening.ts'
 import { type Connections, connect } from './connections.ts'
 import { isPassing } from './errors.ts'
 import { figures } from './figures.ts'
@@ -37,13 +37,8 @@ export async function openPostgresStore(
     { monotonicMs: () => performance.now(), nowMs: Date.now },
   )
   const open = () => prepare(connections, address, { mustExist, durability })
-  if (!isLocal(address) && !isEncrypted(address)) {
-    onNotice({
-      level: 'warn',
-      message: `plants and tokens may go to ${describeAddress(address)} in plain text: use sslmode=verify-full`,
-      sizes: {},
-    })
-  }
+  const plainText = plainTextNotice(address)
+  if (plainText !== undefined) onNotice(plainText)
   try {
     await open()
   } catch (error) {
@@ -64,6 +59,16 @@ export async function openPostgresStore(
   }
   return assemble(connections)
 }
+
+/** What the operator should know of a way to another machine that is not encrypted, or need not be. */
+export const plainTextNotice = (address: PostgresAddress): Notice | undefined =>
+  isLocal(address) || isEncrypted(address)
+    ? undefined
+    : {
+        level: 'warn',
+        message: `plants and tokens may go to ${describeAddress(address)} in plain text: use sslmode=verify-full`,
+        sizes: {},
+      }
 
 const assemble = (connections: Connections): Store => ({
   ...plants(connections),
