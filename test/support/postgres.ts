@@ -84,6 +84,7 @@ export async function startCluster(settings: Settings = {}, place: ClusterPlace 
   const start = () => control('-o', options.join(' '), 'start')
   const stop = (mode: 'fast' | 'immediate' = 'immediate') => control('-m', mode, 'stop')
   const isRunning = () => existsSync(join(data, 'postmaster.pid'))
+  const answers = () => Bun.spawnSync([join(BIN, 'pg_isready'), '-h', sockets, '-p', String(port)]).exitCode === 0
   const dispose = () => folder[Symbol.dispose]()
   try {
     const making =
@@ -119,6 +120,8 @@ export async function startCluster(settings: Settings = {}, place: ClusterPlace 
     promote: () => control('promote'),
     /** Whether there is a server, be it one that is about to recover. */
     isRunning,
+    /** Whether it takes connections. */
+    answers,
     [Symbol.dispose]() {
       // It may have been stopped by the test.
       if (isRunning()) stop()

@@ -6,6 +6,7 @@ import { makeFolder } from '../../support/folder.ts'
 import { CLUSTER_IS_SKIPPED, CLUSTER_NOTE, startCluster } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
+import { until } from '../watch.ts'
 import { BUSY, FULL, setScene, UNREACHABLE } from './scene.ts'
 
 const DISK_BYTES = 96 * 1024 ** 2
@@ -65,7 +66,11 @@ async function fillAll(random: Random): Promise<void> {
   disk.fillUp(random(ROOM_MAX_BYTES))
   await scene.untilRefusing()
   disk.makeRoom()
-  if (!cluster.isRunning()) cluster.start()
+  await until('the server answers', () => {
+    // It may still be ending for want of room.
+    if (!cluster.isRunning()) cluster.start()
+    return cluster.answers()
+  })
   tookMs.push(await scene.untilStoring())
   await scene.judge([FULL, UNREACHABLE, BUSY])
 }
