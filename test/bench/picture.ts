@@ -3,7 +3,7 @@ import type { ResultRow, Results } from './results.ts'
 import { spreadOf } from './statistics.ts'
 
 const WIDTH = 760
-const LABEL_WIDTH = 190
+const LABEL_WIDTH = 210
 const VALUE_WIDTH = 110
 const BAR_WIDTH = WIDTH - LABEL_WIDTH - VALUE_WIDTH
 const BAR_HEIGHT = 18
