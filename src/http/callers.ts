@@ -89,7 +89,7 @@ export function rememberCallers({ store, noteUse, figures, nowMs }: CallersOptio
 
     /** The list that the caller was answered at this URL, if that is what it still is. */
     recallList({ token: { userId }, lists }: Caller, url: string): CappedList | undefined {
-      const list = lists.find((remembered) => remembered.url === url)
+      const list = listAt(url, lists)
       const revision = store.plantsRevision(userId)
       if (list === undefined || revision === undefined) return undefined
       if (list.revision === revision) return list
@@ -106,10 +106,17 @@ export function rememberCallers({ store, noteUse, figures, nowMs }: CallersOptio
       if (revision === undefined || bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
       const others = caller.lists.filter((other) => other.url !== url)
       const kept = others.length < REMEMBERED_LISTS_MAX ? others : []
-      caller.lists = [...kept, { ...list, url, revision, bytes }]
+      const { body, etag, link, next } = list
+      caller.lists = [...kept, { body, etag, link, next, url, revision, bytes }]
       remember(line, caller)
     },
   }
+}
+
+/** A loop, because this is all that many a request asks for, and what `find` takes would be made for each. */
+function listAt(url: string, lists: readonly RememberedList[]): RememberedList | undefined {
+  for (const list of lists) if (list.url === url) return list
+  return undefined
 }
 
 const callerBytes = (line: string, { lists }: Caller): number =>

@@ -4,6 +4,8 @@ import type { HttpErrorKind } from './errors.ts'
 /** What is known of a request while it is answered: for its log line, and for what it tells the client of itself. */
 export interface RequestContext {
   readonly requestId: string
+  /** When it came, in milliseconds of a clock that never jumps; 0 where nobody asks how long it took. */
+  readonly startedMs: number
   caller?: Caller | undefined
   /** Ends its being under way, where those that are get counted. */
   leave?: (() => void) | undefined

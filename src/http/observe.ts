@@ -35,34 +35,41 @@ export function observe(handle: Handle, { log, logsRequests, figures, lifecycle,
   const isLogging = logsRequests && log.isLevelEnabled('info')
   const isTimed = isLogging || figures !== undefined
 
+  const finish = (request: Request, context: RequestContext, response: Response): Response => {
+    setCommonHeaders(response.headers, request, context, lifecycle)
+    if (usesTls) response.headers.set('strict-transport-security', ONE_YEAR)
+    if (!isTimed) return response
+    const { method, url } = request
+    const answered = {
+      operation: operationOf(method, url),
+      status: response.status,
+      durationMs: monotonicMs() - context.startedMs,
+    }
+    figures?.answer(context, answered)
+    if (isLogging) logRequest(log, { method, path: pathOf(url), ...answered }, context)
+    return response
+  }
+  const fail = (request: Request, context: RequestContext, error: unknown): Response => {
+    context.refusal = httpErrorKindOf(error)
+    if (isServerFault(error)) logFault(log, context, error)
+    return finish(request, context, toErrorResponse(error, context.requestId))
+  }
+  // Apart, so that only who waits pays for what remembers the request until then.
+  const finishLater = (request: Request, context: RequestContext, answer: Promise<Response>): Promise<Response> =>
+    answer.then(
+      (response) => finish(request, context, response),
+      (error: unknown) => fail(request, context, error),
+    )
+
   return (request: Request): Answer => {
     const startedMs = isTimed ? monotonicMs() : 0
     figures?.begin()
-    const context: RequestContext = { requestId: requestId(request) }
-    const finish = (response: Response): Response => {
-      setCommonHeaders(response.headers, request, context, lifecycle)
-      if (usesTls) response.headers.set('strict-transport-security', ONE_YEAR)
-      if (!isTimed) return response
-      const { method, url } = request
-      const answered = {
-        operation: operationOf(method, url),
-        status: response.status,
-        durationMs: monotonicMs() - startedMs,
-      }
-      figures?.answer(context, answered)
-      if (isLogging) logRequest(log, { method, path: pathOf(url), ...answered }, context)
-      return response
-    }
-    const fail = (error: unknown): Response => {
-      context.refusal = httpErrorKindOf(error)
-      if (isServerFault(error)) logFault(log, context, error)
-      return finish(toErrorResponse(error, context.requestId))
-    }
+    const context: RequestContext = { requestId: requestId(request), startedMs }
     try {
       const answer = handleRoutable(handle, request, context)
-      return answer instanceof Promise ? answer.then(finish, fail) : finish(answer)
+      return answer instanceof Promise ? finishLater(request, context, answer) : finish(request, context, answer)
     } catch (error) {
-      return fail(error)
+      return fail(request, context, error)
     }
   }
 }

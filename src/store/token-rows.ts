@@ -1,5 +1,5 @@
 import type { Store } from '../domain/store.ts'
-import type { Scope, Token } from '../domain/token.ts'
+import { SCOPES, type Scope, type Token } from '../domain/token.ts'
 
 /** A token with its user, as every database tells it. */
 export type TokenRow = [
@@ -42,7 +42,8 @@ export const toToken = ([
   id: Number(id),
   userId: Number(userId),
   userName,
-  scope,
+  // Each row has a text of its own; one is enough.
+  scope: SCOPES.find((known) => known === scope) ?? scope,
   label: label ?? undefined,
   createdAtMs: Number(createdAtMs),
   expiresAtMs: optionalNumber(expiresAtMs),

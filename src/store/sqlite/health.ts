@@ -13,7 +13,7 @@ export function health({ reader, read, write }: Connections): HealthMethods {
     async checkReady() {
       await read(() => selectOne.values())
       // Writing what never changes once more writes and syncs a page, and changes nothing.
-      await write('rewriteApplicationId').catch(withKnownOutcome)
+      await write(['rewriteApplicationId']).catch(withKnownOutcome)
     },
 
     checkIntegrity: () => read(() => findProblems(reader)),

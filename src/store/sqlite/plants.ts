@@ -19,7 +19,7 @@ export function plants({ reader, read, write, plantsRevision, hasOnlyGrown }: Co
   )
 
   return {
-    createPlant: (user, { id, name, tag }) => write('createPlant', user, id, name, tag ?? null),
+    createPlant: (user, { id, name, tag }) => write(['createPlant', user, id, name, tag ?? null]),
 
     listPlants: (user, { after, limit }) =>
       read(() => {
@@ -28,7 +28,7 @@ export function plants({ reader, read, write, plantsRevision, hasOnlyGrown }: Co
         return takePage(select.iterate(user, first, limit))
       }),
 
-    deletePlant: (user, id) => write('deletePlant', user, id),
+    deletePlant: (user, id) => write(['deletePlant', user, id]),
 
     plantsRevision,
     hasOnlyGrown,

@@ -5,7 +5,7 @@ import { BUSY_TIMEOUT_MS } from './connection.ts'
 import { type Failure, type Outcomes, toError } from './group.ts'
 import type { Revisions } from './revisions.ts'
 import type { Writer } from './writer.ts'
-import type { Call, WriteName, Writes } from './writes.ts'
+import type { Call, Writes } from './writes.ts'
 
 /** How long a write may have to wait, by what full groups have taken lately. What comes then is refused. */
 export const QUEUE_MAX_WAIT_MS = 500
@@ -136,18 +136,17 @@ export function queueWrites(
 
   return {
     /** Resolves to what the write returns, once it is durable; rejects with what refuses it, or with why it failed. */
-    write: <Name extends WriteName>(name: Name, ...args: Parameters<Writes[Name]>): Promise<ReturnType<Writes[Name]>> =>
+    write: <C extends Call>(call: C): Promise<ReturnType<Writes[C[0]]>> =>
       new Promise((resolve, reject) => {
         if (refusal !== undefined) return reject(refusal)
-        const textLength = textLengthOf(args)
+        const textLength = textLengthOf(call)
         if (isFull(textLength)) {
           observer?.noteRefusal('queue_full')
           return reject(new AppError('store_busy'))
         }
         waitingTextLength += textLength
         waiting.push({
-          // The name and its own arguments, which the type of the union cannot say.
-          call: [name, ...args] as unknown as Call,
+          call,
           textLength,
           deadlineMs: monotonicMs() + BUSY_TIMEOUT_MS,
           resolve: resolve as (value: unknown) => void,
@@ -189,8 +188,12 @@ const lost = (cause: unknown): { readonly failure: Failure } => ({
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-function textLengthOf(args: readonly unknown[]): number {
+/** Characters of the texts behind the name. */
+function textLengthOf(call: readonly unknown[]): number {
   let length = 0
-  for (const arg of args) if (typeof arg === 'string') length += arg.length
+  for (let index = 1; index < call.length; index++) {
+    const argument = call[index]
+    if (typeof argument === 'string') length += argument.length
+  }
   return length
 }

@@ -7,7 +7,7 @@ import { type Call, CHANGES } from './writes.ts'
 const CHANGED_USERS_MAX = 65_536
 
 /** Of the latest creates of a user so many groups are known one by one. */
-const KNOWN_CREATES_MAX = 8
+const KNOWN_CREATES_MAX = 4
 
 /** What is known of a user's plants: all that happened to them after `knownFrom` is creates, and these are they. */
 interface PlantsOfUser {

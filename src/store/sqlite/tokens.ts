@@ -24,9 +24,9 @@ export function tokens({ reader, read, write, expectWrites, tokensRevision }: Co
         return toToken(row)
       }),
 
-    createToken: (token) => write('createToken', token),
+    createToken: (token) => write(['createToken', token]),
 
-    createFirstToken: (token) => write('createFirstToken', token),
+    createFirstToken: (token) => write(['createFirstToken', token]),
 
     hasTokens: () => read(() => hasTokens(reader)),
 
@@ -39,9 +39,9 @@ export function tokens({ reader, read, write, expectWrites, tokensRevision }: Co
         return rowsOf<TokenRow>(select.values(userId)).map(toToken)
       }),
 
-    revokeTokens: (selection, nowMs) => write('revokeTokens', selection, nowMs),
+    revokeTokens: (selection, nowMs) => write(['revokeTokens', selection, nowMs]),
 
-    touchTokens: (lastUsedAtMs) => write('touchTokens', lastUsedAtMs),
+    touchTokens: (lastUsedAtMs) => write(['touchTokens', lastUsedAtMs]),
 
     tokensRevision,
   }

@@ -27,10 +27,10 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
     async deleteUser(name) {
       const user = await read(() => requireUser(reader, name))
       // Without tokens no request begins a write for this user; one that had begun is caught by the last transaction.
-      const tokens = await write('deleteTokensOfUser', user)
+      const tokens = await write(['deleteTokensOfUser', user])
       let plants = 0
       for (;;) {
-        const batch = await write('deletePlantsOrUser', user)
+        const batch = await write(['deletePlantsOrUser', user])
         plants += batch.plants
         if (batch.userIsGone) break
         await Bun.sleep(DELETE_PAUSE_MS)

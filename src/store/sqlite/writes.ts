@@ -34,5 +34,5 @@ export const CHANGES = {
 /** The write that changes the file, and no row of it. */
 export const CHANGES_NO_ROW: WriteName = 'rewriteApplicationId'
 
-/** A write that is asked for, as it is sent to the thread that writes. */
+/** A write that is asked for by its name, with its arguments, as it is sent to the thread that writes. */
 export type Call = { readonly [Name in WriteName]: readonly [Name, ...Parameters<Writes[Name]>] }[WriteName]

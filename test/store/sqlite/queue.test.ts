@@ -130,7 +130,7 @@ test('as many writes wait for a slow disk as it can do in QUEUE_MAX_WAIT_MS, and
   )
   let id = 0n
   const create = (count: number) =>
-    outcomesOf(Array.from({ length: count }, () => queue.write('createPlant', user, id++, 'Fern', null)))
+    outcomesOf(Array.from({ length: count }, () => queue.write(['createPlant', user, id++, 'Fern', null])))
 
   // Nothing is known yet of what a write takes.
   const first = await create(GROUP_WRITES)
