@@ -38,11 +38,14 @@ function requireJson(contentType: string | null): void {
   const parameters = MEDIA_TYPE.exec(contentType ?? '')?.[1]
   if (parameters === undefined) throw new AppError('content_type_unsupported')
   for (const [, name, value] of parameters.matchAll(PARAMETERS)) {
-    if (name?.toLowerCase() === 'charset' && !/^"?utf-8"?$/i.test(value ?? '')) {
+    if (name?.toLowerCase() === 'charset' && !/^"?utf-8"?$/i.test(unquotePairs(value ?? ''))) {
       throw new AppError('content_type_unsupported', { message: 'The body must be UTF-8: send no other charset.' })
     }
   }
 }
+
+/** What a quoted string means by its pairs of a backslash and a character (RFC 9110 §5.6.4). */
+const unquotePairs = (text: string): string => text.replace(/\\(.)/g, '$1')
 
 async function readChunks({ body, signal }: Request, maxBodyBytes: number): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()

@@ -30,7 +30,8 @@ const SCALAR_CONFIG = {
 
 /** The API's documentation: a document for programs and a page for people that works without a network. */
 export function docs(publicUrl: string | undefined): { fetch(request: Request): Promise<Response> } {
-  const app = new Elysia({ name: 'docs' })
+  // A short Host would otherwise shift the path.
+  const app = new Elysia({ name: 'docs', handler: { standardHostname: false } })
     // The document arrives as an object, to which Elysia would give a charset that JSON does not have.
     .mapResponse(({ response }) => (isDocument(response) ? json(JSON.stringify(response)) : undefined))
     .use(
@@ -53,6 +54,8 @@ export function docs(publicUrl: string | undefined): { fetch(request: Request): 
   return {
     async fetch(request) {
       const response = await app.fetch(request)
+      // Whoever asks has found the path already.
+      if (!response.ok) throw new Error(`the documentation has no ${request.url}`)
       return new URL(request.url).pathname === DOCS_PATHS.page ? withPolicy(response, publicUrl) : response
     },
   }

@@ -144,5 +144,9 @@ const renderPlants = (plants: readonly StoredPlant[]): string => JSON.stringify(
 /** `If-None-Match` compares weakly (RFC 9110 §13.1.2): `W/` does not count, `*` names whatever there is. */
 function matches(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch.trim() === '*') return true
-  return ifNoneMatch.match(/(?:W\/)?"[^"]*"/g)?.some((tag) => tag.replace(/^W\//, '') === etag) ?? false
+  for (const [, tag] of ifNoneMatch.matchAll(ENTITY_TAGS)) if (tag === etag) return true
+  return false
 }
+
+/** The tags of a list, without their `W/`. What is none names nothing. */
+const ENTITY_TAGS = /(?<=^|,)[ \t]*(?:W\/)?("[^"]*")[ \t]*(?=,|$)/g

@@ -75,8 +75,8 @@ export function observe(handle: Handle, { log, logsRequests, figures, lifecycle,
 }
 
 function handleRoutable(handle: Handle, request: Request, context: RequestContext): Answer {
-  // Two Host lines arrive joined by a comma, which no host name has.
-  if (request.headers.get('host')?.includes(',')) throw new AppError('several_hosts')
+  // Two Host lines arrive joined by a comma and a space, which no host name has.
+  if (request.headers.get('host')?.includes(', ')) throw new AppError('several_hosts')
   return handle(routable(request), context)
 }
 

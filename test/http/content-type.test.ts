@@ -15,6 +15,7 @@ const TAKEN = [
   'application/json; profile=plants',
   'application/json; profile="a,b; charset=latin1"; charset=utf-8',
   'application/json; charset=utf-8; profile="\\""',
+  'application/json; charset="utf\\-8"',
 ]
 
 const REFUSED = [
@@ -43,6 +44,7 @@ const REFUSED = [
   'application/json; charset=utf-8x',
   'application/json; charset=""',
   'application/json; charset="utf-16"',
+  'application/json; charset="utf\\-16"',
   'application/json; profile=x; charset=latin1',
   'application/json; charset=utf-8; charset=latin1',
   'application/json; charset=latin1; charset=utf-8',

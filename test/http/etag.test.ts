@@ -81,6 +81,11 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
       `"${bare}`,
       `"x${bare}"`,
       `"${bare.toUpperCase()}"`,
+      `w/${etag}`,
+      `x${etag}`,
+      `${etag}x`,
+      `"a" ${etag}`,
+      `"a"${etag}`,
     ]
 
     for (const value of others) {

@@ -25,6 +25,8 @@ const HOSTS = [
   'a.b',
   'localhost',
   'x:1',
+  'a,b',
+  'a,',
   '[::1]',
   '[::1]:80',
   'x/plants',
@@ -63,6 +65,22 @@ describe.each(SOCKET_TRANSPORTS)('Host, $name', (transport) => {
         PATH_UNKNOWN,
         { status: 405, body: 40501, allow: 'DELETE, OPTIONS' },
       ])
+    }
+  })
+
+  test('shifts no path of the documentation', async () => {
+    await using service = await startService(transport)
+    const types = { '/openapi.json': 'application/json', '/docs': 'text/html', '/docs/scalar.js': 'text/javascript' }
+
+    for (const host of HOSTS) {
+      for (const [path, type] of Object.entries(types)) {
+        for (const method of ['GET', 'HEAD']) {
+          const sent = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+          const { status, headers } = await exchange(service.port, sent)
+          const [given] = (headers.get('content-type') ?? '').split(';')
+          expect([host, method, path, status, given]).toEqual([host, method, path, 200, type])
+        }
+      }
     }
   })
 

@@ -15,6 +15,7 @@ export const lengths = ({ sized, coded, post }: Requests): Row[] => [
     (value): Row => [`the length ${value}`, sized(`Content-Length: ${value}\r\n`), '400'],
   ),
   ['a length of 2^53', sized('Content-Length: 9007199254740992\r\n'), '413', LARGE_LENGTH],
+  ['a length of nearly 2^64', sized('Content-Length: 18446744073709551615\r\n'), '400', LARGE_LENGTH],
   ['no length, and a body', sized(''), '40001 400'],
   ['no length, and no body', post('', ''), '40001 next'],
   ['a length and chunks', post(`Content-Length: 5\r\n${CHUNKED}`, LAST_CHUNK + HIDDEN), '400'],

@@ -1,6 +1,7 @@
 import { HIDDEN, type Requests, type Row } from './requests.ts'
 
 const HOST = 'a `Host` that no host can have, an absolute target with whatever host, scheme and user'
+const TYPE = 'a comma and a space in quotes in a `Content-Type`'
 const EXPECT = '`Expect: 100-continue` of a stranger, or with HTTP/1.0'
 const ASTERISK = 'the target `*`'
 const PATH = 'dot segments, percent-encoded ones included, and `\\` for `/` in a path'
@@ -46,6 +47,9 @@ export const headers = ({ get, head, sized, ofStranger }: Requests): Row[] => [
   ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', '400'],
   ['two Host lines', get('Host: a\r\n'), '40005 next'],
   ['two hosts in one line', 'GET /healthz HTTP/1.1\r\nHost: a, b\r\n\r\n', '40005 next'],
+  ['a comma in a Host', 'GET /healthz HTTP/1.1\r\nHost: a,b\r\n\r\n', '200 next'],
+  ['a comma in a Content-Type', sized('Content-Length: #\r\n').replace('/json', '/json; x="a,b"'), '200 next'],
+  ['a comma and a space in it', sized('Content-Length: #\r\n').replace('/json', '/json; x="a, b"'), '41501 next', TYPE],
   ['a Host with a space', 'GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n', '200 next', HOST],
   ['an offer of HTTP/2', get('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n'), '200 next'],
   ['an offer of a web socket', get('Connection: Upgrade\r\nUpgrade: websocket\r\n'), '200 next'],
