@@ -33,7 +33,7 @@ export const openApiDocument = (publicUrl: string | undefined): OpenAPIV3.Docume
 })
 
 const DESCRIPTION =
-  "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk."
+  "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
 
 const ref = (kind: 'schemas' | 'headers', name: string) => ({ $ref: `#/components/${kind}/${name}` })
 
@@ -97,7 +97,7 @@ const EXAMPLE_PLANT = { name: 'Monstera', tag: 'evergreen' }
 const CREATE_PLANT: OpenAPIV3.OperationObject = {
   operationId: 'createPlant',
   summary: 'Create a plant',
-  description: 'Stores a plant for the calling user. When the answer arrives, the plant is on disk.',
+  description: 'Stores a plant for the calling user. When the answer arrives, this is done.',
   tags: ['plants'],
   requestBody: {
     required: true,
@@ -135,13 +135,14 @@ const LIST_PLANTS: OpenAPIV3.OperationObject = {
   operationId: 'listPlants',
   summary: 'List plants',
   description:
-    'The plants of the calling user by ascending id. Without `limit` the list is streamed; with it the answer has an `ETag`, and a `Link` where more plants follow.',
+    'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, `limit` or not. Any other is streamed.',
   tags: ['plants'],
   parameters: [
     {
       name: 'limit',
       in: 'query',
-      description: 'The maximum number of results: digits alone, no leading zero, given once.',
+      description:
+        'The maximum number of results: digits alone, no leading zero, given once. The operator may allow fewer.',
       required: false,
       schema: { type: 'integer', format: 'int32', minimum: 0, maximum: LIMIT_MAX },
       example: 20,
@@ -183,7 +184,7 @@ const LIST_PLANTS: OpenAPIV3.OperationObject = {
 const DELETE_PLANT: OpenAPIV3.OperationObject = {
   operationId: 'deletePlant',
   summary: 'Delete a plant',
-  description: 'Deletes a plant of the calling user. When the answer arrives, this is on disk.',
+  description: 'Deletes a plant of the calling user. When the answer arrives, this is done.',
   tags: ['plants'],
   parameters: [
     {
