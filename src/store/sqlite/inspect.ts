@@ -14,6 +14,9 @@ const MAGIC = 'SQLite format 3\0'
 const JOURNAL_HEADER_BYTES = 28
 const JOURNAL_MAGIC = '\xd9\xd5\x05\xf9\x20\xa1\x63\xd7'
 
+/** The same of a WAL (https://sqlite.org/fileformat.html#wal_file_format). */
+const WAL_HEADER_BYTES = 32
+
 const LOOKS_BEFORE_REFUSAL = 2
 const LOOK_PAUSE_MS = 20
 
@@ -38,6 +41,19 @@ export function inspect(path: string): boolean {
   })
   if (!wasAtRest) refuseForeignSchema(path, openReader)
   return true
+}
+
+/**
+ * Refuses a path whose database is gone, or empty, where a WAL of it is left: that may hold what was acknowledged last, and
+ * SQLite deletes it when it makes a database there.
+ */
+export function refuseLeftWal(path: string): void {
+  // First the WAL: another first start makes it after the database.
+  const [wal, database] = [`${path}-wal`, path].map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0)
+  if (wal === undefined || wal <= WAL_HEADER_BYTES || database !== 0) return
+  throw unusable(
+    `${path}-wal holds the latest writes of a database that is not there any more: move that back to ${path}, or this file away.`,
+  )
 }
 
 /**

@@ -10,7 +10,7 @@ import { isLocked, isOutOfSpace } from './errors.ts'
 import { figures } from './figures.ts'
 import { syncDirectory } from './files.ts'
 import { health } from './health.ts'
-import { inspect } from './inspect.ts'
+import { inspect, refuseLeftWal } from './inspect.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { plants } from './plants.ts'
 import { tokens } from './tokens.ts'
@@ -27,6 +27,7 @@ export async function openSqliteStore(
   { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {}, observer }: OpenOptions = {},
 ): Promise<Store> {
   const exists = inspect(path)
+  refuseLeftWal(path)
   if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
   try {
     const first = openWriter(path, durability)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { truncateSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
@@ -59,6 +59,12 @@ const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown
     /\.db belongs to another application: /,
   ],
   ['of a newer schema', (path) => makeNewer(path), /\.db has schema version 2, .* knows up to 1: use the newer/],
+  [
+    'gone, with its WAL left',
+    (path) => leaveWal(path, rmSync),
+    /-wal holds the latest writes of a database that is not/,
+  ],
+  ['emptied, with its WAL left', (path) => leaveWal(path, truncateSync), /-wal holds the latest writes of a database/],
 ]
 
 /** Those with a WAL: SQLite cannot read one without its index, which it makes beside it where it is absent. */
@@ -171,6 +177,25 @@ describe('what only looks like a foreign file opens', () => {
     expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
   })
 
+  test('a database that was moved away from its WAL and back', async () => {
+    using files = makeDatabaseFolder()
+    using killed = makeDatabaseFolder()
+    {
+      await using opened = await openForTest(files.path)
+      const user = await createUser(opened.store, 'me')
+      await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
+      copyAsKilled(files.path, killed.path)
+    }
+    const elsewhere = `${killed.path}.moved`
+    renameSync(killed.path, elsewhere)
+    expect(await refusalOf(killed.path)).toContain(`move that back to ${killed.path}, or this file away.`)
+    renameSync(elsewhere, killed.path)
+
+    await using reopened = await openForTest(killed.path)
+
+    expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
+  })
+
   test('a database without tables, which another first start has just made', async () => {
     using files = makeDatabaseFolder()
     runSql(files.path, 'pragma journal_mode = wal')
@@ -180,6 +205,12 @@ describe('what only looks like a foreign file opens', () => {
     expect(await opened.store.hasTokens()).toBe(false)
   })
 })
+
+/** Leaves the WAL of a database that a program which was killed wrote to, and takes the database away. */
+function leaveWal(path: string, take: (path: string) => void): void {
+  runSqlAndDie(path, 'create table notes (text)')
+  take(path)
+}
 
 async function makeDamaged(path: string, position: number, bytes: string | Uint8Array): Promise<void> {
   await makeDatabase(path)
