@@ -161,7 +161,7 @@ async function serveStore(
   const address = formatAddress(server.address, schemeOf(options))
   log.info({ address, database: describeDatabase(options.database), version: VERSION }, 'listening')
   if (options.tls !== undefined) warnOfValidity(options.tls, io.nowMs(), log)
-  await Promise.race([endings.failed, endings.signalled, welcome(store, server.address, log, options, io)])
+  await Promise.race([endings.failed, endings.signalled, welcome(lifecycle, store, server.address, log, options, io)])
 
   const failed = endings.failed.then((failure) => {
     log.fatal({ reason: String(failure.cause) }, 'the store has failed: nothing more is written, and the process ends')

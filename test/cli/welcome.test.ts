@@ -1,0 +1,75 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { welcome } from '../../src/cli/welcome.ts'
+import { AppError } from '../../src/domain/error.ts'
+import { createLogger } from '../../src/log.ts'
+import { openStore } from '../../src/store/open.ts'
+import { makeFolder } from '../support/folder.ts'
+
+const TOKEN = /plst_[0-9A-Za-z]{49}/
+const ADDRESS = { host: '127.0.0.1', port: 3000 }
+
+/** A store without tokens, whose lock another program holds, and a server that makes the first one. */
+async function openLocked() {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const store = await openStore(database, () => {})
+  const other = new Database(database)
+  other.run('begin immediate')
+  const told: string[] = []
+  const lifecycle = { isDraining: false }
+  const log = createLogger('error', { write: () => {} })
+  const io = {
+    tell: async (text: string) => void told.push(text),
+    randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
+    nowMs: Date.now,
+  }
+  const options = { database, firstToken: true, tls: undefined }
+  const welcomed = welcome(lifecycle, store, ADDRESS, log, options, io)
+  return {
+    store,
+    lifecycle,
+    told,
+    welcomed,
+    unlock: () => other.run('commit'),
+    async [Symbol.asyncDispose]() {
+      other.close(true)
+      await store.close()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+/** What comes later waits for the lock as long: then the first token was refused already. */
+const waitForRefusal = ({ store }: Awaited<ReturnType<typeof openLocked>>) =>
+  store.checkReady().then(
+    () => 'ready',
+    (error: unknown) => (error instanceof AppError ? error.kind : error),
+  )
+
+describe.concurrent('the first token of a store that another program has locked', () => {
+  test('is made when the lock is gone', async () => {
+    await using opened = await openLocked()
+
+    expect(await waitForRefusal(opened)).toBe('store_busy')
+    expect(opened.told).toEqual([])
+    opened.unlock()
+    await opened.welcomed
+
+    expect(opened.told).toEqual([expect.stringMatching(TOKEN)])
+    expect(await opened.store.hasTokens()).toBe(true)
+  })
+
+  test('is not waited for by a server that drains', async () => {
+    await using opened = await openLocked()
+
+    await waitForRefusal(opened)
+    opened.lifecycle.isDraining = true
+    await opened.welcomed
+
+    expect(opened.told).toEqual([])
+    opened.unlock()
+    expect(await opened.store.hasTokens()).toBe(false)
+  })
+})
