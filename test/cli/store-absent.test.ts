@@ -1,20 +1,39 @@
 import { expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
+const COMMANDS = ['token list', 'token revoke 1', 'user list', 'user delete me --yes', 'check', 'export', 'status']
+
+const runAll = (path: string) =>
+  Promise.all(COMMANDS.map((command) => runPlantstore([...command.split(' '), '--database', path])))
+
 test('a database that is not there is made by serve and token create alone', async () => {
   using folder = makeFolder()
   const path = join(folder.path, 'plants.db')
-  const commands = ['token list', 'token revoke 1', 'user list', 'user delete me --yes', 'check']
-  const answers = await Promise.all(
-    commands.map((command) => runPlantstore([...command.split(' '), '--database', path])),
-  )
+  const answers = await runAll(path)
 
   for (const { stdout, stderr, exitCode } of answers) {
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
     expect(stderr).toMatch(/^plantstore: There is no database [^\n]+\n$/)
   }
   expect(readdirSync(folder.path)).toEqual([])
+})
+
+test('an empty file becomes a database by serve and token create alone', async () => {
+  using folder = makeFolder()
+  const path = join(folder.path, 'plants.db')
+  writeFileSync(path, '')
+  const answers = await runAll(path)
+
+  for (const answer of answers) {
+    expect(answer).toEqual({
+      stdout: '',
+      stderr: `plantstore: The database ${path} has nothing in it yet.\n`,
+      exitCode: 3,
+    })
+  }
+  expect(readdirSync(folder.path)).toEqual(['plants.db'])
+  expect(statSync(path).size).toBe(0)
 })

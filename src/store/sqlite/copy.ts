@@ -7,7 +7,7 @@ import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from './errors.ts'
 import { partialPath, syncDirectory } from './files.ts'
 import { findProblems } from './health.ts'
-import { fileIdentity } from './inspect.ts'
+import { fileIdentity, nothingIn } from './inspect.ts'
 import { APPLICATION_ID, pragmaNumber } from './migrate.ts'
 
 /** Rows that are copied at once: a few milliseconds, after which signals are heard. */
@@ -81,7 +81,7 @@ async function copyAll(copy: Database, source: string, { onProgress = () => {}, 
     copy.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
   ).filter(([, name]) => !name.startsWith('sqlite_'))
   if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) {
-    throw unusable(`The database ${source} has nothing in it yet.`)
+    throw nothingIn(source)
   }
   for (const pragma of ['application_id', 'user_version'] as const) {
     copy.run(`pragma main.${pragma} = ${pragmaNumber(copy, pragma, 'source')}`)

@@ -219,5 +219,8 @@ function readHeader(path: string): Buffer {
   }
 }
 
+/** For who wants to read what nobody has begun to write. */
+export const nothingIn = (path: string) => unusable(`The database ${path} has nothing in it yet.`)
+
 const foreign = (path: string) => unusable(`The database ${path} belongs to another application: name another file.`)
 const truncated = (path: string) => unusable(`The database ${path} is truncated. ${RESTORE}`)

@@ -4,7 +4,7 @@ import { AppError } from '../../domain/error.ts'
 import { type StoreStatus, unusable } from '../opening.ts'
 import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
 import { toAppError } from './errors.ts'
-import { inspect } from './inspect.ts'
+import { inspect, nothingIn } from './inspect.ts'
 import { lockAlone } from './lock.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from './migrate.ts'
 
@@ -19,13 +19,14 @@ export async function sqliteStatus(path: string, nowMs: number): Promise<StoreSt
   // Before anybody looks: whoever is the last to close it brings the WAL into it.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   const bytes = statSync(path).size
+  if (bytes === 0) throw nothingIn(path)
   const isInUse = isOpenElsewhere(path)
   // One that could write, and does not, leaves no files beside the database when it is closed.
   const reader = new Database(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
     if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID)
-      throw unusable(`The database ${path} has nothing in it yet.`)
+      throw nothingIn(path)
     reader.run('begin')
     const [[engine] = []] = reader.prepare('select sqlite_version()').values()
     const [[users, tokens, activeTokens, plants, freeBytes] = [0n, 0n, 0n, 0n, 0n]] = rowsOf<CountRow>(

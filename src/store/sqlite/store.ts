@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { realpathSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
@@ -10,7 +10,7 @@ import { isLocked, isOutOfSpace } from './errors.ts'
 import { figures } from './figures.ts'
 import { syncDirectory } from './files.ts'
 import { health } from './health.ts'
-import { inspect, refuseLeftWal } from './inspect.ts'
+import { inspect, nothingIn, refuseLeftWal } from './inspect.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { plants } from './plants.ts'
 import { tokens } from './tokens.ts'
@@ -29,6 +29,7 @@ export async function openSqliteStore(
   const exists = inspect(path)
   refuseLeftWal(path)
   if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
+  if (mustExist && statSync(path).size === 0) throw nothingIn(path)
   try {
     const first = openWriter(path, durability)
     try {
