@@ -151,7 +151,7 @@ export const OPTIONS = {
 } as const
 
 /** Prefix of all variables. */
-export const VARIABLE_PREFIX = 'PLANTSTORE_'
+const VARIABLE_PREFIX = 'PLANTSTORE_'
 
 /** The values of booleans in the environment. Commander takes any value, `false` included, for true. */
 export function applyBooleanVariables(command: Command, env: Readonly<Record<string, string | undefined>>): void {

@@ -10,7 +10,7 @@ import { VERSION } from '../version.ts'
 import type { Io } from './io.ts'
 
 /** How often plants and tokens are counted, from the end of one count to the beginning of the next. */
-export const SAMPLE_PERIOD_MS = 5000
+const SAMPLE_PERIOD_MS = 5000
 /** How long a scraper may be idle: Prometheus asks every 15 s or every minute. */
 const OPS_IDLE_TIMEOUT_MS = 120_000
 

@@ -1,5 +1,5 @@
 /** How much of a connection is protected, weakest first (https://www.postgresql.org/docs/current/libpq-ssl.html). */
-export const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
+const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 export type SslMode = (typeof SSL_MODES)[number]
 
 /** A database on a server that speaks PostgreSQL's protocol. */

@@ -35,7 +35,7 @@ export interface StoreFigures {
 }
 
 /** Why a write was refused before it was begun. */
-export const WRITE_REFUSALS = ['queue_full', 'locked'] as const
+const WRITE_REFUSALS = ['queue_full', 'locked'] as const
 export type WriteRefusal = (typeof WRITE_REFUSALS)[number]
 
 /** Told of what a store does, as it does it. It must cost next to nothing, and must not throw. */

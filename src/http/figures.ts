@@ -7,7 +7,7 @@ import { OPERATIONS, type Operation } from './operations.ts'
 export type Refusal = HttpErrorKind | 'in_flight_limit'
 
 /** What is remembered so that it need not be read from the store again. */
-export const CACHES = ['callers', 'lists'] as const
+const CACHES = ['callers', 'lists'] as const
 export type Cache = (typeof CACHES)[number]
 
 /** Upper bounds of durations: a remembered list takes microseconds, and nothing of ours longer than a few seconds. */

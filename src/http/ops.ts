@@ -3,7 +3,7 @@ import { errorResponse } from './errors.ts'
 import { pathOf } from './operations.ts'
 
 /** Where metrics are. */
-export const METRICS_PATH = '/metrics'
+const METRICS_PATH = '/metrics'
 
 /** What is told of the service to those who operate it. */
 export interface OpsOptions {

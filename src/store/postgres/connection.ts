@@ -2,8 +2,8 @@ import { SQL, type TransactionSQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
 
 /** How long the server may take to let a connection in, and to answer a statement. After that it counts as unreachable. */
-export const CONNECT_TIMEOUT_S = 2
-export const ANSWER_TIMEOUT_MS = 5000
+const CONNECT_TIMEOUT_S = 2
+const ANSWER_TIMEOUT_MS = 5000
 
 /** Under what name the server knows all connections of ours. */
 export const APPLICATION_NAME = 'plantstore'

@@ -1,5 +1,4 @@
-import { AppError } from '../../domain/error.ts'
-import type { Store } from '../../domain/store.ts'
+import { type HealthMethods, withKnownOutcome } from '../readiness.ts'
 import type { Connections } from './connections.ts'
 import { sqlState } from './errors.ts'
 
@@ -51,11 +50,3 @@ export const health = ({ read, plants }: Connections): HealthMethods => ({
     return problems
   },
 })
-
-/** The part of the store that this file is. */
-export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>
-
-/** Nobody asked for this write: there is nothing to be unsure of. */
-function withKnownOutcome(error: unknown): never {
-  throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
-}

@@ -1,5 +1,6 @@
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../../domain/store.ts'
+import { PAGE_TEXT_LENGTH } from '../../domain/store.ts'
+import { type PlantMethods, takePage } from '../plant-pages.ts'
 import type { Connections } from './connections.ts'
 
 type Row = [id: bigint, name: string, tag: string | null]
@@ -27,8 +28,11 @@ export function plants({ read, plants }: Connections): PlantMethods {
     async listPlants(user, { after, limit }) {
       if (after === INT64_MAX || limit === 0) return []
       const first = after === undefined ? INT64_MIN : after + 1n
-      if (limit <= SHORT_LIST_PLANTS) return takePage(await read<Row>(SELECT, [user, first, limit]))
-      return takePage(await read<Row>(SELECT_PAGE, [user, first, limit, PAGE_TEXT_BYTES]))
+      const rows =
+        limit <= SHORT_LIST_PLANTS
+          ? await read<Row>(SELECT, [user, first, limit])
+          : await read<Row>(SELECT_PAGE, [user, first, limit, PAGE_TEXT_BYTES])
+      return takePage(rows.map(([id, name, tag]) => ({ id, name, tag })))
     },
 
     deletePlant: (user, id) => plants.delete(user, id),
@@ -37,20 +41,4 @@ export function plants({ read, plants }: Connections): PlantMethods {
     plantsRevision: () => undefined,
     hasOnlyGrown: () => false,
   }
-}
-
-/** The part of the store that this file is. */
-export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision' | 'hasOnlyGrown'>
-
-/** Ends a page early where its plants are large. */
-function takePage(rows: Iterable<Row>): readonly StoredPlant[] {
-  const page: StoredPlant[] = []
-  let length = 0
-  for (const [id, name, tag] of rows) {
-    const plant = tag === null ? { id, name } : { id, name, tag }
-    page.push(plant)
-    length += textLength(plant)
-    if (length >= PAGE_TEXT_LENGTH) break
-  }
-  return page
 }

@@ -22,7 +22,7 @@ export async function backupSqlite(database: string, target: string, options: Co
 }
 
 /** A backup's name in a directory: whose, and when, in UTC, so that their order is that of time. */
-export const backupName = (database: string, nowMs: number): string =>
+const backupName = (database: string, nowMs: number): string =>
   `${stemOf(database)}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`
 
 /**

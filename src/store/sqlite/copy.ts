@@ -17,9 +17,6 @@ const BATCH_ROWS = 20_000
 type Access = 'shared' | 'immutable'
 const ACCESS: Readonly<Record<Access, string>> = { shared: 'mode=rw', immutable: 'immutable=1' }
 
-/** A whole copy of a database, on disk under a name of its own, and locked until it is closed. */
-export type DatabaseCopy = Awaited<ReturnType<typeof copyDatabase>>
-
 /**
  * Copies a database, as it is at one moment, to a new file beside `target`, for its owner alone, and verifies it: it is
  * whole, and has as many rows as there were at that moment. Not by `vacuum into`, which does not sync what it writes, can

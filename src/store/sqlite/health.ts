@@ -1,6 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../domain/error.ts'
-import type { Store } from '../../domain/store.ts'
+import { type HealthMethods, withKnownOutcome } from '../readiness.ts'
 import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
 import { APPLICATION_ID } from './migrate.ts'
@@ -40,11 +39,3 @@ export function findProblems(db: Database): readonly string[] {
 export const healthWrites = (writer: Database) => ({
   rewriteApplicationId: () => void writer.run(`pragma application_id = ${APPLICATION_ID}`),
 })
-
-/** The part of the store that this file is. */
-export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>
-
-/** Nobody asked for this write: there is nothing to be unsure of. */
-function withKnownOutcome(error: unknown): never {
-  throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
-}

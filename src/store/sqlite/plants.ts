@@ -1,16 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import { type PlantMethods, type PlantRow, takePage } from '../plant-pages.ts'
 import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
-
-interface PlantRow {
-  readonly id: bigint
-  readonly name: string
-  readonly tag: string | null
-}
 
 /** Plants in SQLite. */
 export function plants({ reader, read, write, plantsRevision, hasOnlyGrown }: Connections): PlantMethods {
@@ -60,20 +54,4 @@ export function plantWrites(writer: Database) {
       throw error
     }
   }
-}
-
-/** The part of the store that this file is. */
-export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision' | 'hasOnlyGrown'>
-
-/** Ends a page early where its plants are large. */
-function takePage(rows: Iterable<PlantRow>): readonly StoredPlant[] {
-  const page: StoredPlant[] = []
-  let length = 0
-  for (const { id, name, tag } of rows) {
-    const plant = tag === null ? { id, name } : { id, name, tag }
-    page.push(plant)
-    length += textLength(plant)
-    if (length >= PAGE_TEXT_LENGTH) break
-  }
-  return page
 }

@@ -26,7 +26,7 @@ interface Waiting {
 }
 
 /** Told of groups that were committed, and of writes that were refused. */
-export interface QueueObserver extends Pick<StoreObserver, 'noteRefusal'> {
+interface QueueObserver extends Pick<StoreObserver, 'noteRefusal'> {
   noteGroup(writes: number): void
 }
 

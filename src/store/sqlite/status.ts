@@ -25,8 +25,7 @@ export async function sqliteStatus(path: string, nowMs: number): Promise<StoreSt
   const reader = new Database(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID)
-      throw nothingIn(path)
+    if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw nothingIn(path)
     reader.run('begin')
     const [[engine] = []] = reader.prepare('select sqlite_version()').values()
     const [[users, tokens, activeTokens, plants, freeBytes] = [0n, 0n, 0n, 0n, 0n]] = rowsOf<CountRow>(
