@@ -4,7 +4,7 @@ import type { Stamp } from './wal-index.ts'
 import { type Call, CHANGES } from './writes.ts'
 
 /** Users whose last change is known by itself. Past this many all count as changed, and it begins anew. */
-const CHANGED_USERS_MAX = 65_536
+export const CHANGED_USERS_MAX = 65_536
 
 /** Of the latest creates of a user so many groups are known one by one. */
 const KNOWN_CREATES_MAX = 4

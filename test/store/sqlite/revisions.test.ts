@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { noteCommit, shareLastCommit, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
+import { CHANGED_USERS_MAX, noteCommit, shareLastCommit, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
@@ -48,6 +48,23 @@ describe('what is known of changes', () => {
     const after = told()
     expect(after).toEqual({ me: before.me, you: before.you, tokens: expect.any(Number) })
     expect(after.tokens).not.toBe(before.tokens)
+  })
+
+  test('is that all may have changed, once more users have changed than are known one by one', () => {
+    const { revisions, told, commit } = track()
+    const before = told()
+    const others = Array.from({ length: CHANGED_USERS_MAX + 1 }, (_, index) => YOU + 1 + index)
+    const change = (users: readonly number[]) => {
+      revisions.begin(users.map((user): Call => ['createPlant', user, 1n, 'Fern', null]))
+      commit()
+      revisions.end(COMMITTED)
+    }
+
+    change(others.slice(1))
+    expect(told()).toEqual(before)
+    change(others.slice(0, 1))
+
+    expectAllOver(before, told())
   })
 
   test('is that all may have changed, where somebody else commits', () => {
