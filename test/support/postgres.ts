@@ -2,6 +2,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, writeFileSync
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { openStore } from '../../src/store/open.ts'
+import { APPLICATION_NAME } from '../../src/store/postgres/connection.ts'
 import { run } from './disk.ts'
 import { makeFolder } from './folder.ts'
 
@@ -193,6 +194,43 @@ export async function administer<T>(url: string, work: (sql: SQL) => Promise<T>)
     await sql.close()
   }
 }
+
+/** Keeps everything else from tables until it is released. Resolves when it has the lock. */
+export async function lockTables(url: string, tables: string) {
+  const locked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const locking = administer(url, (sql) =>
+    sql.begin(async (transaction) => {
+      await transaction.unsafe(`lock table ${tables} in access exclusive mode`)
+      locked.resolve()
+      await released.promise
+    }),
+  )
+  await Promise.race([locked.promise, locking])
+  return {
+    async release() {
+      released.resolve()
+      await locking
+    },
+  }
+}
+
+/** Waits until so many statements of stores wait for a lock that somebody else has. */
+export const untilWaiting = (url: string, count: number): Promise<void> =>
+  administer(url, async (sql) => {
+    const waiting = async () =>
+      Number(
+        (
+          await sql
+            .unsafe(
+              `select count(*) from pg_catalog.pg_stat_activity
+               where datname = current_database() and application_name = '${APPLICATION_NAME}' and wait_event_type = 'Lock'`,
+            )
+            .values()
+        )[0]?.[0],
+      )
+    while ((await waiting()) < count) await Bun.sleep(5)
+  })
 
 /** How a standby gets what its primary writes (https://www.postgresql.org/docs/current/libpq-connect.html). */
 const connectionOf = ({ of, name }: NonNullable<ClusterPlace['standby']>): string =>

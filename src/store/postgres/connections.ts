@@ -14,6 +14,8 @@ const READERS_OF_COMMAND = 1
 const READS_MAX = 4096
 /** How long a read may take: no request is to wait for longer than the shortest --idle-timeout, which would cut it. */
 const READ_TIMEOUT_MS = 2000
+/** How long what reads whole tables may take, for which an administrator waits and no request: an hour. */
+export const READ_ALL_TIMEOUT_MS = 3_600_000
 const RETRY_MS = 20
 
 /** The connections of a store, and the one way through which everything reads and writes. */

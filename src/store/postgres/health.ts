@@ -1,5 +1,5 @@
 import { type HealthMethods, withKnownOutcome } from '../readiness.ts'
-import type { Connections } from './connections.ts'
+import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { sqlState } from './errors.ts'
 
 /** Statements that read whole tables, and the reasons for which they find something. */
@@ -24,8 +24,6 @@ const CHECKS: readonly (readonly [text: string, problem: string])[] = [
     'tokens are miscounted',
   ],
 ]
-/** Reading everything may take as long as it takes: an hour. */
-const CHECK_TIMEOUT_MS = 3_600_000
 
 /** Whether PostgreSQL can be read and written, and whether what it holds is whole. */
 export const health = ({ read, plants }: Connections): HealthMethods => ({
@@ -38,7 +36,7 @@ export const health = ({ read, plants }: Connections): HealthMethods => ({
     const problems: string[] = []
     for (const [text, problem] of CHECKS) {
       try {
-        const rows = await read(text, [], CHECK_TIMEOUT_MS)
+        const rows = await read(text, [], READ_ALL_TIMEOUT_MS)
         problems.push(...rows.map(() => problem))
       } catch (error) {
         const cause = error instanceof Error ? error.cause : undefined

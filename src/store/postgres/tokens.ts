@@ -2,7 +2,7 @@ import { AppError } from '../../domain/error.ts'
 import type { NewToken, TokenSelection } from '../../domain/store.ts'
 import { type TokenMethods, type TokenRow, toToken } from '../token-rows.ts'
 import type { Parameter, Transaction } from './connection.ts'
-import type { Connections } from './connections.ts'
+import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { findUser, unknownUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
@@ -35,8 +35,9 @@ export function tokens({ read, transaction, revisions, column }: Connections): T
     hasTokens: async () => (await read('select 1 from plantstore.tokens limit 1')).length > 0,
 
     async listTokens(userName) {
-      if (userName === undefined) return (await read<TokenRow>(`${SELECT} order by tokens.id`)).map(toToken)
-      const rows = await read<TokenRow>(`${SELECT} where users.name = $1 order by tokens.id`, [userName])
+      const [condition, values] = userName === undefined ? ['', []] : ['where users.name = $1', [userName]]
+      const rows = await read<TokenRow>(`${SELECT} ${condition} order by tokens.id`, values, READ_ALL_TIMEOUT_MS)
+      if (userName === undefined) return rows.map(toToken)
       const isUser =
         rows.length > 0 || (await read('select 1 from plantstore.users where name = $1', [userName])).length > 0
       if (!isUser) throw unknownUser(userName)

@@ -2,7 +2,7 @@ import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import type { Transaction } from './connection.ts'
-import type { Connections } from './connections.ts'
+import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { lockTokens } from './tokens.ts'
 
 type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
@@ -18,6 +18,8 @@ export function users({ read, transaction, revisions }: Connections): UserMethod
            (select count(*) from plantstore.plants where plants.user_id = users.id),
            (select count(*) from plantstore.tokens where tokens.user_id = users.id)
          from plantstore.users order by name`,
+        [],
+        READ_ALL_TIMEOUT_MS,
       )
       return rows.map(([name, createdAtMs, plants, tokens]) => ({
         name,

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'bun:test'
+import type { Store } from '../../../src/domain/store.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { lockTables, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE, untilWaiting } from '../../support/postgres.ts'
+import { rejectionOf } from '../../support/rejection.ts'
+import { createUser, listAll } from '../fixtures.ts'
+
+const TABLES = 'plantstore.users, plantstore.tokens, plantstore.plants'
+
+/** Reads for which an administrator waits, and what they have to say of a store with one user. */
+const READS_OF_ALL: readonly { readonly name: string; readonly read: (store: Store) => Promise<readonly unknown[]> }[] =
+  [
+    { name: 'listUsers', read: (store) => store.listUsers() },
+    { name: 'listTokens', read: (store) => store.listTokens() },
+    { name: 'listTokens of a user', read: (store) => store.listTokens('me') },
+    { name: 'checkIntegrity', read: (store) => store.checkIntegrity() },
+  ]
+
+describe.skipIf(POSTGRES_IS_SKIPPED)(`reads of a server${POSTGRES_NOTE}`, () => {
+  test('of everything may take longer than one for a request, which is refused', async () => {
+    await using opened = await openUsed()
+    const { url, user } = opened
+    const expected = await Promise.all(READS_OF_ALL.map(async ({ read }) => read(await opened.open())))
+    const stores = await Promise.all(READS_OF_ALL.map(opened.open))
+    const other = await opened.open()
+    const lock = await lockTables(url, TABLES)
+
+    const reads = Promise.allSettled(READS_OF_ALL.map(({ read }, index) => read(stores[index] ?? other)))
+    await untilWaiting(url, READS_OF_ALL.length)
+    // It has begun after them, and is given up before them.
+    const refused = await rejectionOf(listAll(other, user))
+    await lock.release()
+
+    expect(refused).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
+    const outcomes = (await reads).map((result) => (result.status === 'fulfilled' ? result.value : result.reason))
+    expect(nameEach(outcomes)).toEqual(nameEach(expected))
+  })
+})
+
+const nameEach = (values: readonly unknown[]) => READS_OF_ALL.map(({ name }, index) => ({ name, value: values[index] }))
+
+/** A database with user `me`, and stores on it. */
+async function openUsed() {
+  const database = await makeDatabase()
+  const stores: Store[] = []
+  const open = async () => {
+    const store = await openStore(database.url, (error) => {
+      throw error
+    })
+    stores.push(store)
+    return store
+  }
+  const store = await open()
+  const user = await createUser(store, 'me')
+  await store.createPlant(user, { id: 1n, name: 'Fern' })
+  return {
+    store,
+    user,
+    url: database.url,
+    open,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(stores.map((each) => each.close()))
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
