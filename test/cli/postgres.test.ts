@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
+import { openStore } from '../../src/store/open.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { FOREIGN_VARIABLES } from '../support/foreign-variables.ts'
 import {
@@ -11,7 +12,7 @@ import {
   startCluster,
 } from '../support/postgres.ts'
 import { createPlant, listNames, statusOf } from '../support/service-client.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { createToken, createTokenIn } from '../support/tokens.ts'
 
 /** More than a busy machine takes to send and answer a request. */
 const SLACK_MS = 500
@@ -55,6 +56,21 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`servers on one PostgreSQL database${POSTGR
       }
       expect(performance.now() - revokedMs).toBeLessThan(TOKEN_CHANGES_SEEN_WITHIN_MS + SLACK_MS)
     }
+  })
+
+  test('refuse a token that was revoked elsewhere in the first request after that time, having asked for nothing meanwhile', async () => {
+    await using database = await makeDatabase()
+    const store = await openStore(database.url, () => {})
+    const { text: token, id } = await createToken(store)
+    await using server = await serve(database.url)
+    for (let count = 0; count < 3; count++) expect(await statusOf(server, '/plants', token)).toBe(200)
+
+    expect(await store.revokeTokens({ id }, Date.now())).toBe(1)
+    await store.close()
+    // The promise is about time alone: whatever were asked meanwhile would make the server learn of it.
+    await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)
+
+    expect(await statusOf(server, '/plants', token)).toBe(401)
   })
 
   test('take nothing from the environment but their own variables', async () => {
