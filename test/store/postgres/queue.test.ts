@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'bun:test'
+import { countWrites } from '../../../src/domain/store-figures.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { WRITE_TIMEOUT_MS } from '../../../src/store/postgres/writer.ts'
-import { administer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
+import {
+  administer,
+  lockTables,
+  makeDatabase,
+  POSTGRES_IS_SKIPPED,
+  POSTGRES_NOTE,
+  untilWaiting,
+} from '../../support/postgres.ts'
 import { createUser, listIds } from '../fixtures.ts'
 
 const BUSY = 'store_busy'
@@ -12,30 +20,78 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`the plants that wait to be written to a se
   test('are as many as QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
     await using opened = await openUsed()
     const { store, user } = opened
+    const writer = await opened.holdWriter()
 
-    const outcomes = await outcomesOf(
+    const waiting = outcomesOf(
       Array.from({ length: QUEUE_MAX_WRITES + 1 }, (_, id) =>
         store.createPlant(user, { id: BigInt(id), name: 'Fern' }),
       ),
     )
+    const refusals = opened.refusals()
+    await writer.release()
+    const outcomes = await waiting
 
+    expect(QUEUE_MAX_WRITES).toBe(16384)
+    expect(refusals).toEqual({ queue_full: 1, locked: 0 })
     expect(outcomes.at(-1)).toBe(BUSY)
     expect(outcomes.slice(0, -1).filter((outcome) => outcome !== 'done' && outcome !== BUSY)).toEqual([])
     const done = outcomes.flatMap((outcome, id) => (outcome === 'done' ? [BigInt(id)] : []))
     expect(await listIds(store, user)).toEqual(done)
+    // Whoever had a place is done, unless the machine is so busy that the turn did not come in time.
+    expect(opened.refusals()).toEqual({ queue_full: 1, locked: QUEUE_MAX_WRITES - done.length })
+    await store.createPlant(user, { id: BigInt(QUEUE_MAX_WRITES), name: 'Fern' })
   })
 
   test('have as much text as QUEUE_MAX_TEXT_LENGTH, and one character more is refused and not stored', async () => {
     await using opened = await openUsed()
     const { store, user } = opened
+    const writer = await opened.holdWriter()
 
-    const outcomes = await outcomesOf([
-      ...Array.from({ length: 16 }, (_, id) => store.createPlant(user, { id: BigInt(id), name: TEXT })),
+    const waiting = outcomesOf([
+      ...Array.from({ length: 16 }, (_, id) =>
+        store.createPlant(user, { id: BigInt(id), name: TEXT.slice(1), tag: 'x' }),
+      ),
       store.createPlant(user, { id: 16n, name: 'x' }),
+      store.createPlant(user, { id: 17n, name: '', tag: 'x' }),
+      // What has no text needs no room for it.
+      store.createPlant(user, { id: 18n, name: '' }),
+      store.deletePlant(user, 18n),
     ])
+    const refusals = opened.refusals()
+    await writer.release()
+    const outcomes = await waiting
 
-    expect(outcomes[16]).toBe(BUSY)
-    expect(await listIds(store, user)).not.toContain(16n)
+    expect(QUEUE_MAX_TEXT_LENGTH).toBe(16 * 1024 * 1024)
+    expect(refusals).toEqual({ queue_full: 2, locked: 0 })
+    expect(outcomes.slice(16, 18)).toEqual([BUSY, BUSY])
+    const stored = await listIds(store, user)
+    expect(stored).not.toContain(16n)
+    expect(stored).not.toContain(17n)
+    await store.createPlant(user, { id: 16n, name: 'x' })
+  })
+
+  test('can be one alone that is longer than that, and beside others it is refused', async () => {
+    await using opened = await openUsed()
+    const { store, user } = opened
+    const name = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH + 1)
+
+    const alone = outcomesOf([
+      store.createPlant(user, { id: 1n, name }),
+      store.createPlant(user, { id: 2n, name: 'x' }),
+    ])
+    expect(opened.refusals()).toEqual({ queue_full: 1, locked: 0 })
+    const [long, short] = await alone
+    const beside = outcomesOf([
+      store.createPlant(user, { id: 4n, name: 'x' }),
+      store.createPlant(user, { id: 5n, name }),
+    ])
+    expect(opened.refusals()).toEqual({ queue_full: 2, locked: 0 })
+
+    expect(short).toBe(BUSY)
+    expect(await beside).toEqual(['done', BUSY])
+    // The text has a place; a machine that is busy may be unable to send so much in time.
+    expect(long).not.toBe(BUSY)
+    if (long === 'done') expect(await listIds(store, user)).toEqual([1n, 4n])
   })
 
   test('of one key are told apart from the first, however many they are, with few statements', async () => {
@@ -84,14 +140,31 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`the plants that wait to be written to a se
 
 async function openUsed() {
   const database = await makeDatabase()
-  const store = await openStore(database.url, (error) => {
+  const { observer, refusals } = countWrites()
+  const failTest = (error: unknown) => {
     throw error
-  })
+  }
+  const store = await openStore(database.url, failTest, { observer })
   const user = await createUser(store, 'me')
   return {
     store,
     user,
     url: database.url,
+    /** How many writes were refused so far, and why. */
+    refusals: () => ({ ...refusals }),
+    /** Keeps the writer of creates busy, with a plant of another user, until it is released. */
+    async holdWriter() {
+      const other = await createUser(store, 'other')
+      const lock = await lockTables(database.url, 'plantstore.plants')
+      const held = store.createPlant(other, { id: 0n, name: 'Moss' })
+      await untilWaiting(database.url, 1)
+      return {
+        async release() {
+          await lock.release()
+          await held
+        },
+      }
+    },
     /** How many groups were written. */
     groups: () =>
       administer(
