@@ -10,8 +10,8 @@ import { type Clocks, openWriter, WRITE_TIMEOUT_MS } from './writer.ts'
 /** Connections that read, besides one for each kind of groups: of a server, and of a command that does one thing. */
 const READERS_OF_SERVER = 8
 const READERS_OF_COMMAND = 1
-/** How many reads may wait for them. */
-const READS_MAX = 4096
+/** How many reads may be under way or wait for them. What comes then is refused. */
+export const READS_MAX = 4096
 /** How long a read may take: no request is to wait for longer than the shortest --idle-timeout, which would cut it. */
 const READ_TIMEOUT_MS = 2000
 /** How long what reads whole tables may take, for which an administrator waits and no request: an hour. */

@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { lockTables, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE, untilWaiting } from '../../support/postgres.ts'
+import { READS_MAX } from '../../../src/store/postgres/connections.ts'
+import {
+  administer,
+  lockTables,
+  makeDatabase,
+  POSTGRES_IS_SKIPPED,
+  POSTGRES_NOTE,
+  untilWaiting,
+} from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { createUser, listAll } from '../fixtures.ts'
 
@@ -34,6 +42,25 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`reads of a server${POSTGRES_NOTE}`, () => 
     expect(refused).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
     const outcomes = (await reads).map((result) => (result.status === 'fulfilled' ? result.value : result.reason))
     expect(nameEach(outcomes)).toEqual(nameEach(expected))
+  })
+
+  test('are as many as READS_MAX, and one more is refused; also after all of them have failed', async () => {
+    await using opened = await openUsed()
+    const { store, url } = opened
+    // These alone have all the time that a busy machine takes.
+    const readAll = async () => {
+      const reads = await Promise.allSettled(Array.from({ length: READS_MAX + 1 }, () => store.listUsers()))
+      return reads.map((result) => (result.status === 'fulfilled' ? result.value.length : result.reason.kind))
+    }
+    const rename = (from: string, to: string) =>
+      administer(url, (sql) => sql.unsafe(`alter table plantstore.${from} rename to ${to}`).simple())
+
+    expect(READS_MAX).toBe(4096)
+    await rename('users', 'elsewhere')
+    expect(await readAll()).toEqual([...Array(READS_MAX).fill('store_failed'), 'store_busy'])
+    await rename('elsewhere', 'users')
+    expect(await readAll()).toEqual([...Array(READS_MAX).fill(1), 'store_busy'])
+    expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
   })
 })
 
