@@ -125,7 +125,7 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`the plants that wait to be written to a se
     await locked.promise
 
     const first = store.createPlant(user, { id: 1n, name: 'Fern' })
-    await Bun.sleep(50)
+    await untilWaiting(opened.url, 1)
     const second = outcomesOf([store.createPlant(user, { id: 2n, name: 'Fern' })])
     // Only time takes a turn away.
     await Bun.sleep(WRITE_TIMEOUT_MS + 200)
