@@ -18,10 +18,9 @@ export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs: () =>
   let asking: Promise<void> | undefined
 
   const ask = async () => {
-    const [askedAtMs, before] = [monotonicMs(), revision]
+    const askedAtMs = monotonicMs()
     const read = await readStamp()
-    // Something was written here meanwhile: nobody knows whether this is from before or after it.
-    if (revision !== before) return
+    // After a change here, be it meanwhile, no stamp is known: whatever this is, it is another one.
     if (read !== stamp) revision++
     stamp = read
     asOfMs = askedAtMs

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { watchTokens } from '../../../src/store/postgres/revisions.ts'
+import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 
 describe('what is known of changes of tokens', () => {
   test('does not count any more before TOKEN_CHANGES_SEEN_WITHIN_MS have passed since the database was asked', async () => {
@@ -22,4 +24,103 @@ describe('what is known of changes of tokens', () => {
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS - 1
     expect(revisions.tokens()).toBeUndefined()
   })
+
+  test(
+    'keeps nothing past an answered change of this process, nor for longer than is promised past one of another, in whatever order all comes',
+    async () => {
+      let kept = 0
+      let forgotten = 0
+      await expectProperty('revisions of tokens', fc.array(STEP, { minLength: 300, maxLength: 300 }), async (steps) => {
+        const world = makeWorld()
+        for (const step of steps) await world.take(step)
+        kept += world.counts.kept
+        forgotten += world.counts.forgotten
+      })
+      expect([kept > 0, forgotten > 0]).toEqual([true, true])
+    },
+    PROPERTY_TIMEOUT_MS,
+  )
 })
+
+/** What can happen; a change of this process is answered some time after it is in the database. */
+const EVENTS = [
+  'changedHere',
+  'answeredHere',
+  'changedElsewhere',
+  'databaseReads',
+  'databaseAnswers',
+  'databaseFails',
+] as const
+const STEP = fc.oneof(
+  { weight: 3, arbitrary: fc.constant('request' as const) },
+  { weight: 3, arbitrary: fc.constantFrom(...EVENTS) },
+  { weight: 1, arbitrary: fc.constantFrom(1, 50, 299, 450) },
+)
+/** Something that happens, or milliseconds that pass. */
+type Step = (typeof EVENTS)[number] | 'request' | number
+
+interface Change {
+  readonly atMs: number
+  /** For one of this process, whether it was answered. */
+  isAnswered: boolean
+  readonly isHere: boolean
+}
+
+/** A database that others change as well, and a process that keeps what it read with the revision from before it. */
+function makeWorld() {
+  let nowMs = 0
+  const changes: Change[] = []
+  /** How many changes are in what was read, by its revision. */
+  const reads = new Map<number, number>()
+  const counts = { kept: 0, forgotten: 0 }
+  let question: { readonly answer: PromiseWithResolvers<bigint>; stamp: bigint | undefined } | undefined
+  const stamp = () => BigInt(changes.length)
+  const revisions = watchTokens(
+    () => {
+      question = { answer: Promise.withResolvers(), stamp: undefined }
+      return question.answer.promise
+    },
+    () => nowMs,
+  )
+  const settle = async (how: (asked: NonNullable<typeof question>) => void) => {
+    if (question === undefined) return
+    const renewed = revisions.renew()
+    how(question)
+    question = undefined
+    await renewed
+  }
+  const change = (isHere: boolean) => changes.push({ atMs: nowMs, isAnswered: false, isHere })
+  const events: Readonly<Record<Exclude<Step, number>, () => unknown>> = {
+    changedHere: () => change(true),
+    answeredHere() {
+      for (const each of changes) each.isAnswered ||= each.isHere
+      revisions.changed()
+    },
+    changedElsewhere: () => change(false),
+    databaseReads() {
+      if (question !== undefined) question.stamp ??= stamp()
+    },
+    databaseAnswers: () => settle(({ answer, stamp: read }) => answer.resolve(read ?? stamp())),
+    databaseFails: () => settle(({ answer }) => answer.reject(new Error('the connection was lost'))),
+    request() {
+      const revision = revisions.tokens()
+      if (revision === undefined) return
+      const seen = reads.get(revision)
+      if (seen === undefined) {
+        reads.set(revision, changes.length)
+        if (reads.size > 1) counts.forgotten++
+        return
+      }
+      counts.kept++
+      const mustShow = ({ atMs, isAnswered }: Change) => isAnswered || nowMs - atMs >= TOKEN_CHANGES_SEEN_WITHIN_MS
+      expect(changes.slice(seen).filter(mustShow)).toEqual([])
+    },
+  }
+  return {
+    counts,
+    async take(step: Step) {
+      if (typeof step === 'number') nowMs += step
+      else await events[step]()
+    },
+  }
+}
