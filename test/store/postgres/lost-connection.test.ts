@@ -99,6 +99,33 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`a connection that is lost while plants are
     expect(await listAll(store, user)).toEqual([{ id: 2n, name: 'Ivy' }])
   })
 
+  test('and is lost again after it was learnt that nothing was stored: the statement that comes late finds its writer closed', async () => {
+    await using opened = await openBehindProxy()
+    const { store, proxy, user, database } = opened
+    let cuts = 0
+    proxy.decide((from, bytes) => {
+      if (from === 'server') return 'pass'
+      const isFirst = cuts === 0 && has(bytes)
+      // The next writer is opened in a transaction: the row of the lost one stays until there is one.
+      const isOpening = cuts > 0 && Buffer.from(bytes).includes('BEGIN')
+      if (!isFirst && !isOpening) return 'pass'
+      cuts++
+      return 'cut'
+    })
+
+    const created = await rejectionOf(store.createPlant(user, { id: 1n, name: MARK }))
+
+    expect(created).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
+    expect(cuts).toBeGreaterThan(1)
+    const closed = await administer(database.url, (sql) =>
+      sql.unsafe('select is_closed from plantstore.writers where is_closed').values(),
+    )
+    expect(closed.length).toBe(1)
+    await releaseToItsEnd(proxy)
+    expect(await listAll(store, user)).toEqual([])
+    await store.createPlant(user, { id: 1n, name: 'Ivy' })
+  })
+
   test('and comes back to a database that takes no writes: its refusal is not that of what was stored', async () => {
     await using opened = await openBehindProxy()
     const { store, proxy, user, database } = opened
