@@ -100,7 +100,8 @@ const targetOf = (client: Client): Target => ({
       await lockTokens(inside)
       await inside.query('update plantstore.counters set last_user_id = $1, last_token_id = $2', [userId, tokenId])
       await inside.query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
-    }, STATEMENT_TIMEOUT_MS)
+      // It looks at every plant.
+    }, COPY_TIMEOUT_MS)
     await inTheirTerms(finished)
   },
 })
