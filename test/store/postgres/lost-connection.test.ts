@@ -115,7 +115,8 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`a connection that is lost while plants are
 
     const created = await rejectionOf(store.createPlant(user, { id: 1n, name: MARK }))
 
-    expect(created).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
+    // By whether the time of the write or that of its look is over first: it was not stored in either case.
+    expect(created).toMatchObject({ kind: expect.stringMatching(/^store_(?:failed|busy)$/), outcomeIsUnknown: false })
     expect(cuts).toBeGreaterThan(1)
     const closed = await administer(database.url, (sql) =>
       sql.unsafe('select is_closed from plantstore.writers where is_closed').values(),
