@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { describeDatabase, isPostgresUrl, type PostgresAddress, parsePostgresUrl } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
@@ -125,5 +125,12 @@ function fileOf(database: string): string {
   })
 }
 
-/** SQLite puts its other files beside the file itself, not beside a link to it. */
-const realPath = (path: string): string => (existsSync(path) ? realpathSync(path) : resolve(path))
+/**
+ * SQLite puts its other files beside the file itself, not beside a link to it. What is no file stays as it was named, for
+ * whoever refuses it: what a link to a pipe says, like /dev/stdout, is no path, and a file of that name would be made.
+ */
+function realPath(path: string): string {
+  if (!existsSync(path)) return resolve(path)
+  const found = statSync(path)
+  return found.isFile() || found.isDirectory() ? realpathSync(path) : resolve(path)
+}

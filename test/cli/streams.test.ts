@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
+import { snapshot } from '../store/sqlite/files.ts'
 import { untilAccepted } from '../support/connect.ts'
 import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -13,6 +14,8 @@ const BROKEN_PIPE = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&-'
 const MANY_REQUESTS = 1000
 /** A second of --drain, and the machine's own delays. */
 const END_LIMIT_MS = 1000 + 3000
+
+const NO_DATABASE = 'The database /dev/stdout is not a regular file: name one.'
 
 /** Runs a script of the shell, in which "$@" is the executable. */
 function start(script: string, cwd: string) {
@@ -77,6 +80,27 @@ describe('a command', () => {
       expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
     },
   )
+
+  test.each([
+    ['backup /dev/stdout', '/dev/stdout is not a regular file: name another one.', 1],
+    ['backup --force /dev/stdout', '/dev/stdout is not a regular file: name another one.', 1],
+    ['backup --dir /dev/stdout', '/dev/stdout is not a directory: name one.', 1],
+    ['restore plantstore.db --force --database /dev/stdout', NO_DATABASE, 3],
+    ['copy --from plantstore.db --to /dev/stdout', NO_DATABASE, 3],
+    ['token create --user me --database /dev/stdout', NO_DATABASE, 3],
+    ['serve --listen unix:socket --database /dev/stdout', NO_DATABASE, 3],
+    ['import --database /dev/stdout', NO_DATABASE, 3],
+    ['status --database /dev/stdout', NO_DATABASE, 3],
+    ['restore /dev/stdin --database new.db', '/dev/stdin is not a regular file: name the backup.', 3],
+  ])('that is to write a pipe as a file, or read it as one, refuses it: %s', async (command, reason, code) => {
+    using folder = makeFolder()
+    await createTokenIn(join(folder.path, 'plantstore.db'))
+    const before = snapshot(folder.path)
+    const { stdout, stderr, exitCode } = await run(`cat plantstore.db | "$@" ${command}`, folder.path)
+
+    expect({ stdout, stderr, exitCode }).toEqual({ stdout: '', stderr: `plantstore: ${reason}\n`, exitCode: code })
+    expect(snapshot(folder.path)).toEqual(before)
+  })
 
   test('that is piped into one that reads all prints all', async () => {
     using folder = makeFolder()
