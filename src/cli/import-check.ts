@@ -72,12 +72,14 @@ function take(
   { user, rule }: ImportWishes,
 ): string | number | undefined {
   if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
+  let plant: OwnedPlant
   try {
-    const first = spool.add({ line: number, ...parsePlantLine(line, user) })
-    return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : first
+    plant = parsePlantLine(line, user)
   } catch (error) {
     return refusalOf(error)
   }
+  const first = spool.add({ line: number, ...plant })
+  return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : first
 }
 
 /** Throws `file_unusable` where a user has an id already, after it has told which; and the reason of the signal. */

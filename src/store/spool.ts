@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConflictRule, OwnedPlant } from '../domain/transfer.ts'
+import { toAppError } from './sqlite/errors.ts'
 
 /** A plant that was read from a line. */
 export interface Line extends OwnedPlant {
@@ -28,23 +29,18 @@ export type Spool = ReturnType<typeof openSpool>
 /**
  * Keeps plants on disk until all of them have been read, in a file in this directory that has no name, so that nothing is
  * left of it when the process ends, however it does. Of plants with one user and id it keeps one: with `replace` what came
- * last, else what came first.
+ * last, else what came first. What fails on that disk fails as the store does.
  */
 export function openSpool(directory: string, rule: ConflictRule) {
   const path = join(directory, `plantstore-import-${crypto.randomUUID()}`)
-  closeSync(openSync(path, 'wx', 0o600))
-  const db = new Database(path, { readwrite: true, safeIntegers: true, strict: true })
-  // SQLite has it open.
-  rmSync(path)
-  db.run('pragma locking_mode = exclusive')
-  db.run('pragma journal_mode = memory')
-  db.run('pragma synchronous = off')
-  db.run(`pragma cache_size = -${CACHE_KIB}`)
-  db.run(`create table lines (
-      user text not null, id integer not null, line integer not null, name text not null, tag text,
-      primary key (user, id)
-    ) strict, without rowid`)
-  db.run('begin')
+  const attempt = <T>(work: () => T): T => {
+    try {
+      return work()
+    } catch (error) {
+      throw toAppError(error, { duringWrite: false, path })
+    }
+  }
+  const db = attempt(() => openNameless(path))
   const insert = db.prepare<unknown, [string, bigint, number, string, string | null]>(
     'insert into lines (user, id, line, name, tag) values (?1, ?2, ?3, ?4, ?5) on conflict do nothing',
   )
@@ -59,28 +55,48 @@ export function openSpool(directory: string, rule: ConflictRule) {
   return {
     directory,
     /** Keeps a plant. Returns the line of the one that has its user and id already, if there is one. */
-    add({ line, user, id, name, tag }: Line): number | undefined {
-      if (insert.run(user, id, line, name, tag ?? null).changes > 0) return undefined
-      if (rule === 'replace') update.run(user, id, name, tag ?? null)
-      const [[first] = []] = selectLine.values(user, id)
-      return Number(first)
-    },
+    add: ({ line, user, id, name, tag }: Line): number | undefined =>
+      attempt(() => {
+        if (insert.run(user, id, line, name, tag ?? null).changes > 0) return undefined
+        if (rule === 'replace') update.run(user, id, name, tag ?? null)
+        const [[first] = []] = selectLine.values(user, id)
+        return Number(first)
+      }),
     /**
      * The next plants after one by user and id, as they are stored: what is stored in another order takes many times as long.
      * Fewer where their text is long, none at the end.
      */
-    read(after: OwnedPlant | undefined, limit: number): readonly Line[] {
-      const lines: Line[] = []
-      let length = 0
-      // No user has an empty name.
-      for (const row of select.iterate(after?.user ?? '', after?.id ?? 0n, limit)) {
-        const { line, user, id, name, tag } = row
-        lines.push({ line: Number(line), user, id, name, ...(tag !== null && { tag }) })
-        length += name.length + (tag?.length ?? 0)
-        if (length >= BATCH_TEXT_LENGTH) break
-      }
-      return lines
-    },
+    read: (after: OwnedPlant | undefined, limit: number): readonly Line[] =>
+      attempt(() => {
+        const lines: Line[] = []
+        let length = 0
+        // No user has an empty name.
+        for (const row of select.iterate(after?.user ?? '', after?.id ?? 0n, limit)) {
+          const { line, user, id, name, tag } = row
+          lines.push({ line: Number(line), user, id, name, ...(tag !== null && { tag }) })
+          length += name.length + (tag?.length ?? 0)
+          if (length >= BATCH_TEXT_LENGTH) break
+        }
+        return lines
+      }),
     [Symbol.dispose]: () => db.close(true),
   }
+}
+
+/** A database that nothing is left of when it is closed, in a transaction that nobody ends. */
+function openNameless(path: string): Database {
+  closeSync(openSync(path, 'wx', 0o600))
+  const db = new Database(path, { readwrite: true, safeIntegers: true, strict: true })
+  // SQLite has it open.
+  rmSync(path)
+  db.run('pragma locking_mode = exclusive')
+  db.run('pragma journal_mode = memory')
+  db.run('pragma synchronous = off')
+  db.run(`pragma cache_size = -${CACHE_KIB}`)
+  db.run(`create table lines (
+      user text not null, id integer not null, line integer not null, name text not null, tag text,
+      primary key (user, id)
+    ) strict, without rowid`)
+  db.run('begin')
+  return db
 }

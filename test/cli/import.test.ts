@@ -261,6 +261,30 @@ describe.concurrent('import', () => {
     expect(new Set([before[0]?.etag, created.etag, replaced.etag]).size).toBe(3)
   })
 
+  test.skipIf(DISKS_ARE_SKIPPED)(
+    `without space for what is read says so in a line, ends with 3, and imports nothing${DISKS_NOTE}`,
+    async () => {
+      using disk = mountDisk(3 * 1024 ** 2)
+      using folder = makeFolder()
+      const database = join(disk.path, 'plantstore.db')
+      await createTokenIn(database)
+      const file = join(folder.path, 'plants.jsonl')
+      // More than is kept in memory.
+      const name = 'x'.repeat(30_000)
+      writeFileSync(file, Array.from({ length: 3000 }, (_, id) => lineOf({ user: 'me', id, name })).join(''))
+      const { stdout, stderr, exitCode } = await runPlantstore(['import', file, '--database', database])
+
+      expect({ stdout, stderr, exitCode }).toEqual({
+        stdout: '',
+        stderr: `What is read is kept in ${disk.path} until it is in, in a file without a name.
+plantstore: The database is out of space or read-only, nothing was changed: make room.\n`,
+        exitCode: 3,
+      })
+      expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
+      expect(queryAll(database, 'select count(*) from plants')).toEqual([[0n]])
+    },
+  )
+
   test.skipIf(DISKS_ARE_SKIPPED)(`without space says how many lines are in, and ends with 3${DISKS_NOTE}`, async () => {
     using disk = mountDisk(4_000_000)
     const database = join(disk.path, 'plantstore.db')
