@@ -2,13 +2,16 @@ import { describe, expect, test } from 'bun:test'
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { holdElsewhere } from '../fault/hold.ts'
-import { damageTable, runSql, snapshot } from '../store/sqlite/files.ts'
+import { damageTable, overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
 import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { createTokenIn } from '../support/tokens.ts'
+
+/** Bytes of a database's header, which its schema follows. */
+const HEADER_BYTES = 100
 
 /** A backup of one user's plants in a folder of its own, and a place for a database. */
 async function makeBackup() {
@@ -137,10 +140,20 @@ describe.concurrent('restore', () => {
       return path
     }
     const refused = [
-      [bad('cut.db', (path) => truncateSync(path, statSync(path).size - 1)), /is truncated\./],
+      [
+        bad('cut.db', (path) => truncateSync(path, statSync(path).size - 1)),
+        /: The backup \S+cut\.db is truncated\. Name another one: nothing was changed\.\n$/,
+      ],
+      [
+        bad('schema.db', (path) => overwrite(path, HEADER_BYTES, Buffer.alloc(HEADER_BYTES, 0xa5))),
+        /: The backup \S+schema\.db cannot be read: .+\. Name another one: nothing was changed\.\n$/,
+      ],
       [bad('text.db', (path) => writeFileSync(path, 'Fern\n')), /is not a database\./],
       [bad('empty.db', (path) => truncateSync(path, 0)), /is not a database\./],
-      [bad('page.db', (path) => damageTable(path, 'plants')), /is damaged: /],
+      [
+        bad('page.db', (path) => damageTable(path, 'plants')),
+        /: The backup \S+page\.db is damaged: .+\. Name another one: nothing was changed\.\n$/,
+      ],
       [bad('foreign.db', (path) => runSql(path, 'pragma application_id = 7')), /belongs to another application/],
       [bad('newer.db', (path) => runSql(path, 'pragma user_version = 99')), /has schema version 99/],
       [bad('orphan.db', (path) => runSql(path, 'delete from users')), /is damaged: a row of \w+ belongs to no user/],
