@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
@@ -63,5 +64,8 @@ async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promi
     throw new AppError('file_unusable', { message: `${file} cannot be read: ${cause.message}.`, cause })
   })
   if (found.isDirectory()) throw new AppError('file_unusable', { message: `${file} is a directory: name a file.` })
-  return { stream: Bun.file(file).stream(), bytes: found.isFile() ? found.size : undefined }
+  // What `Bun.file` makes of a device waits by epoll, which refuses /dev/null.
+  const isDevice = found.isCharacterDevice() || found.isBlockDevice()
+  const stream = isDevice ? createReadStream(file) : Bun.file(file).stream()
+  return { stream, bytes: found.isFile() ? found.size : undefined }
 }

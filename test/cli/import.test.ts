@@ -261,6 +261,19 @@ describe.concurrent('import', () => {
     expect(new Set([before[0]?.etag, created.etag, replaced.etag]).size).toBe(3)
   })
 
+  test.each([['/dev/null'], ['/dev/stdin']])('reads a device to its end: %s', async (device) => {
+    using made = await makeDatabase()
+    const { stdout, stderr, exitCode } = await runPlantstore(['import', device, '--database', made.database])
+
+    expect({ stdout, stderr, exitCode }).toEqual({
+      stdout: '',
+      stderr: `What is read is kept in ${made.folder} until it is in, in a file without a name.
+Imported 0 lines: created 0, skipped 0, replaced 0.\n`,
+      exitCode: 0,
+    })
+    expect(made.plants()).toEqual(HAD)
+  })
+
   test.skipIf(DISKS_ARE_SKIPPED)(
     `without space for what is read says so in a line, ends with 3, and imports nothing${DISKS_NOTE}`,
     async () => {
