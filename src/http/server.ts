@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { type Address, formatAddress, type Scheme } from '../domain/address.ts'
@@ -35,7 +36,7 @@ export const schemeOf = ({ tls }: Pick<ListenOptions, 'tls'>): Scheme => (tls ==
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
   if ('socketPath' in address) await removeStaleSocket(address.socketPath)
-  const server = serve(address, handle, options)
+  const server = await serve(address, handle, options)
   if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
   return {
     address: 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port },
@@ -50,7 +51,7 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
 
 type Handle = (request: Request) => Response | Promise<Response>
 
-function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: ListenOptions) {
+async function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: ListenOptions) {
   const options = {
     ...(tls !== undefined && { tls: tls.context }),
     fetch: handle,
@@ -65,7 +66,10 @@ function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: L
     // The types know no idle timeout for unix sockets; the runtime keeps it.
     return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
   } catch (cause) {
-    throw unavailable(formatAddress(address, schemeOf({ tls })), flag, cause)
+    throw new AppError('address_unavailable', {
+      message: `Cannot listen on ${formatAddress(address, schemeOf({ tls }))}: ${await reasonOf(cause, address)}. Choose another with ${flag}.`,
+      cause,
+    })
   }
 }
 
@@ -73,19 +77,23 @@ function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: L
 const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process listens there',
   EADDRNOTAVAIL: 'this machine has no such address',
-  EINVAL: 'there is no such host',
   EACCES: 'this user may not listen there',
+  ENAMETOOLONG: 'its path is longer than that of a socket can be',
   ENOENT: 'there is no such directory',
 }
 
-function unavailable(address: string, flag: string, cause: unknown): AppError {
+/** Of a host that nobody knows the runtime says whatever the last call to the system has left, so it is looked up here. */
+async function reasonOf(cause: unknown, address: Address): Promise<string> {
+  if ('host' in address && !(await isKnown(address.host))) return 'there is no such host'
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  const reason = LISTEN_FAILURES[code] ?? String(cause)
-  return new AppError('address_unavailable', {
-    message: `Cannot listen on ${address}: ${reason}. Choose another with ${flag}.`,
-    cause,
-  })
+  return LISTEN_FAILURES[code] ?? String(cause)
 }
+
+const isKnown = (host: string): Promise<boolean> =>
+  lookup(host).then(
+    () => true,
+    () => false,
+  )
 
 /** A socket that a killed server left is replaced; one that somebody answers at, or a file that is none, is not. */
 async function removeStaleSocket(path: string): Promise<void> {

@@ -90,16 +90,32 @@ describe.concurrent('a server', () => {
   })
 
   test.each([
-    ['in a directory that is not there', 'missing/plantstore.sock'],
-    ['with a longer path than a socket can have', 'x'.repeat(200)],
-  ])('on a socket %s says so and exits with 1', async (_, path) => {
+    ['in a directory that is not there', 'missing/plantstore.sock', 'there is no such directory'],
+    ['with a longer path than a socket can have', 'x'.repeat(200), 'its path is longer than that of a socket can be'],
+  ])('on a socket %s says so and exits with 1', async (_, path, reason) => {
     using folder = makeFolder()
-    const args = serveArgs(`unix:${join(folder.path, path)}`, join(folder.path, 'plantstore.db'))
-    const { stderr, exitCode } = await runPlantstore(args)
+    const listen = `unix:${join(folder.path, path)}`
+    const { stderr, exitCode } = await runPlantstore(serveArgs(listen, join(folder.path, 'plantstore.db')))
 
-    expect(exitCode).toBe(1)
-    expect(stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]+\n$/)
+    expect({ stderr, exitCode }).toEqual({
+      stderr: `plantstore: Cannot listen on ${listen}: ${reason}. Choose another with --listen.\n`,
+      exitCode: 1,
+    })
   })
+
+  test.each([['nosuch.host.invalid'], ['x'.repeat(300)]])(
+    'on a host that there is not says so and exits with 1: %s',
+    async (host) => {
+      using folder = makeFolder()
+      const args = serveArgs(`${host}:1`, join(folder.path, 'plantstore.db'))
+      const { stderr, exitCode } = await runPlantstore(args)
+
+      expect({ stderr, exitCode }).toEqual({
+        stderr: `plantstore: Cannot listen on http://${host}:1: there is no such host. Choose another with --listen.\n`,
+        exitCode: 1,
+      })
+    },
+  )
 
   test('takes its socket away at its end', async () => {
     using folder = makeFolder()
