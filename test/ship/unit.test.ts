@@ -66,6 +66,17 @@ describe.skipIf(SYSTEMD_IS_SKIPPED)(`the systemd unit of the README${SYSTEMD_NOT
     expect({ exitCode, said, stderr }).toEqual({ exitCode: 0, said: '', stderr: '' })
   })
 
+  test('is backed up by the command of the nightly unit, in a directory that the commands of the README make', async () => {
+    const readme = await Bun.file(`${PROJECT}/README.md`).text()
+    const [, command] = /^ExecStart=(\S+ backup .+)$/m.exec(readme) ?? []
+    const printed = await systemd.run(['/bin/sh', '-euc', `runuser -u plantstore -- ${command}`])
+
+    expect(printed).toMatch(/^\/var\/backups\/plantstore\/plantstore-\S+\.db\n$/)
+    expect(await systemd.run(['stat', '-c', '%U %a', '/var/backups/plantstore', printed.trim()])).toBe(
+      'plantstore 700\nplantstore 600\n',
+    )
+  })
+
   test('serves after the commands of the README, as a user who may do nothing else', async () => {
     await healthyPid()
     const { FragmentPath, ActiveState, UnitFileState } = await systemd.show([
