@@ -3,9 +3,12 @@ import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { createToken } from '../support/tokens.ts'
+import { createToken, createTokenIn } from '../support/tokens.ts'
+
+const DISK_BYTES = 1024 ** 2
 
 /** A server with three tokens: the first and the third of user me, the second of user you. */
 async function startWithTokens() {
@@ -127,5 +130,37 @@ describe.concurrent('token revoke', () => {
       expect(stderr).not.toContain('plst_')
     }
     expect(await service.states()).toEqual(['active', 'active', 'active'])
+  })
+
+  test.skipIf(DISKS_ARE_SKIPPED)(`on a full disk is refused, and done once there is room${DISKS_NOTE}`, async () => {
+    using disk = mountDisk(DISK_BYTES)
+    const database = join(disk.path, 'plantstore.db')
+    const token = await createTokenIn(database)
+    const revoke = () => runPlantstore(['token', 'revoke', '1', '--database', database])
+    const full = {
+      stdout: '',
+      stderr: 'plantstore: The database is out of space or read-only, nothing was changed: make room.\n',
+      exitCode: 3,
+    }
+    await using server = await serve(database)
+    const list = async () => (await server.request('GET', '/plants', { token })).status
+    disk.fillUp()
+    const refused = [await revoke(), await list()]
+    await server.end()
+    disk.makeRoom()
+    disk.fillUp()
+    const refusedAtRest = await revoke()
+    disk.makeRoom()
+    const revoked = await revoke()
+    await using again = await serve(database)
+
+    expect(refused).toEqual([full, 200])
+    expect(refusedAtRest).toEqual({
+      stdout: '',
+      stderr: `plantstore: There is no space for the database ${database}: make room.\n`,
+      exitCode: 3,
+    })
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+    expect((await again.request('GET', '/plants', { token })).status).toBe(401)
   })
 })
