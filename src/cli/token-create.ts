@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
+import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import { makeToken, type Scope, TOKEN_RANDOM_BYTES } from '../domain/token.ts'
 import type { Io } from './io.ts'
@@ -32,5 +33,11 @@ async function tellToken(store: Store, options: TokenCreateOptions, io: Io): Pro
   const { id, userIsNew } = await store.createToken(newToken)
   if (userIsNew) await io.tell(`The user ${options.user} is new.\n`)
   await io.tell(`This is token ${id}, with scope ${options.scope}. It is shown this once.\n`)
-  await io.print(`${text}\n`)
+  try {
+    await io.print(`${text}\n`)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const message = `Token ${id} is active, but could not be printed (${reason}): run plantstore token revoke ${id}.`
+    throw new AppError('file_unusable', { message, cause })
+  }
 }

@@ -81,6 +81,25 @@ describe('a command', () => {
     },
   )
 
+  test.skipIf(!existsSync('/dev/full'))(
+    'that has made a token and cannot print it says which one to revoke, and exits with 1',
+    async () => {
+      using folder = makeFolder()
+      await createTokenIn(join(folder.path, 'plantstore.db'))
+      const { stderr, exitCode } = await run('exec "$@" token create --user me >/dev/full', folder.path)
+      const revoked = await run('exec "$@" token revoke 2', folder.path)
+
+      expect({ told: stderr.split('\n').slice(1), exitCode }).toEqual({
+        told: [
+          'plantstore: Token 2 is active, but could not be printed (ENOSPC: no space left on device, write): run plantstore token revoke 2.',
+          '',
+        ],
+        exitCode: 1,
+      })
+      expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+    },
+  )
+
   test.each([
     ['backup /dev/stdout', '/dev/stdout is not a regular file: name another one.', 1],
     ['backup --force /dev/stdout', '/dev/stdout is not a regular file: name another one.', 1],
