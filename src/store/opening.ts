@@ -36,6 +36,18 @@ export const RESTORE =
 /** The same of a database on a server. */
 export const RESTORE_SERVER = 'End all servers that use the database, then restore a backup of it.'
 
+/** What a file is that is read: the database that a server uses, or a backup that is to take its place. */
+export type Role = 'database' | 'backup'
+
+const ADVICE: Readonly<Record<Role, string>> = {
+  database: RESTORE,
+  backup: 'Name another one: nothing was changed.',
+}
+
+/** Why a file that is not whole is not used, and what helps. */
+export const notWhole = (role: Role, path: string, problem: string, cause?: unknown): AppError =>
+  unusable(`The ${role} ${path} ${problem}. ${ADVICE[role]}`, cause)
+
 /** Why a store cannot be opened: one line for the operator, who finds the process ended with exit code 3. */
 export const unusable = (message: string, cause?: unknown): AppError =>
   new AppError('store_unusable', { message, cause })

@@ -15,7 +15,7 @@ export async function backupSqlite(database: string, target: string, options: Co
   if (!inspect(database)) throw unusable(`There is no database ${database}: name the one that the server uses.`)
   refuseTarget(database, target, options)
   removeLeftovers(dirname(target), (name) => name === basename(target))
-  using copy = await copyDatabase(database, 'shared', target, options)
+  using copy = await copyDatabase('database', database, target, options)
   if (existsSync(target)) lockAlone(target).release()
   copy.place()
   return { ...copy.counts, path: target, bytes: statSync(target).size }

@@ -2,7 +2,7 @@ import { constants, Database } from 'bun:sqlite'
 import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
-import { type CopyOptions, type Counts, RESTORE, unusable } from '../opening.ts'
+import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../opening.ts'
 import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from './errors.ts'
 import { partialPath, syncDirectory } from './files.ts'
@@ -13,9 +13,8 @@ import { APPLICATION_ID, pragmaNumber } from './migrate.ts'
 /** Rows that are copied at once: a few milliseconds, after which signals are heard. */
 const BATCH_ROWS = 20_000
 
-/** How a database is read: as one that others use, or as a file that nobody writes (https://sqlite.org/uri.html). */
-type Access = 'shared' | 'immutable'
-const ACCESS: Readonly<Record<Access, string>> = { shared: 'mode=rw', immutable: 'immutable=1' }
+/** How it is read: as a database that others use, or as a file that nobody writes (https://sqlite.org/uri.html). */
+const ACCESS: Readonly<Record<Role, string>> = { database: 'mode=rw', backup: 'immutable=1' }
 
 /**
  * Copies a database, as it is at one moment, to a new file beside `target`, for its owner alone, and verifies it: it is
@@ -23,7 +22,7 @@ const ACCESS: Readonly<Record<Access, string>> = { shared: 'mode=rw', immutable:
  * not be stopped, and does not tell how many rows it has read. Rejects with `store_unusable` where the database is not
  * whole, with `file_unusable` where the copy cannot be made; then nothing is left of it.
  */
-export async function copyDatabase(source: string, access: Access, target: string, options: CopyOptions = {}) {
+export async function copyDatabase(role: Role, source: string, target: string, options: CopyOptions = {}) {
   const partial = partialPath(target)
   let copy: Database | undefined
   let isPlaced = false
@@ -35,10 +34,10 @@ export async function copyDatabase(source: string, access: Access, target: strin
     closeSync(openSync(partial, 'wx', 0o600))
     const identity = fileIdentity(partial)
     copy = openCopy(partial)
-    copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[access]}`])
+    copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
     const expected = await copyAll(copy, source, options)
     copy.run('detach source')
-    const counts = verify(copy, source, expected)
+    const counts = verify(copy, role, source, expected)
     return {
       counts,
       /** Gives it its name, durably: from one moment on it is there, instead of whatever had that name. */
@@ -53,7 +52,7 @@ export async function copyDatabase(source: string, access: Access, target: strin
     }
   } catch (error) {
     discard()
-    throw toCopyError(error, source, target)
+    throw toCopyError(error, role, source, target)
   }
 }
 
@@ -133,11 +132,11 @@ function* copyTable(copy: Database, table: string): Generator<number> {
 }
 
 /** Whether what is in the file is whole, and all of it. */
-function verify(copy: Database, source: string, expected: Counts): Counts {
+function verify(copy: Database, role: Role, source: string, expected: Counts): Counts {
   // What is in memory tells nothing of the file.
   copy.run('pragma shrink_memory')
   const problems = findProblems(copy)
-  if (problems.length > 0) throw damaged(source, problems)
+  if (problems.length > 0) throw damaged(role, source, problems)
   const counts = countRows(copy, 'main')
   if (!Bun.deepEquals(counts, expected)) {
     throw new Error(`of ${JSON.stringify(expected)} rows the copy has ${JSON.stringify(counts)}`)
@@ -158,17 +157,17 @@ const countRows = (db: Database, schema: 'main' | 'source'): Counts => {
 }
 
 /** Says what keeps a copy from being made in the terms of whoever asked for it. */
-function toCopyError(error: unknown, source: string, target: string): unknown {
+function toCopyError(error: unknown, role: Role, source: string, target: string): unknown {
   if (error instanceof AppError) return error
-  if (isDamage(error)) return damaged(source, [String(error)])
+  if (isDamage(error)) return damaged(role, source, [String(error)])
   if (isLocked(error)) return unusable(`The database ${source} is locked by another process: try again.`, error)
   if (isOutOfSpace(error)) return cannotMake(target, 'there is no space: make room', error)
   const isOfSystem = error instanceof Error && 'code' in error
   return isOfSystem ? cannotMake(target, error.message, error) : error
 }
 
-const damaged = (source: string, problems: readonly string[]) =>
-  unusable(`The database ${source} is damaged: ${problems.join('; ')}. ${RESTORE}`)
+const damaged = (role: Role, source: string, problems: readonly string[]) =>
+  notWhole(role, source, `is damaged: ${problems.join('; ')}`)
 
 /** Why a file that somebody wants cannot be made. */
 const cannotMake = (target: string, reason: string, cause?: unknown) =>

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
-import { RESTORE, unfinished, unusable } from '../opening.ts'
+import { notWhole, type Role, unfinished, unusable } from '../opening.ts'
 import { openImmutable, openReader } from './connection.ts'
 import { sqliteCode } from './errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from './migrate.ts'
@@ -34,12 +34,12 @@ export function inspect(path: string): boolean {
   refuseUnwritable(path)
   // An empty file is what SQLite itself leaves when it is stopped before its first write, or makes again if in it.
   if (file.size === 0 || isHalfMade(path)) return true
-  refuseForeignHeader(path)
+  refuseForeignHeader('database', path)
   const wasAtRest = lookAtRest(path, () => {
-    refuseTruncated(path)
-    refuseForeignSchema(path, openImmutable)
+    refuseTruncated('database', path)
+    refuseForeignSchema('database', path, openImmutable)
   })
-  if (!wasAtRest) refuseForeignSchema(path, openReader)
+  if (!wasAtRest) refuseForeignSchema('database', path, openReader)
   return true
 }
 
@@ -66,9 +66,9 @@ export function inspectAtRest(path: string): string {
   if (!file.isFile()) throw unusable(`${path} is not a regular file: name the backup.`)
   const state = restingState(path)
   if (state === undefined) throw unusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
-  refuseForeignHeader(path)
-  refuseTruncated(path)
-  refuseForeignSchema(path, openImmutable)
+  refuseForeignHeader('backup', path)
+  refuseTruncated('backup', path)
+  refuseForeignSchema('backup', path, openImmutable)
   return state
 }
 
@@ -160,26 +160,26 @@ function isHalfMade(path: string): boolean {
 }
 
 /** What the first bytes tell, also while they are older than a WAL. */
-function refuseForeignHeader(path: string): void {
+function refuseForeignHeader(role: Role, path: string): void {
   const header = readHeader(path)
   if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw unusable(`The file ${path} is not a database.`)
-  if (header.length < HEADER_BYTES) throw truncated(path)
+  if (header.length < HEADER_BYTES) throw truncated(role, path)
   const applicationId = header.readUInt32BE(68)
   if (applicationId === UNFINISHED_ID) throw unusable(unfinished(path))
   if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw foreign(path)
 }
 
 /** The header counts the pages. It is read first: a file that grows meanwhile is not truncated. */
-function refuseTruncated(path: string): void {
+function refuseTruncated(role: Role, path: string): void {
   const header = readHeader(path)
   const pageBytes = header.readUInt16BE(16) === 1 ? 65536 : header.readUInt16BE(16)
   const pages = header.readUInt32BE(28)
   const pagesAreValid = header.readUInt32BE(24) === header.readUInt32BE(92)
-  if (pagesAreValid && statSync(path).size < pages * pageBytes) throw truncated(path)
+  if (pagesAreValid && statSync(path).size < pages * pageBytes) throw truncated(role, path)
 }
 
 /** What SQLite reads, by a connection that cannot write. A file without tables is one that another start just made. */
-function refuseForeignSchema(path: string, open: (path: string) => Database): void {
+function refuseForeignSchema(role: Role, path: string, open: (path: string) => Database): void {
   let tables: number
   let applicationId: number
   let version: number
@@ -194,7 +194,7 @@ function refuseForeignSchema(path: string, open: (path: string) => Database): vo
     }
   } catch (cause) {
     if (sqliteCode(cause) === undefined) throw cause
-    throw unusable(`The database ${path} cannot be read: ${String(cause)}. ${RESTORE}`, cause)
+    throw notWhole(role, path, `cannot be read: ${String(cause)}`, cause)
   }
   if (applicationId !== APPLICATION_ID && tables > 0) throw foreign(path)
   if (version > SCHEMA_VERSION) throw newer(path, version)
@@ -223,4 +223,4 @@ function readHeader(path: string): Buffer {
 export const nothingIn = (path: string) => unusable(`The database ${path} has nothing in it yet.`)
 
 const foreign = (path: string) => unusable(`The database ${path} belongs to another application: name another file.`)
-const truncated = (path: string) => unusable(`The database ${path} is truncated. ${RESTORE}`)
+const truncated = (role: Role, path: string) => notWhole(role, path, 'is truncated')

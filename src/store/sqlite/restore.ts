@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
-import { type Copied, type CopyOptions, RESTORE, unusable } from '../opening.ts'
+import { type Copied, type CopyOptions, unusable } from '../opening.ts'
 import { copyDatabase } from './copy.ts'
 import { BESIDE, removeLeftovers } from './files.ts'
 import { fileIdentity, inspect, inspectAtRest, restingState } from './inspect.ts'
@@ -13,13 +13,13 @@ import { type Locked, lockAlone } from './lock.ts'
  * `force`, where there is a database: then everything stays as it was.
  */
 export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}): Promise<Copied> {
-  const state = await ofBackup(() => inspectAtRest(backup))
+  const state = inspectAtRest(backup)
   if (fileIdentity(backup) === fileIdentity(database)) {
     throw new AppError('misused', { message: `${backup} is the database itself: name a backup of it.` })
   }
   using replaced = lockDatabase(database, options)
   removeLeftovers(dirname(database), (name) => name === basename(database))
-  using copy = await ofBackup(() => copyDatabase(backup, 'immutable', database, options))
+  using copy = await copyDatabase('backup', backup, database, options)
   if (restingState(backup) !== state) {
     throw unusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
   }
@@ -27,17 +27,6 @@ export async function restoreSqlite(backup: string, database: string, options: C
   replaced?.release()
   copy.place()
   return { ...copy.counts, path: database, bytes: statSync(database).size }
-}
-
-/** Says of a backup that is not whole what helps: the advice for a database is to restore a backup. */
-async function ofBackup<T>(read: () => T | Promise<T>): Promise<T> {
-  try {
-    return await read()
-  } catch (error) {
-    if (!(error instanceof AppError && error.message.endsWith(RESTORE))) throw error
-    const reason = error.message.slice(0, -RESTORE.length).replace(/^The database/, 'The backup')
-    throw unusable(`${reason}Name another one: nothing was changed.`, error)
-  }
 }
 
 /** Locks the database, if there is one that may be replaced. */
