@@ -55,7 +55,7 @@ export function docs(publicUrl: string | undefined): { fetch(request: Request): 
     async fetch(request) {
       const response = await app.fetch(request)
       // Whoever asks has found the path already.
-      if (!response.ok) throw new Error(`the documentation has no ${request.url}`)
+      if (!response.ok) throw new Error(`the documentation was not found where it is: ${response.status}`)
       return new URL(request.url).pathname === DOCS_PATHS.page ? withPolicy(response, publicUrl) : response
     },
   }

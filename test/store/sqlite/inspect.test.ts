@@ -163,14 +163,8 @@ describe('a path where no file can be is refused in one line that says which', (
 
 describe('what only looks like a foreign file opens', () => {
   test('a database with its WAL, whose own file is shorter than it says', async () => {
-    using files = makeDatabaseFolder()
     using killed = makeDatabaseFolder()
-    {
-      await using opened = await openForTest(files.path)
-      const user = await createUser(opened.store, 'me')
-      await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
-      copyAsKilled(files.path, killed.path)
-    }
+    await leaveKilled(killed.path)
 
     await using reopened = await openForTest(killed.path)
 
@@ -178,14 +172,8 @@ describe('what only looks like a foreign file opens', () => {
   })
 
   test('a database that was moved away from its WAL and back', async () => {
-    using files = makeDatabaseFolder()
     using killed = makeDatabaseFolder()
-    {
-      await using opened = await openForTest(files.path)
-      const user = await createUser(opened.store, 'me')
-      await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
-      copyAsKilled(files.path, killed.path)
-    }
+    await leaveKilled(killed.path)
     const elsewhere = `${killed.path}.moved`
     renameSync(killed.path, elsewhere)
     expect(await refusalOf(killed.path)).toContain(`move that back to ${killed.path}, or this file away.`)
@@ -205,6 +193,15 @@ describe('what only looks like a foreign file opens', () => {
     expect(await opened.store.hasTokens()).toBe(false)
   })
 })
+
+/** Leaves a database with one plant as a server does that is killed: the plant is in the WAL. */
+async function leaveKilled(path: string): Promise<void> {
+  using files = makeDatabaseFolder()
+  await using opened = await openForTest(files.path)
+  const user = await createUser(opened.store, 'me')
+  await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
+  copyAsKilled(files.path, path)
+}
 
 /** Leaves the WAL of a database that a program which was killed wrote to, and takes the database away. */
 function leaveWal(path: string, take: (path: string) => void): void {
