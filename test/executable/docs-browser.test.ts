@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
+import { IS_LONG } from '../fault/scale.ts'
 import { BROWSER_IS_SKIPPED, BROWSER_NOTE, BROWSER_TIMEOUT_MS, startBrowser, startPage } from '../support/browser.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
@@ -80,12 +81,16 @@ const DARK = { colorScheme: 'dark', background: 'rgb(17, 23, 40)' } as const
 const DESKTOP = { viewport: { width: 1440, height: 900 } }
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 
-/** Through what people look. */
+/** Through what people look; `bun run check:long docs-browser` tries all of it. */
 const SCREENS = [
   { name: 'a desktop, light', ...DESKTOP, ...LIGHT },
-  { name: 'a desktop, dark', ...DESKTOP, ...DARK },
-  { name: 'a phone, light', ...PHONE, ...LIGHT },
   { name: 'a phone, dark', ...PHONE, ...DARK },
+  ...(IS_LONG
+    ? [
+        { name: 'a desktop, dark', ...DESKTOP, ...DARK },
+        { name: 'a phone, light', ...PHONE, ...LIGHT },
+      ]
+    : []),
 ]
 
 /** What lies upon the address where the dialog is narrower than this. */

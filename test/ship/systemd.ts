@@ -32,7 +32,7 @@ mount -t tmpfs -o mode=1777 tmpfs tmp
 mount --rbind /dev dev
 mkdir -p ".$PROJECT_INSIDE" outside
 mount --bind "$PROJECT" ".$PROJECT_INSIDE"
-cp "$BUN" usr/local/bin/bun
+cp --remove-destination "$BUN" usr/local/bin/bun
 rm -rf etc/systemd/system
 mkdir -p etc/systemd/system
 for name in $TARGETS; do printf "[Unit]\\nDefaultDependencies=no\\n" > "etc/systemd/system/$name.target"; done

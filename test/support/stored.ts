@@ -1,6 +1,6 @@
-import { Database } from 'bun:sqlite'
 import { existsSync, readFileSync } from 'node:fs'
 import { isPostgresUrl } from '../../src/domain/database-url.ts'
+import { openReader } from '../../src/store/sqlite/connection.ts'
 import { administer } from './postgres.ts'
 
 interface PlantRow {
@@ -17,7 +17,7 @@ export async function storedPlants(database: string): Promise<readonly PlantRow[
       ...(await sql.unsafe<PlantRow[]>('select user_id, id, name, tag from plantstore.plants order by id')),
     ])
   }
-  using db = new Database(database, { readonly: true, safeIntegers: true })
+  using db = openReader(database)
   return db.query<PlantRow, []>('select * from plants order by id').all()
 }
 

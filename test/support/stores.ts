@@ -5,7 +5,7 @@ import { openStore } from '../../src/store/open.ts'
 import type { OpenOptions } from '../../src/store/opening.ts'
 import { EXECUTABLE } from './executable.ts'
 import { makeFolder } from './folder.ts'
-import { makeDatabase, POSTGRES_IS_SKIPPED } from './postgres.ts'
+import { borrowDatabase, POSTGRES_IS_SKIPPED } from './postgres.ts'
 
 /** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
 export interface StoreUnderTest {
@@ -54,7 +54,7 @@ const postgres = (name: string, options: OpenOptions): StoreUnderTest => ({
   name,
   tokenChangesSeenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
   async open() {
-    const database = await makeDatabase()
+    const database = await borrowDatabase()
     const opened: Store[] = []
     const reopen = async () => {
       const store = await openStore(database.url, failTest, options)

@@ -1,10 +1,15 @@
-import { POSTGRES_IS_SKIPPED, startCluster } from './postgres.ts'
+import { dropDatabases, POSTGRES_IS_SKIPPED, startCluster } from './postgres.ts'
 
 /** Runs a command with one server for all of its tests, unless PLANTSTORE_TEST_POSTGRES names one; and ends as it does. */
 async function runWithPostgres(command: readonly string[]): Promise<number> {
   // Executables would tell of a variable of their own that they do not know.
   const { PLANTSTORE_TEST_POSTGRES: given, ...env } = process.env
-  if (given !== undefined) return runToEnd(command, { ...env, TEST_POSTGRES: given })
+  if (given !== undefined) {
+    const prefix = `test_${crypto.randomUUID().slice(0, 8)}`
+    const exitCode = await runToEnd(command, { ...env, TEST_POSTGRES: given, TEST_DATABASES: prefix })
+    await dropDatabases(given, prefix)
+    return exitCode
+  }
   if (POSTGRES_IS_SKIPPED) return runToEnd(command, env)
   using cluster = await startCluster({ max_connections: '500' })
   return await runToEnd(command, { ...env, TEST_POSTGRES: cluster.url })

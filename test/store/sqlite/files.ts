@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { openReader } from '../../../src/store/sqlite/connection.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
 
@@ -81,9 +82,9 @@ export function copyAsKilled(from: string, to: string): void {
   cpSync(from + WAL, to + WAL)
 }
 
-/** The rows of a query, read by a connection of its own. */
+/** The rows of a query, read by a connection of its own, which waits for whoever opens or closes the database just then. */
 export function queryAll(path: string, query: string): unknown[][] {
-  const db = new Database(path, { readonly: true, safeIntegers: true })
+  const db = openReader(path)
   try {
     return db.prepare(query).values()
   } finally {
