@@ -1,5 +1,4 @@
-import { write } from 'node:fs'
-import { isatty } from 'node:tty'
+import { fstatSync, write } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Io, Signal } from './cli/io.ts'
 
@@ -45,6 +44,19 @@ async function writeAll(descriptor: number, text: string): Promise<void> {
   }
 }
 
+/** Whether somebody looks at it. Only of what may be a terminal that is asked: the module that knows takes milliseconds to load. */
+async function isTerminal(descriptor: number): Promise<boolean> {
+  try {
+    if (!fstatSync(descriptor).isCharacterDevice()) return false
+  } catch {
+    // It was closed by whoever started this process.
+    return false
+  }
+  const { isatty } = await import('node:tty')
+  return isatty(descriptor)
+}
+
+const tellsTerminal = await isTerminal(STDERR)
 const io: Io = {
   argv: process.argv.slice(2),
   env: process.env,
@@ -52,8 +64,8 @@ const io: Io = {
   // Where nobody listens the work is done all the same.
   tell: (text) => print(STDERR, text).catch(() => undefined),
   // What `process.stderr` is asked for makes it non-blocking, for all who share it.
-  terminal: () => (isatty(STDERR) ? process.stderr : undefined),
-  printsToTerminal: isatty(STDOUT),
+  terminal: () => (tellsTerminal ? process.stderr : undefined),
+  printsToTerminal: await isTerminal(STDOUT),
   readStdin: () => Bun.stdin.text(),
   stdin: () => Bun.stdin.stream(),
   onSignal(next) {

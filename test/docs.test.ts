@@ -5,7 +5,7 @@ import { README, withGeneratedParts } from './support/readme.ts'
 test('the README says of codes, options and commands what the code says', async () => {
   const readme = await Bun.file(README).text()
 
-  expect(readme).toBe(withGeneratedParts(readme))
+  expect(readme).toBe(await withGeneratedParts(readme))
 })
 
 test('the README links to files and headings that there are', async () => {

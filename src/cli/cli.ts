@@ -3,31 +3,15 @@ import { applyBooleanVariables, unknownVariables } from '../config.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
-import { backupCommand } from './backup.ts'
-import { checkCommand } from './check.ts'
-import { copyCommand } from './copy.ts'
-import { exportCommand } from './export.ts'
-import { healthcheckCommand } from './healthcheck.ts'
-import { helpCommand } from './help.ts'
-import { importCommand } from './import.ts'
 import { EXIT, exitCodeOf, type Io } from './io.ts'
-import { licensesCommand } from './licenses.ts'
-import { openapiCommand } from './openapi.ts'
-import { restoreCommand } from './restore.ts'
-import { serveCommand } from './serve.ts'
-import { statusCommand } from './status.ts'
-import { tokenCreateCommand } from './token-create.ts'
-import { tokenListCommand } from './token-list.ts'
-import { tokenRevokeCommand } from './token-revoke.ts'
-import { userDeleteCommand } from './user-delete.ts'
-import { userListCommand } from './user-list.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code; whatever fails is told in one line. */
 export async function run(io: Io): Promise<number> {
   let exitCode: number = EXIT.done
-  const program = createProgram(io, (code) => {
+  const setExitCode = (code: number) => {
     exitCode = code
-  })
+  }
+  const program = await createProgram(io, setExitCode, io.argv[0])
   io.onSignal((signal) => io.exit(exitCodeOf(signal)))
   try {
     await program.parseAsync(io.argv, { from: 'user' })
@@ -37,8 +21,40 @@ export async function run(io: Io): Promise<number> {
   }
 }
 
-/** All commands with their options. `exit` takes the exit code of one that ends without an error. */
-export function createProgram(io: Io, exit: (code: number) => void): Command {
+type Exit = (code: number) => void
+
+/** What adds the command of each first word. The code of a command is loaded with it, so that none waits for that of others. */
+const COMMANDS: Readonly<Record<string, (program: Command, io: Io, exit: Exit) => Promise<void>>> = {
+  serve: async (program, io, exit) => (await import('./serve.ts')).serveCommand(program, io, exit),
+  token: async (program, io) => {
+    const token = program.command('token').description('tokens, with which clients get in')
+    ;(await import('./token-create.ts')).tokenCreateCommand(token, io)
+    ;(await import('./token-list.ts')).tokenListCommand(token, io)
+    ;(await import('./token-revoke.ts')).tokenRevokeCommand(token, io)
+  },
+  user: async (program, io) => {
+    const user = program.command('user').description('users, to whom tokens and plants belong')
+    ;(await import('./user-list.ts')).userListCommand(user, io)
+    ;(await import('./user-delete.ts')).userDeleteCommand(user, io)
+  },
+  status: async (program, io) => (await import('./status.ts')).statusCommand(program, io),
+  check: async (program, io, exit) => (await import('./check.ts')).checkCommand(program, io, exit),
+  backup: async (program, io, exit) => (await import('./backup.ts')).backupCommand(program, io, exit),
+  restore: async (program, io, exit) => (await import('./restore.ts')).restoreCommand(program, io, exit),
+  copy: async (program, io, exit) => (await import('./copy.ts')).copyCommand(program, io, exit),
+  export: async (program, io) => (await import('./export.ts')).exportCommand(program, io),
+  import: async (program, io, exit) => (await import('./import.ts')).importCommand(program, io, exit),
+  healthcheck: async (program, io) => (await import('./healthcheck.ts')).healthcheckCommand(program, io),
+  openapi: async (program, io) => (await import('./openapi.ts')).openapiCommand(program, io),
+  licenses: async (program, io) => (await import('./licenses.ts')).licensesCommand(program, io),
+  help: async (program) => (await import('./help.ts')).helpCommand(program),
+}
+
+/**
+ * The command of a first word with its options; all commands where there is none of that word, and for `help`, which tells of
+ * all. `exit` takes the exit code of one that ends without an error.
+ */
+export async function createProgram(io: Io, exit: Exit, word = 'help'): Promise<Command> {
   const program = new Command('plantstore')
     .description('Stores plants, and serves them over HTTP to whoever has a token.')
     .version(VERSION)
@@ -53,25 +69,8 @@ export function createProgram(io: Io, exit: (code: number) => void): Command {
       applyBooleanVariables(command, io.env)
       for (const name of unknownVariables(io.env)) await io.tell(line(`There is no variable ${name}: it is ignored.`))
     })
-  serveCommand(program, io, exit)
-  const token = program.command('token').description('tokens, with which clients get in')
-  tokenCreateCommand(token, io)
-  tokenListCommand(token, io)
-  tokenRevokeCommand(token, io)
-  const user = program.command('user').description('users, to whom tokens and plants belong')
-  userListCommand(user, io)
-  userDeleteCommand(user, io)
-  statusCommand(program, io)
-  checkCommand(program, io, exit)
-  backupCommand(program, io, exit)
-  restoreCommand(program, io, exit)
-  copyCommand(program, io, exit)
-  exportCommand(program, io)
-  importCommand(program, io, exit)
-  healthcheckCommand(program, io)
-  openapiCommand(program, io)
-  licensesCommand(program, io)
-  helpCommand(program)
+  const words = word !== 'help' && Object.hasOwn(COMMANDS, word) ? [word] : Object.keys(COMMANDS)
+  for (const each of words) await COMMANDS[each]?.(program, io, exit)
   return program
 }
 

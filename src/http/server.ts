@@ -1,6 +1,4 @@
-import { lookup } from 'node:dns/promises'
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
 import { type Address, formatAddress, type Scheme } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
 import type { Tls } from './tls.ts'
@@ -89,11 +87,13 @@ async function reasonOf(cause: unknown, address: Address): Promise<string> {
   return LISTEN_FAILURES[code] ?? String(cause)
 }
 
-const isKnown = (host: string): Promise<boolean> =>
-  lookup(host).then(
+async function isKnown(host: string): Promise<boolean> {
+  const { lookup } = await import('node:dns/promises')
+  return lookup(host).then(
     () => true,
     () => false,
   )
+}
 
 /** A socket that a killed server left is replaced; one that somebody answers at, or a file that is none, is not. */
 async function removeStaleSocket(path: string): Promise<void> {
@@ -112,9 +112,11 @@ async function removeStaleSocket(path: string): Promise<void> {
   rmSync(path)
 }
 
-const isAnswered = (path: string): Promise<boolean> =>
-  new Promise((resolve) => {
+async function isAnswered(path: string): Promise<boolean> {
+  const { connect } = await import('node:net')
+  return new Promise((resolve) => {
     const socket = connect(path)
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
     socket.once('connect', () => socket.destroy())
   })
+}

@@ -8,9 +8,6 @@ import type { Digest, Source, Target } from './contents.ts'
 import { type ContentsOptions, copyContents } from './copy-contents.ts'
 import { type Copied, type CopyOptions, type OpenOptions, type StoreStatus, unusable } from './opening.ts'
 import type { ConnectionOptions } from './postgres/connection.ts'
-import { readPostgres } from './postgres/source.ts'
-import { openPostgresStore, plainTextNotice } from './postgres/store.ts'
-import { fillPostgres } from './postgres/target.ts'
 import { openSpool, type Spool } from './spool.ts'
 import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
@@ -32,6 +29,8 @@ export async function openStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   if (!isPostgresUrl(database)) return openSqliteStore(realPath(database), onFailure, options)
+  // With its driver, which nobody else waits for.
+  const { openPostgresStore } = await import('./postgres/store.ts')
   return openPostgresStore(addressOf(database), onFailure, options)
 }
 
@@ -81,6 +80,9 @@ export async function copyStore(
   if (describeDatabase(placeOf(from)) === describeDatabase(placeOf(to))) {
     throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
   }
+  const { plainTextNotice } = await import('./postgres/store.ts')
+  const { readPostgres } = await import('./postgres/source.ts')
+  const { fillPostgres } = await import('./postgres/target.ts')
   for (const { database } of [from, to]) {
     const notice = isPostgresUrl(database) ? plainTextNotice(addressOf(database)) : undefined
     if (notice !== undefined) options.onNotice(notice)

@@ -7,19 +7,22 @@ import { codeTable } from '../../src/http/errors.ts'
 export const README = resolve(import.meta.dir, '../../README.md')
 
 /** The parts of the README that the code writes, by the name of the comment before them. */
-const GENERATED: Readonly<Record<string, () => string>> = {
+const GENERATED: Readonly<Record<string, () => string | Promise<string>>> = {
   codes: codeTable,
   options: optionTable,
-  commands: () => `\`\`\`text\n${commandTable()}\n\`\`\``,
+  commands: async () => `\`\`\`text\n${await commandTable()}\n\`\`\``,
 }
 
 /** The README as it is when the code has written its parts. */
-export function withGeneratedParts(readme: string): string {
-  return Object.entries(GENERATED).reduce((text, [name, write]) => {
+export async function withGeneratedParts(readme: string): Promise<string> {
+  let text = readme
+  for (const [name, write] of Object.entries(GENERATED)) {
     const part = new RegExp(`(<!-- ${name}: written by bun run readme -->)[^]*?(<!-- /${name} -->)`)
     if (!part.test(text)) throw new Error(`the README has no part ${name}`)
-    return text.replace(part, (_, start: string, end: string) => `${start}\n${write()}\n${end}`)
-  }, readme)
+    const written = await write()
+    text = text.replace(part, (_, start: string, end: string) => `${start}\n${written}\n${end}`)
+  }
+  return text
 }
 
 function optionTable(): string {
@@ -30,7 +33,7 @@ function optionTable(): string {
   return ['| option | variable | default | what it does |', '|---|---|---|---|', ...rows].join('\n')
 }
 
-function commandTable(): string {
+async function commandTable(): Promise<string> {
   const nobody = async () => {}
   const io = {
     argv: [],
@@ -49,7 +52,7 @@ function commandTable(): string {
       throw new Error('nothing is run here')
     },
   }
-  const leaves = leafCommands(createProgram(io, () => {}))
+  const leaves = leafCommands(await createProgram(io, () => {}))
   const lines = leaves.map((command) => [usageOf(command), command.description()] as const)
   const width = Math.max(...lines.map(([usage]) => usage.length))
   return lines.map(([usage, description]) => `${usage.padEnd(width)}  ${description}`).join('\n')
@@ -68,4 +71,4 @@ function usageOf(command: Command): string {
   return [...names, ...args, ...(options.length > 2 ? ['[options]'] : options)].join(' ')
 }
 
-if (import.meta.main) await Bun.write(README, withGeneratedParts(await Bun.file(README).text()))
+if (import.meta.main) await Bun.write(README, await withGeneratedParts(await Bun.file(README).text()))
