@@ -69,10 +69,11 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     begin.run()
     ownCommits?.begin()
     const outcomes = callAll(writes, group)
+    ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
     const startMs = performance.now()
     commit.run()
+    ownCommits?.noteCommitted()
     noteCommitMs(lastCommit, performance.now() - startMs)
-    ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
     if (areLost()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
     return outcomes.refused.length === 0 && outcomes.returned.length === 0 ? 'done' : outcomes
   }

@@ -17,6 +17,7 @@ export function watchOwnCommits(
   let before: Stamp = Number.NaN
   let commitsBefore = 0
   let changesBefore: unknown
+  let own = 0
 
   return {
     /** A transaction of the connection has the lock. */
@@ -25,12 +26,15 @@ export function watchOwnCommits(
       commitsBefore = walIndex.commits()
       changesBefore = countChanges()
     },
-    /** It was committed. `changesNoRow` where it has written something else than rows, which is not counted. */
+    /** All its writes were done. `changesNoRow` where it has written something else than rows, which is not counted. */
     end({ changesNoRow = false } = {}): void {
+      // Whoever changes nothing writes no commit.
+      own = countChanges() === changesBefore && !changesNoRow ? 0 : 1
+    },
+    /** It was committed just now: until this is noted, nobody can tell the commit from another's. */
+    noteCommitted(): void {
       const after = walIndex.stamp()
       const commits = (walIndex.commits() - commitsBefore) >>> 0
-      // Whoever changes nothing writes no commit.
-      const own = countChanges() === changesBefore && !changesNoRow ? 0 : 1
       if (commits === own) noteCommit(lastCommit, before, after)
       else noteCommit(lastCommit, Number.NaN, Number.NaN)
     },

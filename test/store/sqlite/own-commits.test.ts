@@ -30,10 +30,11 @@ test.skipIf(!CAN_TELL).each([
     writer.run('begin immediate')
     commits.begin()
     if (work !== undefined) writer.run(work)
+    commits.end()
     writer.run('commit')
     const stampAfter = walIndex.stamp()
     runSql(files.path, ...after)
-    commits.end()
+    commits.noteCommitted()
 
     expect([...lastCommit.subarray(0, 2)]).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
     expect(stampAfter === stampBefore).toBe(work === undefined)
@@ -54,8 +55,9 @@ test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its
     writer.run('begin immediate')
     commits.begin()
     writer.run('pragma application_id = 1')
-    writer.run('commit')
     commits.end({ changesNoRow })
+    writer.run('commit')
+    commits.noteCommitted()
 
     expect([...lastCommit.subarray(0, 2)]).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
   }
