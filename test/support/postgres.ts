@@ -177,7 +177,7 @@ export const dropDatabases = (url: string, prefix: string): Promise<void> =>
 /** Databases of this process that tests are done with, by their URLs. */
 const free: string[] = []
 
-/** An empty database with the schema, on the shared server. After its use it is emptied for the next, in a fifth of the time in which one is made. */
+/** An empty database with the schema, on the shared server. After its use it is emptied for the next, which takes less than to make one. */
 export async function borrowDatabase() {
   const url = free.pop() ?? (await makeDatabase()).url
   return {
