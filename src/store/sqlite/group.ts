@@ -5,9 +5,9 @@ import { checkpoints } from './checkpoints.ts'
 import { openWriter } from './connection.ts'
 import { isRefusedWrite, toAppError } from './errors.ts'
 import { fileIdentity } from './inspect.ts'
+import { type LastCommit, noteCommitMs } from './last-commit.ts'
 import { watchOwnCommits } from './own-commits.ts'
 import { watchFiles } from './own-files.ts'
-import { type LastCommit, noteCommitMs } from './revisions.ts'
 import { watchWalIndex } from './wal-index.ts'
 import { type Call, CHANGES_NO_ROW, createWrites } from './writes.ts'
 
@@ -82,6 +82,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     try {
       return performAll(group)
     } catch (cause) {
+      ownCommits?.noteFailed()
       if (writer.inTransaction) writer.run('rollback')
       const error = toAppError(cause, { duringWrite: true, path })
       // The disk took a file after it had refused the group: somebody may have made room between.

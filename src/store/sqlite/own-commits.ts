@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { type LastCommit, noteCommit } from './revisions.ts'
+import { announceCommit, type LastCommit, noteCommit } from './last-commit.ts'
 import type { Stamp, WalIndex } from './wal-index.ts'
 
 /**
@@ -30,13 +30,18 @@ export function watchOwnCommits(
     end({ changesNoRow = false } = {}): void {
       // Whoever changes nothing writes no commit.
       own = countChanges() === changesBefore && !changesNoRow ? 0 : 1
+      announceCommit(lastCommit, before)
     },
     /** It was committed just now: until this is noted, nobody can tell the commit from another's. */
     noteCommitted(): void {
       const after = walIndex.stamp()
       const commits = (walIndex.commits() - commitsBefore) >>> 0
       if (commits === own) noteCommit(lastCommit, before, after)
-      else noteCommit(lastCommit, Number.NaN, Number.NaN)
+      else this.noteFailed()
+    },
+    /** It was not committed, or nobody knows: any commit since may be another's. */
+    noteFailed(): void {
+      noteCommit(lastCommit, Number.NaN, Number.NaN)
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Revision } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import { type LastCommit, stampsOf } from './last-commit.ts'
 import type { Stamp } from './wal-index.ts'
 import { type Call, CHANGES } from './writes.ts'
 
@@ -15,26 +16,6 @@ interface PlantsOfUser {
   knownFrom: Revision
   readonly creates: { readonly revision: Revision; lowestId: bigint }[]
 }
-
-/** The stamps around the last commit of the writing connection, and how long it took. No stamp is equal to NaN. */
-export type LastCommit = Float64Array<ArrayBufferLike>
-
-/** A place for `LastCommit` that two threads share. */
-export const shareLastCommit = (): LastCommit => new Float64Array(new SharedArrayBuffer(3 * 8))
-
-/** Puts the stamps around a commit there. */
-export function noteCommit(lastCommit: LastCommit, before: Stamp, after: Stamp): void {
-  lastCommit[0] = before
-  lastCommit[1] = after
-}
-
-/** Puts the time that a commit took there, its sync included. */
-export function noteCommitMs(lastCommit: LastCommit, durationMs: number): void {
-  lastCommit[2] = durationMs
-}
-
-/** That time. */
-export const commitMsOf = (lastCommit: LastCommit): number => lastCommit[2] ?? Number.NaN
 
 /** What has changed, and what has not. */
 export type Revisions = ReturnType<typeof trackRevisions>
@@ -90,11 +71,12 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
 
   /** Whether it is known what has changed until now. */
   const isUpToDate = (): boolean => {
-    const now = stamp()
+    let now = stamp()
     if (now === known) return true
-    const [before = Number.NaN, after = Number.NaN] = lastCommit
     if (inFlight.length > 0) {
-      // Ours is done, but not reported yet; or not done, and somebody else's is; or it is just being done.
+      // Ours is done, but not reported yet; or not done, and somebody else's is.
+      const [before, after] = stampsOf(lastCommit, known)
+      now = stamp()
       if (known !== before || now !== after) return false
       advance(before, after)
       return true
@@ -120,8 +102,7 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
     },
     /** It was committed, with the stamps of the last commit around it, or it failed. */
     end({ isCommitted }: { readonly isCommitted: boolean }): void {
-      const [before = Number.NaN, after = Number.NaN] = lastCommit
-      if (isCommitted) advance(before, after)
+      if (isCommitted) advance(...stampsOf(lastCommit, known))
       inFlight = []
     },
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
+import { type LastCommit, shareLastCommit } from '../../../src/store/sqlite/last-commit.ts'
 import { watchOwnCommits } from '../../../src/store/sqlite/own-commits.ts'
-import { shareLastCommit } from '../../../src/store/sqlite/revisions.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/wal-index.ts'
 import { makeDatabaseFolder, runSql } from './files.ts'
 
@@ -31,12 +31,14 @@ test.skipIf(!CAN_TELL).each([
     commits.begin()
     if (work !== undefined) writer.run(work)
     commits.end()
+    expect(isAwaited(lastCommit, stampBefore)).toBe(true)
     writer.run('commit')
     const stampAfter = walIndex.stamp()
     runSql(files.path, ...after)
     commits.noteCommitted()
 
-    expect([...lastCommit.subarray(0, 2)]).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
+    expect([...lastCommit.stamps]).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
+    expect(isAwaited(lastCommit, stampBefore)).toBe(false)
     expect(stampAfter === stampBefore).toBe(work === undefined)
   }
 })
@@ -59,6 +61,10 @@ test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its
     writer.run('commit')
     commits.noteCommitted()
 
-    expect([...lastCommit.subarray(0, 2)]).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
+    expect([...lastCommit.stamps]).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
   }
 })
+
+/** Whether one who knows a stamp is told to wait for what comes after it. */
+const isAwaited = ({ stamps, note }: LastCommit, known: number): boolean =>
+  Atomics.load(note, 0) === 1 && stamps[0] === known && Number.isNaN(stamps[1])

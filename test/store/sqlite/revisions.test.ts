@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { CHANGED_USERS_MAX, noteCommit, shareLastCommit, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
+import { announceCommit, noteCommit, shareLastCommit } from '../../../src/store/sqlite/last-commit.ts'
+import { CHANGED_USERS_MAX, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
@@ -103,14 +104,28 @@ describe('what is known of changes', () => {
     // The thread has committed, and has not yet said so, or half.
     const stamps = commitElsewhere()
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit[0] = stamps.before
+    lastCommit.stamps[0] = stamps.before
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit[1] = stamps.after
+    lastCommit.stamps[1] = stamps.after
     expect(told()).toMatchObject({ you: before.you, tokens: before.tokens })
     revisions.end(COMMITTED)
 
     expect(told()).toMatchObject({ me: expect.any(Number), you: before.you, tokens: before.tokens })
     expect(told().me).not.toBe(before.me)
+  })
+
+  test("is nothing, and then that all may have changed, where ours was announced and failed, and somebody else's came", () => {
+    const { revisions, told, lastCommit, commitElsewhere } = track()
+    const before = told()
+
+    revisions.begin(CREATE)
+    announceCommit(lastCommit, commitElsewhere().before)
+    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
+    noteCommit(lastCommit, Number.NaN, Number.NaN)
+    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
+    revisions.end(FAILED)
+
+    expectAllOver(before, told())
   })
 
   test('is that all may have changed, where a group that failed has committed all the same', () => {

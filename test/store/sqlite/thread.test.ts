@@ -6,7 +6,7 @@ import type { AppError } from '../../../src/domain/error.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { CheckpointReport } from '../../../src/store/sqlite/group.ts'
 import { fileIdentity } from '../../../src/store/sqlite/inspect.ts'
-import { shareLastCommit } from '../../../src/store/sqlite/revisions.ts'
+import { shareLastCommit } from '../../../src/store/sqlite/last-commit.ts'
 import { openWriterInThread } from '../../../src/store/sqlite/writer.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { createUser, listIds, newToken } from '../fixtures.ts'
@@ -15,6 +15,10 @@ import { ENDS, watchThreads } from './threads.ts'
 
 /** More than are committed together. */
 const MANY = 1000
+/** So long it is looked again and again what has changed, in each turn of the event loop. */
+const LOOK_MS = 1
+/** Of a hundred commits, those whose thread the system may hold up for longer than a note is waited for. */
+const HELD_UP_MAX = 4
 
 describe('a store that a thread writes', () => {
   test('is read while a write waits for the lock of another process, and the write is done after it', async () => {
@@ -148,6 +152,36 @@ test.each([
     await threads.allClosed()
     const reason = expect.stringContaining('unable to open database file')
     expect(reports).toEqual([{ failure: { kind: 'store_failed', outcomeIsUnknown: false, reason } }])
+  },
+)
+
+test.skipIf(process.platform !== 'linux')(
+  'what has changed is known also while a commit is just being made',
+  async () => {
+    await using opened = await openWithPlant()
+    const { store, user } = opened
+    const unknown = new Set<bigint>()
+    const late: bigint[] = []
+
+    for (let id = 2n; id < 100n; id++) {
+      const before = store.plantsRevision(user)
+      const tokens = store.tokensRevision()
+      let isAnswered = false
+      const creating = store.createPlant(user, { id, name: 'Ivy' }).finally(() => {
+        isAnswered = true
+      })
+      while (!isAnswered) {
+        const untilMs = performance.now() + LOOK_MS
+        while (performance.now() < untilMs) if (store.plantsRevision(user) === undefined) unknown.add(id)
+        await nextTurn()
+      }
+      await creating
+      if (store.plantsRevision(user) === before) late.push(id)
+      expect(store.tokensRevision()).toBe(tokens)
+    }
+
+    expect(late).toEqual([])
+    expect(unknown.size).toBeLessThanOrEqual(HELD_UP_MAX)
   },
 )
 
