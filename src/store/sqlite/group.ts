@@ -43,7 +43,7 @@ export interface WriterOptions {
   /** The file at that path that the store has opened: what is written into another one is written nowhere. */
   readonly identity: string
   readonly durability: Durability
-  /** Where a commit's duration and the stamps around it are put, as soon as it is done; no stamps where there are none. */
+  /** Where a commit is announced, and its duration and the stamps around it are put as soon as it is done. */
   readonly lastCommit: LastCommit
 }
 

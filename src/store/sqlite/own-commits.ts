@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { announceCommit, type LastCommit, noteCommit } from './last-commit.ts'
-import type { Stamp, WalIndex } from './wal-index.ts'
+import { announceCommit, type LastCommit, NO_STAMP, noteCommit } from './last-commit.ts'
+import type { WalIndex } from './wal-index.ts'
 
 /**
  * Notes the stamps around each commit of a connection. As soon as its lock is free somebody else may commit, before the
@@ -14,7 +14,7 @@ export function watchOwnCommits(
   // Rows of this connection.
   const totalChanges = writer.prepare('select total_changes()')
   const countChanges = (): unknown => totalChanges.values()[0]?.[0]
-  let before: Stamp = Number.NaN
+  let before = NO_STAMP
   let commitsBefore = 0
   let changesBefore: unknown
   let own = 0
@@ -41,7 +41,7 @@ export function watchOwnCommits(
     },
     /** It was not committed, or nobody knows: any commit since may be another's. */
     noteFailed(): void {
-      noteCommit(lastCommit, Number.NaN, Number.NaN)
+      noteCommit(lastCommit, NO_STAMP, NO_STAMP)
     },
   }
 }

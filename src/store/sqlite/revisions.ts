@@ -1,6 +1,6 @@
 import type { Revision } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { type LastCommit, stampsOf } from './last-commit.ts'
+import { awaitStamps, type LastCommit, stampsOf } from './last-commit.ts'
 import type { Stamp } from './wal-index.ts'
 import { type Call, CHANGES } from './writes.ts'
 
@@ -74,8 +74,8 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
     let now = stamp()
     if (now === known) return true
     if (inFlight.length > 0) {
-      // Ours is done, but not reported yet; or not done, and somebody else's is.
-      const [before, after] = stampsOf(lastCommit, known)
+      // Ours is done, but not reported yet; or not done, and somebody else's is; or nobody says which in time.
+      const [before, after] = awaitStamps(lastCommit, known)
       now = stamp()
       if (known !== before || now !== after) return false
       advance(before, after)
@@ -102,7 +102,7 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
     },
     /** It was committed, with the stamps of the last commit around it, or it failed. */
     end({ isCommitted }: { readonly isCommitted: boolean }): void {
-      if (isCommitted) advance(...stampsOf(lastCommit, known))
+      if (isCommitted) advance(...stampsOf(lastCommit))
       inFlight = []
     },
   }

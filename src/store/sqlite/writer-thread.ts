@@ -13,7 +13,7 @@ self.onmessage = ({ data: message }: MessageEvent<Message>) => {
     writer = openGroupWriter(message)
     return
   }
-  // `open` comes first.
+  // What to write to comes first.
   if (writer === undefined) throw new TypeError('the thread has not been told what to write to')
   if ('group' in message) {
     send({ answer: writer.perform(message.group) })

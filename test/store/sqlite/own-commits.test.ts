@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
-import { type LastCommit, shareLastCommit } from '../../../src/store/sqlite/last-commit.ts'
+import { NO_STAMP, NOTE, shareLastCommit, stampsOf } from '../../../src/store/sqlite/last-commit.ts'
 import { watchOwnCommits } from '../../../src/store/sqlite/own-commits.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/wal-index.ts'
 import { makeDatabaseFolder, runSql } from './files.ts'
 
 const INSERT = 'insert into texts values (1)'
-const NEITHER = [Number.NaN, Number.NaN]
+const NEITHER: readonly [number, number] = [NO_STAMP, NO_STAMP]
 
 const CAN_TELL = process.platform === 'linux'
 
@@ -31,14 +31,14 @@ test.skipIf(!CAN_TELL).each([
     commits.begin()
     if (work !== undefined) writer.run(work)
     commits.end()
-    expect(isAwaited(lastCommit, stampBefore)).toBe(true)
+    expect([lastCommit.note[0], ...stampsOf(lastCommit)]).toEqual([NOTE.AWAITED, stampBefore, NO_STAMP])
     writer.run('commit')
     const stampAfter = walIndex.stamp()
     runSql(files.path, ...after)
     commits.noteCommitted()
 
-    expect([...lastCommit.stamps]).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
-    expect(isAwaited(lastCommit, stampBefore)).toBe(false)
+    expect(lastCommit.note[0]).toBe(NOTE.MADE)
+    expect(stampsOf(lastCommit)).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
     expect(stampAfter === stampBefore).toBe(work === undefined)
   }
 })
@@ -61,10 +61,6 @@ test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its
     writer.run('commit')
     commits.noteCommitted()
 
-    expect([...lastCommit.stamps]).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
+    expect(stampsOf(lastCommit)).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
   }
 })
-
-/** Whether one who knows a stamp is told to wait for what comes after it. */
-const isAwaited = ({ stamps, note }: LastCommit, known: number): boolean =>
-  Atomics.load(note, 0) === 1 && stamps[0] === known && Number.isNaN(stamps[1])

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
-import { describe, expect, test } from 'bun:test'
-import { announceCommit, noteCommit, shareLastCommit } from '../../../src/store/sqlite/last-commit.ts'
-import { CHANGED_USERS_MAX, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
+import { describe, expect, spyOn, test } from 'bun:test'
+import { announceCommit, NO_STAMP, noteCommit, shareLastCommit } from '../../../src/store/sqlite/last-commit.ts'
+import { CHANGED_USERS_MAX, type Revisions, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
@@ -104,9 +104,9 @@ describe('what is known of changes', () => {
     // The thread has committed, and has not yet said so, or half.
     const stamps = commitElsewhere()
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit.stamps[0] = stamps.before
+    lastCommit.stamps[0] = BigInt(stamps.before)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit.stamps[1] = stamps.after
+    lastCommit.stamps[1] = BigInt(stamps.after)
     expect(told()).toMatchObject({ you: before.you, tokens: before.tokens })
     revisions.end(COMMITTED)
 
@@ -121,11 +121,37 @@ describe('what is known of changes', () => {
     revisions.begin(CREATE)
     announceCommit(lastCommit, commitElsewhere().before)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    noteCommit(lastCommit, Number.NaN, Number.NaN)
+    noteCommit(lastCommit, NO_STAMP, NO_STAMP)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
     revisions.end(FAILED)
 
     expectAllOver(before, told())
+  })
+
+  test.each([
+    ['after a group of ours that changed nothing', false],
+    ['where ours failed, and is done again', true],
+  ])("is never that somebody else's commit was ours, wherever the reader is held up: %s", (_, isRepeated) => {
+    for (let heldUpAt = 0; heldUpAt < READS_MAX; heldUpAt++) {
+      const { revisions, told, stampNow, lastCommit, commit, commitElsewhere } = track()
+      revisions.begin(CREATE)
+      noteCommit(lastCommit, stampNow(), stampNow())
+      revisions.end(COMMITTED)
+      const before = told()
+
+      revisions.begin(CREATE)
+      if (isRepeated) announceCommit(lastCommit, stampNow())
+      commitElsewhere()
+      const meanwhile = tokensWhileHeldUp(revisions, heldUpAt, () => {
+        if (isRepeated) noteCommit(lastCommit, NO_STAMP, NO_STAMP)
+        announceCommit(lastCommit, stampNow())
+        commit()
+      })
+      revisions.end(COMMITTED)
+
+      expect(meanwhile).not.toBe(before.tokens)
+      expectAllOver(before, told())
+    }
   })
 
   test('is that all may have changed, where a group that failed has committed all the same', () => {
@@ -177,6 +203,24 @@ describe.skipIf(!CAN_TELL).each(SQLITE_STORES)(
   },
 )
 
+/** More than it reads of the memory that it shares to say what has changed. */
+const READS_MAX = 8
+
+/** What is told of tokens by a reader who, at one of its reads, is held up for as long as the other thread does its work. */
+function tokensWhileHeldUp(revisions: Revisions, heldUpAt: number, work: () => void) {
+  const { load } = Atomics
+  let reads = 0
+  const readAndWork: (...read: Parameters<typeof load>) => unknown = (...read) => {
+    if (reads++ === heldUpAt) work()
+    return load(...read)
+  }
+  // The same, but for when it happens.
+  using _ = spyOn(Atomics, 'load').mockImplementation(readAndWork as typeof load)
+  const told = revisions.tokens()
+  if (reads <= heldUpAt) work()
+  return told
+}
+
 /** What is told of two users and of tokens, while commits move the stamp. */
 function track() {
   let stamp = 1000
@@ -190,6 +234,7 @@ function track() {
   return {
     revisions,
     lastCommit,
+    stampNow: () => stamp,
     told: () => ({ me: revisions.plants(ME), you: revisions.plants(YOU), tokens: revisions.tokens() }),
     commitElsewhere,
     /** As the writer does: the stamps are where it writes them before anybody hears of it. */
