@@ -69,6 +69,8 @@ async function withPolicy(page: Response, publicUrl: string | undefined): Promis
   // A style of the library's own configuration would take the place of the plugin's.
   const html = (await page.text()).replace('</head>', `<style>${PHONE_STYLE}</style></head>`)
   const { headers } = page
+  // The plugin says `utf8`, which is no charset's name.
+  headers.set('content-type', 'text/html; charset=utf-8')
   headers.set('content-security-policy', pagePolicy(html, publicUrl))
   return new Response(html, { headers })
 }

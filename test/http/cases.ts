@@ -55,7 +55,7 @@ export const cases = (readToken: string, etag: string): Readonly<Record<string, 
   page: {
     send: ['GET', '/docs', { token: null }],
     status: 200,
-    headers: { 'content-type': 'text/html; charset=utf8', 'content-security-policy': 'POLICY' },
+    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': 'POLICY' },
   },
   script: {
     send: ['GET', '/docs/scalar.js', { token: null }],

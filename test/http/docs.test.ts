@@ -39,7 +39,7 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
 
     const { status, headers, text } = await service.request('GET', '/docs', { token: null })
 
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf8'])
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     const addresses = [...text.matchAll(/\b(?:src|href|action|data-url|data-proxy-url)\s*=\s*["']?([^"'\s>]*)/g)]
     expect(addresses.map(([, address]) => address)).toEqual(['openapi.json', 'docs/scalar.js'])
     expect(text).not.toMatch(/:?\/\/[\w.-]/)
