@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { answersTo, exchange } from '../support/raw.ts'
 import { README } from '../support/readme.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
@@ -8,6 +9,7 @@ import { headers, methods, sizes, targets, versions } from './http11/heads.ts'
 import { type Row, requestsOf } from './http11/requests.ts'
 
 const PIPELINED = 'a request behind one that waits for the disk'
+const HALF_CLOSED = 'a client that ends its side of the connection behind a write'
 const HTTP10_HEAD = '`HEAD` of a list without a limit, with HTTP/1.0'
 
 const TABLE = { lengths, chunks, trailers, unreadBodies, headers, targets, methods, versions, sizes }
@@ -122,7 +124,31 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     // The first was under way when the connection ended, and goes on to its end.
     while (!(await service.names()).includes('p1')) await Bun.sleep(5)
   })
+
+  test('does what is asked for by a client that ends its side behind it, and answers nothing but success', async () => {
+    await using service = await startService(transport)
+    const { sized } = requestsOf(service.token)
+
+    const text = await sendAndEnd(service.port, sized('Content-Length: #\r\n'))
+
+    expect(text).toMatch(/^$|^HTTP\/1\.1 200 OK\r\n.*\{"name":"p1"\}$/s)
+    while (!(await service.names()).includes('p1')) await Bun.sleep(5)
+  })
 })
+
+/** Sends bytes and the end of this side at once. Resolves to all that comes back until the other side ends, too. */
+function sendAndEnd(port: number, bytes: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  let text = ''
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+  socket.on('data', (chunk) => {
+    text += chunk.toString('latin1')
+  })
+  socket.on('close', () => resolve(text))
+  socket.on('error', reject)
+  socket.end(bytes)
+  return promise
+}
 
 describe('the table of HTTP/1.1', () => {
   const rows = Object.values(TABLE).flatMap((make) => make(requestsOf('')))
@@ -135,7 +161,7 @@ describe('the table of HTTP/1.1', () => {
   })
 
   test('is as RFC 9110 and RFC 9112 say, or the README says what it is, and why that does no harm', () => {
-    const listed = new Set([...rows.flatMap(([, , , line]) => line ?? []), PIPELINED, HTTP10_HEAD])
+    const listed = new Set([...rows.flatMap(([, , , line]) => line ?? []), PIPELINED, HALF_CLOSED, HTTP10_HEAD])
     const [, table = ''] =
       /<!-- http: each row is tested -->(.*?)<!-- \/http -->/s.exec(readFileSync(README, 'utf8')) ?? []
     const told = table.split('\n').flatMap((line) => /^\| (.+?) \| .+ \| .+ \|$/.exec(line)?.[1] ?? [])
