@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const PLANTS = 200_000
@@ -10,7 +11,6 @@ const READERS = 3
 /** Their lists take several times as long as the server has for its end. */
 const MANY_READERS = 24
 const DRAIN_MS = 1000
-const SLACK_MS = 1000
 
 function addPlants(database: string): void {
   using db = new Database(database)

@@ -12,10 +12,9 @@ import {
   startCluster,
 } from '../support/postgres.ts'
 import { createPlant, listNames, statusOf } from '../support/service-client.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { createToken, createTokenIn } from '../support/tokens.ts'
 
-/** More than a busy machine takes to send and answer a request. */
-const SLACK_MS = 500
 describe.skipIf(POSTGRES_IS_SKIPPED)(`servers on one PostgreSQL database${POSTGRES_NOTE}`, () => {
   test('show at once what was written through another one, and end in good order', async () => {
     await using database = await makeDatabase({ isEmpty: true })

@@ -4,10 +4,9 @@ import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
-/** For the machine's own delays, beyond what a limit promises. */
-const SLACK_MS = 1500
 /** How a shell says that SIGTERM ended a process. */
 const TERMINATED = 143
 

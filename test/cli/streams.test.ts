@@ -6,6 +6,7 @@ import { snapshot } from '../store/sqlite/files.ts'
 import { untilAccepted } from '../support/connect.ts'
 import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** In a shell: file descriptor 4 is a pipe that nobody reads any more. */
@@ -13,7 +14,7 @@ const BROKEN_PIPE = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&-'
 /** More lines than a pipe that nobody reads has room for. */
 const MANY_REQUESTS = 1000
 /** A second of --drain, and the machine's own delays. */
-const END_LIMIT_MS = 1000 + 3000
+const END_LIMIT_MS = 1000 + SLACK_MS
 
 const NO_DATABASE = 'The database /dev/stdout is not a regular file: name one.'
 

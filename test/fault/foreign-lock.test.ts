@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { holdElsewhere } from './hold.ts'
 import { type Journal, keepJournal } from './journal.ts'
@@ -11,9 +12,8 @@ import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
 import { countAnswers, until, watchLists } from './watch.ts'
 
 const HOLD_MS = rounds(6000, 30_000)
-/** The promise, and what a machine that is busy with other things may add. */
+/** The promise. */
 const REFUSAL_LIMIT_MS = 5000
-const SLACK_MS = 3000
 /** Creates that are watched at once, besides those of the load. */
 const WATCHED = 8
 /** Lists that show, between a create and its answer, that they go on; and successes that show that there are such. */

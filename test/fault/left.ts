@@ -2,10 +2,10 @@ import { cpSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { SLACK_MS } from '../support/slack.ts'
 
-/** The promise of a start, also on what a kill has left, and what a machine that is busy with other things may add. */
+/** The promise of a start, also after a kill. */
 const START_LIMIT_MS = 1000
-const SLACK_MS = 1500
 
 /** Flags of servers under load: with 64 connections the log of requests would be most of the work. */
 export const QUIET = ['--access-log', 'off']

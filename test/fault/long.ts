@@ -1,7 +1,7 @@
 /**
- * `bun run check:long [NAME]`: the tests of faults with their long numbers of rounds, that of the page in a browser on all
- * screens, that of the Dockerfile, and that of the systemd unit with all tests of the API, each row alone and one after the
- * other; or the row NAME alone, which is the name of its file. Exits with 1 if one failed, with 2 if there is no such row.
+ * `bun run check:long [NAME]`: runs the tests of faults with their long numbers of rounds, and the tests of other folders that
+ * are too long for `bun run check`, one file after the other. NAME runs one file alone. Exits with 1 if one failed, with 2 if
+ * no file has that name.
  */
 import { basename, join } from 'node:path'
 
@@ -9,7 +9,7 @@ const SUFFIX = '.test.ts'
 const folder = import.meta.dir
 const files = [
   ...[...new Bun.Glob(`**/*${SUFFIX}`).scanSync(folder)].sort(),
-  ...['executable/docs-browser', 'ship/buildah', 'ship/unit'].map((name) => `../${name}${SUFFIX}`),
+  ...['executable/docs-browser', 'ship/buildah', 'ship/release', 'ship/unit'].map((name) => `../${name}${SUFFIX}`),
 ]
 const names = files.map((file) => basename(file, SUFFIX))
 const [wanted] = process.argv.slice(2)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { readSlowly, sendHalf, startNewcomers } from './clients.ts'
 import { type Entry, keepJournal, requestIdOf } from './journal.ts'
@@ -26,8 +27,6 @@ const SHORT_DRAIN_MS = 1000
 const DRAIN_WAIT_MS = 2000
 /** Before the end of --drain-wait, for what was sent last to arrive. */
 const MARGIN_MS = 500
-/** For the machine's own delays, beyond what a limit promises. */
-const SLACK_MS = 2500
 /** In order, and what a signal does before anybody listens for it. */
 const ENDINGS: readonly unknown[] = [0, 'SIGTERM']
 

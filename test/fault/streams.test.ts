@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { randomNumbers } from '../support/random.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal } from './journal.ts'
 import { startLoad } from './load.ts'
@@ -25,7 +26,7 @@ const AT_ONCE = 16
 /** Successes of the load that show that there are such. */
 const ENOUGH = 500
 /** --drain, what is added for the last lines, and the machine's own delays. */
-const END_LIMIT_MS = 1000 + 500 + 2000
+const END_LIMIT_MS = 1000 + 500 + SLACK_MS
 
 /** In a shell: passes on what the server logs until it listens, and becomes what does with the rest what it likes. */
 const withReader = (reader: string) => `mkfifo pipe

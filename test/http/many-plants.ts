@@ -20,9 +20,8 @@ export async function createEven(store: Store, user: UserId, index: number): Pro
 
 /** Creates plants with even ids, on three pages. Returns their names in the order of their ids. */
 export async function createMany(store: Store, user: UserId): Promise<string[]> {
-  const names: string[] = []
-  while (names.length < MANY) names.push(await createEven(store, user, names.length))
-  return names
+  // All at once, so that the store commits them together.
+  return Promise.all(Array.from({ length: MANY }, (_, index) => createEven(store, user, index)))
 }
 
 /** The id of a user that has a token. */

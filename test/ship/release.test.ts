@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Version } from '@cyclonedx/cyclonedx-library/Spec'
 import { JsonStrictValidator } from '@cyclonedx/cyclonedx-library/Validation'
 import manifest from '../../package.json'
+import { IS_LONG } from '../fault/scale.ts'
 import { runPlantstore, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { describeCommit } from './commit.ts'
@@ -21,6 +22,7 @@ let copies: readonly ProjectCopy[] = []
 const release = (index: number) => join(copies[index]?.path ?? '', 'dist/release')
 
 beforeAll(async () => {
+  if (!IS_LONG) return
   copies = [await copyProject(), await copyProject()]
   const runs = await Promise.all(copies.map((copy) => copy.run('release')))
 
@@ -31,7 +33,7 @@ afterAll(() => {
   for (const copy of copies) copy[Symbol.dispose]()
 })
 
-describe('bun run release', () => {
+describe.skipIf(!IS_LONG)('bun run release', () => {
   test('makes the same bytes of one commit, in whichever folder', async () => {
     const [first, second] = await Promise.all(
       [0, 1].map((index) => Bun.file(join(release(index), 'SHA256SUMS')).text()),
@@ -127,7 +129,7 @@ describe('bun run release', () => {
   })
 })
 
-describe('bun run release refuses', () => {
+describe.skipIf(!IS_LONG)('bun run release refuses', () => {
   test('licences that are not those of what is inside', async () => {
     const path = copies[0]?.path ?? ''
     appendFileSync(join(path, 'src/cli/third-party-licenses.txt'), 'and one more\n')

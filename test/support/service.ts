@@ -156,9 +156,9 @@ async function startProxy(module: string, url: string): Promise<Way> {
 
 /** Those with a socket, for what only bytes on the wire can say. */
 export const SOCKET_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [overTcp] : [executable]
-/** All of them, on SQLite. */
-export const SQLITE_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess, overTcp] : [executable]
-/** All of them, and one on each store; the executable has suites of its own for the others. */
+/** One on SQLite. What a socket adds, the executable's suite tries. */
+export const SQLITE_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess] : [executable]
+/** One on each store; the executable has suites of its own for PostgreSQL. */
 export const TRANSPORTS: readonly Transport[] =
   EXECUTABLE === undefined
     ? [

@@ -5,7 +5,7 @@ import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { CLUSTER_IS_SKIPPED, CLUSTER_NOTE, startCluster } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
 import { until } from '../watch.ts'
 import { BUSY, FULL, setScene, UNREACHABLE } from './scene.ts'
 
@@ -18,7 +18,7 @@ const NOBODY = 65534
 
 const tookMs: number[] = []
 
-describe.skipIf(CLUSTER_IS_SKIPPED || DISKS_ARE_SKIPPED)(
+describe.skipIf(!IS_LONG || CLUSTER_IS_SKIPPED || DISKS_ARE_SKIPPED)(
   `a database server whose disk is full${CLUSTER_NOTE || DISKS_NOTE}`,
   () => {
     afterAll(() => {

@@ -7,7 +7,7 @@ import { createTokenIn } from '../../support/tokens.ts'
 import { keepJournal } from '../journal.ts'
 import { QUIET } from '../left.ts'
 import { startLoad } from '../load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
 import { until } from '../watch.ts'
 import { plantsOn } from './scene.ts'
 
@@ -28,7 +28,7 @@ type Copy = Awaited<ReturnType<typeof startExecutable>>
 let requests = 0
 let shown = 0
 
-describe.skipIf(POSTGRES_IS_SKIPPED || HAPROXY_IS_SKIPPED)(
+describe.skipIf(!IS_LONG || POSTGRES_IS_SKIPPED || HAPROXY_IS_SKIPPED)(
   `three copies behind HAProxy${POSTGRES_NOTE || HAPROXY_NOTE}`,
   () => {
     afterAll(() => console.log(`${requests} writes and ${shown} lists right after one, and none failed`))

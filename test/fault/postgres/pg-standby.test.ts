@@ -8,7 +8,7 @@ import {
   startCluster,
   urlOf,
 } from '../../support/postgres.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
 import { until } from '../watch.ts'
 import { freeze } from './processes.ts'
 import { startProxy } from './proxy.ts'
@@ -18,7 +18,7 @@ const STANDBY = 'standby'
 
 const tookMs: number[] = []
 
-describe.skipIf(CLUSTER_IS_SKIPPED)(`a standby that is promoted under load${CLUSTER_NOTE}`, () => {
+describe.skipIf(!IS_LONG || CLUSTER_IS_SKIPPED)(`a standby that is promoted under load${CLUSTER_NOTE}`, () => {
   afterAll(() =>
     console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`),
   )

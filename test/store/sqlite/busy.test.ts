@@ -1,11 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../../src/store/sqlite/connection.ts'
+import { SLACK_MS } from '../../support/slack.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, openForTest, refusalOf } from './files.ts'
-
-/** For a machine that is busy with other things. */
-const SLACK_MS = 3000
 
 test('a write that finds the lock of another process is refused in time, and stored neither then nor later', async () => {
   using files = makeDatabaseFolder()
