@@ -33,7 +33,7 @@ export const schemeOf = ({ tls }: Pick<ListenOptions, 'tls'>): Scheme => (tls ==
 
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
-  if ('socketPath' in address) await removeStaleSocket(address.socketPath)
+  if ('socketPath' in address) await removeStaleSocket(address.socketPath, options.flag)
   const server = await serve(address, handle, options)
   if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
   return {
@@ -95,28 +95,34 @@ async function isKnown(host: string): Promise<boolean> {
   )
 }
 
-/** A socket that a killed server left is replaced; one that somebody answers at, or a file that is none, is not. */
-async function removeStaleSocket(path: string): Promise<void> {
+/** Removes a socket that a killed server left. Rejects if the path may belong to another process, or is no socket. */
+async function removeStaleSocket(path: string, flag: string): Promise<void> {
   const file = lstatSync(path, { throwIfNoEntry: false })
   if (file === undefined) return
-  if (!file.isSocket()) {
+  const reason = file.isSocket() ? await usedBecause(path) : 'there is a file that is no socket'
+  if (reason !== undefined) {
     throw new AppError('address_unavailable', {
-      message: `Cannot listen on unix:${path}: there is a file that is no socket.`,
-    })
-  }
-  if (await isAnswered(path)) {
-    throw new AppError('address_unavailable', {
-      message: `Cannot listen on unix:${path}: another process listens there.`,
+      message: `Cannot listen on unix:${path}: ${reason}. Choose another with ${flag}.`,
     })
   }
   rmSync(path)
 }
 
-async function isAnswered(path: string): Promise<boolean> {
-  const { connect } = await import('node:net')
-  return new Promise((resolve) => {
-    const socket = connect(path)
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
-    socket.once('connect', () => socket.destroy())
-  })
+/** A server that accepts no connection gets this long to answer one. It counts as running either way. */
+const PROBE_TIMEOUT_MS = 1000
+
+/**
+ * Why a socket must not be replaced; `undefined` if no process listens on it. Only ECONNREFUSED and ENOENT prove that: a
+ * server with a full backlog makes `connect` fail with EAGAIN, which `node:net` and `Bun.connect` report as ECONNREFUSED.
+ * `fetch` reports the error as it is.
+ */
+async function usedBecause(path: string): Promise<string | undefined> {
+  try {
+    await fetch('http://localhost/healthz', { unix: path, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    if (code === 'ECONNREFUSED' || code === 'ENOENT') return undefined
+    if (code === 'EACCES') return LISTEN_FAILURES.EACCES
+  }
+  return LISTEN_FAILURES.EADDRINUSE
 }

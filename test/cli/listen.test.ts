@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { chmodSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -12,6 +13,18 @@ const serveArgs = (listen: string, database: string) => ['serve', '--listen', li
 
 const statusOver = async (socket: string) => (await fetch('http://localhost/readyz', { unix: socket })).status
 const modeOf = (path: string) => statSync(path).mode & FILE_MODE
+
+/** Opens connections to a server that accepts none, until the system refuses one more. */
+async function fillBacklog(socket: string): Promise<readonly Socket[]> {
+  const waiting: Socket[] = []
+  for (;;) {
+    const connection = connect(socket)
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    connection.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    if (!(await promise)) return waiting
+    waiting.push(connection)
+  }
+}
 
 describe.concurrent('a server', () => {
   test('says in one line where it listens, with the port that was picked', async () => {
@@ -74,6 +87,25 @@ describe.concurrent('a server', () => {
 
     expect(second.exitCode).toBe(1)
     expect(second.stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]*another process listens there[^\n]*\n$/)
+    expect(await statusOver(socket)).toBe(200)
+  })
+
+  test('does not take over the socket of a server whose backlog is full', async () => {
+    using folder = makeFolder()
+    const socket = join(folder.path, 'plantstore.sock')
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--listen', `unix:${socket}`])
+    // A stopped process accepts nothing, so that its backlog fills.
+    process.kill(server.pid, 'SIGSTOP')
+    const waiting = await fillBacklog(socket)
+    const second = await runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'second.db')))
+    process.kill(server.pid, 'SIGCONT')
+    for (const connection of waiting) connection.destroy()
+
+    expect(second).toEqual({
+      stdout: '',
+      stderr: `plantstore: Cannot listen on unix:${socket}: another process listens there. Choose another with --listen.\n`,
+      exitCode: 1,
+    })
     expect(await statusOver(socket)).toBe(200)
   })
 
