@@ -13,7 +13,12 @@ export interface TlsFiles {
 /** A certificate with its key, and what it says. */
 export interface Tls {
   /** What the runtime needs to speak TLS 1.2 and 1.3. */
-  readonly context: { readonly cert: string; readonly key: string; readonly secureOptions: number }
+  readonly context: {
+    readonly cert: string
+    readonly key: string
+    readonly secureOptions: number
+    readonly ciphers: string
+  }
   /** The first name of a host for which the certificate holds, if there is one and it is no wildcard. */
   readonly host: string | undefined
   /** From when to when it holds, in milliseconds since 1970-01-01 UTC. */
@@ -23,6 +28,11 @@ export interface Tls {
 
 /** TLS 1.0 and 1.1 are not to be used (RFC 8996). */
 const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
+/**
+ * The suites of TLS 1.2: forward secrecy and authenticated encryption only. RFC 9325 §4.1 and §4.2 advise against RSA key
+ * transport and CBC. All suites of TLS 1.3 are allowed.
+ */
+const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** Reads both files. Rejects with `misused` and one sentence where the server could not serve with them. */
 export function readTls({ certPath, keyPath }: TlsFiles): Tls {
@@ -34,7 +44,7 @@ export function readTls({ certPath, keyPath }: TlsFiles): Tls {
       `The private key in ${keyPath} does not belong to the first certificate in ${certPath}: set --tls-cert and --tls-key to files that go together.`,
     )
   }
-  const context = { cert, key, secureOptions: SECURE_OPTIONS }
+  const context = { cert, key, secureOptions: SECURE_OPTIONS, ciphers: CIPHERS }
   try {
     // What the runtime itself refuses: one of the further certificates, or a kind of key that it does not know.
     createSecureContext(context)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, tryOpenssl } from '../support/certificates.ts'
+import { type KeyType, makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, tryOpenssl } from '../support/certificates.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw.ts'
 import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
@@ -81,6 +81,30 @@ describe.skipIf(OPENSSL_IS_SKIPPED).each(SOCKET_TRANSPORTS)(`a service with TLS,
       expect([version, exitCode, output]).toEqual([version, 1, expect.stringContaining('alert protocol version')])
     }
   })
+
+  test.each<KeyType>(['RSA', 'ECDSA'])(
+    'speaks TLS 1.2 with forward secrecy and authenticated encryption only, with a certificate for %s',
+    async (keyType) => {
+      using folder = makeFolder()
+      await using service = await startService(transport, {
+        tls: await makeCertificate(folder.path, 'own', { keyType }),
+      })
+      const offer = (ciphers: string) => shakeHands(service.port, '-tls1_2', '-cipher', `${ciphers}:@SECLEVEL=0`)
+      const taken = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map(
+        (cipher) => `ECDHE-${keyType}-${cipher}`,
+      )
+      const others = `ALL:${taken.map((cipher) => `!${cipher}`).join(':')}`
+
+      for (const cipher of taken) {
+        const { exitCode, output } = await offer(cipher)
+        expect([cipher, exitCode, output]).toEqual([cipher, 0, expect.stringContaining(`Cipher is ${cipher}`)])
+      }
+      for (const cipher of ['AES128-SHA', 'AES128-GCM-SHA256', `ECDHE-${keyType}-AES128-SHA`, others]) {
+        const { exitCode, output } = await offer(cipher)
+        expect([cipher, exitCode, output]).toEqual([cipher, 1, expect.stringContaining('alert handshake failure')])
+      }
+    },
+  )
 
   test('answers nothing to whoever speaks in clear', async () => {
     using folder = makeFolder()

@@ -17,19 +17,30 @@ interface CertificateOptions {
   /** Who vouches for it; itself where that is nobody. */
   readonly issuer?: TlsFiles
   readonly isAuthority?: boolean
+  readonly keyType?: KeyType
+}
+
+/** What a certificate signs with, as the names of ciphers say it. */
+export type KeyType = 'ECDSA' | 'RSA'
+
+/** What makes a key of each type. */
+const MAKE_KEY: Readonly<Record<KeyType, readonly string[]>> = {
+  ECDSA: ['ecparam', '-name', 'prime256v1', '-genkey', '-noout'],
+  RSA: ['genrsa', '2048'],
 }
 
 /** Makes a certificate and its key in a folder. */
 export async function makeCertificate(
   folder: string,
   name: string,
-  { names = OWN_NAMES, days = 30, issuer, isAuthority = false }: CertificateOptions = {},
+  { names = OWN_NAMES, days = 30, issuer, isAuthority = false, keyType = 'ECDSA' }: CertificateOptions = {},
 ): Promise<TlsFiles> {
   const files = { certPath: join(folder, `${name}.crt`), keyPath: join(folder, `${name}.key`) }
   const [request, extensions] = [join(folder, `${name}.csr`), join(folder, `${name}.ext`)]
   const constraint = isAuthority ? 'basicConstraints=critical,CA:TRUE' : `subjectAltName=${names}`
   await Bun.write(extensions, `${constraint}\n`)
-  await openssl('ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', files.keyPath)
+  const [command = '', ...options] = MAKE_KEY[keyType]
+  await openssl(command, '-out', files.keyPath, ...options)
   await openssl('req', '-new', '-key', files.keyPath, '-subj', `/CN=${name}`, '-out', request)
   const signer = issuer
     ? ['-CA', issuer.certPath, '-CAkey', issuer.keyPath, '-CAcreateserial']
