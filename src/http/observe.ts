@@ -11,7 +11,8 @@ type Answer = Response | Promise<Response>
 /** What answers a request in its context. */
 export type Handle = (request: Request, context: RequestContext) => Answer
 
-const CLIENT_REQUEST_ID = /^(?!plst_)[A-Za-z0-9._-]{1,64}$/
+/** Without `plst_`, by which every token begins: what is in it is answered and logged. */
+const CLIENT_REQUEST_ID = /^(?!.*plst_)[a-z0-9._-]{1,64}$/i
 
 /** For how long a browser asks this host by TLS alone (RFC 6797 §6.1). */
 const ONE_YEAR = 'max-age=31536000'
@@ -90,7 +91,7 @@ function routable(request: Request): Request {
   return url.startsWith('https:') ? new Request(`http:${url.slice('https:'.length)}`, request) : request
 }
 
-/** The client's own id where it is harmless; one that looks like a token is not. */
+/** The client's own id if it is harmless and has no token in it, else a fresh one. */
 function requestId(request: Request): string {
   const own = request.headers.get('x-request-id')
   return own !== null && CLIENT_REQUEST_ID.test(own) ? own : crypto.randomUUID()

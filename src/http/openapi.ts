@@ -227,7 +227,7 @@ const COMPONENTS: OpenAPIV3.ComponentsObject = {
   },
   headers: {
     RequestId: header(
-      "The request's id in the server's log: the client's own X-Request-Id if it is 1 to 64 of A-Z a-z 0-9 . _ - and does not begin with plst_.",
+      "The request's id in the server's log: the client's own X-Request-Id if it is 1 to 64 of A-Z a-z 0-9 . _ - and does not contain plst_ in any letter case.",
       '0c8a2a4e-2a0f-4f0e-9d55-0a3a8a1b2c3d',
       true,
     ),
