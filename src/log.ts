@@ -20,6 +20,15 @@ const LOG_BUFFER_MAX_BYTES = 8 * 1024 * 1024
  */
 const UNESCAPED_CONTROLS = /[\u007f-\u009f\u2028\u2029]/g
 
+/** The longest line in bytes, with its end. A longer one is written with its texts cut short, each with `…` at its end. */
+export const LINE_MAX_BYTES = 2048
+/** UTF-8 takes at most three bytes for each unit of a JavaScript string. */
+const UNIT_MAX_BYTES = 3
+/** How many characters of each text are kept: the first of these with which the line is short enough. */
+const CUT_LENGTHS = [1024, 512, 256, 128, 64]
+/** The last resort: a line with so short texts and without objects is always short enough. */
+const SHORTEST_CUT_LENGTH = 32
+
 /** Makes what is written of a JSON line. */
 export type LineFormat = (line: string) => string
 
@@ -35,10 +44,34 @@ export const createLogger = (
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: (line) => format(line.replace(UNESCAPED_CONTROLS, escapeControl)) },
+      hooks: {
+        streamWrite: (line) => formatShort(line, (text) => format(text.replace(UNESCAPED_CONTROLS, escapeControl))),
+      },
     },
     destination,
   )
+
+/** Formats a line. The limit counts what is written, because a character may take six bytes once it is escaped. */
+function formatShort(line: string, format: LineFormat): string {
+  const whole = format(line)
+  if (isShort(whole)) return whole
+  const record: unknown = JSON.parse(line)
+  for (const length of CUT_LENGTHS) {
+    const cut = format(stringify(record, (value) => cutText(value, length)))
+    if (isShort(cut)) return cut
+  }
+  return format(stringify(record, (value) => (typeof value === 'object' ? '…' : cutText(value, SHORTEST_CUT_LENGTH))))
+}
+
+const isShort = (text: string): boolean =>
+  text.length * UNIT_MAX_BYTES <= LINE_MAX_BYTES || Buffer.byteLength(text) <= LINE_MAX_BYTES
+
+/** A line of a record whose values, but for the record itself, are those that `change` returns. */
+const stringify = (record: unknown, change: (value: unknown) => unknown): string =>
+  `${JSON.stringify(record, (_, value: unknown) => (value === record ? value : change(value)))}\n`
+
+const cutText = (value: unknown, length: number): unknown =>
+  typeof value === 'string' && value.length > length ? `${value.slice(0, length).toWellFormed()}…` : value
 
 /** A character as JSON escapes it. */
 export const escapeControl = (character: string): string =>

@@ -44,6 +44,36 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
     }
   })
 
+  test('has no line longer than 2 KiB, whatever is in it, and shows where a text was cut', () => {
+    const { log, text } = logger(format)
+    for (const character of ['a', '"', '\\', '\n', '\u001b', '\u0085', '\u00e9', '\u2028', '\ud83c\udf31']) {
+      const path = `/${character.repeat(16_000)}`
+      log.info({ requestId: 'r', operation: 'other', method: 'GET', path, status: 404, durationMs: 1 }, 'request')
+      log.error({ requestId: 'r', err: new Error(path, { cause: new Error(path) }) }, 'a bug')
+      log.warn({ requestId: 'r', reason: path }, path)
+    }
+    log.error({ requestId: 'r', err: new AggregateError(Array.from({ length: 100 }, () => new Error('x'))) }, 'a bug')
+
+    // An error of the log for people goes over several lines; together they are one.
+    const events = text().split(name === 'json' ? /^(?=\{)/m : /^(?=\[)/m)
+    expect(events).toHaveLength(3 * 9 + 1)
+    expect(events.filter((event) => Buffer.byteLength(event) > 2048)).toEqual([])
+    expect(events.filter((event) => !event.includes('…'))).toEqual([])
+    if (name === 'json') for (const event of events) expect(JSON.parse(event)).toMatchObject({ requestId: 'r' })
+  })
+
+  test('has a line of 2 KiB as it is', () => {
+    const { log, text } = logger(format)
+    log.info('')
+    const own = Buffer.byteLength(text())
+    log.info('a'.repeat(2048 - own))
+    log.info('a'.repeat(2048 - own + 1))
+
+    const [, longest = '', cut = ''] = text().split('\n')
+    expect(longest).toContain('a'.repeat(2048 - own))
+    expect(cut).toMatch(/[^a]a{1024}…/)
+  })
+
   test('has an error with nothing in it that begins a line or commands the terminal', () => {
     const { log, text } = logger(format)
     const error = new Error('first\n[12:00:00.000] INFO: forged\u001b[2K\u0085x')

@@ -8,6 +8,8 @@ import { exchange } from '../support/raw.ts'
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
 const ID = /[0-9a-f-]{36}/
+/** With a host that no host can have, the runtime leaves the characters of the path as they come. */
+const HOST = 'Host: a b\r\n'
 /** A name that would be a line of the log, if it could. */
 const FORGED_NAME = 'x\n{"level":"fatal"}\r\u001b[2K'
 
@@ -135,6 +137,26 @@ describe.concurrent('the log of a server', () => {
     for (const line of text.split('\n')) expect(line).toMatch(format === 'json' ? /^\{"level":/ : /^\[\d\d:\d\d:/)
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
     expect(text).not.toContain(token)
+  })
+
+  test.each(['json', 'pretty'])('has no line longer than 2 KiB, whatever is sent, in %s', async (format) => {
+    await using logged = await startLogged(['--log-format', format])
+    const { server, token } = logged
+    // No text of a path that is hidden, because it could be of a token.
+    const fillers = ['a-', '"', '\\', '\u007f', '\u0085', '\u00e9', '\u2028', '-%1b']
+    for (const filler of fillers) {
+      const target = filler.repeat(15_000 / Buffer.byteLength(filler))
+      for (const start of [`GET /${target}`, `DELETE /plants/${target}`, `POST /plants?${target}`]) {
+        const head = `${start} HTTP/1.1\r\n${HOST}Connection: close\r\nAuthorization: Bearer ${token}\r\n`
+        await exchange(server.port, Buffer.from(`${head}X-Request-Id: ${'i'.repeat(64)}\r\n\r\n`))
+      }
+    }
+    const requests = (await logged.lines()).slice(1, -2)
+
+    expect(requests).toHaveLength(3 * fillers.length)
+    expect(requests.filter((line) => Buffer.byteLength(line) >= 2048)).toEqual([])
+    const cut = requests.filter((line) => !line.includes('createPlant'))
+    expect(cut.filter((line) => !line.includes('…'))).toEqual([])
   })
 
   test.each(['json', 'pretty'])('cannot be forged by the name of a database, in %s', async (format) => {
