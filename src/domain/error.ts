@@ -30,6 +30,7 @@ export type ErrorKind =
   | 'plant_exists'
   | 'body_too_large'
   | 'content_type_unsupported'
+  | 'content_encoding_unsupported'
   | 'bug'
   | 'store_full'
   | 'store_failed'

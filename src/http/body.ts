@@ -14,12 +14,14 @@ const MEDIA_TYPE = new RegExp(`^application/json[ \\t]*((?:${PARAMETER})*)$`, 'i
 const PARAMETERS = new RegExp(PARAMETER, 'g')
 
 /**
- * Reads the plant that a request carries. Rejects with `content_type_unsupported`, `body_too_large`, `body_not_json` or
- * `plant_invalid`, in this order; nothing is read before the first has been decided, and no more than `maxBodyBytes`.
+ * Reads the plant that a request carries. Rejects with `content_type_unsupported`, `content_encoding_unsupported`,
+ * `body_too_large`, `body_not_json` or `plant_invalid`, in this order; nothing is read before the first two have been decided,
+ * and no more than `maxBodyBytes`.
  */
 export async function readNewPlant(request: Request, maxBodyBytes: number): Promise<NewPlant> {
   const { headers } = request
   requireJson(headers.get('content-type'))
+  requireIdentity(headers.get('content-encoding'))
   const contentLength = headers.get('content-length')
   if (Number(contentLength) > maxBodyBytes) throw tooLarge(maxBodyBytes)
   try {
@@ -42,6 +44,14 @@ function requireJson(contentType: string | null): void {
       throw new AppError('content_type_unsupported', { message: 'The body must be UTF-8: send no other charset.' })
     }
   }
+}
+
+/** A list of codings, several lines of which arrive joined by commas (RFC 9110 §8.4). Its elements may be empty (§5.6.1.2). */
+function requireIdentity(contentEncoding: string | null): void {
+  if (contentEncoding === null) return
+  const codings = contentEncoding.toLowerCase().split(',')
+  const isIdentity = codings.every((coding) => ['', 'identity'].includes(coding.trim()))
+  if (!isIdentity) throw new AppError('content_encoding_unsupported')
 }
 
 /** What a quoted string means by its pairs of a backslash and a character (RFC 9110 §5.6.4). */

@@ -89,6 +89,12 @@ export const ERRORS = {
     when: 'the `Content-Type` is missing, given twice, or not `application/json` in UTF-8',
     message: 'The body must come with one header Content-Type: application/json.',
   },
+  content_encoding_unsupported: {
+    code: 41502,
+    when: 'the `Content-Encoding` is another than `identity`',
+    message: 'The server decodes no body: send it without a Content-Encoding.',
+    headers: { 'accept-encoding': 'identity' },
+  },
   rate_exceeded: {
     code: 42901,
     when: 'the token has made more requests than `--rate-limit` and `--rate-burst` allow',

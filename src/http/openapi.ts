@@ -49,6 +49,7 @@ type Headers = NonNullable<OpenAPIV3.ResponseObject['headers']>
 const STATUS_HEADERS: Readonly<Record<number, Headers>> = {
   401: { 'WWW-Authenticate': ref('headers', 'Challenge') },
   403: { 'WWW-Authenticate': ref('headers', 'Challenge') },
+  415: { 'Accept-Encoding': ref('headers', 'AcceptEncoding') },
   429: { 'Retry-After': ref('headers', 'RetryAfter') },
   503: { 'Retry-After': ref('headers', 'RetryAfter') },
 }
@@ -126,6 +127,7 @@ const CREATE_PLANT: OpenAPIV3.OperationObject = {
       'plant_exists',
       'body_too_large',
       'content_type_unsupported',
+      'content_encoding_unsupported',
       'store_full',
     ]),
   },
@@ -234,6 +236,7 @@ const COMPONENTS: OpenAPIV3.ComponentsObject = {
     ContentTypeOptions: header('Always nosniff.', 'nosniff', true),
     CacheControl: header('no-store, or with an ETag: private, no-cache.', 'no-store', true),
     Challenge: header('What credentials are missing (RFC 6750).', 'Bearer realm="plantstore"', true),
+    AcceptEncoding: header('The only Content-Encoding that a body may have; with code 41502.', 'identity', false),
     RetryAfter: header('Seconds after which to try again.', '1', true),
     ETag: header('Names a capped answer; strong.', '"5d41402abc4b2a76"', false),
     Link: header(

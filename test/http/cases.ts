@@ -100,6 +100,12 @@ export const cases = (readToken: string, etag: string): Readonly<Record<string, 
   'a plant that is there': { send: ['POST', '/plants', post('{"id":1,"name":"Ivy"}')], status: 409, error: 40901 },
   'a large body': { send: ['POST', '/plants', post(' '.repeat(MAX_BODY_BYTES + 1))], status: 413, error: 41301 },
   'no content type': { send: ['POST', '/plants', { body: new Uint8Array([0x7b, 0x7d]) }], status: 415, error: 41501 },
+  'an encoded body': {
+    send: ['POST', '/plants', { headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, body: '{}' }],
+    status: 415,
+    error: 41502,
+    headers: { 'accept-encoding': 'identity' },
+  },
 })
 
 /** A service with those plants, and all cases by name. */

@@ -182,6 +182,7 @@ describe.each(SOCKET_TRANSPORTS)('createPlant, $name', (transport) => {
       40102: `Authorization: Bearer nobody\r\n${JSON_OF_20_BYTES}`,
       40301: `Authorization: Bearer ${readToken}\r\n${JSON_OF_20_BYTES}`,
       41501: `${mine}Content-Type: text/plain\r\nContent-Length: 20\r\n`,
+      41502: `${mine}Content-Encoding: gzip\r\n${JSON_OF_20_BYTES}`,
       41301: `${mine}Content-Type: application/json\r\nContent-Length: 65537\r\n`,
     }
 

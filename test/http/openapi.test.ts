@@ -124,7 +124,7 @@ describe('the document', () => {
     const common = [40005, 40101, 40102, 42901, 50000, 50302, 50303]
 
     expect(codes).toEqual({
-      createPlant: [...common, 40001, 40002, 40301, 40901, 41301, 41501, 50301].sort(),
+      createPlant: [...common, 40001, 40002, 40301, 40901, 41301, 41501, 41502, 50301].sort(),
       listPlants: [...common, 40003].sort(),
       deletePlant: [...common, 40004, 40301, 40402, 50301].sort(),
     })

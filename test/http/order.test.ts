@@ -21,6 +21,7 @@ const ladder = (readToken: string): readonly Rung[] => {
   const stranger = { token: null }
   const reader = { token: readToken }
   const body = (text: string) => ({ headers: JSON_HEADER, body: text })
+  const encoded = (text: string) => ({ headers: { ...JSON_HEADER, 'content-encoding': 'gzip' }, body: text })
   return [
     { name: '404 before OPTIONS', send: ['OPTIONS', '/nothing', {}], wins: 40401 },
     { name: '404 before 405', send: ['PUT', '/nothing', {}], wins: 40401 },
@@ -54,6 +55,16 @@ const ladder = (readToken: string): readonly Rung[] => {
       wins: 40004,
     },
     { name: '415 before 413', send: ['POST', '/plants', { body: TOO_LARGE }], wins: 41501 },
+    { name: '401 before 41502', send: ['POST', '/plants', { ...stranger, ...encoded('{}') }], wins: 40101 },
+    { name: '403 before 41502', send: ['POST', '/plants', { ...reader, ...encoded('{}') }], wins: 40301 },
+    {
+      name: '41501 before 41502',
+      send: ['POST', '/plants', { headers: { 'content-encoding': 'gzip' }, body: '{}' }],
+      wins: 41501,
+    },
+    { name: '41502 before 413', send: ['POST', '/plants', encoded(TOO_LARGE)], wins: 41502 },
+    { name: '41502 before 40001', send: ['POST', '/plants', encoded(NOT_JSON)], wins: 41502 },
+    { name: '41502 before 40002', send: ['POST', '/plants', encoded(INVALID)], wins: 41502 },
     {
       name: '415 before 40001',
       send: ['POST', '/plants', { headers: { 'content-type': 'text/plain' }, body: NOT_JSON }],
@@ -92,6 +103,11 @@ describe.each(SOCKET_TRANSPORTS)('a store that is locked, $name', (transport) =>
     const invalid: readonly Rung[] = [
       { name: '40004 before 503', send: ['DELETE', '/plants/x', {}], wins: 40004 },
       { name: '415 before 503', send: ['POST', '/plants', { body: '{}' }], wins: 41501 },
+      {
+        name: '41502 before 503',
+        send: ['POST', '/plants', { headers: { ...JSON_HEADER, 'content-encoding': 'gzip' }, body: NOT_JSON }],
+        wins: 41502,
+      },
       { name: '40001 before 503', send: ['POST', '/plants', { headers: JSON_HEADER, body: NOT_JSON }], wins: 40001 },
       { name: '40002 before 503', send: ['POST', '/plants', { headers: JSON_HEADER, body: INVALID }], wins: 40002 },
       {
@@ -145,6 +161,10 @@ const unread = (token: string, readToken: string): Readonly<Record<string, reado
   'an unknown path': [`POST /nothing HTTP/1.1\r\nAuthorization: Bearer ${token}\r\n`, 40401],
   'another method': [`PUT /plants HTTP/1.1\r\nAuthorization: Bearer ${token}\r\n`, 40501],
   'a read token': [`POST /plants HTTP/1.1\r\nAuthorization: Bearer ${readToken}\r\n`, 40301],
+  'an encoding': [
+    `POST /plants HTTP/1.1\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nAuthorization: Bearer ${token}\r\n`,
+    41502,
+  ],
   'no content type': [`POST /plants HTTP/1.1\r\nAuthorization: Bearer ${token}\r\n`, 41501],
 })
 
