@@ -43,13 +43,13 @@ export const ERRORS = {
   },
   token_missing: {
     code: 40101,
-    when: 'there is no `Authorization` line',
+    when: 'there is no `Authorization` line, or it has another scheme',
     message: 'This needs a token: send the header Authorization: Bearer <ACCESS_TOKEN>.',
     headers: { 'www-authenticate': REALM },
   },
   token_invalid: {
     code: 40102,
-    when: 'the credentials are malformed, unknown, expired or revoked, or given more than once',
+    when: 'the `Authorization` line is empty, malformed or given more than once, or its token is malformed, unknown, expired or revoked',
     message: 'The token is not valid (any more): ask whoever gave it for a new one.',
     headers: { 'www-authenticate': `${REALM}, error="invalid_token"` },
   },

@@ -89,13 +89,11 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     await service.create({ id: 1, name: 'Fern' })
     const { token } = service
     const lines = [
-      token,
       `Bearer ${token},`,
       `Bearer ${token} x`,
       `Bearer ${token}x`,
       `Bearer ${token.slice(0, -1)}`,
       `Bearer ${token.toLowerCase()}`,
-      `Basic ${token}`,
       'Bearer',
     ]
 
@@ -106,6 +104,10 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
       expect([authorization, refusal(answer)]).toEqual([authorization, INVALID])
     }
     expect(refusal(await service.list('?limit=5', { token: null }))).toEqual({ status: 401, error: 40101 })
+    for (const authorization of [token, `Basic ${token}`]) {
+      const answer = await service.list('?limit=5', { token: null, headers: { authorization } })
+      expect([authorization, refusal(answer)]).toEqual([authorization, { status: 401, error: 40101 }])
+    }
     // Other forms of the same are let in, and see the same.
     for (const authorization of [`bearer ${token}`, `Bearer   ${token}`]) {
       const answer = await service.list('?limit=5', { token: null, headers: { authorization } })

@@ -25,6 +25,14 @@ describe.each(SOCKET_TRANSPORTS)('Authorization lines, $name', (transport) => {
       [`Authorization: ${good}`, `Authorization: ${good}`],
       [`Authorization: ${good}`, 'Authorization: Bearer nobody'],
       ['Authorization: Basic bWU6c2VjcmV0', `authorization: ${good}`],
+      ['Authorization: Basic bWU6c2VjcmV0', 'Authorization: Basic bWU6c2VjcmV0'],
+      ['Authorization: Basic bWU6c2VjcmV0', 'Authorization: Digest a="b"'],
+      ['Authorization: Digest a="b", c=d', 'Authorization: Digest a="b", c=d'],
+      ['Authorization: Digest a="b"', 'Authorization:'],
+      ['Authorization:', 'Authorization: Digest a="b"'],
+      ['Authorization: Negotiate', 'Authorization: Negotiate'],
+      ['Authorization: Bearer'],
+      ['Authorization: bearer '],
       [`AUTHORIZATION: ${good}`, 'Host-Of-None: x', 'Authorization: Basic bWU6c2VjcmV0'],
       [`Authorization: Bearer\t${service.token}`],
       ['Authorization: Bearer \u00e9'],
@@ -67,13 +75,24 @@ describe.each(SOCKET_TRANSPORTS)('Authorization lines, $name', (transport) => {
     expect([await service.names(), await service.names(other)]).toEqual([['Fern'], []])
   })
 
-  test('tells a missing line from an empty one', async () => {
+  test('answers the same bytes to no line and to one of another scheme, and calls nothing invalid', async () => {
     await using service = await startService(transport)
+    const lines = [
+      '',
+      'Authorization: Basic bWU6c2VjcmV0\r\n',
+      'Authorization: basic   bWU6c2VjcmV0 \r\n',
+      'Authorization: Digest username="me", realm="plants", nonce="a,b", nc=00000001\r\n',
+      'Authorization: Negotiate\r\n',
+      `Authorization: Bearer${service.token}\r\n`,
+      `Authorization: ${service.token}\r\n`,
+    ]
 
-    const missing = await listWith(service, '')
+    const answers = await Promise.all(lines.map((line) => listWith(service, line)))
 
-    expect(missing).toMatchObject({ status: 401, body: expect.stringContaining('"error":40101') })
-    expect(missing.headers.get('www-authenticate')).toBe('Bearer realm="plantstore"')
+    const [first] = answers
+    expect(first).toMatchObject({ status: 401, body: expect.stringContaining('"error":40101') })
+    expect(first?.headers.get('www-authenticate')).toBe('Bearer realm="plantstore"')
+    expect(new Set(answers.map(({ text }) => bytesOf(text))).size).toBe(1)
   })
 
   test('takes spaces around the value, and several before the token', async () => {

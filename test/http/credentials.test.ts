@@ -28,20 +28,42 @@ const toEachOperation = async (service: Service, headers: Record<string, string>
   await service.delete(1, { token: null, headers }),
 ]
 
+/** Values of `Authorization` with another scheme, as RFC 9110 §11.4 writes them. */
+const otherSchemes = (token: string): Readonly<Record<string, string>> => ({
+  Basic: 'Basic bWU6c2VjcmV0',
+  'Basic in capitals': 'BASIC bWU6c2VjcmV0==',
+  'Basic without credentials': 'Basic',
+  Digest: 'Digest username="me", realm="a, \\"b\\" c", uri = "/plants",qop=auth, nc=00000001',
+  'another scheme with the token': `Token ${token}`,
+  'a token without a scheme': token,
+  'no space': `Bearer${token}`,
+  'a scheme that begins like it': `Bearers ${token}`,
+  'a scheme with all characters of one': "!#$%&'*+-.^_`|~09aZ x=y",
+})
+
 /** Values of `Authorization` that get nobody in. */
 const malformed = (token: string): Readonly<Record<string, string>> => ({
   'no token': 'Bearer',
-  'a token without a scheme': token,
-  'another scheme': 'Basic bWU6c2VjcmV0',
-  'another scheme with the token': `Token ${token}`,
-  'no space': `Bearer${token}`,
+  'no token, in lower case': 'bearer',
+  'parameters for the token': 'Bearer a="b", c=d',
+  'two lines of another scheme': 'Basic bWU6c2VjcmV0, Basic bWU6c2VjcmV0',
+  'two lines of another scheme with parameters': 'Digest a="b", Digest c="d"',
+  'a line with parameters, and one with the token': `Digest a="b", Bearer ${token}`,
+  'a line with the token, and one with parameters': `Bearer ${token}, Digest a="b"`,
+  'a line with parameters, and an empty one': 'Digest a="b", ',
+  'no scheme': '=x',
+  'no scheme, but parameters': 'a="b", c="d"',
+  'a scheme and a comma': 'Basic,',
+  'a scheme with a colon': 'Basic: bWU6c2VjcmV0',
+  'two texts behind a scheme': 'Basic bWU6 c2VjcmV0',
+  'a text that stays open': 'Digest a="b',
+  'a scheme and a tab': 'Basic\tbWU6c2VjcmV0',
   'a tab for the space': `Bearer\t${token}`,
   'a tab after the space': `Bearer \t${token}`,
   'a colon': `Bearer: ${token}`,
   'an equals sign': `Bearer=${token}`,
   'quotes around the token': `Bearer "${token}"`,
   'quotes around everything': `"Bearer ${token}"`,
-  'a scheme that begins like it': `Bearers ${token}`,
   'the scheme twice': `Bearer Bearer ${token}`,
   'the token twice': `Bearer ${token} ${token}`,
   'two credentials': `Bearer ${token}, Bearer ${token}`,
@@ -72,6 +94,17 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
 
     for (const answer of answers) expect(refusal(answer)).toEqual(MISSING)
     expect(new Set(answers.map(bytesOf)).size).toBe(1)
+  })
+
+  test('answers credentials of another scheme as if there were none', async () => {
+    await using service = await startService(transport)
+    const none = (await toEachOperation(service, {})).map(bytesOf)
+
+    for (const [name, authorization] of Object.entries(otherSchemes(service.token))) {
+      const answers = await toEachOperation(service, { authorization })
+      expect({ name, answers: answers.map(bytesOf) }).toEqual({ name, answers: none })
+    }
+    expect(await service.names()).toEqual([])
   })
 
   test('answers the same bytes to every credential that gets nobody in', async () => {
