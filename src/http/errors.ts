@@ -77,7 +77,8 @@ export const ERRORS = {
   plant_exists: {
     code: 40901,
     when: 'the user has a plant with this id already; it is left as it was',
-    message: 'You have a plant with this id already: choose another id, or delete that plant first.',
+    message:
+      'You have a plant with this id already, and nothing was changed: list your plants to see it, or choose another id.',
   },
   body_too_large: {
     code: 41301,
