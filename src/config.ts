@@ -172,11 +172,21 @@ export function applyBooleanVariables(command: Command, env: Readonly<Record<str
   }
 }
 
-/** Variables with our prefix that no option has: most likely misspelt. */
+/** Variables with our prefix that no option has, most likely misspelt. Those that Kubernetes sets are left out. */
 export function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set(Object.values(OPTIONS).map((option) => option().envVar))
-  return Object.keys(env).filter((name) => name.startsWith(VARIABLE_PREFIX) && !known.has(name))
+  return Object.keys(env).filter(
+    (name) => name.startsWith(VARIABLE_PREFIX) && !known.has(name) && !KUBERNETES_VARIABLE.test(`${name}=${env[name]}`),
+  )
 }
+
+/**
+ * What Kubernetes sets in each container if a Service is called `plantstore`, or `plantstore-` and more
+ * (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables). A user may set
+ * `PLANTSTORE_PORT`, too, but not to a URL.
+ */
+const KUBERNETES_VARIABLE =
+  /^\w+_(?:SERVICE_HOST=|SERVICE_PORT(?:_\w+)?=|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?=|PORT=(?:tcp|udp|sctp):)/
 
 const variableOf = (flags: string): string =>
   VARIABLE_PREFIX + (flags.split(' ')[0] ?? '').slice('--'.length).replaceAll('-', '_').toUpperCase()

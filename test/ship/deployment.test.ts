@@ -92,6 +92,11 @@ describe('the Kubernetes manifest of the README', () => {
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(secondsOf(optionOf(container.args, '--drain')))
   })
 
+  test('asks for no variables of Services, which would begin like those of plantstore', () => {
+    expect(service.metadata.name).toBe('plantstore')
+    expect(pod.enableServiceLinks).toBe(false)
+  })
+
   test('names its parts as they name each other', () => {
     const { selector, template, volumeClaimTemplates } = statefulSet.spec
 
