@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, openssl } from '../support/certificates.ts'
+import { makeFolder } from '../support/folder.ts'
 import { answersTo, exchange } from '../support/raw.ts'
 import { README } from '../support/readme.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
@@ -10,6 +12,8 @@ import { type Row, requestsOf } from './http11/requests.ts'
 
 const PIPELINED = 'a request behind one that waits for the disk'
 const HALF_CLOSED = 'a client that ends its side of the connection behind a write'
+const CLOSE = '`Connection: close`'
+const ALPN = 'a client of TLS that offers protocols (ALPN)'
 const HTTP10_HEAD = '`HEAD` of a list without a limit, with HTTP/1.0'
 
 const TABLE = { lengths, chunks, trailers, unreadBodies, headers, targets, methods, versions, sizes }
@@ -113,6 +117,25 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     expect([itsHead.headers.get('transfer-encoding'), itsHead.body, itsHead.isClosed]).toEqual(['chunked', '', true])
   })
 
+  test('closes the connection if it is asked to, and does not say so in the answer', async () => {
+    await using service = await startService(transport)
+    const { get } = requestsOf(service.token)
+
+    const answer = await exchange(service.port, get('Connection: close\r\n'))
+
+    expect([answer.status, answer.headers.get('connection'), answer.isClosed]).toEqual([200, null, true])
+  })
+
+  test.skipIf(OPENSSL_IS_SKIPPED)(`chooses no protocol of those that TLS offers${OPENSSL_NOTE}`, async () => {
+    using folder = makeFolder()
+    await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
+
+    for (const offered of ['http/1.1', 'h2,http/1.1', 'h2']) {
+      const output = await openssl('s_client', '-connect', `127.0.0.1:${service.port}`, '-alpn', offered)
+      expect([offered, output]).toEqual([offered, expect.stringContaining('No ALPN negotiated')])
+    }
+  })
+
   test('ends a connection on which a request comes while one waits for the disk, and what was answered is stored', async () => {
     await using service = await startService(transport)
     const { sized } = requestsOf(service.token)
@@ -161,7 +184,14 @@ describe('the table of HTTP/1.1', () => {
   })
 
   test('is as RFC 9110 and RFC 9112 say, or the README says what it is, and why that does no harm', () => {
-    const listed = new Set([...rows.flatMap(([, , , line]) => line ?? []), PIPELINED, HALF_CLOSED, HTTP10_HEAD])
+    const listed = new Set([
+      ...rows.flatMap(([, , , line]) => line ?? []),
+      PIPELINED,
+      HALF_CLOSED,
+      HTTP10_HEAD,
+      CLOSE,
+      ALPN,
+    ])
     const [, table = ''] =
       /<!-- http: each row is tested -->(.*?)<!-- \/http -->/s.exec(readFileSync(README, 'utf8')) ?? []
     const told = table.split('\n').flatMap((line) => /^\| (.+?) \| .+ \| .+ \|$/.exec(line)?.[1] ?? [])

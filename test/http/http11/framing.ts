@@ -2,6 +2,8 @@ import { CHUNKED, HIDDEN, LAST_CHUNK, type Requests, type Row } from './requests
 
 const TRAILERS = 'trailers behind a chunked body'
 const LARGE_LENGTH = 'a length of 2^53 or more, an extension of a chunk of more than 16 KiB'
+const EXTENSIONS = 'a malformed extension of a chunk'
+const SPACED_EXTENSIONS = 'white space in an extension of a chunk'
 const LATE_BREAK = 'a body that turns out to be malformed after its request was answered'
 
 /** RFC 9112 §6: a message whose length can be read in two ways, or in none, is refused, and nothing behind it is read. */
@@ -38,7 +40,23 @@ export const chunks = ({ chunked }: Requests): Row[] => [
   ['a size in capitals', chunked(`S\r\nP\r\n${LAST_CHUNK}`).replace(/\r\n[0-9a-f]+\r\n/, upperCase), '200 next'],
   ['a last chunk of several zeros', chunked('S\r\nP\r\n000\r\n\r\n'), '200 next'],
   ['extensions', chunked('S;a=b;c="d"\r\nP\r\n0;e\r\n\r\n'), '200 next'],
-  ['an extension whose quotes stay open', chunked(`S;a="\r\nP\r\n${LAST_CHUNK}`), '200 next'],
+  ...['', ';', '=b', 'a=', 'a;', 'a="', 'a="\\', 'a="b"c', 'a=b=c', 'a(b', 'a=\x7f', '\u00e9'].map(
+    (extension): Row => [
+      `the extension ${JSON.stringify(extension)}`,
+      chunked(`S;${extension}\r\nP\r\n${LAST_CHUNK}`),
+      '200 next',
+      EXTENSIONS,
+    ],
+  ),
+  ['a malformed extension of the last chunk', chunked('S\r\nP\r\n0;="\r\n\r\n'), '200 next', EXTENSIONS],
+  ...[' ;a', '\t;a', '; a', ';a =b', ';a= b', ';a="b c"'].map(
+    (extension): Row => [
+      `the extension ${JSON.stringify(extension)}`,
+      chunked(`S${extension}\r\nP\r\n${LAST_CHUNK}`),
+      '400',
+      SPACED_EXTENSIONS,
+    ],
+  ),
   ['a size that is no number', chunked(`zz\r\nP\r\n${LAST_CHUNK}`), '400'],
   ['no size', chunked(`\r\nP\r\n${LAST_CHUNK}`), '400'],
   ['a negative size', chunked(`-S\r\nP\r\n${LAST_CHUNK}`), '400'],

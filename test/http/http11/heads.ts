@@ -9,6 +9,7 @@ const PATH = 'dot segments, percent-encoded ones included, and `\\` for `/` in a
 const NO_URL = 'characters that no URL has, and fragments, in a target'
 const METHOD = 'a method that the runtime does not know'
 const VERSION = 'a version other than 1.0 and 1.1, like 1.2'
+const REQUEST_LINE = 'a request line with further white space, NUL, a bare LF or CR, or a malformed version'
 const EMPTY_LINES = 'empty lines before a request'
 const LARGE_HEAD = 'a head of more than 16 KiB or 198 lines'
 
@@ -81,10 +82,10 @@ export const targets = ({ get, head, delete: del }: Requests): Row[] => [
   ['no slash', get('', 'plants?limit=0'), '400'],
   ['no target', head('GET HTTP/1.1'), '400'],
   ['an empty target', get('', ''), '400'],
-  ['a space in the target', get('', '/plants?limit= 0'), '505'],
-  ['NUL in the target', get('', '/plants?limit=0\0'), '505'],
+  ['a space in the target', get('', '/plants?limit= 0'), '505', REQUEST_LINE],
+  ['NUL in the target', get('', '/plants?limit=0\0'), '505', REQUEST_LINE],
   ['two spaces before the target', get('', ' /plants?limit=0'), '400'],
-  ['tabs for spaces', get().replace(/^GET (\S+) /, 'GET\t$1\t'), '505'],
+  ['tabs for spaces', get().replace(/^GET (\S+) /, 'GET\t$1\t'), '505', REQUEST_LINE],
   ...['"', '<', '{', '|', '^', '`', '\u00e9'].map(
     (character): Row => [`${character} in the query`, get('', `/plants?limit=0&x=${character}`), '200 next', NO_URL],
   ),
@@ -128,7 +129,7 @@ export const methods = ({ head }: Requests): Row[] => [
   ...['GE T', 'G@T', '', ' GET'].map(
     (method): Row => [`the method "${method}"`, head(`${method} /plants HTTP/1.1`), '400'],
   ),
-  ['NUL in the method', head('G\0T /plants HTTP/1.1'), '505'],
+  ['NUL in the method', head('G\0T /plants HTTP/1.1'), '505', REQUEST_LINE],
 ]
 
 /** RFC 9112 §2.3, §9.3 and §2.2. */
@@ -138,15 +139,16 @@ export const versions = ({ get, head }: Requests): Row[] => [
   ['HTTP/1.0 that wishes to go on', head('GET /plants HTTP/1.0', 'Connection: keep-alive\r\n'), '200'],
   ['HTTP/1.0 with chunks', `${head('POST /plants HTTP/1.0', 'Transfer-Encoding: chunked\r\n')}0\r\n\r\n`, '400'],
   ['HTTP/1.2', head('GET /plants HTTP/1.2'), '505', VERSION],
-  ...['HTTP/0.9', 'HTTP/2.0', 'HTTP/1.10', 'HTTP/01.1', 'HTTP/1', 'http/1.1', 'HTTPS/1.1', 'HTTP/1.1 '].map(
-    (version): Row => [`the version "${version}"`, head(`GET /plants ${version}`), '505'],
+  ...['HTTP/0.9', 'HTTP/2.0'].map((version): Row => [version, head(`GET /plants ${version}`), '505']),
+  ...['HTTP/1.10', 'HTTP/01.1', 'HTTP/1', 'http/1.1', 'HTTPS/1.1', 'HTTP/1.1 '].map(
+    (version): Row => [`the version "${version}"`, head(`GET /plants ${version}`), '505', REQUEST_LINE],
   ),
-  ['no version', 'GET /plants\r\n\r\n', '505'],
+  ['no version', 'GET /plants\r\n\r\n', '505', REQUEST_LINE],
   ['no request at all', 'hello\r\n\r\n', '400'],
   ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', '400'],
-  ['a bare LF behind the request line', get().replace('\r\n', '\n'), '505'],
-  ['a bare CR behind the request line', get().replace('\r\n', '\r'), '505'],
-  ['bare LF everywhere', get().replaceAll('\r\n', '\n'), '505'],
+  ['a bare LF behind the request line', get().replace('\r\n', '\n'), '505', REQUEST_LINE],
+  ['a bare CR behind the request line', get().replace('\r\n', '\r'), '505', REQUEST_LINE],
+  ['bare LF everywhere', get().replaceAll('\r\n', '\n'), '505', REQUEST_LINE],
   ['an empty line before the request', `\r\n${get()}`, '400', EMPTY_LINES],
   ['an empty line between requests', `${get()}\r\n${get()}`, '200 400', EMPTY_LINES],
   ['two requests at once', get() + get(), '200 200 next'],
