@@ -1,11 +1,11 @@
 import { constants, Database } from 'bun:sqlite'
-import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../opening.ts'
 import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from './errors.ts'
-import { partialPath, syncDirectory } from './files.ts'
+import { createFile, partialPath, syncDirectory } from './files.ts'
 import { findProblems } from './health.ts'
 import { fileIdentity, nothingIn } from './inspect.ts'
 import { APPLICATION_ID, pragmaNumber } from './migrate.ts'
@@ -17,7 +17,7 @@ const BATCH_ROWS = 20_000
 const ACCESS: Readonly<Record<Role, string>> = { database: 'mode=rw', backup: 'immutable=1' }
 
 /**
- * Copies a database, as it is at one moment, to a new file beside `target`, for its owner alone, and verifies it: it is
+ * Copies a database, as it is at one moment, to a new file of `createFile` beside `target`, and verifies it: it is
  * whole, and has as many rows as there were at that moment. Not by `vacuum into`, which does not sync what it writes, can
  * not be stopped, and does not tell how many rows it has read. Rejects with `store_unusable` where the database is not
  * whole, with `file_unusable` where the copy cannot be made; then nothing is left of it.
@@ -31,7 +31,7 @@ export async function copyDatabase(role: Role, source: string, target: string, o
     if (!isPlaced) rmSync(partial, { force: true })
   }
   try {
-    closeSync(openSync(partial, 'wx', 0o600))
+    createFile(partial, target)
     const identity = fileIdentity(partial)
     copy = openCopy(partial)
     copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])

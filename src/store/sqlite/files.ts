@@ -1,5 +1,15 @@
-import { closeSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { openReader } from './connection.ts'
 import { isLocked } from './errors.ts'
 
@@ -14,6 +24,36 @@ export function syncDirectory(path: string): void {
   } finally {
     closeSync(directory)
   }
+}
+
+/** The bits of a file's mode that say who may read and write it. */
+const PERMISSIONS = 0o777
+const ROOT_ID = 0
+
+/**
+ * Makes an empty file that its owner alone may read and write. If root makes it, the service's own user must be able to use
+ * it: the file takes the owner, group and mode of `replaced`, whose name it will get, or the owner and group of its directory
+ * if there is no such file. SQLite does the same for the files beside a database.
+ */
+export function createFile(path: string, replaced?: string): void {
+  const file = openSync(path, 'wx', 0o600)
+  try {
+    if (fstatSync(file).uid === ROOT_ID) giveAway(file, path, replaced)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function giveAway(file: number, path: string, replaced?: string): void {
+  const old = replaced === undefined ? undefined : statSync(replaced, { throwIfNoEntry: false })
+  const { uid, gid } = old ?? statSync(dirname(path))
+  try {
+    fchownSync(file, uid, gid)
+  } catch {
+    // Some file systems have no owners, and some containers have a root that may not change them: the file stays root's.
+    return
+  }
+  if (old !== undefined) fchmodSync(file, old.mode & PERMISSIONS)
 }
 
 /** What follows the name of a database while it is being made, beside where it will be. */

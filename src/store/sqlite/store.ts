@@ -8,7 +8,7 @@ import { openWriter } from './connection.ts'
 import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
 import { figures } from './figures.ts'
-import { syncDirectory } from './files.ts'
+import { createFile, syncDirectory } from './files.ts'
 import { health } from './health.ts'
 import { inspect, nothingIn, refuseLeftWal } from './inspect.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
@@ -30,6 +30,7 @@ export async function openSqliteStore(
   refuseLeftWal(path)
   if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
   if (mustExist && statSync(path).size === 0) throw nothingIn(path)
+  if (!exists) createDatabaseFile(path)
   try {
     const first = openWriter(path, durability)
     try {
@@ -45,6 +46,15 @@ export async function openSqliteStore(
     }
   } catch (error) {
     throw error instanceof AppError ? error : cannotOpen(path, error)
+  }
+}
+
+/** SQLite would make the file as well, but not give it to the service's user. */
+function createDatabaseFile(path: string): void {
+  try {
+    createFile(path)
+  } catch {
+    // Another first start was faster, or SQLite will say why there can be no file.
   }
 }
 

@@ -1,5 +1,5 @@
 import { constants, Database } from 'bun:sqlite'
-import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import { COLUMNS, type Table, type Target } from '../contents.ts'
@@ -7,7 +7,7 @@ import { unusable } from '../opening.ts'
 import { rowsOf } from './connection.ts'
 import { contentsOf } from './contents.ts'
 import { isOutOfSpace, sqliteCode } from './errors.ts'
-import { BESIDE, partialPath, removeLeftovers, syncDirectory } from './files.ts'
+import { BESIDE, createFile, partialPath, removeLeftovers, syncDirectory } from './files.ts'
 import { findProblems } from './health.ts'
 import { fileIdentity, inspect, isUnfinishedCopy } from './inspect.ts'
 import { type Locked, lockAlone } from './lock.ts'
@@ -24,7 +24,7 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
   const partial = partialPath(path)
   let db: Database | undefined
   try {
-    db = openPartial(partial)
+    db = openPartial(partial, path)
     const identity = fileIdentity(partial)
     return await fill(
       targetOf(db, partial, () => {
@@ -76,9 +76,9 @@ function targetOf(db: Database, partial: string, place: () => void): Target {
   }
 }
 
-/** A new database, for its owner alone, locked until it is closed. Its journal is needed by nobody. */
-function openPartial(path: string): Database {
-  closeSync(openSync(path, 'wx', 0o600))
+/** A new database that will replace another one, locked until it is closed. Its journal is needed by nobody. */
+function openPartial(path: string, replaced: string): Database {
+  createFile(path, replaced)
   const db = new Database(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   db.run('pragma locking_mode = exclusive')
   db.run('pragma journal_mode = memory')
@@ -97,7 +97,7 @@ function placeMark(path: string): Mark {
   if (!isUnfinishedCopy(path)) {
     requireEmpty(path)
     const made = partialPath(path)
-    makeMark(made)
+    makeMark(made, path)
     renameSync(made, path)
     syncDirectory(dirname(path))
   }
@@ -111,8 +111,8 @@ function placeMark(path: string): Mark {
 }
 
 /** A database without anything in it but who it is. */
-function makeMark(path: string): void {
-  closeSync(openSync(path, 'wx', 0o600))
+function makeMark(path: string, replaced: string): void {
+  createFile(path, replaced)
   const db = new Database(path, constants.SQLITE_OPEN_READWRITE)
   try {
     db.run('pragma synchronous = full')
