@@ -232,12 +232,12 @@ describe.concurrent('backup --dir', () => {
     expect(readdirSync(made.backups).map((name) => join(made.backups, name))).toEqual([stdout.trim()])
   })
 
-  test('removes what killed ones have left, and leaves what is being made', async () => {
+  test('removes what killed ones have left, and leaves what is being made and what it has not named', async () => {
     using made = await makeDatabase()
-    const [left, taken] = ['plantstore-2020-01-01T00-00-00.000Z.db', 'plantstore-2020-01-02T00-00-00.000Z.db'].map(
-      (name) => join(made.backups, `${name}.partial-1`),
+    const [left, taken, foreign] = [crypto.randomUUID(), crypto.randomUUID(), 'mine'].map((end) =>
+      join(made.backups, `plantstore-2020-01-01T00-00-00.000Z.db.partial-${end}`),
     )
-    writeFileSync(left ?? '', 'half a page')
+    for (const path of [left, foreign]) writeFileSync(path ?? '', 'half a page')
     await createTokenIn(taken ?? '')
     await using _maker = await holdElsewhere(taken ?? '', 'pragma journal_mode = delete', 'begin exclusive')
     const { stdout } = await made.backup('--dir', made.backups)
@@ -246,6 +246,6 @@ describe.concurrent('backup --dir', () => {
       readdirSync(made.backups)
         .map((name) => join(made.backups, name))
         .sort(),
-    ).toEqual([taken ?? '', stdout.trim()].sort())
+    ).toEqual([taken ?? '', foreign ?? '', stdout.trim()].sort())
   })
 })

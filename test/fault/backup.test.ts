@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -20,7 +20,9 @@ import { until } from './watch.ts'
 const ANSWERS_BEFORE = 500
 /** More than are copied at once: a signal comes in the middle. */
 const MANY_PLANTS = 400_000
-const KILLED_AT = ['pwrite64', 'fsync', 'rename'] as const
+const KILLED_AT = ['pwrite64', 'fsync', 'link'] as const
+const NEW_FILE = resolve(import.meta.dir, '../../src/store/sqlite/new-file.ts')
+const WITHOUT_LINKS = { calls: ['link'], fault: 'error=EPERM', when: '1+' } as const
 let kills = 0
 afterAll(() => console.log(`killed ${kills} backups`))
 
@@ -65,9 +67,9 @@ describe('backup', () => {
         using whole = traceCalls({})
         await runPlantstore(['backup', `${backup}-0`, '--database', database], { under: whole.under })
         const { calls } = whole.seen()
-        const name = KILLED_AT[random(KILLED_AT.length)] ?? 'rename'
+        const name = KILLED_AT[random(KILLED_AT.length)] ?? 'link'
         // The last calls come after it has its name.
-        const upTo = calls.filter((call, at) => call.name === name && at <= indexOfRename(calls)).length
+        const upTo = calls.filter((call, at) => call.name === name && at <= indexOfLink(calls)).length
         const when = String(1 + random(upTo))
         using trace = traceCalls({ inject: { calls: [name], fault: 'signal=SIGKILL', when } })
         await runPlantstore(['backup', backup, '--database', database], { under: trace.under })
@@ -101,7 +103,52 @@ describe('backup', () => {
         .calls.filter(({ name, path }) => name !== 'pread64' && path.startsWith(backups))
         .map(({ name, path }) => `${name} ${path.slice(backups.length).replace(/\.partial-.*/, '.partial')}`)
       const written = steps.findLastIndex((step) => step.startsWith('pwrite64'))
-      expect(steps.slice(written + 1)).toEqual(['fsync /plants.db.partial', 'rename /plants.db.partial', 'fsync '])
+      expect(steps.slice(written + 1)).toEqual([
+        'fsync /plants.db.partial',
+        'link /plants.db.partial',
+        'unlink /plants.db.partial',
+        'fsync ',
+      ])
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test.skipIf(STRACE_IS_SKIPPED)(
+    `is made on a file system that has no links${STRACE_NOTE}`,
+    async () => {
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      await createTokenIn(database)
+      const backups = makeBackups(database)
+      const backup = join(backups, 'plants.db')
+      using trace = traceCalls({ inject: WITHOUT_LINKS })
+      const { exitCode } = await runPlantstore(['backup', backup, '--database', database], { under: trace.under })
+
+      expect(trace.seen().calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
+      expect(exitCode).toBe(0)
+      expect(dump(backup)).toEqual(dump(database))
+      expect(readdirSync(backups)).toEqual(['plants.db'])
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test.skipIf(STRACE_IS_SKIPPED)(
+    `never takes the name of a file that has just appeared on a file system that has no links${STRACE_NOTE}`,
+    async () => {
+      using folder = makeFolder()
+      const [made, taken] = [join(folder.path, 'made'), join(folder.path, 'taken')]
+      for (const path of [made, taken]) writeFileSync(path, path)
+      using trace = traceCalls({ inject: WITHOUT_LINKS })
+      const program = `const { renameToNew } = await import(process.argv[1])
+        console.log(renameToNew(process.argv[2], process.argv[3]))`
+      const child = Bun.spawn([...trace.under, process.execPath, '-e', program, NEW_FILE, made, taken], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const [stdout] = await Promise.all([child.stdout.text(), child.exited])
+
+      expect(trace.seen().calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
+      expect(stdout).toBe('false\n')
+      expect([made, taken].map((path) => readFileSync(path, 'utf8'))).toEqual([made, taken])
     },
     ROUNDS_TIMEOUT_MS,
   )
@@ -140,5 +187,5 @@ function makeBackups(database: string): string {
   return path
 }
 
-const indexOfRename = (calls: readonly { readonly name: string }[]): number =>
-  calls.findIndex(({ name }) => name === 'rename')
+const indexOfLink = (calls: readonly { readonly name: string }[]): number =>
+  calls.findIndex(({ name }) => name === 'link')

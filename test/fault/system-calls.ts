@@ -5,7 +5,7 @@ import { makeFolder } from '../support/folder.ts'
 /** What syncs a file: SQLite does it by the first; a build that does it by the second is tested just so. */
 export const SYNCS = ['fsync', 'fdatasync'] as const
 /** What is seen of a process: all that touches the bytes of its files. */
-const SEEN = [...SYNCS, 'pread64', 'pwrite64', 'ftruncate', 'unlink', 'unlinkat', 'rename'] as const
+const SEEN = [...SYNCS, 'pread64', 'pwrite64', 'ftruncate', 'link', 'unlink', 'unlinkat', 'rename'] as const
 
 /** The name of a system call that is seen. */
 export type CallName = (typeof SEEN)[number]

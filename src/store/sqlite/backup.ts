@@ -16,8 +16,12 @@ export async function backupSqlite(database: string, target: string, options: Co
   refuseTarget(database, target, options)
   removeLeftovers(dirname(target), (name) => name === basename(target))
   using copy = await copyDatabase('database', database, target, options)
-  if (existsSync(target)) lockAlone(target).release()
-  copy.place()
+  if (options.force === true && existsSync(target)) {
+    lockAlone(target).release()
+    copy.replace()
+  } else {
+    copy.placeNew(isThere(target))
+  }
   return { ...copy.counts, path: target, bytes: statSync(target).size }
 }
 
@@ -67,7 +71,7 @@ function refuseTarget(database: string, target: string, { force = false }: CopyO
     throw unfit(`${target} is the database itself: name another file.`)
   }
   if (!statSync(target).isFile()) throw unfit(`${target} is not a regular file: name another one.`)
-  if (!force) throw unfit(`${target} is there already: name another file, or repeat it with --force.`)
+  if (!force) throw isThere(target)
   try {
     inspect(target)
   } catch (cause) {
@@ -80,5 +84,7 @@ function refuseDirectory(directory: string): void {
   if (found === undefined) throw unfit(`There is no directory ${directory}: create it.`)
   if (!found.isDirectory()) throw unfit(`${directory} is not a directory: name one.`)
 }
+
+const isThere = (target: string) => unfit(`${target} is there already: name another file, or repeat it with --force.`)
 
 const unfit = (message: string, cause?: unknown) => new AppError('file_unusable', { message, cause })

@@ -5,10 +5,11 @@ import { AppError } from '../../domain/error.ts'
 import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../opening.ts'
 import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from './errors.ts'
-import { createFile, partialPath, syncDirectory } from './files.ts'
+import { partialPath, syncDirectory } from './files.ts'
 import { findProblems } from './health.ts'
 import { fileIdentity, nothingIn } from './inspect.ts'
 import { APPLICATION_ID, pragmaNumber } from './migrate.ts'
+import { createFile, renameToNew } from './new-file.ts'
 
 /** Rows that are copied at once: a few milliseconds, after which signals are heard. */
 const BATCH_ROWS = 20_000
@@ -26,13 +27,20 @@ export async function copyDatabase(role: Role, source: string, target: string, o
   const partial = partialPath(target)
   let copy: Database | undefined
   let isPlaced = false
+  let identity: string | undefined
+  const place = (rename: () => void) => {
+    if (fileIdentity(partial) !== identity) throw cannotMake(target, 'somebody has taken it away meanwhile')
+    rename()
+    isPlaced = true
+    syncDirectory(dirname(target))
+  }
   const discard = () => {
     copy?.close(true)
     if (!isPlaced) rmSync(partial, { force: true })
   }
   try {
     createFile(partial, target)
-    const identity = fileIdentity(partial)
+    identity = fileIdentity(partial)
     copy = openCopy(partial)
     copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
     const expected = await copyAll(copy, source, options)
@@ -40,13 +48,13 @@ export async function copyDatabase(role: Role, source: string, target: string, o
     const counts = verify(copy, role, source, expected)
     return {
       counts,
-      /** Gives it its name, durably: from one moment on it is there, instead of whatever had that name. */
-      place(): void {
-        if (fileIdentity(partial) !== identity) throw cannotMake(target, 'somebody has taken it away meanwhile')
-        renameSync(partial, target)
-        isPlaced = true
-        syncDirectory(dirname(target))
-      },
+      /** Gives it its name, durably, at one moment. A file of that name is replaced. */
+      replace: () => place(() => renameSync(partial, target)),
+      /** The same, but throws `isThere` if a file has that name by now. */
+      placeNew: (isThere: AppError) =>
+        place(() => {
+          if (!renameToNew(partial, target)) throw isThere
+        }),
       /** Ends its use. Without a name nothing stays of it. */
       [Symbol.dispose]: discard,
     }

@@ -23,9 +23,9 @@ export async function restoreSqlite(backup: string, database: string, options: C
   if (restingState(backup) !== state) {
     throw unusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
   }
-  if (replaced === undefined && existsSync(database)) throw isThere(database)
   replaced?.release()
-  copy.place()
+  if (replaced === undefined) copy.placeNew(isThere(database))
+  else copy.replace()
   return { ...copy.counts, path: database, bytes: statSync(database).size }
 }
 

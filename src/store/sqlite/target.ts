@@ -7,11 +7,12 @@ import { unusable } from '../opening.ts'
 import { rowsOf } from './connection.ts'
 import { contentsOf } from './contents.ts'
 import { isOutOfSpace, sqliteCode } from './errors.ts'
-import { BESIDE, createFile, partialPath, removeLeftovers, syncDirectory } from './files.ts'
+import { BESIDE, partialPath, removeLeftovers, syncDirectory } from './files.ts'
 import { findProblems } from './health.ts'
 import { fileIdentity, inspect, isUnfinishedCopy } from './inspect.ts'
 import { type Locked, lockAlone } from './lock.ts'
 import { migrate, UNFINISHED_ID } from './migrate.ts'
+import { createFile } from './new-file.ts'
 
 /**
  * Makes a database to copy into, where there is none, an empty one, or one that was not finished. While it is being filled,
