@@ -90,7 +90,7 @@ describe('the house', () => {
     [
       'nothing but backups and open files is found by reading folders',
       /\breaddir|\bGlob\b|scandir/,
-      ['store/sqlite/backup.ts', 'store/sqlite/files.ts', 'store/sqlite/own-files.ts'],
+      ['store/sqlite/backup-folder.ts', 'store/sqlite/files.ts', 'store/sqlite/own-files.ts'],
     ],
   ])('%s', (_, pattern, allowed) => {
     const found = sources.filter(({ text }) => pattern.test(withoutComments(text))).map(({ file }) => file)

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
-import { backupStore, backupStoreInto } from '../store/open.ts'
+import { backupStore, backupStoreInto, keepStoreBackups } from '../store/open.ts'
 import type { Copied } from '../store/opening.ts'
 import { runCopy } from './copying.ts'
 import type { Io } from './io.ts'
@@ -34,16 +34,21 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
       const copied = await runCopy(io, exit, (each) =>
         file === undefined ? backupInto(dir ?? '', options, each) : backupAs(file, options, each),
       )
-      if (copied !== undefined) await tellCopied('Backed up', copied, io)
+      if (copied === undefined) return
+      await tellCopied('Backed up', copied, io)
+      if (options.keep !== undefined && file === undefined) await deleteOld(copied.path, options.keep, options)
     })
 
   const backupAs = (file: string, { database, force = false }: BackupOptions, options: object) =>
     backupStore(database, file, { ...options, force })
 
-  const backupInto = async (dir: string, { database, keep }: BackupOptions, options: object) => {
-    const copied = await backupStoreInto(database, dir, { ...options, keep, nowMs: io.nowMs() })
-    for (const name of copied.deleted) await io.tell(`Deleted ${name}.\n`)
-    return copied
+  const backupInto = (dir: string, { database }: BackupOptions, options: object) =>
+    backupStoreInto(database, dir, { ...options, nowMs: io.nowMs() })
+
+  const deleteOld = async (latest: string, keep: number, { database }: BackupOptions) => {
+    const { deleted, notices } = keepStoreBackups(database, latest, keep)
+    for (const notice of notices) await io.tell(`Warning: ${notice}\n`)
+    for (const name of deleted) await io.tell(`Deleted ${name}.\n`)
   }
 }
 

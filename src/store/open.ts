@@ -9,7 +9,8 @@ import { type ContentsOptions, copyContents } from './copy-contents.ts'
 import { type Copied, type CopyOptions, type OpenOptions, type StoreStatus, unusable } from './opening.ts'
 import type { ConnectionOptions } from './postgres/connection.ts'
 import { openSpool, type Spool } from './spool.ts'
-import { backupSqlite, backupSqliteInto } from './sqlite/backup.ts'
+import { backupSqlite } from './sqlite/backup.ts'
+import { backupSqliteInto, type Kept, keepLatestBackups } from './sqlite/backup-folder.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
 import { restoreSqlite } from './sqlite/restore.ts'
 import { readSqlite } from './sqlite/source.ts'
@@ -48,6 +49,10 @@ export const backupStoreInto = async (
   directory: string,
   options: Parameters<typeof backupSqliteInto>[2],
 ): ReturnType<typeof backupSqliteInto> => backupSqliteInto(fileOf(database), realPath(directory), options)
+
+/** Deletes old backups of that store, as `keepLatestBackups` does. */
+export const keepStoreBackups = (database: string, latest: string, keep: number): Kept =>
+  keepLatestBackups(fileOf(database), latest, keep)
 
 /** Makes a backup that store. Rejects as `restoreSqlite` does; with `misused` for a store that is no file. */
 export const restoreStore = async (file: string, database: string, options: CopyOptions): Promise<Copied> =>

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { linkSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { holdElsewhere } from '../fault/hold.ts'
-import { damageTable, snapshot } from '../store/sqlite/files.ts'
+import { damageTable, queryAll, snapshot } from '../store/sqlite/files.ts'
 import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve, withUmask } from '../support/executable.ts'
@@ -32,6 +32,12 @@ async function makeDatabase(plants = 10) {
     [Symbol.dispose]: folder[Symbol.dispose],
   }
 }
+
+/** The paths of the files in a folder, in the order of their names. */
+const filesOf = (folder: string): string[] =>
+  readdirSync(folder)
+    .sort()
+    .map((name) => join(folder, name))
 
 const bytesOf = (path: string): number => statSync(path).size
 
@@ -63,6 +69,19 @@ describe.concurrent('backup FILE', () => {
 
     expect(plants).toHaveLength(10)
     expect(await server.end()).toBe(0)
+  })
+
+  test('records the path of its database, which is its own for a backup that a server uses', async () => {
+    using made = await makeDatabase()
+    const second = join(made.backups, 'second.db')
+    await made.backup(made.file)
+    await using _server = await serve(made.file)
+    await runPlantstore(['backup', second, '--database', made.file])
+
+    expect([made.file, second].map((path) => queryAll(path, 'select * from backup_of'))).toEqual([
+      [[made.database]],
+      [[made.file]],
+    ])
   })
 
   test('of what a killed server has left in the WAL has that, too', async () => {
@@ -223,13 +242,65 @@ describe.concurrent('backup --dir', () => {
     expect(readdirSync(made.backups)).toHaveLength(3)
   })
 
-  test('keeps what it has just made, also where those that are there seem to be of the future', async () => {
+  test('with --keep deletes nothing beside a backup of another database, and exits with 2', async () => {
     using made = await makeDatabase()
-    const future = ['plantstore-2999-01-01T00-00-00.000Z.db', 'plantstore-2999-01-02T00-00-00.000Z.db']
-    for (const name of future) writeFileSync(join(made.backups, name), '')
-    const { stdout } = await made.backup('--dir', made.backups, '--keep', '1')
+    using other = await makeDatabase()
+    const runs = [
+      await made.backup('--dir', made.backups),
+      await other.backup('--dir', made.backups),
+      await made.backup('--dir', made.backups, '--keep', '1'),
+    ]
+    const paths = runs.map(({ stdout }) => stdout.trim())
 
-    expect(readdirSync(made.backups).map((name) => join(made.backups, name))).toEqual([stdout.trim()])
+    expect(runs[2]).toMatchObject({ exitCode: 2, stdout: expect.stringMatching(/^[^\n]+\.db\n$/) })
+    expect(runs[2]?.stderr.split('\n').slice(1)).toEqual([
+      `plantstore: No old backup was deleted: ${made.backups} also holds ${basename(paths[1] ?? '')}, a backup of ${other.database}. Each database needs a folder of its own: name another one in --dir, or move that file away.`,
+      '',
+    ])
+    expect(filesOf(made.backups)).toEqual(paths)
+    expect(dump(paths[2] ?? '')).toEqual(dump(made.database))
+  })
+
+  test('with --keep takes a database that is named by a link for the same one', async () => {
+    using made = await makeDatabase()
+    const link = join(made.folder, 'plants')
+    symlinkSync(made.folder, link)
+    await made.backup('--dir', made.backups)
+    const args = ['--dir', made.backups, '--keep', '1', '--database', join(link, 'plantstore.db')]
+    const { stdout, exitCode } = await runPlantstore(['backup', ...args])
+
+    expect(exitCode).toBe(0)
+    expect(filesOf(made.backups)).toEqual([stdout.trim()])
+  })
+
+  test('with --keep neither counts nor deletes a backup of the future, and warns of it', async () => {
+    using made = await makeDatabase()
+    const future = join(made.backups, 'plantstore-2999-01-01T00-00-00.000Z.db')
+    await made.backup(future)
+    const first = await made.backup('--dir', made.backups)
+    const { stdout, stderr, exitCode } = await made.backup('--dir', made.backups, '--keep', '1')
+
+    expect(exitCode).toBe(0)
+    expect(stderr.split('\n').slice(1)).toEqual([
+      `Warning: ${basename(future)} is dated in the future: it is neither counted nor deleted.`,
+      `Deleted ${basename(first.stdout.trim())}.`,
+      '',
+    ])
+    expect(filesOf(made.backups)).toEqual([stdout.trim(), future])
+  })
+
+  test('with --keep neither counts nor deletes a file that does not say it is a backup, and warns of it', async () => {
+    using made = await makeDatabase()
+    const copied = join(made.backups, 'plantstore-2020-01-01T00-00-00.000Z.db')
+    copyFileSync(made.database, copied)
+    const { stdout, stderr, exitCode } = await made.backup('--dir', made.backups, '--keep', '1')
+
+    expect(exitCode).toBe(0)
+    expect(stderr.split('\n').slice(1)).toEqual([
+      `Warning: ${basename(copied)} does not say which database it is a backup of: it is neither counted nor deleted.`,
+      '',
+    ])
+    expect(filesOf(made.backups)).toEqual([copied, stdout.trim()])
   })
 
   test('removes what killed ones have left, and leaves what is being made and what it has not named', async () => {

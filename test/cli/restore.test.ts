@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { holdElsewhere } from '../fault/hold.ts'
-import { damageTable, overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
+import { damageTable, overwrite, queryAll, runSql, snapshot } from '../store/sqlite/files.ts'
 import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
@@ -40,7 +40,7 @@ async function makeBackup() {
 const putOther = (database: string) => createTokenIn(database, 'other')
 
 describe.concurrent('restore', () => {
-  test('makes a backup the database, for its owner alone, and a server takes it', async () => {
+  test('makes a backup the database, for its owner alone and without its record, and a server takes it', async () => {
     using made = await makeBackup()
     const { stdout, stderr, exitCode } = await made.restore()
 
@@ -52,6 +52,7 @@ describe.concurrent('restore', () => {
     expect(readdirSync(made.data)).toEqual(['plantstore.db'])
     expect(statSync(made.database).mode & 0o777).toBe(0o600)
     expect(dump(made.database)).toEqual(made.content)
+    expect(queryAll(made.database, "select name from sqlite_schema where name = 'backup_of'")).toEqual([])
     made.expectBackupUntouched()
     await using server = await serve(made.database)
     expect((await server.request('GET', '/plants?limit=1', { token: made.token })).status).toBe(200)

@@ -5,7 +5,7 @@ import { rejectionOf } from '../support/rejection.ts'
 describe.each(['postgres://me@localhost/plants', 'postgresql:///plants'])('%s', (database) => {
   test.each([
     ['backup FILE', () => backupStore(database, 'plants.db', {})],
-    ['backup --dir', () => backupStoreInto(database, '.', { nowMs: 0, keep: undefined })],
+    ['backup --dir', () => backupStoreInto(database, '.', { nowMs: 0 })],
     ['export and import', () => openTransfer(database, () => 0)],
     ['status', () => statusOfStore(database, 0)],
     ['restore', () => restoreStore('plants.db', database, {})],

@@ -1,14 +1,22 @@
 import { Database } from 'bun:sqlite'
+import { BACKUP_OF } from '../../src/store/sqlite/backup-record.ts'
 
-/** Everything that a database holds: what marks it as ours, its schema, and all rows of all tables. */
+/**
+ * Everything that a database holds: what marks it as ours, its schema, and all rows of all tables. Leaves out the record in
+ * which a backup differs from its database.
+ */
 export function dump(database: string): Record<string, unknown> {
   using db = new Database(database, { readonly: true, safeIntegers: true })
   const rowsOf = (sql: string): unknown[][] => db.prepare(sql).values()
-  const tables = rowsOf("select name from sqlite_schema where type = 'table' order by name").flat().map(String)
+  const tables = rowsOf(`select name from sqlite_schema where type = 'table' and name != '${BACKUP_OF}' order by name`)
+    .flat()
+    .map(String)
   return {
     applicationId: rowsOf('pragma application_id'),
     userVersion: rowsOf('pragma user_version'),
-    schema: rowsOf('select type, name, sql from sqlite_schema where sql is not null order by name'),
+    schema: rowsOf(
+      `select type, name, sql from sqlite_schema where sql is not null and name != '${BACKUP_OF}' order by name`,
+    ),
     ...Object.fromEntries(tables.map((table) => [table, rowsOf(`select * from ${table} order by 1, 2`)])),
   }
 }

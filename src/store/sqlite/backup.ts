@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { basename, dirname, extname, join } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import { type Copied, type CopyOptions, unusable } from '../opening.ts'
 import { copyDatabase } from './copy.ts'
-import { BESIDE, removeLeftovers, syncDirectory } from './files.ts'
+import { BESIDE, removeLeftovers } from './files.ts'
 import { fileIdentity, inspect } from './inspect.ts'
 import { lockAlone } from './lock.ts'
 
@@ -23,39 +23,6 @@ export async function backupSqlite(database: string, target: string, options: Co
     copy.placeNew(isThere(target))
   }
   return { ...copy.counts, path: target, bytes: statSync(target).size }
-}
-
-/** A backup's name in a directory: whose, and when, in UTC, so that their order is that of time. */
-const backupName = (database: string, nowMs: number): string =>
-  `${stemOf(database)}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`
-
-/**
- * Makes a backup in a directory, named by the time. Then of all backups of that database that are there, itself included,
- * the latest `keep` stay, and the others are deleted; all stay where it is left out.
- */
-export async function backupSqliteInto(
-  database: string,
-  directory: string,
-  { nowMs, keep, ...options }: CopyOptions & { readonly nowMs: number; readonly keep: number | undefined },
-): Promise<Copied & { readonly deleted: readonly string[] }> {
-  refuseDirectory(directory)
-  removeLeftovers(directory, isBackupOf(database))
-  const copied = await backupSqlite(database, join(directory, backupName(database, nowMs)), options)
-  const others = readdirSync(directory)
-    .filter((name) => isBackupOf(database)(name) && name !== basename(copied.path))
-    .sort()
-  const deleted = keep === undefined ? [] : others.slice(0, Math.max(0, others.length - (keep - 1)))
-  for (const name of deleted) rmSync(join(directory, name))
-  if (deleted.length > 0) syncDirectory(directory)
-  return { ...copied, deleted }
-}
-
-const stemOf = (database: string): string => basename(database, extname(database))
-
-/** Whether a file's name is one that `backupName` gives. */
-const isBackupOf = (database: string) => (name: string) => {
-  const stem = `${stemOf(database)}-`
-  return name.startsWith(stem) && /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/.test(name.slice(stem.length))
 }
 
 function refuseTarget(database: string, target: string, { force = false }: CopyOptions): void {
@@ -79,7 +46,8 @@ function refuseTarget(database: string, target: string, { force = false }: CopyO
   }
 }
 
-function refuseDirectory(directory: string): void {
+/** Throws `file_unusable` unless backups can be made in this directory. */
+export function refuseDirectory(directory: string): void {
   const found = statSync(directory, { throwIfNoEntry: false })
   if (found === undefined) throw unfit(`There is no directory ${directory}: create it.`)
   if (!found.isDirectory()) throw unfit(`${directory} is not a directory: name one.`)

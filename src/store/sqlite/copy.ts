@@ -3,6 +3,7 @@ import { renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../opening.ts'
+import { BACKUP_OF, recordPath } from './backup-record.ts'
 import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from './errors.ts'
 import { partialPath, syncDirectory } from './files.ts'
@@ -43,7 +44,7 @@ export async function copyDatabase(role: Role, source: string, target: string, o
     identity = fileIdentity(partial)
     copy = openCopy(partial)
     copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
-    const expected = await copyAll(copy, source, options)
+    const expected = await copyAll(copy, role, source, options)
     copy.run('detach source')
     const counts = verify(copy, role, source, expected)
     return {
@@ -79,11 +80,11 @@ function openCopy(path: string): Database {
 }
 
 /** Copies the schema and all rows, in one transaction, which reads what is there at its beginning. Returns its counts. */
-async function copyAll(copy: Database, source: string, { onProgress = () => {}, signal }: CopyOptions) {
+async function copyAll(copy: Database, role: Role, source: string, { onProgress = () => {}, signal }: CopyOptions) {
   copy.run('begin')
   const schema = rowsOf<[type: string, name: string, sql: string]>(
     copy.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
-  ).filter(([, name]) => !name.startsWith('sqlite_'))
+  ).filter(([, name]) => !name.startsWith('sqlite_') && name !== BACKUP_OF)
   if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) {
     throw nothingIn(source)
   }
@@ -109,6 +110,7 @@ async function copyAll(copy: Database, source: string, { onProgress = () => {}, 
   copy.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
   // Indexes are made faster, and denser, when the rows are there.
   for (const [type, , sql] of schema) if (type !== 'table') copy.run(sql)
+  if (role === 'database') recordPath(copy, source)
   copy.run('commit')
   return counts
 }
