@@ -22,7 +22,7 @@ const STDERR = 2
 const FULL_PIPE_RETRY_MS = 2
 
 let output: Promise<unknown> = Promise.resolve()
-const print = async (descriptor: number, text: string) => {
+const print = async (descriptor: number, text: string | Uint8Array) => {
   const written = output.then(() => writeAll(descriptor, text))
   output = written.catch(() => undefined)
   await written
@@ -32,8 +32,8 @@ const print = async (descriptor: number, text: string) => {
  * Not by `Bun.write`, which sends twice what a pipe had room for if that does not block, as whoever started this process may
  * have left it (https://github.com/oven-sh/bun/pull/35953).
  */
-async function writeAll(descriptor: number, text: string): Promise<void> {
-  const bytes = Buffer.from(text)
+async function writeAll(descriptor: number, text: string | Uint8Array): Promise<void> {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
   for (let at = 0; at < bytes.length; ) {
     try {
       at += await promisify(write)(descriptor, bytes, at).then(({ bytesWritten }) => bytesWritten)

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
-import { backupStore, backupStoreInto, keepStoreBackups } from '../store/open.ts'
+import { backupStore, backupStoreInto, backupStoreToRead, keepStoreBackups } from '../store/open.ts'
 import type { Copied } from '../store/opening.ts'
 import { runCopy } from './copying.ts'
-import type { Io } from './io.ts'
+import { EXIT, exitCodeOf, type Io } from './io.ts'
 
 interface BackupOptions {
   readonly database: string
@@ -18,7 +18,7 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
   program
     .command('backup')
     .description('back up the database, also while a server runs on it')
-    .argument('[file]', 'the backup')
+    .argument('[file]', 'the backup, or - for stdout')
     .addOption(OPTIONS.dir())
     .addOption(OPTIONS.keep())
     .addOption(OPTIONS.force())
@@ -30,7 +30,9 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
       if ((file !== undefined || dir === undefined) && isGiven('keep'))
         throw misused('--keep counts the backups in --dir.')
       if (file === undefined && dir === undefined) throw misused('Say where to: a file, or --dir.')
-      if (file === undefined && isGiven('force')) throw misused('--force is for a file: in --dir each has a new name.')
+      if ((file === undefined || file === '-') && isGiven('force'))
+        throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
+      if (file === '-') return printBackup(options)
       const copied = await runCopy(io, exit, (each) =>
         file === undefined ? backupInto(dir ?? '', options, each) : backupAs(file, options, each),
       )
@@ -38,6 +40,22 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
       await tellCopied('Backed up', copied, io)
       if (options.keep !== undefined && file === undefined) await deleteOld(copied.path, options.keep, options)
     })
+
+  const printBackup = async ({ database }: BackupOptions) => {
+    if (io.printsToTerminal) throw misused('A backup is no text: send stdout to a file or another program.')
+    const backup = await runCopy(io, exit, (options) => backupStoreToRead(database, options))
+    if (backup === undefined) return
+    // The backup has no name, so a signal can end the process at once.
+    io.onSignal((signal) => io.exit(exitCodeOf(signal)))
+    try {
+      for (const chunk of backup.chunks) await io.print(chunk)
+    } catch (error) {
+      // The reader knows that it has closed the pipe. The exit code tells the others that the backup is not whole.
+      if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return exit(EXIT.failed)
+      throw error
+    }
+    await tellCounts('Backed up', backup, io)
+  }
 
   const backupAs = (file: string, { database, force = false }: BackupOptions, options: object) =>
     backupStore(database, file, { ...options, force })
@@ -53,10 +71,12 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
 }
 
 /** What was copied, for the person, and where it is, for programs. */
-export async function tellCopied(what: string, { path, bytes, ...counts }: Copied, io: Io): Promise<void> {
-  const { users, tokens, plants } = counts
-  await io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.\n`)
-  await io.print(`${path}\n`)
+export async function tellCopied(what: string, copied: Copied, io: Io): Promise<void> {
+  await tellCounts(what, copied, io)
+  await io.print(`${copied.path}\n`)
 }
+
+const tellCounts = (what: string, { bytes, users, tokens, plants }: Omit<Copied, 'path'>, io: Io): Promise<void> =>
+  io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.\n`)
 
 const misused = (message: string) => new AppError('misused', { message })

@@ -4,7 +4,7 @@ export interface Io {
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints what was asked for. Rejects if nobody takes it. */
-  print(text: string): Promise<void>
+  print(text: string | Uint8Array): Promise<void>
   /** Tells the person at the terminal what programs do not read. */
   tell(text: string): Promise<void>
   /** Stderr, where it is a terminal. */

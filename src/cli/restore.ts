@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
+import { AppError } from '../domain/error.ts'
 import { restoreStore } from '../store/open.ts'
 import { tellCopied } from './backup.ts'
 import { runCopy } from './copying.ts'
@@ -19,6 +20,11 @@ export const restoreCommand = (program: Command, io: Io, exit: (code: number) =>
     .addOption(OPTIONS.force())
     .addOption(OPTIONS.database())
     .action(async (file: string, { database, force = false }: RestoreOptions) => {
+      if (file === '-') {
+        throw new AppError('misused', {
+          message: 'restore does not read stdin: save the backup as a file and name it.',
+        })
+      }
       const copied = await runCopy(io, exit, (options) => restoreStore(file, database, { ...options, force }))
       if (copied !== undefined) await tellCopied('Restored', copied, io)
     })

@@ -6,10 +6,17 @@ import type { Store } from '../domain/store.ts'
 import type { ConflictRule, Transfer } from '../domain/transfer.ts'
 import type { Digest, Source, Target } from './contents.ts'
 import { type ContentsOptions, copyContents } from './copy-contents.ts'
-import { type Copied, type CopyOptions, type OpenOptions, type StoreStatus, unusable } from './opening.ts'
+import {
+  type Copied,
+  type CopyOptions,
+  type OpenOptions,
+  type ReadableBackup,
+  type StoreStatus,
+  unusable,
+} from './opening.ts'
 import type { ConnectionOptions } from './postgres/connection.ts'
 import { openSpool, type Spool } from './spool.ts'
-import { backupSqlite } from './sqlite/backup.ts'
+import { backupSqlite, backupSqliteToRead } from './sqlite/backup.ts'
 import { backupSqliteInto, type Kept, keepLatestBackups } from './sqlite/backup-folder.ts'
 import { filesOpenToOthers } from './sqlite/inspect.ts'
 import { restoreSqlite } from './sqlite/restore.ts'
@@ -42,6 +49,10 @@ export const exposedFiles = (database: string): string[] =>
 /** Makes a backup of that store as a file. Rejects as `backupSqlite` does; with `misused` for a store that is no file. */
 export const backupStore = async (database: string, file: string, options: CopyOptions): Promise<Copied> =>
   backupSqlite(fileOf(database), realPath(file), options)
+
+/** Makes a backup of that store to be read once, as `backupSqliteToRead` does. */
+export const backupStoreToRead = async (database: string, options: CopyOptions): Promise<ReadableBackup> =>
+  backupSqliteToRead(fileOf(database), options)
 
 /** Makes a backup of that store in a directory, as `backupSqliteInto` does. */
 export const backupStoreInto = async (

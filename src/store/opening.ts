@@ -79,6 +79,12 @@ export interface Copied extends Counts {
   readonly bytes: number
 }
 
+/** A backup without a name, which is read once. */
+export interface ReadableBackup extends Counts {
+  readonly bytes: number
+  readonly chunks: Iterable<Uint8Array>
+}
+
 /** A store as it is now. Of tokens those are active that let in. */
 export interface StoreStatus extends Counts {
   readonly path: string

@@ -188,6 +188,9 @@ describe.concurrent('backup FILE', () => {
     [['a.db', '--keep', '3'], '--keep'],
     [['--keep', '3'], '--keep'],
     [['--dir', '.', '--force'], '--force'],
+    [['-', '--force'], '--force'],
+    [['-', '--dir', '.'], 'Say which'],
+    [['-', '--keep', '3'], '--keep'],
     [[''], 'Say which'],
   ])('%j is misused', async (args, reason) => {
     using folder = makeFolder()

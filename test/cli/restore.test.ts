@@ -227,14 +227,17 @@ describe.concurrent('restore', () => {
     expect(snapshot(disk.path)).toEqual(before)
   })
 
-  test('without a file is misused, and so is the database itself', async () => {
+  test('without a file is misused, and so is stdin, and the database itself', async () => {
     using made = await makeBackup()
     await putOther(made.database)
     const before = snapshot(made.data)
     const without = await runPlantstore(['restore', '--database', made.database])
     const itself = await runPlantstore(['restore', made.database, '--force', '--database', made.database])
 
-    expect([without.exitCode, itself.exitCode]).toEqual([2, 2])
+    const stdin = await runPlantstore(['restore', '-', '--force', '--database', made.database], { stdin: 'Fern' })
+
+    expect([without.exitCode, itself.exitCode, stdin.exitCode]).toEqual([2, 2, 2])
+    expect(stdin.stderr).toBe('plantstore: restore does not read stdin: save the backup as a file and name it.\n')
     expect(itself.stderr).toBe(`plantstore: ${made.database} is the database itself: name a backup of it.\n`)
     expect(snapshot(made.data)).toEqual(before)
   })

@@ -33,6 +33,7 @@ export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<st
   export: ({ database }) => outputOf('export', '--database', database),
   copy: ({ database }) =>
     withFolder((path) => outputAndFiles(path, 'copy', '--snapshot', '--from', database, '--to', join(path, 'copy.db'))),
+  'backup -': ({ database }) => outputOf('backup', '-', '--database', database),
   backup: ({ database }) => withFolder((path) => outputAndFiles(path, 'backup', '--dir', path, '--database', database)),
 }
 

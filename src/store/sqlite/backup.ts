@@ -1,7 +1,7 @@
-import { existsSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
-import { type Copied, type CopyOptions, unusable } from '../opening.ts'
+import { type Copied, type CopyOptions, type ReadableBackup, unusable } from '../opening.ts'
 import { copyDatabase } from './copy.ts'
 import { BESIDE, removeLeftovers } from './files.ts'
 import { fileIdentity, inspect } from './inspect.ts'
@@ -12,7 +12,7 @@ import { lockAlone } from './lock.ts'
  * whole, verified and on disk. Rejects with `store_unusable` for the database, with `file_unusable` for the backup.
  */
 export async function backupSqlite(database: string, target: string, options: CopyOptions = {}): Promise<Copied> {
-  if (!inspect(database)) throw unusable(`There is no database ${database}: name the one that the server uses.`)
+  requireDatabase(database)
   refuseTarget(database, target, options)
   removeLeftovers(dirname(target), (name) => name === basename(target))
   using copy = await copyDatabase('database', database, target, options)
@@ -23,6 +23,41 @@ export async function backupSqlite(database: string, target: string, options: Co
     copy.placeNew(isThere(target))
   }
   return { ...copy.counts, path: target, bytes: statSync(target).size }
+}
+
+/** Bytes of a backup that are read at once. */
+const CHUNK_BYTES = 1024 * 1024
+
+/**
+ * Makes and verifies a backup that can be read once. It is beside the database, which has a disk for such a file, and has no
+ * name any more: nothing of it is left when the process ends. Rejects as `backupSqlite` does.
+ */
+export async function backupSqliteToRead(database: string, options: CopyOptions = {}): Promise<ReadableBackup> {
+  requireDatabase(database)
+  const target = `${database}-backup`
+  removeLeftovers(dirname(target), (name) => name === basename(target))
+  using copy = await copyDatabase('database', database, target, options)
+  // A signal that came with the last rows would be lost: from here on, nothing asks for it.
+  options.signal?.throwIfAborted()
+  const file = copy.open()
+  return { ...copy.counts, bytes: fstatSync(file).size, chunks: readChunks(file) }
+}
+
+function* readChunks(file: number): Generator<Uint8Array> {
+  try {
+    for (;;) {
+      const chunk = new Uint8Array(CHUNK_BYTES)
+      const bytes = readSync(file, chunk)
+      if (bytes === 0) return
+      yield chunk.subarray(0, bytes)
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function requireDatabase(path: string): void {
+  if (!inspect(path)) throw unusable(`There is no database ${path}: name the one that the server uses.`)
 }
 
 function refuseTarget(database: string, target: string, { force = false }: CopyOptions): void {

@@ -1,5 +1,5 @@
 import { constants, Database } from 'bun:sqlite'
-import { renameSync, rmSync } from 'node:fs'
+import { openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../opening.ts'
@@ -29,8 +29,11 @@ export async function copyDatabase(role: Role, source: string, target: string, o
   let copy: Database | undefined
   let isPlaced = false
   let identity: string | undefined
-  const place = (rename: () => void) => {
+  const requireOurs = () => {
     if (fileIdentity(partial) !== identity) throw cannotMake(target, 'somebody has taken it away meanwhile')
+  }
+  const place = (rename: () => void) => {
+    requireOurs()
     rename()
     isPlaced = true
     syncDirectory(dirname(target))
@@ -40,7 +43,7 @@ export async function copyDatabase(role: Role, source: string, target: string, o
     if (!isPlaced) rmSync(partial, { force: true })
   }
   try {
-    createFile(partial, target)
+    createFile(partial, options.force === true ? target : undefined)
     identity = fileIdentity(partial)
     copy = openCopy(partial)
     copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
@@ -56,6 +59,11 @@ export async function copyDatabase(role: Role, source: string, target: string, o
         place(() => {
           if (!renameToNew(partial, target)) throw isThere
         }),
+      /** Opens it for reading. It can be read to its end after it has lost its name. */
+      open(): number {
+        requireOurs()
+        return openSync(partial, 'r')
+      },
       /** Ends its use. Without a name nothing stays of it. */
       [Symbol.dispose]: discard,
     }

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { until } from '../fault/watch.ts'
+import { dump } from '../support/dump.ts'
+import { COMMAND, runPlantstore } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { createTokenIn } from '../support/tokens.ts'
+
+/** More than a pipe has room for. */
+const PLANTS = 3000
+
+async function makeDatabase() {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  await createTokenIn(database)
+  addPlants(database, PLANTS)
+  return { folder: folder.path, database, [Symbol.dispose]: folder[Symbol.dispose] }
+}
+
+/** Starts a script of the shell, in which "$@" is the executable. */
+const start = (script: string, cwd: string) =>
+  Bun.spawn(['sh', '-c', script, 'sh', ...COMMAND], {
+    cwd,
+    env: { PATH: process.env.PATH ?? '' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+
+async function run(script: string, cwd: string) {
+  const child = start(script, cwd)
+  const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited])
+  return { stderr, exitCode }
+}
+
+describe.concurrent('backup -', () => {
+  test('writes a whole backup to stdout, nothing else, and leaves no file', async () => {
+    using made = await makeDatabase()
+    using elsewhere = makeFolder()
+    const [file, restored] = [join(elsewhere.path, 'plants.db'), join(elsewhere.path, 'restored.db')]
+    const backup = await run(`exec "$@" backup - > ${file}`, made.folder)
+    const files = readdirSync(made.folder)
+    const { exitCode } = await runPlantstore(['restore', file, '--database', restored])
+
+    expect(backup).toEqual({
+      stderr: `Backed up ${statSync(file).size} bytes: users 1, tokens 1, plants ${PLANTS}.\n`,
+      exitCode: 0,
+    })
+    expect(exitCode).toBe(0)
+    expect(files).toEqual(['plantstore.db'])
+    expect(dump(restored)).toEqual(dump(made.database))
+  })
+
+  test('refuses a terminal', async () => {
+    using made = await makeDatabase()
+    const decoder = new TextDecoder()
+    let text = ''
+    const child = Bun.spawn([...COMMAND, 'backup', '-'], {
+      cwd: made.folder,
+      env: { PATH: process.env.PATH ?? '' },
+      terminal: {
+        cols: 200,
+        rows: 50,
+        data: (_, chunk) => {
+          text += decoder.decode(chunk, { stream: true })
+        },
+      },
+    })
+    const exitCode = await child.exited
+    await until('it has said why', () => text.includes('\n'))
+
+    expect({ text, exitCode }).toEqual({
+      text: 'plantstore: A backup is no text: send stdout to a file or another program.\r\n',
+      exitCode: 2,
+    })
+    expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
+  })
+
+  test('ends in silence when the reader closes the pipe, with exit code 1', async () => {
+    using made = await makeDatabase()
+    const script = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&- && exec "$@" backup - >&4'
+
+    expect(await run(script, made.folder)).toEqual({ stderr: '', exitCode: 1 })
+    expect(readdirSync(made.folder).sort()).toEqual(['pipe', 'plantstore.db'])
+  })
+
+  test.skipIf(process.platform !== 'linux')('has no name and ends by a signal while nobody reads', async () => {
+    using made = await makeDatabase()
+    const child = start('mkfifo pipe && exec 3<>pipe && exec "$@" backup - >&3', made.folder)
+    await until('the backup has lost its name', () =>
+      openFilesOf(child.pid).some((path) => /backup.*deleted/.test(path)),
+    )
+    const files = readdirSync(made.folder).sort()
+    child.kill('SIGTERM')
+
+    expect(await child.exited).toBe(143)
+    expect(files).toEqual(['pipe', 'plantstore.db'])
+  })
+})
+
+/** The paths of the files that a process has open (proc_pid_fd(5)). */
+const openFilesOf = (pid: number): string[] =>
+  readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${name}`)]
+    } catch {
+      return []
+    }
+  })
