@@ -12,6 +12,8 @@ import { QUIET } from './left.ts'
 import { beginLife, endInGoodOrder } from './life.ts'
 import { startLoad } from './load.ts'
 import { requireOneMoment } from './moment.ts'
+import { losePower } from './power-loss/lose.ts'
+import { DATABASE, recordCommand, recordFolder } from './power-loss/record.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
 import { traceCalls } from './system-calls.ts'
 import { until } from './watch.ts'
@@ -20,6 +22,7 @@ import { until } from './watch.ts'
 const ANSWERS_BEFORE = 500
 /** More than are copied at once: a signal comes in the middle. */
 const MANY_PLANTS = 400_000
+const SUBSETS = rounds(60, 300)
 const KILLED_AT = ['pwrite64', 'fsync', 'link'] as const
 const NEW_FILE = resolve(import.meta.dir, '../../src/store/sqlite/new-file.ts')
 const WITHOUT_LINKS = { calls: ['link'], fault: 'error=EPERM', when: '1+' } as const
@@ -110,6 +113,30 @@ describe('backup', () => {
         'fsync ',
       ])
     },
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test.skipIf(STRACE_IS_SKIPPED)(
+    `leaves no file or the whole one, wherever the power is lost, and the whole one once it has ended${STRACE_NOTE}`,
+    () =>
+      runRounds(rounds(1, 5), [], async ({ random }) => {
+        const name = 'plants.db'
+        const { events } = await recordFolder(async (path, trace) => {
+          const database = join(path, DATABASE)
+          await recordCommand(trace, database, 'token', 'create', '--user', 'me')
+          await recordCommand(trace, database, 'backup', join(path, name))
+        })
+        const cuts = events.map((_, index) => index + 1)
+        const states = [...losePower(events, cuts, SUBSETS, random)].map((loss) => {
+          const bytes = loss.files.get(name)
+          const state = bytes === undefined ? 'none' : Bun.SHA256.hash(bytes, 'hex')
+          return { state, isOver: loss.cut === events.length }
+        })
+        const last = states.at(-1)?.state ?? ''
+
+        expect([...new Set(states.map(({ state }) => state))]).toEqual(['none', last])
+        expect(states.filter(({ state, isOver }) => isOver && state !== last)).toEqual([])
+      }),
     ROUNDS_TIMEOUT_MS,
   )
 
