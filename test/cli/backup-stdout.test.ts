@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../fault/watch.ts'
+import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -82,6 +83,21 @@ describe.concurrent('backup -', () => {
 
     expect(await run(script, made.folder)).toEqual({ stderr: '', exitCode: 1 })
     expect(readdirSync(made.folder).sort()).toEqual(['pipe', 'plantstore.db'])
+  })
+
+  test.skipIf(DISKS_ARE_SKIPPED)(`without space writes nothing, leaves no file, and says so${DISKS_NOTE}`, async () => {
+    using disk = mountDisk(200_000)
+    const database = join(disk.path, 'plantstore.db')
+    // By a process of its own, that has ended: files that are deleted and open take space for some time.
+    await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
+    disk.fillUp(20_000)
+
+    expect(await runPlantstore(['backup', '-', '--database', database])).toEqual({
+      stdout: '',
+      stderr: `plantstore: ${database}-backup cannot be made: there is no space: make room.\n`,
+      exitCode: 1,
+    })
+    expect(readdirSync(disk.path).filter((name) => name.includes('backup'))).toEqual([])
   })
 
   test.skipIf(process.platform !== 'linux')('has no name and ends by a signal while nobody reads', async () => {

@@ -136,6 +136,7 @@ describe('backup', () => {
 
         expect([...new Set(states.map(({ state }) => state))]).toEqual(['none', last])
         expect(states.filter(({ state, isOver }) => isOver && state !== last)).toEqual([])
+        console.log(`${cuts.length} cuts`)
       }),
     ROUNDS_TIMEOUT_MS,
   )
