@@ -4,6 +4,8 @@ import { dirname } from 'node:path'
 /** The bits of a file's mode that say who may read and write it. */
 const PERMISSIONS = 0o777
 const ROOT_ID = 0
+/** How the system says that a file cannot get another owner (chown(2)). */
+const CHOWN_REFUSALS = ['EPERM', 'EINVAL', 'ENOTSUP']
 
 /**
  * Makes an empty file that its owner alone may read and write. If root makes it, the service's own user must be able to use
@@ -24,8 +26,9 @@ function giveAway(file: number, path: string, replaced?: string): void {
   const { uid, gid } = old ?? statSync(dirname(path))
   try {
     fchownSync(file, uid, gid)
-  } catch {
+  } catch (error) {
     // Some file systems have no owners, and some containers have a root that may not change them: the file stays root's.
+    if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
     return
   }
   if (old !== undefined) fchmodSync(file, old.mode & PERMISSIONS)
@@ -57,4 +60,6 @@ function renameToReserved(from: string, to: string): boolean {
   return true
 }
 
-const isTaken = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST'
+const isTaken = (error: unknown): boolean => codeOf(error) === 'EEXIST'
+
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
