@@ -1,5 +1,5 @@
 import { prettyFactory } from 'pino-pretty'
-import { escapeControl } from './log.ts'
+import { escapeControls, escapeControlsInLines } from './controls.ts'
 
 /** What the sentence of a request says already. */
 const REQUEST_FIELDS = ['operation', 'method', 'path', 'status', 'durationMs', 'user', 'tokenId']
@@ -31,20 +31,14 @@ function requestText(
   return `${paint(String(status))} ${operation} in ${durationMs} ms: ${method} ${path}${caller}`
 }
 
-/** What begins a line or commands a terminal, and the same without what separates the lines of a stack. */
-const CONTROLS = /[\p{Cc}\u2028\u2029]/gu
-const CONTROLS_IN_LINES = /[^\P{Cc}\n]/gu
-
 /**
  * The same value with control characters as they are written in JSON. What is printed as it is would else begin a line of
  * its own, or command the terminal. Only a stack has lines: they are printed further to the right than any line begins.
  */
 function withVisibleControls(value: unknown, key = ''): unknown {
-  if (typeof value === 'string') return value.replace(key === 'stack' ? CONTROLS_IN_LINES : CONTROLS, escapeControl)
+  if (typeof value === 'string') return key === 'stack' ? escapeControlsInLines(value) : escapeControls(value)
   if (Array.isArray(value)) return value.map((item) => withVisibleControls(item))
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
-  return Object.fromEntries(
-    entries.map(([name, item]) => [name.replace(CONTROLS, escapeControl), withVisibleControls(item, name)]),
-  )
+  return Object.fromEntries(entries.map(([name, item]) => [escapeControls(name), withVisibleControls(item, name)]))
 }

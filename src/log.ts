@@ -1,4 +1,5 @@
 import pino, { type DestinationStream } from 'pino'
+import { escapeControlsInLines } from './controls.ts'
 
 /** What can be logged, from the least to the most. */
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
@@ -13,12 +14,6 @@ export type Logger = pino.Logger
 
 /** Bytes of lines that wait for a reader of stdout. What comes when they are full is dropped: the service goes on. */
 const LOG_BUFFER_MAX_BYTES = 8 * 1024 * 1024
-
-/**
- * What may end a line or command a terminal: control characters and separators of Unicode. What JSON itself escapes, those
- * below U+0020, is not in its text any more but for the end of the line.
- */
-const UNESCAPED_CONTROLS = /[\u007f-\u009f\u2028\u2029]/g
 
 /** The longest line in bytes, with its end. A longer one is written with its texts cut short, each with `…` at its end. */
 export const LINE_MAX_BYTES = 2048
@@ -44,9 +39,7 @@ export const createLogger = (
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: {
-        streamWrite: (line) => formatShort(line, (text) => format(text.replace(UNESCAPED_CONTROLS, escapeControl))),
-      },
+      hooks: { streamWrite: (line) => formatShort(line, (text) => format(escapeControlsInLines(text))) },
     },
     destination,
   )
@@ -72,10 +65,6 @@ const stringify = (record: unknown, change: (value: unknown) => unknown): string
 
 const cutText = (value: unknown, length: number): unknown =>
   typeof value === 'string' && value.length > length ? `${value.slice(0, length).toWellFormed()}…` : value
-
-/** A character as JSON escapes it. */
-export const escapeControl = (character: string): string =>
-  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Stdout as a place for log lines, and a way to see the last of them out before the process ends. */
 export function logToStdout(): { readonly destination: DestinationStream; close(timeoutMs: number): Promise<void> } {

@@ -2,17 +2,18 @@ import { describe, expect, test } from 'bun:test'
 import { createLogger, type LineFormat } from '../src/log.ts'
 import { prettyLines } from '../src/log-pretty.ts'
 
-/** Every character that may begin a line or command a terminal, and the sequences that forge one. */
+/** Every character that may begin a line, command a terminal or reorder what is shown, and the sequences that forge one. */
 const CONTROLS = [
   ...Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code)),
   ...Array.from({ length: 0x21 }, (_, code) => String.fromCharCode(0x7f + code)),
   '\u2028',
   '\u2029',
+  ...'\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069',
 ]
 const FORGED = [...CONTROLS, '\r\n', '\u001b[2K\u001b[1G', '\n{"level":"info"}\n'].map((text) => `a${text}b`)
 /** What any reader of lines may take for the end of one, and what a terminal obeys. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-const DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029]/
+const DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 const FORMATS: readonly { readonly name: string; readonly format: LineFormat | undefined }[] = [
   { name: 'json', format: undefined },

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { escapeControls } from '../controls.ts'
 import { describeDatabase, isPostgresUrl } from '../domain/database-url.ts'
 import { RESTORE, RESTORE_SERVER } from '../store/opening.ts'
 import { EXIT, type Io } from './io.ts'
@@ -14,7 +15,10 @@ export const checkCommand = (program: Command, io: Io, exit: (code: number) => v
       if (problems.length === 0) return io.tell(`The database ${database} is whole.\n`)
       exit(EXIT.storeUnusable)
       await io.tell(
-        `The database ${database} is damaged:\n${problems.join('\n')}\n${isPostgresUrl(options.database) ? RESTORE_SERVER : RESTORE}\n`,
+        `The database ${database} is damaged:\n${problems.map(problemLine).join('')}${isPostgresUrl(options.database) ? RESTORE_SERVER : RESTORE}\n`,
       )
     })
 }
+
+/** Indented, so that no name in a database can look like a line of ours. */
+const problemLine = (problem: string): string => `  ${escapeControls(problem)}\n`

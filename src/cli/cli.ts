@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { applyBooleanVariables, unknownVariables } from '../config.ts'
+import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
@@ -63,7 +64,7 @@ export async function createProgram(io: Io, exit: Exit, word = 'help'): Promise<
     .configureOutput({
       writeOut: (text) => void io.print(text).catch(() => undefined),
       writeErr: (text) => void io.tell(text),
-      outputError: (text, write) => write(line(text.replace(/^error: /, ''))),
+      outputError: (text, write) => write(line(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you'))),
     })
     .hook('preAction', async (_, command) => {
       applyBooleanVariables(command, io.env)
@@ -80,7 +81,7 @@ async function fail(io: Io, error: unknown): Promise<number> {
   if (!(error instanceof AppError)) {
     // What the system refuses is told in a line, like a full or closed stdout. Anything else is a bug.
     const isOfSystem = error instanceof Error && 'syscall' in error
-    await io.tell(isOfSystem ? line(`${error.message}.`) : `plantstore: ${Bun.inspect(error)}\n`)
+    await io.tell(isOfSystem ? line(`${error.message}.`) : escapeControlsInLines(`plantstore: ${Bun.inspect(error)}\n`))
     return EXIT.failed
   }
   await io.tell(line(error.message || (STORE_MESSAGES[error.kind] ?? error.kind)))
@@ -89,10 +90,7 @@ async function fail(io: Io, error: unknown): Promise<number> {
 }
 
 /** One line for the person at the terminal, whatever the text holds of what was given to us. */
-const line = (text: string): string =>
-  `plantstore: ${hidePasswords(text)
-    .trim()
-    .replace(/\p{Cc}+/gu, ' ')}\n`
+const line = (text: string): string => `plantstore: ${escapeControls(hidePasswords(text).trim())}\n`
 
 /** What the store says by its kind alone. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {

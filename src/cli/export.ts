@@ -3,7 +3,7 @@ import { OPTIONS } from '../config.ts'
 import { openTransfer } from '../store/open.ts'
 import { watchSnapshot } from './copying.ts'
 import type { Io } from './io.ts'
-import { renderPlantLine } from './plant-line.ts'
+import { renderPlantLines } from './plant-line.ts'
 import { showProgress } from './progress.ts'
 
 interface ExportOptions {
@@ -26,7 +26,7 @@ export const exportCommand = (program: Command, io: Io): void => {
         using progress = showProgress(io.printsToTerminal ? undefined : io, 'plants exported')
         let done = 0
         for await (const batch of batches) {
-          await io.print(batch.map(renderPlantLine).join(''))
+          await io.print(renderPlantLines(batch))
           done += batch.length
           progress.update(done, plants)
           tellLong()

@@ -1,3 +1,4 @@
+import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import type { OwnedPlant } from '../domain/transfer.ts'
 import { USER_NAME, USER_NAME_RULE } from '../domain/user.ts'
@@ -8,8 +9,11 @@ export const LINE_MAX_BYTES = 1024 ** 3 + 1024
 
 const LINE_FIELDS = [...FIELDS, 'user'] as const
 
-/** A plant as a line of JSON (https://jsonlines.org): `NewPlant` with the name of its user. */
-export function renderPlantLine({ user, id, name, tag }: OwnedPlant): string {
+/** Plants as lines of JSON (https://jsonlines.org): `NewPlant` with the name of its user. */
+export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
+  escapeControlsInLines(plants.map(renderPlantLine).join(''))
+
+function renderPlantLine({ user, id, name, tag }: OwnedPlant): string {
   const rest = tag === undefined ? '' : `,"tag":${JSON.stringify(tag)}`
   return `{"user":${JSON.stringify(user)},"id":${id},"name":${JSON.stringify(name)}${rest}}\n`
 }

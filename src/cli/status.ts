@@ -5,7 +5,7 @@ import { statusOfStore } from '../store/open.ts'
 import type { StoreStatus } from '../store/opening.ts'
 import { VERSION } from '../version.ts'
 import type { Io } from './io.ts'
-import { columns } from './table.ts'
+import { columns, json } from './table.ts'
 
 interface StatusOptions {
   readonly database: string
@@ -21,9 +21,9 @@ export const statusCommand = (program: Command, io: Io): void => {
     .addOption(OPTIONS.json())
     .addOption(OPTIONS.durability())
     .addOption(OPTIONS.database())
-    .action(async ({ database, durability, json }: StatusOptions) => {
+    .action(async ({ database, durability, json: asJson }: StatusOptions) => {
       const status = { version: VERSION, ...(await statusOfStore(database, io.nowMs())), durability }
-      await io.print(json ? `${JSON.stringify(status, null, 2)}\n` : columns(rowsOf(status)))
+      await io.print(asJson ? json(status) : columns(rowsOf(status)))
     })
 }
 

@@ -1,10 +1,16 @@
+import { escapeControls, escapeControlsInLines } from '../controls.ts'
+
 /** Rows with their header as columns that a person can read. */
 export const table = (header: readonly string[], rows: readonly (readonly string[])[]): string =>
   columns([header, ...rows])
 
 /** The same without a header. */
-export function columns(rows: readonly (readonly string[])[]): string {
+export function columns(texts: readonly (readonly string[])[]): string {
+  const rows = texts.map((row) => row.map(escapeControls))
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => Bun.stringWidth(row[column] ?? ''))))
   const pad = (text: string, column: number) => text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text))
   return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('')
 }
+
+/** A value as JSON for programs, which a person may read as well. */
+export const json = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`

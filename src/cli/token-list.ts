@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { type Token, tokenState } from '../domain/token.ts'
 import type { Io } from './io.ts'
-import { table } from './table.ts'
+import { json, table } from './table.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
 interface TokenListOptions extends DatabaseOptions {
@@ -16,11 +16,11 @@ export const tokenListCommand = (token: Command, io: Io): void => {
     .description('list the tokens, never their text')
     .addOption(OPTIONS.user())
     .addOption(OPTIONS.json())
-    .action(async ({ user, json, ...options }: TokenListOptions) => {
+    .action(async ({ user, json: asJson, ...options }: TokenListOptions) => {
       const tokens = await withStore(options, (store) => store.listTokens(user))
       const nowMs = io.nowMs()
       const rows = tokens.map((each) => describe(each, nowMs))
-      await io.print(json ? `${JSON.stringify(rows, null, 2)}\n` : toTable(rows))
+      await io.print(asJson ? json(rows) : toTable(rows))
     })
 }
 

@@ -61,6 +61,20 @@ describe.concurrent('check', () => {
     expect(stderr).not.toContain('    at ')
   })
 
+  test('prints control characters in the names of a database as JSON escapes, and each problem in a line', async () => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+    using db = new Database(path)
+    const name = 'x\n\u001b[2K\u202e'
+    db.run(`create table "${name}" (id integer primary key, parent references "${name}" (id))`)
+    db.run(`insert into "${name}" values (1, 2)`)
+    const { stderr, exitCode } = await check(path)
+
+    expect(exitCode).toBe(3)
+    expect(stderr).toContain(String.raw`  a row of x\u000a\u001b[2K\u202e belongs to no user${'\n'}`)
+    expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
+  })
+
   test('says that a plant of nobody is damage, and exits with 3', async () => {
     using folder = makeFolder()
     const path = await makeDatabase(folder.path)

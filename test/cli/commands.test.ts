@@ -65,6 +65,16 @@ describe.concurrent('the command line', () => {
     expect([command, inner]).toEqual([flag, flag])
   })
 
+  test('tells in one line what was misused, with control characters as JSON escapes', async () => {
+    const [forged, mistyped] = await Promise.all([
+      runPlantstore(['a\n\u001b[2K\u009b\u202eb']),
+      runPlantstore(['status', '--databas', 'x']),
+    ])
+
+    expect(forged.stderr).toBe(`${String.raw`plantstore: unknown command 'a\u000a\u001b[2K\u009b\u202eb'`}\n`)
+    expect(mistyped.stderr).toBe("plantstore: unknown option '--databas' (Did you mean --database?)\n")
+  })
+
   test('tells on stderr what was misused, exits with 2 and leaves no file', async () => {
     using folder = makeFolder()
     const answers = await Promise.all(MISUSES.map((args) => runPlantstore(args, { cwd: folder.path })))

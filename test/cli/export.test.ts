@@ -22,7 +22,7 @@ async function makeDatabase(users: readonly string[]) {
       await store.createPlant(user, {
         id,
         name: `Fern ${id}`,
-        ...(index % 2 === 0 && { tag: `"\n\u0001\u2028 🌱 ${name}` }),
+        ...(index % 2 === 0 && { tag: `"\n\u0001\u007f\u0085\u2028\u202e\u2066 🌱 ${name}` }),
       })
     }
   }
@@ -32,7 +32,7 @@ async function makeDatabase(users: readonly string[]) {
 
 const linesOf = (user: string): string[] =>
   IDS.map((id, index) => {
-    const tag = index % 2 === 0 ? `,"tag":"\\"\\n\\u0001\u2028 🌱 ${user}"` : ''
+    const tag = index % 2 === 0 ? `,"tag":"\\"\\n\\u0001\\u007f\\u0085\\u2028\\u202e\\u2066 🌱 ${user}"` : ''
     return `{"user":"${user}","id":${id},"name":"Fern ${id}"${tag}}`
   })
 

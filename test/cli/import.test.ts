@@ -91,7 +91,14 @@ describe.concurrent('import', () => {
   test('takes what export has printed, whatever texts and ids are in it', async () => {
     using made = await makeDatabase()
     using other = await makeDatabase()
-    const texts = ['', '"\\\n\r\t\u0001\u007f', '\u2028\u2029\ufeff', '🌱é漢', 'x'.repeat(100_000), '{"id":1}']
+    const texts = [
+      '',
+      '"\\\n\r\t\u0001\u007f',
+      '\u0085\u061c\u2028\u2029\u202e\u2069\ufeff',
+      '🌱é漢',
+      'x'.repeat(100_000),
+      '{"id":1}',
+    ]
     const lines = texts.map((text, id) => lineOf({ user: `user.${id % 3}`, id: id - 2, name: text, tag: text }))
     await made.run([], `${lines.join('')}{"user":"me","id":9007199254740993,"name":"exact"}`)
     const { stdout: exported } = await runPlantstore(['export', '--database', made.database])

@@ -50,6 +50,23 @@ describe.concurrent('token list', () => {
     expect(stdout).not.toContain(text.slice('plst_'.length))
   })
 
+  test('prints control characters in a label as JSON escapes, in the table and with --json', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await create(database, 'me', '--label', 'laptop')
+    const label = 'a\u001b[2K\n\u009b\u2028\u202eb'
+    {
+      using db = new Database(database)
+      db.run('update tokens set label = ?1', [label])
+    }
+    const [table, json] = await Promise.all([run(database, 'list'), run(database, 'list', '--json')])
+
+    const escaped = String.raw`a\u001b[2K\u000a\u009b\u2028\u202eb`
+    expect(table.stdout.split('\n')[1]).toContain(`  ${escaped}  `)
+    expect(json.stdout).toContain(`"label": "${escaped.replace('u000a', 'n')}"`)
+    expect(JSON.parse(json.stdout)).toMatchObject([{ label }])
+  })
+
   test('prints the tokens of a user alone, and exits with 1 where there is no such user', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')

@@ -35,6 +35,22 @@ describe('user list', () => {
       ['you', '3', '1'],
     ])
   })
+
+  test('prints control characters in the name of a user as JSON escapes', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await createTokenIn(database, 'me')
+    {
+      using db = new Database(database)
+      db.run("update users set name = 'a\u001b[2K\n\u009b\u2028\u202eb'")
+    }
+    const { stdout } = await run(database, 'user', 'list')
+
+    expect(columns(stdout)).toEqual([
+      ['user', 'plants', 'tokens'],
+      [String.raw`a\u001b[2K\u000a\u009b\u2028\u202eb`, '0', '1'],
+    ])
+  })
 })
 
 /** The first three columns of a table. */

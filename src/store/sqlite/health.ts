@@ -25,7 +25,8 @@ export function findProblems(db: Database): readonly string[] {
     const found = db.prepare('pragma main.integrity_check').values().flat().map(String)
     const orphans = db.prepare('pragma main.foreign_key_check').values()
     return [
-      ...found.filter((line) => line !== 'ok'),
+      // Several problems of one b-tree are one text.
+      ...found.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok'),
       ...orphans.map(([table]) => `a row of ${table} belongs to no user`),
     ]
   } catch (error) {
