@@ -1,7 +1,8 @@
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ConflictRule, OwnedPlant } from '../domain/transfer.ts'
+import { openDatabase } from './sqlite/connection.ts'
 import { toAppError } from './sqlite/errors.ts'
 
 /** A plant that was read from a line. */
@@ -86,7 +87,7 @@ export function openSpool(directory: string, rule: ConflictRule) {
 /** A database that nothing is left of when it is closed, in a transaction that nobody ends. */
 function openNameless(path: string): Database {
   closeSync(openSync(path, 'wx', 0o600))
-  const db = new Database(path, { readwrite: true, safeIntegers: true, strict: true })
+  const db = openDatabase(path, { readwrite: true, safeIntegers: true, strict: true })
   // SQLite has it open.
   rmSync(path)
   db.run('pragma locking_mode = exclusive')

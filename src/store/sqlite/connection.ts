@@ -7,9 +7,19 @@ import { isLocked } from './errors.ts'
 export const BUSY_TIMEOUT_MS = 2000
 const WAL_RETRY_MS = 10
 
+/**
+ * Opens a connection. All connections are opened here: none runs functions with side effects that a schema calls, and each
+ * refuses a damaged page when it reads it (https://sqlite.org/security.html).
+ */
+export function openDatabase(path: string, options: ConstructorParameters<typeof Database>[1]): Database {
+  const db = new Database(path, options)
+  db.run('pragma trusted_schema = off; pragma cell_size_check = on')
+  return db
+}
+
 /** The connection that writes. With `full` a commit returns after its sync. Creates a file where that is asked for. */
 export function openWriter(path: string, durability: Durability, { create = true } = {}): Database {
-  const db = new Database(path, { readwrite: true, create, safeIntegers: true, strict: true })
+  const db = openDatabase(path, { readwrite: true, create, safeIntegers: true, strict: true })
   try {
     db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
     enterWalMode(db)
@@ -30,14 +40,14 @@ export function openWriter(path: string, durability: Durability, { create = true
 
 /** The connection that reads, also while the other one writes. */
 export function openReader(path: string, { busyTimeoutMs = BUSY_TIMEOUT_MS } = {}): Database {
-  const db = new Database(path, { readonly: true, safeIntegers: true, strict: true })
+  const db = openDatabase(path, { readonly: true, safeIntegers: true, strict: true })
   db.run(`pragma busy_timeout = ${busyTimeoutMs}`)
   return db
 }
 
 /** A connection to a database that nobody has open: it reads, and leaves no trace (https://sqlite.org/uri.html). */
 export const openImmutable = (path: string): Database =>
-  new Database(
+  openDatabase(
     `${Bun.pathToFileURL(path).href}?immutable=1`,
     constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
   )

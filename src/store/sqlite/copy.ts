@@ -1,10 +1,10 @@
-import { constants, Database } from 'bun:sqlite'
+import { constants, type Database } from 'bun:sqlite'
 import { openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../opening.ts'
 import { BACKUP_OF, recordPath } from './backup-record.ts'
-import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
+import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from './connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from './errors.ts'
 import { partialPath, syncDirectory } from './files.ts'
 import { findProblems } from './health.ts'
@@ -78,7 +78,7 @@ export async function copyDatabase(role: Role, source: string, target: string, o
  * journal is needed by nobody: what is not whole is thrown away. What is committed is synced.
  */
 function openCopy(path: string): Database {
-  const db = new Database(path, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
+  const db = openDatabase(path, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
   db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   db.run('pragma main.locking_mode = exclusive')
   db.run('pragma main.journal_mode = memory')

@@ -1,8 +1,8 @@
-import { Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { unusable } from '../opening.ts'
-import { rowsOf } from './connection.ts'
+import { openDatabase, rowsOf } from './connection.ts'
 import { isLocked } from './errors.ts'
 import { syncDirectory } from './files.ts'
 
@@ -23,7 +23,7 @@ export interface Locked extends Disposable {
  * `advice` says what to do then.
  */
 export function lockAlone(path: string, advice = 'end it'): Locked {
-  const db = new Database(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
+  const db = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     // Before the first look, which takes the lock, and recovers a WAL that a killed process has left.
     db.run('pragma locking_mode = exclusive')

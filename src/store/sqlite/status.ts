@@ -1,8 +1,7 @@
-import { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
 import { AppError } from '../../domain/error.ts'
 import { type StoreStatus, unusable } from '../opening.ts'
-import { BUSY_TIMEOUT_MS, rowsOf } from './connection.ts'
+import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { inspect, nothingIn } from './inspect.ts'
 import { lockAlone } from './lock.ts'
@@ -22,7 +21,7 @@ export async function sqliteStatus(path: string, nowMs: number): Promise<StoreSt
   if (bytes === 0) throw nothingIn(path)
   const isInUse = isOpenElsewhere(path)
   // One that could write, and does not, leaves no files beside the database when it is closed.
-  const reader = new Database(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
+  const reader = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
     if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw nothingIn(path)

@@ -1,10 +1,10 @@
-import { constants, Database } from 'bun:sqlite'
+import { constants, type Database } from 'bun:sqlite'
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import { COLUMNS, type Table, type Target } from '../contents.ts'
 import { unusable } from '../opening.ts'
-import { rowsOf } from './connection.ts'
+import { openDatabase, rowsOf } from './connection.ts'
 import { contentsOf } from './contents.ts'
 import { isOutOfSpace, sqliteCode } from './errors.ts'
 import { BESIDE, partialPath, removeLeftovers, syncDirectory } from './files.ts'
@@ -80,7 +80,7 @@ function targetOf(db: Database, partial: string, place: () => void): Target {
 /** A new database that will replace another one, locked until it is closed. Its journal is needed by nobody. */
 function openPartial(path: string, replaced: string): Database {
   createFile(path, replaced)
-  const db = new Database(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
+  const db = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   db.run('pragma locking_mode = exclusive')
   db.run('pragma journal_mode = memory')
   db.run('pragma synchronous = full')
@@ -114,7 +114,7 @@ function placeMark(path: string): Mark {
 /** A database without anything in it but who it is. */
 function makeMark(path: string, replaced: string): void {
   createFile(path, replaced)
-  const db = new Database(path, constants.SQLITE_OPEN_READWRITE)
+  const db = openDatabase(path, constants.SQLITE_OPEN_READWRITE)
   try {
     db.run('pragma synchronous = full')
     db.run('pragma fullfsync = 1')

@@ -2,10 +2,10 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import { BUSY_TIMEOUT_MS, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
+import { BUSY_TIMEOUT_MS, openImmutable, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
 import { runPlantstore, serve } from '../../support/executable.ts'
 import { createUser, listIds } from '../fixtures.ts'
-import { makeDatabaseFolder, openForTest, queryAll, WAL } from './files.ts'
+import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, WAL } from './files.ts'
 
 const OPENINGS_AT_ONCE = 10
 /** Where the header holds `user_version` (https://sqlite.org/fileformat.html#the_database_header). */
@@ -18,6 +18,26 @@ test('a new database says whose it is and which schema it has', async () => {
   expect(queryAll(files.path, 'pragma application_id')).toEqual([[BigInt(Buffer.from('plst').readUInt32BE())]])
   expect(queryAll(files.path, 'pragma user_version')).toEqual([[1n]])
   expect(queryAll(files.path, 'pragma journal_mode')).toEqual([['wal']])
+})
+
+test('no connection trusts the functions in a schema, and each looks at the cells of a page that it reads', async () => {
+  using files = makeDatabaseFolder()
+  await makeDatabase(files.path)
+
+  for (const open of [
+    () => openWriter(files.path, 'full'),
+    () => openReader(files.path),
+    () => openImmutable(files.path),
+  ]) {
+    const db = open()
+    try {
+      expect(
+        db.prepare('select * from pragma_trusted_schema, pragma_cell_size_check').values().flat().map(Number),
+      ).toEqual([0, 1])
+    } finally {
+      db.close(true)
+    }
+  }
 })
 
 test('a new database has strict tables with plain columns', async () => {
