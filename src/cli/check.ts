@@ -10,7 +10,9 @@ export const checkCommand = (program: Command, io: Io, exit: (code: number) => v
   addDatabaseOptions(program.command('check'))
     .description('read the whole database and say whether it is whole')
     .action(async (options: DatabaseOptions) => {
-      const problems = await withStore(options, (store) => store.checkIntegrity())
+      const problems = await withStore(options, (store) => store.checkIntegrity(), {
+        onNotice: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
+      })
       const database = describeDatabase(options.database)
       if (problems.length === 0) return io.tell(`The database ${database} is whole.\n`)
       exit(EXIT.storeUnusable)

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
+import { escapeControls } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { restoreStore } from '../store/open.ts'
 import { tellCopied } from './backup.ts'
@@ -26,6 +27,10 @@ export const restoreCommand = (program: Command, io: Io, exit: (code: number) =>
         })
       }
       const copied = await runCopy(io, exit, (options) => restoreStore(file, database, { ...options, force }))
-      if (copied !== undefined) await tellCopied('Restored', copied, io)
+      if (copied === undefined) return
+      if (copied.dropped !== '') {
+        await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)
+      }
+      await tellCopied('Restored', copied, io)
     })
 }

@@ -28,9 +28,9 @@ export const openOptionsOf = ({ databasePasswordFile, databasePrepare }: Databas
 export async function withStore<T>(
   options: DatabaseOptions,
   task: (store: Store) => Promise<T>,
-  { mustExist = true }: Pick<OpenOptions, 'mustExist'> = {},
+  { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onNotice'> = {},
 ): Promise<T> {
-  const store = await openStore(options.database, () => {}, { ...openOptionsOf(options), mustExist })
+  const store = await openStore(options.database, () => {}, { ...openOptionsOf(options), ...rest, mustExist })
   try {
     return await task(store)
   } finally {

@@ -11,6 +11,7 @@ import {
   type CopyOptions,
   type OpenOptions,
   type ReadableBackup,
+  type Restored,
   type StoreStatus,
   unusable,
 } from './opening.ts'
@@ -66,7 +67,7 @@ export const keepStoreBackups = (database: string, latest: string, keep: number)
   keepLatestBackups(fileOf(database), latest, keep)
 
 /** Makes a backup that store. Rejects as `restoreSqlite` does; with `misused` for a store that is no file. */
-export const restoreStore = async (file: string, database: string, options: CopyOptions): Promise<Copied> =>
+export const restoreStore = async (file: string, database: string, options: CopyOptions): Promise<Restored> =>
   restoreSqlite(realPath(file), fileOf(database), options)
 
 /** Opens that store for what is done with plants in bulk. Rejects as `openStore` does. */

@@ -85,6 +85,12 @@ export interface ReadableBackup extends Counts {
   readonly chunks: Iterable<Uint8Array>
 }
 
+/** The same of a backup that was restored. */
+export interface Restored extends Copied {
+  /** The tables and indexes of other programs that were left out, for a message. Empty if there were none. */
+  readonly dropped: string
+}
+
 /** A store as it is now. Of tokens those are active that let in. */
 export interface StoreStatus extends Counts {
   readonly path: string

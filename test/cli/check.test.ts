@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { runSql, snapshot } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
@@ -73,6 +74,47 @@ describe.concurrent('check', () => {
     expect(exitCode).toBe(3)
     expect(stderr).toContain(String.raw`  a row of x\u000a\u001b[2K\u202e belongs to no user${'\n'}`)
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
+  })
+
+  test('names a trigger that another program has added, and exits with 3, as every command does', async () => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+    runSql(path, 'create trigger evil after insert on plants begin delete from plants; end')
+    const before = snapshot(folder.path)
+    const commands = [
+      ['check'],
+      ['serve', '--listen', '127.0.0.1:0'],
+      ['status'],
+      ['token', 'list'],
+      ['token', 'create', '--user', 'me'],
+      ['user', 'list'],
+      ['export'],
+      ['backup', join(folder.path, 'backup.db')],
+    ]
+    const answers = await Promise.all(commands.map((args) => runPlantstore([...args, '--database', path])))
+
+    const stderr = `plantstore: The database ${path} has a schema that another program has changed: added trigger "evil". Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore.\n`
+    expect(answers).toEqual(commands.map(() => ({ stdout: '', stderr, exitCode: 3 })))
+    expect(snapshot(folder.path)).toEqual(before)
+  })
+
+  test('lists the tables and indexes of other programs, of which a server warns once', async () => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+    runSql(path, 'create table "notes\u0085" (text)', 'create index by_name on plants (name)')
+    const { stderr, exitCode } = await check(path)
+    await using server = await serve(path)
+    await server.end()
+
+    const message = (name: string) =>
+      `the database has objects of other programs, which plantstore restore drops: table ${name}, index "by_name"`
+    expect({ stderr, exitCode }).toEqual({
+      stderr: `Warning: ${message(String.raw`"notes\u0085"`)}.\nThe database ${path} is whole.\n`,
+      exitCode: 0,
+    })
+    expect(server.stdout().match(/.*objects of other programs.*/g)).toEqual([
+      expect.stringContaining(JSON.stringify(message('"notes\u0085"')).replace('\u0085', '\\u0085')),
+    ])
   })
 
   test('says that a plant of nobody is damage, and exits with 3', async () => {

@@ -157,6 +157,15 @@ describe.concurrent('restore', () => {
       ],
       [bad('foreign.db', (path) => runSql(path, 'pragma application_id = 7')), /belongs to another application/],
       [bad('newer.db', (path) => runSql(path, 'pragma user_version = 99')), /has schema version 99/],
+      [
+        bad('trigger.db', (path) => runSql(path, 'create trigger evil after insert on plants begin select 1; end')),
+        /: The backup \S+trigger\.db has a schema that another program has changed: added trigger "evil"\. Name another/,
+      ],
+      [
+        bad('view.db', (path) => runSql(path, 'create view "a\u001b\u009b" as select 1')),
+        /added view "a\\u001b\\u009b"/,
+      ],
+      [bad('column.db', (path) => runSql(path, 'alter table plants add column x text')), /changed table "plants"/],
       [bad('orphan.db', (path) => runSql(path, 'delete from users')), /is damaged: a row of \w+ belongs to no user/],
       [join(made.file, '..'), /is not a regular file/],
       [join(made.file, '..', 'nowhere.db'), /There is no file/],
@@ -175,6 +184,33 @@ describe.concurrent('restore', () => {
       expect(stderr).toMatch(reason)
     }
     expect(snapshot(made.data)).toEqual(before)
+  })
+
+  test('drops the tables and indexes of other programs and says so, and keeps those of Litestream and SQLite', async () => {
+    using made = await makeBackup()
+    runSql(
+      made.file,
+      'create table "notes\u202e" (text); insert into "notes\u202e" values (1)',
+      'create virtual table texts using rtree (id, a, b)',
+      'create index by_name on plants (name)',
+      'create table _litestream_seq (id integer primary key, seq integer); insert into _litestream_seq values (1, 7)',
+      'analyze',
+    )
+    const { stderr, exitCode } = await made.restore()
+
+    expect({ stderr, exitCode }).toEqual({
+      stderr: `Dropped the objects of other programs: table "notes\\u202e", table "texts", table "texts_rowid", table "texts_node", table "texts_parent", index "by_name".
+Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\n`,
+      exitCode: 0,
+    })
+    expect(dump(made.database)).toMatchObject({ plants: made.content.plants, tokens: made.content.tokens })
+    expect(
+      queryAll(made.database, `select name from sqlite_schema where sql is not null order by name`).flat(),
+    ).toEqual(['_litestream_seq', 'plants', 'sqlite_sequence', 'sqlite_stat1', 'tokens', 'tokens_by_user', 'users'])
+    expect(queryAll(made.database, 'select * from _litestream_seq')).toEqual([[1n, 7n]])
+    expect(
+      queryAll(made.database, `select stat from sqlite_stat1 where tbl = 'plants' and idx = 'plants'`),
+    ).toHaveLength(1)
   })
 
   test('refuses a database in use as a backup: it may be half of what there is', async () => {

@@ -11,6 +11,7 @@ import { findProblems } from './health.ts'
 import { fileIdentity, nothingIn } from './inspect.ts'
 import { APPLICATION_ID, pragmaNumber } from './migrate.ts'
 import { createFile, renameToNew } from './new-file.ts'
+import { refuseChangedSchema } from './schema.ts'
 
 /** Rows that are copied at once: a few milliseconds, after which signals are heard. */
 const BATCH_ROWS = 20_000
@@ -47,11 +48,13 @@ export async function copyDatabase(role: Role, source: string, target: string, o
     identity = fileIdentity(partial)
     copy = openCopy(partial)
     copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
-    const expected = await copyAll(copy, role, source, options)
+    const { expected, dropped } = await copyAll(copy, role, source, options)
     copy.run('detach source')
     const counts = verify(copy, role, source, expected)
     return {
       counts,
+      /** What the copy lacks. */
+      dropped,
       /** Gives it its name, durably, at one moment. A file of that name is replaced. */
       replace: () => place(() => renameSync(partial, target)),
       /** The same, but throws `isThere` if a file has that name by now. */
@@ -87,20 +90,27 @@ function openCopy(path: string): Database {
   return db
 }
 
-/** Copies the schema and all rows, in one transaction, which reads what is there at its beginning. Returns its counts. */
+/**
+ * Copies the schema and all rows, in one transaction, which reads what is there at its beginning. Of a backup, which may come
+ * from anybody, it copies no objects of other programs. Returns the counts, and these objects.
+ */
 async function copyAll(copy: Database, role: Role, source: string, { onProgress = () => {}, signal }: CopyOptions) {
   copy.run('begin')
-  const schema = rowsOf<[type: string, name: string, sql: string]>(
-    copy.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
-  ).filter(([, name]) => !name.startsWith('sqlite_') && name !== BACKUP_OF)
   if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) {
     throw nothingIn(source)
   }
+  const foreign = refuseChangedSchema(role, source, copy, pragmaNumber(copy, 'user_version', 'source'), 'source')
+  const dropped = role === 'backup' ? foreign : []
+  const droppedNames = new Set(dropped.map(({ name }) => name))
+  const schema = rowsOf<[type: string, name: string, sql: string]>(
+    copy.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
+  ).filter(([, name]) => !name.startsWith('sqlite_') && name !== BACKUP_OF && !droppedNames.has(name))
   for (const pragma of ['application_id', 'user_version'] as const) {
     copy.run(`pragma main.${pragma} = ${pragmaNumber(copy, pragma, 'source')}`)
   }
   const tables = schema.filter(([type]) => type === 'table')
-  for (const [, , sql] of tables) copy.run(sql)
+  // `prepare` takes the first statement of a text alone, `run` would take all.
+  for (const [, , sql] of tables) copy.prepare(sql).run()
   const counts = countRows(copy, 'source')
   let plants = 0
   for (const [, table] of tables) {
@@ -113,14 +123,19 @@ async function copyAll(copy: Database, role: Role, source: string, { onProgress 
       await nextTurn()
     }
   }
+  if (copy.prepare(`select 1 from source.sqlite_schema where name = 'sqlite_stat1'`).values().length > 0) {
+    // SQLite alone can make the table that an `analyze` fills.
+    copy.run('analyze main.sqlite_schema')
+    copy.run('insert into main.sqlite_stat1 select tbl, idx, stat from source.sqlite_stat1')
+  }
   // The numbers that were given already: they are never given twice.
   copy.run('delete from main.sqlite_sequence')
   copy.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
   // Indexes are made faster, and denser, when the rows are there.
-  for (const [type, , sql] of schema) if (type !== 'table') copy.run(sql)
+  for (const [type, , sql] of schema) if (type !== 'table') copy.prepare(sql).run()
   if (role === 'database') recordPath(copy, source)
   copy.run('commit')
-  return counts
+  return { expected: counts, dropped }
 }
 
 /** Copies the rows of a table, in batches by its primary key. Yields how many each batch has. */
@@ -155,6 +170,7 @@ function verify(copy: Database, role: Role, source: string, expected: Counts): C
   copy.run('pragma shrink_memory')
   const problems = findProblems(copy)
   if (problems.length > 0) throw damaged(role, source, problems)
+  refuseChangedSchema(role, source, copy, pragmaNumber(copy, 'user_version'))
   const counts = countRows(copy, 'main')
   if (!Bun.deepEquals(counts, expected)) {
     throw new Error(`of ${JSON.stringify(expected)} rows the copy has ${JSON.stringify(counts)}`)

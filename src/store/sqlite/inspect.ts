@@ -6,6 +6,7 @@ import { notWhole, type Role, unfinished, unusable } from '../opening.ts'
 import { openImmutable, openReader } from './connection.ts'
 import { sqliteCode } from './errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from './migrate.ts'
+import { type ForeignObject, refuseChangedSchema } from './schema.ts'
 
 /** Bytes of the header (https://sqlite.org/fileformat.html#the_database_header). */
 const HEADER_BYTES = 100
@@ -20,27 +21,31 @@ const WAL_HEADER_BYTES = 32
 const LOOKS_BEFORE_REFUSAL = 2
 const LOOK_PAUSE_MS = 20
 
+/** What an inspection has found in a file besides our schema. */
+export interface Inspected {
+  readonly foreignObjects: readonly ForeignObject[]
+}
+
 /**
- * Refuses, with one line that says which, a path where no database can be, and a file that is no database of ours. The
- * file's bytes stay as they are: nothing is opened for writing before this has passed. Returns whether there is
- * a file.
+ * Refuses, with one line that says which, a path where no database can be, a file that is no database of ours, and one whose
+ * schema another program has changed. The file's bytes stay as they are: nothing is opened for writing before this has
+ * passed. Returns `undefined` if there is no file.
  */
-export function inspect(path: string): boolean {
+export function inspect(path: string): Inspected | undefined {
   refuseUnusablePath(path)
-  if (!existsSync(path)) return false
+  if (!existsSync(path)) return undefined
   const file = statSync(path)
   if (file.isDirectory()) throw unusable(`The database ${path} is a directory: name a file.`)
   if (!file.isFile()) throw unusable(`The database ${path} is not a regular file: name one.`)
   refuseUnwritable(path)
   // An empty file is what SQLite itself leaves when it is stopped before its first write, or makes again if in it.
-  if (file.size === 0 || isHalfMade(path)) return true
+  if (file.size === 0 || isHalfMade(path)) return { foreignObjects: [] }
   refuseForeignHeader('database', path)
-  const wasAtRest = lookAtRest(path, () => {
+  const found = lookAtRest(path, () => {
     refuseTruncated('database', path)
-    refuseForeignSchema('database', path, openImmutable)
+    return inspectSchema('database', path, openImmutable)
   })
-  if (!wasAtRest) refuseForeignSchema('database', path, openReader)
-  return true
+  return found ?? inspectSchema('database', path, openReader)
 }
 
 /**
@@ -68,22 +73,23 @@ export function inspectAtRest(path: string): string {
   if (state === undefined) throw unusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
   refuseForeignHeader('backup', path)
   refuseTruncated('backup', path)
-  refuseForeignSchema('backup', path, openImmutable)
+  inspectSchema('backup', path, openImmutable)
   return state
 }
 
 /**
  * Looks at the file alone, which leaves no trace. That tells the truth only while nothing is in a WAL and nobody writes:
- * returns whether it was so. A refusal is looked at twice, because the file's times are coarse.
+ * otherwise it returns `undefined`. A refusal is looked at twice, because the file's times are coarse.
  */
-function lookAtRest(path: string, look: () => void): boolean {
+function lookAtRest(path: string, look: () => Inspected): Inspected | undefined {
   for (let looks = 1; ; looks++) {
     const before = restingState(path)
+    if (before === undefined) return undefined
     try {
-      look()
-      return before !== undefined && restingState(path) === before
+      const found = look()
+      return restingState(path) === before ? found : undefined
     } catch (refusal) {
-      if (before === undefined || restingState(path) !== before) return false
+      if (restingState(path) !== before) return undefined
       if (looks === LOOKS_BEFORE_REFUSAL) throw refusal
       sleepSync(LOOK_PAUSE_MS)
     }
@@ -179,16 +185,17 @@ function refuseTruncated(role: Role, path: string): void {
 }
 
 /** What SQLite reads, by a connection that cannot write. A file without tables is one that another start just made. */
-function refuseForeignSchema(role: Role, path: string, open: (path: string) => Database): void {
-  let tables: number
-  let applicationId: number
-  let version: number
+function inspectSchema(role: Role, path: string, open: (path: string) => Database): Inspected {
   try {
     const db = open(path)
     try {
-      tables = db.prepare('select name from sqlite_schema').values().length
-      applicationId = pragmaNumber(db, 'application_id')
-      version = pragmaNumber(db, 'user_version')
+      // One moment: another first start may make the schema meanwhile.
+      db.run('begin')
+      const tables = db.prepare('select name from sqlite_schema').values().length
+      const version = pragmaNumber(db, 'user_version')
+      if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw foreign(path)
+      if (version > SCHEMA_VERSION) throw newer(path, version)
+      return { foreignObjects: refuseChangedSchema(role, path, db, version) }
     } finally {
       db.close(true)
     }
@@ -196,8 +203,6 @@ function refuseForeignSchema(role: Role, path: string, open: (path: string) => D
     if (sqliteCode(cause) === undefined) throw cause
     throw notWhole(role, path, `cannot be read: ${String(cause)}`, cause)
   }
-  if (applicationId !== APPLICATION_ID && tables > 0) throw foreign(path)
-  if (version > SCHEMA_VERSION) throw newer(path, version)
 }
 
 /** Nothing where there is no journal, or none any more: another first start may be at work. */

@@ -9,7 +9,7 @@ export const APPLICATION_ID = 0x706c7374
 export const UNFINISHED_ID = 0x706c7375
 
 /** The migrations in order. A database's `user_version` is how many of them it has had. */
-const MIGRATIONS: readonly string[] = [usersTokensPlants]
+export const MIGRATIONS: readonly string[] = [usersTokensPlants]
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 const SQLITE_VERSION_MIN = '3.51.3'

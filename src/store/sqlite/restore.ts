@@ -1,18 +1,19 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
-import { type Copied, type CopyOptions, unusable } from '../opening.ts'
+import { type CopyOptions, type Restored, unusable } from '../opening.ts'
 import { copyDatabase } from './copy.ts'
 import { BESIDE, removeLeftovers } from './files.ts'
 import { fileIdentity, inspect, inspectAtRest, restingState } from './inspect.ts'
 import { type Locked, lockAlone } from './lock.ts'
+import { listed } from './schema.ts'
 
 /**
  * Makes a backup the database of this name, which it has once it is whole, verified and on disk. The backup stays as it
  * is. Rejects with `store_unusable` where the backup is not whole, where a process has the database open, and, without
  * `force`, where there is a database: then everything stays as it was.
  */
-export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}): Promise<Copied> {
+export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}): Promise<Restored> {
   const state = inspectAtRest(backup)
   if (fileIdentity(backup) === fileIdentity(database)) {
     throw new AppError('misused', { message: `${backup} is the database itself: name a backup of it.` })
@@ -26,7 +27,7 @@ export async function restoreSqlite(backup: string, database: string, options: C
   replaced?.release()
   if (replaced === undefined) copy.placeNew(isThere(database))
   else copy.replace()
-  return { ...copy.counts, path: database, bytes: statSync(database).size }
+  return { ...copy.counts, path: database, bytes: statSync(database).size, dropped: listed(copy.dropped) }
 }
 
 /** Locks the database, if there is one that may be replaced. */

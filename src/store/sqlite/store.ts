@@ -14,6 +14,7 @@ import { inspect, nothingIn, refuseLeftWal } from './inspect.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { createFile } from './new-file.ts'
 import { plants } from './plants.ts'
+import { listed } from './schema.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
@@ -27,11 +28,12 @@ export async function openSqliteStore(
   onFailure: (error: AppError) => void,
   { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {}, observer }: OpenOptions = {},
 ): Promise<Store> {
-  const exists = inspect(path)
+  const inspected = inspect(path)
   refuseLeftWal(path)
-  if (mustExist && !exists) throw unusable(`There is no database ${path}: name the one that the server uses.`)
+  if (mustExist && inspected === undefined)
+    throw unusable(`There is no database ${path}: name the one that the server uses.`)
   if (mustExist && statSync(path).size === 0) throw nothingIn(path)
-  if (!exists) createDatabaseFile(path)
+  if (inspected === undefined) createDatabaseFile(path)
   try {
     const first = openWriter(path, durability)
     try {
@@ -41,6 +43,8 @@ export async function openSqliteStore(
       const madePath = realpathSync(path)
       // SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file.
       syncDirectory(dirname(madePath))
+      const foreign = listed(inspected?.foreignObjects ?? [])
+      if (foreign !== '') onNotice({ level: 'warn', message: `${FOREIGN_NOTICE}: ${foreign}`, sizes: {} })
       return assemble(connect(madePath, onFailure, { durability, writesInThread, onNotice, observer }))
     } finally {
       first.close(true)
@@ -67,6 +71,8 @@ const assemble = (connections: Connections): Store => ({
   ...figures(connections),
   close: connections.close,
 })
+
+const FOREIGN_NOTICE = 'the database has objects of other programs, which plantstore restore drops'
 
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
 

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { openStore } from '../../../src/store/open.ts'
+import type { Notice } from '../../../src/store/opening.ts'
+import { createUser } from '../fixtures.ts'
+import {
+  copyAsKilled,
+  makeDatabase,
+  makeDatabaseFolder,
+  openForTest,
+  overwrite,
+  queryAll,
+  refusalOf,
+  runSql,
+  snapshot,
+} from './files.ts'
+
+const TRIGGER = 'create trigger evil after insert on plants begin delete from plants; end'
+const recreated = (table: string, from: string, to: string) => (path: string) => {
+  const [[sql] = []] = queryAll(path, `select sql from sqlite_schema where name = '${table}'`)
+  runSql(path, 'pragma foreign_keys = off', `drop table ${table}`, String(sql).replace(from, to))
+}
+/** Overwrites a text of the schema, as no SQLite would write it, by another one of the same length. */
+const forged = (statement: string, from: string, to: string) => (path: string) => {
+  runSql(path, statement)
+  const position = readFileSync(path).indexOf(from)
+  overwrite(path, position, Buffer.from(to))
+}
+
+/** What can change an answer, and what a refusal says of it. */
+const REFUSED: readonly (readonly [name: string, change: string | ((path: string) => void), problem: string])[] = [
+  ['a trigger', TRIGGER, 'added trigger "evil"'],
+  [
+    'a trigger on a table of others',
+    'create table notes (x); create trigger evil after insert on notes begin select 1; end',
+    'added trigger "evil"',
+  ],
+  [
+    'a trigger that says to be something else',
+    forged(TRIGGER, 'triggerevilplants', 'TRIGGERevilplants'),
+    'added object "evil"',
+  ],
+  ['a view', 'create view evil as select * from plants', 'added view "evil"'],
+  ['a further column', 'alter table plants add column secret text', 'changed table "plants"'],
+  ['a column that is generated', 'alter table tokens add column x text as (label)', 'changed table "tokens"'],
+  ['another collation', recreated('plants', 'name text', 'name text collate nocase'), 'changed table "plants"'],
+  ['another default', recreated('plants', 'tag text', "tag text default 'x'"), 'changed table "plants"'],
+  ['another constraint', recreated('plants', 'tag text', "tag text check (tag <> 'x')"), 'changed table "plants"'],
+  ['no constraint', recreated('plants', 'name text not null', 'name text'), 'changed table "plants"'],
+  ['no table', 'drop table plants', 'missing table "plants"'],
+  ['no index', 'drop index tokens_by_user', 'missing index "tokens_by_user"'],
+  [
+    'another index',
+    'drop index tokens_by_user; create index tokens_by_user on tokens (scope)',
+    'changed index "tokens_by_user"',
+  ],
+  ['a unique index of ours', 'create unique index evil on plants (name, id)', 'added index "evil"'],
+  [
+    'a unique index that says to be of another table',
+    forged('create unique index evil on plants (name, id)', 'indexevilplants', 'indexevilPLANTS'),
+    'added index "evil"',
+  ],
+  ['an index of ours with a condition', 'create index evil on plants (name) where json(tag)', 'added index "evil"'],
+  ['an index of ours with an expression', 'create index evil on plants (json(tag))', 'added index "evil"'],
+  ['a foreign key to a table of ours', 'create table evil (x references PLANTS)', 'added table "evil"'],
+  [
+    'several changes',
+    'create table x (x); create view v as select 1; drop index tokens_by_user',
+    'missing index "tokens_by_user", added view "v"',
+  ],
+  ['a name that forges a line', 'create view "a\n\u001b[2K" as select 1', String.raw`added view "a\n\u001b[2K"`],
+]
+
+describe('a database with a schema that another program has changed is refused, and stays as it is', () => {
+  test.each(REFUSED)('%s', async (_, change, problem) => {
+    using files = makeDatabaseFolder()
+    await makeDatabase(files.path)
+    if (typeof change === 'string') runSql(files.path, change)
+    else change(files.path)
+    const before = snapshot(files.folder)
+
+    expect(await refusalOf(files.path)).toBe(
+      `The database ${files.path} has a schema that another program has changed: ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore.`,
+    )
+    expect(snapshot(files.folder)).toEqual(before)
+  })
+
+  test('a trigger that only the WAL has', async () => {
+    using live = makeDatabaseFolder()
+    await using opened = await openForTest(live.path)
+    await createUser(opened.store, 'me')
+    runSql(live.path, TRIGGER)
+    using killed = makeDatabaseFolder()
+    copyAsKilled(live.path, killed.path)
+
+    expect(await refusalOf(killed.path)).toContain('added trigger "evil"')
+  })
+
+  test('more changes than a line has room for', async () => {
+    using files = makeDatabaseFolder()
+    await makeDatabase(files.path)
+    const name = 'x'.repeat(1000)
+    runSql(files.path, ...Array.from({ length: 12 }, (_, index) => `create view ${name}${index} as select 1`))
+
+    const refusal = await refusalOf(files.path)
+
+    expect(refusal).toContain(`added view "${'x'.repeat(100)}", `)
+    expect(refusal).toContain(', 2 more. ')
+    expect(refusal.length).toBeLessThan(2000)
+  })
+})
+
+/** Tables and indexes of others, and what is told of them. */
+const TAKEN: readonly (readonly [name: string, sql: string, listed: string | undefined])[] = [
+  ['a table', 'create table notes (text)', 'table "notes"'],
+  ['a table with keys of its own', 'create table notes (a unique, b references notes (a))', 'table "notes"'],
+  [
+    'a virtual table',
+    'create virtual table notes using rtree (id, a, b)',
+    'table "notes", table "notes_rowid", table "notes_node", table "notes_parent"',
+  ],
+  ['an index of ours', 'create index by_name on plants (name collate nocase desc, tag)', 'index "by_name"'],
+  [
+    'a unique index of another table',
+    'create table notes (a); create unique index by_a on notes (a)',
+    'table "notes", index "by_a"',
+  ],
+  [
+    'the tables of Litestream',
+    'create table _litestream_seq (id integer primary key, seq integer); create table _litestream_lock (id integer)',
+    undefined,
+  ],
+  [
+    'a table with a name like those of Litestream',
+    'create table _litestream_seq (id integer check (id > 0))',
+    'table "_litestream_seq"',
+  ],
+  ['the statistics of SQLite', 'analyze', undefined],
+]
+
+describe('a database with objects of other programs that change no answer is opened, and tells of them once', () => {
+  test.each(TAKEN)('%s', async (_, sql, listed) => {
+    using files = makeDatabaseFolder()
+    await makeDatabase(files.path)
+    runSql(files.path, sql)
+    const notices: Notice[] = []
+
+    const store = await openStore(files.path, () => {}, { onNotice: (notice) => notices.push(notice) })
+    try {
+      expect(await store.checkIntegrity()).toEqual([])
+    } finally {
+      await store.close()
+    }
+    const message = `the database has objects of other programs, which plantstore restore drops: ${listed}`
+    expect(notices).toEqual(listed === undefined ? [] : [{ level: 'warn', message, sizes: {} }])
+  })
+
+  test('in a database that has had no migration yet', async () => {
+    using files = makeDatabaseFolder()
+    runSql(files.path, `pragma application_id = ${Buffer.from('plst').readUInt32BE()}`, 'create table notes (text)')
+
+    await using opened = await openForTest(files.path)
+
+    expect(await createUser(opened.store, 'me')).toBe(1)
+  })
+})
