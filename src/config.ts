@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
+import { AppError } from './domain/error.ts'
 import { DURABILITIES } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { CONFLICT_RULES } from './domain/transfer.ts'
@@ -215,8 +216,9 @@ function listed<T>(flags: string, description: string, parse: (text: string) => 
   ])
 }
 
+/** The value of a text. A text that is refused is not repeated: it may be the URL of a database, with its password. */
 function readBy<T>(parse: (text: string) => T | Rule, text: string, { long, envVar }: Option): T {
   const value = parse(text)
   if (!(value instanceof Rule)) return value
-  throw new InvalidArgumentError(`${long} (${envVar}) must be ${value.text}.`)
+  throw new AppError('misused', { message: `${long} (${envVar}) must be ${value.text}.` })
 }

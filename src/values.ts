@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Address } from './domain/address.ts'
-import { isPostgresUrl, parsePostgresUrl } from './domain/database-url.ts'
+import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
 import { LIMIT_MAX } from './domain/store.ts'
 import { USER_NAME, USER_NAME_RULE } from './domain/user.ts'
 
@@ -79,8 +79,8 @@ export function parseDatabase(text: string): string | Rule {
     const address = parsePostgresUrl(text)
     return typeof address === 'string' ? new Rule(address) : text
   }
-  if (text === '' || text.includes('\0') || text === ':memory:' || /^[a-z+]+:\/\//i.test(text)) {
-    return new Rule('the path of a file, or a postgres:// URL')
+  if (text === '' || text.includes('\0') || text === ':memory:' || looksLikeServer(text)) {
+    return new Rule('the path of a file, or postgres://USER@HOST/DATABASE')
   }
   return text
 }

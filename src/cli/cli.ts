@@ -64,7 +64,8 @@ export async function createProgram(io: Io, exit: Exit, word = 'help'): Promise<
     .configureOutput({
       writeOut: (text) => void io.print(text).catch(() => undefined),
       writeErr: (text) => void io.tell(text),
-      outputError: (text, write) => write(line(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you'))),
+      outputError: (text, write) =>
+        write(line(withoutValues(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you')))),
     })
     .hook('preAction', async (_, command) => {
       applyBooleanVariables(command, io.env)
@@ -88,6 +89,9 @@ async function fail(io: Io, error: unknown): Promise<number> {
   if (error.kind === 'misused') return EXIT.misused
   return error.kind.startsWith('store_') ? EXIT.storeUnusable : EXIT.failed
 }
+
+/** What commander says of arguments that no command takes. Their values may belong to a URL, and hold its password. */
+const withoutValues = (text: string): string => text.replace(/( but got \d+): .*/s, '$1.').replace(/=.*'/s, "'")
 
 /** One line for the person at the terminal, whatever the text holds of what was given to us. */
 const line = (text: string): string => `plantstore: ${escapeControls(hidePasswords(text).trim())}\n`

@@ -24,6 +24,14 @@ const PARAMETERS = ['sslmode', 'sslrootcert']
 export const isPostgresUrl = (text: string): boolean => SCHEME.test(text)
 
 /**
+ * Whether a text that is no such URL was meant to name a server: it begins with a scheme, holds `://` or a colon before an at
+ * sign, or is made of `name=value`. It may hold a password, so it is refused and never repeated. Any other text is the path of a
+ * file, and messages name it.
+ */
+export const looksLikeServer = (text: string): boolean =>
+  /^\s*[a-z][a-z\d+.-]*:|:\/\/|:.*(?:@|%40)|(?:^|\s)(?:host|user|dbname)\s*=|(?:pass(?:word|wd)?|pwd)\s*=/i.test(text)
+
+/**
  * Reads `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=MODE&sslrootcert=FILE]`, all percent-encoded where it must
  * be; a HOST that begins with a slash is the folder of a unix socket. Returns the rule that the text breaks, if it does.
  */
@@ -34,13 +42,14 @@ export function parsePostgresUrl(text: string): PostgresAddress | string {
     return 'a URL with a user, one host and a database, in which special characters are percent-encoded'
   }
   const { query, ...address } = parts
-  const unknown = [...query.keys()].find((name) => !PARAMETERS.includes(name))
-  if (unknown !== undefined) return `without a parameter ${unknown}: there are ${PARAMETERS.join(' and ')}`
+  if ([...query.keys()].some((name) => !PARAMETERS.includes(name))) {
+    return `a URL without parameters but ${PARAMETERS.join(' and ')}: write the password behind the user, or into a file`
+  }
   const sslMode = SSL_MODES.find((mode) => mode === (query.get('sslmode') ?? 'prefer'))
-  if (sslMode === undefined) return `with an sslmode of ${SSL_MODES.join(', ')}`
+  if (sslMode === undefined) return `a URL with an sslmode of ${SSL_MODES.join(', ')}`
   const caPath = query.get('sslrootcert') ?? undefined
   if (caPath !== undefined && !sslMode.startsWith('verify-')) {
-    return 'with sslmode=verify-full or verify-ca if it has an sslrootcert'
+    return 'a URL with sslmode=verify-full or verify-ca if it has an sslrootcert'
   }
   return { ...address, sslMode, caPath }
 }
@@ -56,8 +65,8 @@ export function describeDatabase(database: string): string {
 export const describeAddress = ({ user, host, port, database }: PostgresAddress): string =>
   `postgres://${encodeURIComponent(user)}@${host.includes(':') ? `[${host}]` : encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
 
-/** A text in which somebody may have put such a URL, be it a wrong one: without its password. */
-export const hidePasswords = (text: string): string => text.replace(/(postgres(?:ql)?:\/\/[^:/?#]*):.*@/gi, '$1:***@')
+/** A text in which somebody may have put such a URL where a path belongs: without its password. */
+export const hidePasswords = (text: string): string => text.replace(/(?<!https?)(:\/+[^:/?#]*):.*@/gi, '$1:***@')
 
 /** Whether what goes there stays on this machine. */
 export const isLocal = ({ host }: PostgresAddress): boolean =>
@@ -67,6 +76,8 @@ function partsOf({ username, password, hostname, port, pathname, searchParams, h
   try {
     const [user, host, database] = [username, hostname, pathname.slice(1)].map(decodeURIComponent)
     if (!user || !host || !database || host.includes(',') || hash !== '') return undefined
+    // The rest of a password in which an at sign and a slash were not percent-encoded.
+    if (/[/:@]/.test(pathname.slice(1))) return undefined
     return {
       user,
       password: decodeURIComponent(password),

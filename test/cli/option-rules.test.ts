@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { InvalidArgumentError } from 'commander'
 import { OPTIONS } from '../../src/config.ts'
+import { AppError } from '../../src/domain/error.ts'
+import { MISTYPED_URLS } from '../support/mistyped-urls.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
@@ -36,6 +37,7 @@ const RULES = {
     takes: [
       ['plantstore.db', 'plantstore.db'],
       ['/var/lib/plants and more.db', '/var/lib/plants and more.db'],
+      ['me@home/env=prod/10:00.db', 'me@home/env=prod/10:00.db'],
       ...[
         'postgres://me@host/plants',
         'postgresql://me:p%40ss@host:5433/plants?sslmode=require',
@@ -250,7 +252,7 @@ const refusal = (name: keyof typeof OPTIONS, text: string): string => {
   try {
     return `took ${JSON.stringify(text)} as ${JSON.stringify(parse(name, text))}`
   } catch (error) {
-    if (error instanceof InvalidArgumentError) return error.message
+    if (error instanceof AppError && error.kind === 'misused') return error.message
     throw error
   }
 }
@@ -271,6 +273,13 @@ describe.each(Object.entries(RULES))('the option %s', (key, { takes, refuses }) 
     expect(message).toStartWith(`${long} (${envVar}) must be `)
     expect(message).toMatch(/^[^\n]+\.$/)
   })
+})
+
+test.each(['database', 'from', 'to'] as const)('the option %s repeats nothing of a mistyped URL', (name) => {
+  const rules = MISTYPED_URLS.map((text) => refusal(name, text))
+
+  expect(rules.filter((rule) => !/^--\w+ \(\w+\) must be /.test(rule))).toEqual([])
+  expect(rules.filter((rule) => /Sesame|wrong/.test(rule))).toEqual([])
 })
 
 describe('the options', () => {

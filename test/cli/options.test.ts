@@ -97,22 +97,6 @@ describe.concurrent('a bad value', () => {
     expect(Object.keys(OPTIONS).filter((name) => !named.has(name))).toEqual([])
   })
 
-  test('of a database is told without its password', async () => {
-    using folder = makeFolder()
-    const text = 'postgres://me:p@ss:w0rd sesame@one,two/plants'
-
-    const answers = await Promise.all([
-      runPlantstore(['check', '--database', text], { cwd: folder.path }),
-      runPlantstore(['check'], { cwd: folder.path, env: { PLANTSTORE_DATABASE: text } }),
-    ])
-
-    for (const { stdout, stderr, exitCode } of answers) {
-      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-      expect(stderr).toContain('postgres://me:***@one,two/plants')
-      expect(stderr).not.toMatch(/p@ss|w0rd|sesame/)
-    }
-  })
-
   test('is a drain wait that leaves nothing of the drain', async () => {
     const { stderr, exitCode } = await runPlantstore(['serve', '--drain', '2s', '--drain-wait', '2s'])
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { MISTYPED_URLS } from '../support/mistyped-urls.ts'
 import { PLACES } from '../support/places.ts'
 import {
   administer,
@@ -160,4 +161,68 @@ test('a warning tells of plain text to another machine, and of none on this one 
   expect(await warnings('192.0.2.1/plants?sslmode=require')).toBe(0)
   expect(await warnings(`127.0.0.1:${port}/plants`)).toBe(0)
   expect(await warnings(`localhost:${port}/plants?sslmode=disable`)).toBe(0)
+})
+
+describe.concurrent('a mistyped URL of a database', () => {
+  /** The outcome of a command, and whether it told or made anything of the URL. */
+  const refusal = async (args: readonly string[], env: Record<string, string> = {}) => {
+    using folder = makeFolder()
+    const { stdout, stderr, exitCode } = await runPlantstore(args, { cwd: folder.path, env })
+    const isOneLine = /^plantstore: [^\n]+\n$/.test(stderr)
+    return { stdout, isOneLine, exitCode, isTold: /Sesame|wrong/.test(stderr), files: readdirSync(folder.path) }
+  }
+  const REFUSED = { stdout: '', isOneLine: true, exitCode: 2, isTold: false, files: [] }
+
+  test.each(MISTYPED_URLS)('is refused and not repeated: %s', async (url) => {
+    const answers = await Promise.all([
+      refusal(['serve', '--database', url]),
+      refusal(['serve'], { PLANTSTORE_DATABASE: url }),
+    ])
+
+    expect(answers).toEqual([REFUSED, REFUSED])
+  })
+
+  test.each([
+    ['token create --user me --database'],
+    ['token list --json --database'],
+    ['status --json --database'],
+    ['copy --to plants.db --from'],
+    ['copy --from plants.db --to'],
+    ['check --databse'],
+    ['check'],
+  ])('is not repeated by plantstore %s', async (command) => {
+    const args = command.split(' ')
+    const answers = await Promise.all([
+      refusal([...args, 'postgress://wrong:Sesame-99@host/plants']),
+      refusal([...args.slice(0, -1), `${args.at(-1)}=mysql://wrong@host/plants?password=Sesame-99`]),
+      // Without quotes a shell makes words of it.
+      refusal([...args, 'host=host', 'user=wrong', 'password=Sesame-99']),
+    ])
+
+    expect(answers).toEqual([REFUSED, REFUSED, REFUSED])
+  })
+
+  test.each(['restore', 'import', 'backup --dir'])('is told without its password by plantstore %s', async (command) => {
+    const { stderr, exitCode } = await runPlantstore([...command.split(' '), 'postgres://me:Sesame-99@host/plants'])
+
+    expect(exitCode).not.toBe(0)
+    expect(stderr).toContain('me:***@host/plants')
+    expect(stderr).not.toContain('Sesame')
+  })
+
+  test('that is a valid URL of no server is told without its password', async () => {
+    const host = `127.0.0.1:${freePort()}`
+    const { stderr, exitCode } = await runPlantstore(['check', '--database', `postgres://me:Sesame-99@${host}/plants`])
+
+    expect(exitCode).toBe(3)
+    expect(stderr).toStartWith(`plantstore: The database postgres://me@${host}/plants cannot be reached: `)
+    expect(stderr).not.toContain('Sesame')
+  })
+
+  test('is no path: a path that cannot be used is told', async () => {
+    const { stderr, exitCode } = await runPlantstore(['check', '--database', '/nowhere/at all/plants.db'])
+
+    expect(exitCode).toBe(3)
+    expect(stderr).toContain('/nowhere/at all')
+  })
 })
