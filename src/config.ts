@@ -22,8 +22,9 @@ import {
 } from './values.ts'
 
 /**
- * Every option, declared once: flag, what it does, default and rule. The variable's name follows from the flag
- * (`--max-body` is `PLANTSTORE_MAX_BODY`); help, validation and the README's table come from here.
+ * Every option, declared once: flag, what it does, default and rule; help, validation and the README's table come from here.
+ * Variables say where things are and how `serve` runs: those options are a `flag`, `valued` or `listed`, and the variable's name
+ * follows from the flag (`--max-body` is `PLANTSTORE_MAX_BODY`). What a command does to data comes from its arguments alone.
  */
 export const OPTIONS = {
   listen: () =>
@@ -124,31 +125,33 @@ export const OPTIONS = {
       parseOrigin,
     ),
   publicUrl: () => valued('--public-url <url>', 'where clients reach the service; for the documentation', parseUrl),
-  user: () => valued('--user <name>', 'name of the user', parseUserName),
-  scope: () => valued('--scope <scope>', `what the token may do: ${SCOPES.join(' or ')}`, oneOf(SCOPES), 'write'),
+  user: () => argument('--user <name>', 'name of the user', parseUserName),
+  scope: () => argument('--scope <scope>', `what the token may do: ${SCOPES.join(' or ')}`, oneOf(SCOPES), 'write'),
   expires: () =>
-    valued('--expires <duration>', 'after what time the token expires, like 90d; never if left out', duration('1s')),
-  label: () => valued('--label <text>', 'what the token is for', parseLabel),
-  dir: () => valued('--dir <path>', 'a directory in which each backup has a name of its own, with the time', parsePath),
-  keep: () => valued('--keep <count>', 'how many backups stay in --dir, the latest ones; all if left out', parseCount),
-  force: () => flag('--force', 'replace what is there'),
+    argument('--expires <duration>', 'after what time the token expires, like 90d; never if left out', duration('1s')),
+  label: () => argument('--label <text>', 'what the token is for', parseLabel),
+  dir: () =>
+    argument('--dir <path>', 'a directory in which each backup has a name of its own, with the time', parsePath),
+  keep: () =>
+    argument('--keep <count>', 'how many backups stay in --dir, the latest ones; all if left out', parseCount),
+  force: () => new Option('--force', 'replace what is there'),
   onConflict: () =>
-    valued(
+    argument(
       '--on-conflict <what>',
       'where a user has a plant with an id already: fail, import nothing; skip, leave it as it is; replace it',
       oneOf(CONFLICT_RULES),
       'fail',
     ),
-  atomic: () => flag('--atomic', 'import all or nothing, in one transaction: creates and deletes wait for it'),
-  from: () => valued('--from <where>', 'the store that is copied, named as by --database', parseDatabase),
+  atomic: () => new Option('--atomic', 'import all or nothing, in one transaction: creates and deletes wait for it'),
+  from: () => argument('--from <where>', 'the store that is copied, named as by --database', parseDatabase),
   fromPasswordFile: () =>
-    valued('--from-password-file <path>', 'the file with the password of that database', parsePath),
+    argument('--from-password-file <path>', 'the file with the password of that database', parsePath),
   to: () =>
-    valued('--to <where>', 'the store that it is copied into, which must be empty, or not there', parseDatabase),
-  toPasswordFile: () => valued('--to-password-file <path>', 'the file with the password of that database', parsePath),
-  snapshot: () => flag('--snapshot', 'copy a store that servers use, as it is at this moment'),
-  json: () => flag('--json', 'print JSON'),
-  yes: () => flag('--yes', 'do it; there is no way back'),
+    argument('--to <where>', 'the store that it is copied into, which must be empty, or not there', parseDatabase),
+  toPasswordFile: () => argument('--to-password-file <path>', 'the file with the password of that database', parsePath),
+  snapshot: () => new Option('--snapshot', 'copy a store that servers use, as it is at this moment'),
+  json: () => new Option('--json', 'print JSON'),
+  yes: () => new Option('--yes', 'do it; there is no way back'),
 } as const
 
 /** Prefix of all variables. */
@@ -192,16 +195,20 @@ const KUBERNETES_VARIABLE =
 const variableOf = (flags: string): string =>
   VARIABLE_PREFIX + (flags.split(' ')[0] ?? '').slice('--'.length).replaceAll('-', '_').toUpperCase()
 
-const flag = (flags: string, description: string) => new Option(flags, description).env(variableOf(flags))
+const withVariable = (option: Option): Option => option.env(variableOf(option.flags))
+
+const flag = (flags: string, description: string) => withVariable(new Option(flags, description))
+
+const valued = <T>(...declared: Parameters<typeof argument<T>>): Option => withVariable(argument<T>(...declared))
 
 /** An option with a value, whose text `parse` turns into the value or refuses by returning the rule it breaks. */
-function valued<T>(
+function argument<T>(
   flags: string,
   description: string,
   parse: (text: string) => T | Rule,
   defaultText?: string,
 ): Option {
-  const option = new Option(flags, description).env(variableOf(flags))
+  const option = new Option(flags, description)
   const read = (text: string): T => readBy(parse, text, option)
   option.argParser(read)
   return defaultText === undefined ? option : option.default(read(defaultText), defaultText)
@@ -209,7 +216,7 @@ function valued<T>(
 
 /** An option with several values, given with commas between them, or again. */
 function listed<T>(flags: string, description: string, parse: (text: string) => T | Rule): Option {
-  const option = new Option(flags, description).env(variableOf(flags))
+  const option = withVariable(new Option(flags, description))
   return option.argParser((text: string, before: readonly T[] = []) => [
     ...before,
     ...text.split(',').map((part) => readBy(parse, part, option)),
@@ -220,5 +227,6 @@ function listed<T>(flags: string, description: string, parse: (text: string) => 
 function readBy<T>(parse: (text: string) => T | Rule, text: string, { long, envVar }: Option): T {
   const value = parse(text)
   if (!(value instanceof Rule)) return value
-  throw new AppError('misused', { message: `${long} (${envVar}) must be ${value.text}.` })
+  const name = envVar === undefined ? long : `${long} (${envVar})`
+  throw new AppError('misused', { message: `${name} must be ${value.text}.` })
 }

@@ -1,25 +1,33 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
-import type { TokenSelection } from '../domain/store.ts'
+import type { Store, TokenSelection } from '../domain/store.ts'
 import { hashToken, isTokenText } from '../domain/token.ts'
 import type { Io } from './io.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
 interface TokenRevokeOptions extends DatabaseOptions {
   readonly user?: string
+  readonly yes?: boolean
 }
 
-/** `token revoke`: by id, by user, or by the token's text on stdin. Servers refuse it from the next request on. */
+/**
+ * `token revoke`: by id, by user, or by the token's text on stdin. Servers refuse it from the next request on. To revoke all
+ * tokens of a user, a person has to confirm it by `--yes`.
+ */
 export const tokenRevokeCommand = (token: Command, io: Io): void => {
   addDatabaseOptions(token.command('revoke'))
     .description('revoke a token by its id, all of a user, or with - the one whose text is on stdin')
     .argument('[id]', 'id of the token, or -')
     .addOption(OPTIONS.user())
-    .action(async (id: string | undefined, { user, ...options }: TokenRevokeOptions, command: Command) => {
-      if (id !== undefined && command.getOptionValueSource('user') === 'cli') throw misused()
+    .addOption(OPTIONS.yes())
+    .action(async (id: string | undefined, { user, yes, ...options }: TokenRevokeOptions) => {
+      if (id !== undefined && user !== undefined) throw misused()
       const selection = await select(id, user, io)
-      const count = await withStore(options, (store) => store.revokeTokens(selection, io.nowMs()))
+      const count = await withStore(options, async (store) => {
+        if (user !== undefined && !yes) throw await unconfirmed(store, user)
+        return store.revokeTokens(selection, io.nowMs())
+      })
       await io.tell(count === 0 ? 'There was nothing left to revoke.\n' : `Revoked: ${count}.\n`)
     })
 }
@@ -37,6 +45,13 @@ async function select(id: string | undefined, user: string | undefined, io: Io):
   }
   if (user === undefined) throw misused()
   return { userName: user }
+}
+
+async function unconfirmed(store: Pick<Store, 'listTokens'>, user: string): Promise<AppError> {
+  const left = (await store.listTokens(user)).filter(({ revokedAtMs }) => revokedAtMs === undefined)
+  return new AppError('misused', {
+    message: `This revokes all tokens of ${user} that are not revoked yet, ${left.length}, for good: repeat it with --yes.`,
+  })
 }
 
 const misused = () => new AppError('misused', { message: 'Say which: an id, or - for stdin, or --user.' })

@@ -61,7 +61,7 @@ describe.concurrent('the command line', () => {
       runPlantstore(['token', 'help', 'create']),
     ])
 
-    expect(flag.stdout).toContain('PLANTSTORE_EXPIRES')
+    expect(flag.stdout).toContain('PLANTSTORE_DATABASE')
     expect([command, inner]).toEqual([flag, flag])
   })
 

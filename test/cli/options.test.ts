@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { OPTIONS } from '../../src/config.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 /** For every option with a value: a command that takes it, and a text that it refuses. */
 const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: string, text: string])[] = [
@@ -46,35 +49,28 @@ const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: strin
 const BOOLEANS = [
   ['firstToken', 'serve'],
   ['noDocs', 'serve'],
-  ['force', 'restore plants.db'],
-  ['atomic', 'import'],
-  ['snapshot', 'copy --from plants.db --to other.db'],
-  ['json', 'token list'],
-  ['yes', 'user delete me'],
 ] as const
 
-const createToken = async (database: string, args: readonly string[], env: Record<string, string> = {}) => {
-  await runPlantstore(['token', 'create', '--database', database, ...args], { env })
-  const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
-  const [token] = JSON.parse(stdout)
-  return { ...token, lifetimeMs: Date.parse(token.expires) - Date.parse(token.created) }
-}
-
 describe.concurrent('a bad value', () => {
-  test.each(BAD_VALUES)('of %s is told for %s in one line, as flag and as variable', async (name, command, text) => {
-    using folder = makeFolder()
-    const { long, envVar = '' } = OPTIONS[name]()
-    const answers = await Promise.all([
-      runPlantstore([...command.split(' '), long ?? '', text], { cwd: folder.path }),
-      runPlantstore(command.split(' '), { cwd: folder.path, env: { [envVar]: text } }),
-    ])
+  test.each(BAD_VALUES)(
+    'of %s is told for %s in one line, as flag and, if it has one, as variable',
+    async (name, command, text) => {
+      using folder = makeFolder()
+      const { long, envVar } = OPTIONS[name]()
+      const answers = await Promise.all([
+        runPlantstore([...command.split(' '), long ?? '', text], { cwd: folder.path }),
+        ...(envVar === undefined
+          ? []
+          : [runPlantstore(command.split(' '), { cwd: folder.path, env: { [envVar]: text } })]),
+      ])
 
-    for (const { stdout, stderr, exitCode } of answers) {
-      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-      expect(stderr).toMatch(/^[^\n]+\n$/)
-      expect(stderr).toContain(`${long} (${envVar}) must be `)
-    }
-  })
+      for (const { stdout, stderr, exitCode } of answers) {
+        expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
+        expect(stderr).toMatch(/^[^\n]+\n$/)
+        expect(stderr).toContain(`${envVar === undefined ? long : `${long} (${envVar})`} must be `)
+      }
+    },
+  )
 
   test.each(BOOLEANS)('of %s is told for %s in one line, as variable', async (name, command) => {
     using folder = makeFolder()
@@ -91,10 +87,11 @@ describe.concurrent('a bad value', () => {
     }
   })
 
-  test('is there for every option', () => {
+  test('is there for every option with a value or a variable', () => {
     const named = new Set<string>([...BAD_VALUES, ...BOOLEANS].map(([name]) => name))
+    const left = Object.entries(OPTIONS).filter(([name]) => !named.has(name))
 
-    expect(Object.keys(OPTIONS).filter((name) => !named.has(name))).toEqual([])
+    expect(left.filter(([, option]) => option().required || option().envVar !== undefined)).toEqual([])
   })
 
   test('is a drain wait that leaves nothing of the drain', async () => {
@@ -113,32 +110,6 @@ describe.concurrent('a bad value', () => {
 })
 
 describe.concurrent('a variable', () => {
-  test('beats the default, and a flag beats the variable: user, scope, label, expires and database', async () => {
-    using folder = makeFolder()
-    const env = {
-      PLANTSTORE_USER: 'variable',
-      PLANTSTORE_SCOPE: 'read',
-      PLANTSTORE_LABEL: 'of the variable',
-      PLANTSTORE_EXPIRES: '1d',
-    }
-    const flags = ['--user', 'flag', '--scope', 'write', '--label', 'of the flag', '--expires', '2h']
-    const [byDefault, byVariable, byFlag] = await Promise.all([
-      createToken(join(folder.path, 'default.db'), ['--user', 'me']),
-      createToken(join(folder.path, 'variable.db'), [], env),
-      createToken(join(folder.path, 'flag.db'), flags, { ...env, PLANTSTORE_DATABASE: join(folder.path, 'none.db') }),
-    ])
-
-    expect(byDefault).toMatchObject({ user: 'me', scope: 'write', label: null, expires: null })
-    expect(byVariable).toMatchObject({
-      user: 'variable',
-      scope: 'read',
-      label: 'of the variable',
-      lifetimeMs: 86_400_000,
-    })
-    expect(byFlag).toMatchObject({ user: 'flag', scope: 'write', label: 'of the flag', lifetimeMs: 7_200_000 })
-    expect(await Bun.file(join(folder.path, 'none.db')).exists()).toBe(false)
-  })
-
   test('beats the default, and a flag beats the variable: database, in the working directory', async () => {
     using folder = makeFolder()
     const exists = (name: string) => Bun.file(join(folder.path, name)).exists()
@@ -146,8 +117,11 @@ describe.concurrent('a variable', () => {
     await runPlantstore(create, { cwd: folder.path, env: { PLANTSTORE_DATABASE: 'variable.db' } })
     const afterVariable = await exists('plantstore.db')
     await runPlantstore(create, { cwd: folder.path })
+    const byFlag = [...create, '--database', 'flag.db']
+    await runPlantstore(byFlag, { cwd: folder.path, env: { PLANTSTORE_DATABASE: 'other.db' } })
 
     expect([await exists('variable.db'), afterVariable, await exists('plantstore.db')]).toEqual([true, false, true])
+    expect([await exists('flag.db'), await exists('other.db')]).toEqual([true, false])
   })
 
   test('beats the default, and a flag beats the variable: public URL', async () => {
@@ -166,35 +140,13 @@ describe.concurrent('a variable', () => {
   })
 
   test.each([
-    ['false', 'id  user'],
-    ['true', '[\n  {\n    "id": 1'],
-  ])('that is %s means just that for a boolean', async (text, opening) => {
+    ['true', [], 404],
+    ['false', [], 200],
+    ['false', ['--no-docs'], 404],
+  ])('that is %s with the flags %p switches the documentation, which is on by default', async (text, flags, status) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
-    await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-    const list = ['token', 'list', '--database', database]
-    const { stdout } = await runPlantstore(list, { env: { PLANTSTORE_JSON: text } })
-
-    expect(stdout).toStartWith(opening)
-  })
-
-  test('that is false does not beat the flag of a boolean', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-    const list = ['token', 'list', '--json', '--database', database]
-    const { stdout } = await runPlantstore(list, { env: { PLANTSTORE_JSON: 'false' } })
-
-    expect(JSON.parse(stdout)).toMatchObject([{ id: 1 }])
-  })
-
-  test.each([
-    ['true', 404],
-    ['false', 200],
-  ])('that is %s switches the documentation, which is on by default', async (text, status) => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database, [], { env: { PLANTSTORE_NO_DOCS: text } })
+    await using server = await serve(database, flags, { env: { PLANTSTORE_NO_DOCS: text } })
     const statuses = await Promise.all(
       ['/docs', '/openapi.json'].map(async (path) => (await server.request('GET', path)).status),
     )
@@ -226,5 +178,66 @@ describe.concurrent('a variable', () => {
     const { stderr, exitCode } = await runPlantstore(['openapi'], { env })
 
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+  })
+})
+
+describe.concurrent('what a command does to data', () => {
+  /** A database of two users, and how to run a command on it with variables that are no variables of ours. */
+  const makeDatabase = async () => {
+    const folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const run = (...args: readonly string[]) =>
+      runPlantstore(args, {
+        cwd: folder.path,
+        env: {
+          PLANTSTORE_DATABASE: database,
+          PLANTSTORE_YES: 'true',
+          PLANTSTORE_FORCE: 'true',
+          PLANTSTORE_USER: 'me',
+          PLANTSTORE_SCOPE: 'read',
+          PLANTSTORE_EXPIRES: '1s',
+          PLANTSTORE_FROM: database,
+          PLANTSTORE_TO: 'copy.db',
+        },
+      })
+    for (const user of ['me', 'you']) await createTokenIn(database, user)
+    addPlants(database, 1)
+    return { path: folder.path, run, [Symbol.dispose]: folder[Symbol.dispose] }
+  }
+
+  test('is not taken from a variable: nothing is deleted, revoked, replaced or copied', async () => {
+    using made = await makeDatabase()
+    writeFileSync(join(made.path, 'backup.db'), 'here before')
+    const answers = await Promise.all([
+      made.run('user', 'delete', 'me'),
+      made.run('token', 'revoke'),
+      made.run('token', 'create'),
+      made.run('copy'),
+      made.run('backup', 'backup.db'),
+    ])
+    const tokens = await made.run('token', 'list', '--json')
+
+    expect(answers.map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2, 1])
+    expect(JSON.parse(tokens.stdout)).toMatchObject([
+      { user: 'me', state: 'active' },
+      { user: 'you', state: 'active' },
+    ])
+    expect(await Bun.file(join(made.path, 'backup.db')).text()).toBe('here before')
+    expect(await Bun.file(join(made.path, 'copy.db')).exists()).toBe(false)
+  })
+
+  test('is not taken from a variable: an export holds the plants of all users', async () => {
+    using made = await makeDatabase()
+    const { stdout } = await made.run('export')
+
+    expect(stdout.trim().split('\n')).toHaveLength(2)
+  })
+
+  test('is told not to be taken from a variable', async () => {
+    using made = await makeDatabase()
+    const { stderr } = await made.run('user', 'delete', 'me')
+
+    expect(stderr).toContain('There is no variable PLANTSTORE_YES: it is ignored.')
+    expect(stderr).toEndWith('plantstore: This deletes all plants of me for good: repeat it with --yes.\n')
   })
 })

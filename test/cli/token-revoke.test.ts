@@ -61,11 +61,25 @@ describe.concurrent('token revoke', () => {
   test('by user is effective on the next request to a running server', async () => {
     await using service = await startWithTokens()
     const before = await service.statuses()
-    const revoked = await service.revoke(['--user', 'me'])
+    const revoked = await service.revoke(['--user', 'me', '--yes'])
 
     expect(before).toEqual([200, 200, 200])
     expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 2.\n', exitCode: 0 })
     expect(await service.statuses()).toEqual([401, 200, 401])
+  })
+
+  test('by user without --yes says how many it would revoke, exits with 2 and revokes none', async () => {
+    await using service = await startWithTokens()
+    await service.revoke(['1'])
+    const refused = await service.revoke(['--user', 'me'])
+
+    expect(refused).toEqual({
+      stdout: '',
+      stderr:
+        'plantstore: This revokes all tokens of me that are not revoked yet, 1, for good: repeat it with --yes.\n',
+      exitCode: 2,
+    })
+    expect(await service.states()).toEqual(['revoked', 'active', 'active'])
   })
 
   test.each([
@@ -86,7 +100,7 @@ describe.concurrent('token revoke', () => {
     await service.revoke(['2'])
     const answers = await Promise.all([
       service.revoke(['2']),
-      service.revoke(['--user', 'you']),
+      service.revoke(['--user', 'you', '--yes']),
       service.revoke(['-'], service.texts[1]),
     ])
 
@@ -100,7 +114,7 @@ describe.concurrent('token revoke', () => {
     const answers = await Promise.all([
       service.revoke(['4']),
       service.revoke(['9007199254740993']),
-      service.revoke(['--user', 'nobody']),
+      service.revoke(['--user', 'nobody', '--yes']),
       service.revoke(['-'], unknown),
     ])
 

@@ -28,7 +28,8 @@ export async function withGeneratedParts(readme: string): Promise<string> {
 function optionTable(): string {
   const rows = Object.values(OPTIONS).map((make) => {
     const { flags, envVar, defaultValueDescription, description } = make()
-    return `| \`${flags.replace('|', '\\|')}\` | \`${envVar}\` | ${defaultValueDescription === undefined ? '' : `\`${defaultValueDescription}\``} | ${description} |`
+    const [variable, byDefault] = [envVar, defaultValueDescription].map((text) => (text ? `\`${text}\`` : ''))
+    return `| \`${flags.replace('|', '\\|')}\` | ${variable} | ${byDefault} | ${description} |`
   })
   return ['| option | variable | default | what it does |', '|---|---|---|---|', ...rows].join('\n')
 }

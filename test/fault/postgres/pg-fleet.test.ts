@@ -69,7 +69,7 @@ describe.skipIf(!IS_LONG || POSTGRES_IS_SKIPPED || HAPROXY_IS_SKIPPED)(
         Promise.all(copies.map(async (copy) => (await copy.request('GET', '/plants?limit=1', { token })).status))
       expect(await statuses()).toEqual([200, 200, 200])
 
-      const revoking = runPlantstore(['token', 'revoke', '--user', 'me', '--database', fleet.database])
+      const revoking = runPlantstore(['token', 'revoke', '--user', 'me', '--yes', '--database', fleet.database])
       let isRevoked = false
       void revoking.then(() => {
         isRevoked = true
