@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { escapeControls } from '../controls.ts'
-import { describeDatabase, isPostgresUrl } from '../domain/database-url.ts'
+import { isPostgresUrl } from '../domain/database-url.ts'
+import { locate } from '../store/open.ts'
 import { RESTORE, RESTORE_SERVER } from '../store/opening.ts'
 import { EXIT, type Io } from './io.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
@@ -13,7 +14,7 @@ export const checkCommand = (program: Command, io: Io, exit: (code: number) => v
       const problems = await withStore(options, (store) => store.checkIntegrity(), {
         onNotice: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
       })
-      const database = describeDatabase(options.database)
+      const database = locate(options.database)
       if (problems.length === 0) return io.tell(`The database ${database} is whole.\n`)
       exit(EXIT.storeUnusable)
       await io.tell(

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
-import { describeDatabase } from '../domain/database-url.ts'
-import { copyStore } from '../store/open.ts'
+import { copyStore, locate } from '../store/open.ts'
 import { exitCodeOf, type Io } from './io.ts'
 import { type Progress, showProgress } from './progress.ts'
 import { stopOnSignal } from './stopping.ts'
@@ -40,7 +39,7 @@ export const copyCommand = (program: Command, io: Io, exit: (code: number) => vo
 async function copy(options: CopyOptions, signal: AbortSignal, io: Io): Promise<void> {
   const { from, fromPasswordFile, to, toPasswordFile, snapshot: isSnapshot = false } = options
   if (isSnapshot) {
-    await io.tell(`What is written to ${describeDatabase(from)} from now on is not in the copy.\n`)
+    await io.tell(`What is written to ${locate(from)} from now on is not in the copy.\n`)
   }
   // A line or a bar for each stage, of which one is shown at a time.
   let shown: { readonly stage: string; readonly progress: Progress } | undefined
@@ -64,7 +63,7 @@ async function copy(options: CopyOptions, signal: AbortSignal, io: Io): Promise<
     await io.tell(
       `Copied users ${counts.users}, tokens ${counts.tokens}, plants ${counts.plants}: SHA-256 ${digest}.\n`,
     )
-    await io.print(`${describeDatabase(to)}\n`)
+    await io.print(`${locate(to)}\n`)
   } finally {
     shown?.progress[Symbol.dispose]()
   }

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { type Address, formatAddress } from '../domain/address.ts'
-import { describeDatabase } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
 import type { Durability, Store } from '../domain/store.ts'
 import { collectTokenUses, type TokenUses } from '../domain/token-use.ts'
@@ -9,7 +8,7 @@ import { createApp } from '../http/app.ts'
 import { listen, type RunningServer, schemeOf } from '../http/server.ts'
 import type { Tls } from '../http/tls.ts'
 import type { LogFormat, Logger, LogLevel } from '../log.ts'
-import { exposedFiles, openStore } from '../store/open.ts'
+import { exposedFiles, locate, openStore } from '../store/open.ts'
 import type { Rate } from '../values.ts'
 import { VERSION } from '../version.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from './io.ts'
@@ -98,6 +97,7 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
     durability: options.durability,
     writesInThread: true,
     keepsTrying: true,
+    onCreated: (database) => log.info({ database }, 'created a new, empty store'),
     onNotice: ({ level, message, sizes }) => log[level](sizes, message),
     observer: figures?.writes.observer,
   })
@@ -159,7 +159,7 @@ async function serveStore(
   })
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   const address = formatAddress(server.address, schemeOf(options))
-  log.info({ address, database: describeDatabase(options.database), version: VERSION }, 'listening')
+  log.info({ address, database: locate(options.database), version: VERSION }, 'listening')
   if (options.tls !== undefined) warnOfValidity(options.tls, io.nowMs(), log)
   await Promise.race([endings.failed, endings.signalled, welcome(lifecycle, store, server.address, log, options, io)])
 

@@ -23,7 +23,10 @@ export const tokenCreateCommand = (token: Command, io: Io): void => {
     .addOption(OPTIONS.label())
     .action((options: TokenCreateOptions) =>
       // Tokens can be made before the first start: the store is made for them.
-      withStore(options, (store) => tellToken(store, options, io), { mustExist: false }),
+      withStore(options, (store) => tellToken(store, options, io), {
+        mustExist: false,
+        onCreated: (database) => void io.tell(`Created a new, empty store: ${database}.\n`),
+      }),
     )
 }
 

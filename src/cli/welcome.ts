@@ -1,10 +1,10 @@
 import type { Address } from '../domain/address.ts'
-import { describeDatabase } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { Lifecycle } from '../http/probes.ts'
 import type { Tls } from '../http/tls.ts'
 import type { Logger } from '../log.ts'
+import { locate } from '../store/open.ts'
 import { firstToken } from './first-token.ts'
 import type { Io } from './io.ts'
 
@@ -45,7 +45,5 @@ async function greet(
   const { tlsCert: path, tls } = options
   const certificate = path === undefined ? undefined : { path, host: tls?.host }
   if (options.firstToken) return io.tell((await firstToken(store, address, certificate, io)) ?? '')
-  log.warn(
-    `there is no token yet: plantstore token create --user NAME --database ${describeDatabase(options.database)}`,
-  )
+  log.warn(`there is no token yet: plantstore token create --user NAME --database ${locate(options.database)}`)
 }

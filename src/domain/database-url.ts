@@ -54,14 +54,7 @@ export function parsePostgresUrl(text: string): PostgresAddress | string {
   return { ...address, sslMode, caPath }
 }
 
-/** What `--database` names, as it may be told: without the password. */
-export function describeDatabase(database: string): string {
-  if (!isPostgresUrl(database)) return database
-  const address = parsePostgresUrl(database)
-  return typeof address === 'string' ? hidePasswords(database) : describeAddress(address)
-}
-
-/** The same of an address that was read. */
+/** A database as messages name it: without the password. */
 export const describeAddress = ({ user, host, port, database }: PostgresAddress): string =>
   `postgres://${encodeURIComponent(user)}@${host.includes(':') ? `[${host}]` : encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
 

@@ -1,6 +1,6 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { describeDatabase, isPostgresUrl, type PostgresAddress, parsePostgresUrl } from '../domain/database-url.ts'
+import { describeAddress, isPostgresUrl, type PostgresAddress, parsePostgresUrl } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { ConflictRule, Transfer } from '../domain/transfer.ts'
@@ -42,6 +42,10 @@ export async function openStore(
   const { openPostgresStore } = await import('./postgres/store.ts')
   return openPostgresStore(addressOf(database), onFailure, options)
 }
+
+/** Where that store is, as messages name it: an absolute path, or a URL without its password. */
+export const locate = (database: string): string =>
+  isPostgresUrl(database) ? describeAddress(addressOf(database)) : realPath(database)
 
 /** The files of that store which others than their own user may read or write: all plants and the hashes of tokens are in them. */
 export const exposedFiles = (database: string): string[] =>
@@ -94,7 +98,7 @@ export async function copyStore(
   to: Place,
   options: ContentsOptions & Required<Pick<OpenOptions, 'onNotice'>> & { readonly isSnapshot: boolean },
 ): Promise<Digest> {
-  if (describeDatabase(placeOf(from)) === describeDatabase(placeOf(to))) {
+  if (locate(from.database) === locate(to.database)) {
     throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
   }
   const { plainTextNotice } = await import('./postgres/store.ts')
@@ -121,8 +125,6 @@ export const openSpoolFor = (database: string, rule: ConflictRule): Spool => ope
 /** Looks at that store without changing anything. Rejects as `sqliteStatus` does. */
 export const statusOfStore = async (database: string, nowMs: number): Promise<StoreStatus> =>
   sqliteStatus(fileOf(database), nowMs)
-
-const placeOf = ({ database }: Place): string => (isPostgresUrl(database) ? database : realPath(database))
 
 /** Statements that are sent a few times each need not be prepared. */
 const connectionOf = ({ database, passwordFile }: Place): ConnectionOptions => ({

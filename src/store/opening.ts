@@ -16,6 +16,8 @@ export interface OpenOptions {
   readonly passwordFile?: string | undefined
   /** Of a server: prepares no statements, which poolers of transactions cannot keep. */
   readonly preparesNothing?: boolean
+  /** Told where the store is, if this created it. */
+  readonly onCreated?: (where: string) => void
   /** Told what the operator should know although nothing has failed. */
   readonly onNotice?: (notice: Notice) => void
   /** Told of every group of writes, for whoever operates the store. */

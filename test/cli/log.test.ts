@@ -53,6 +53,21 @@ async function runOnTerminal(flags: readonly string[], env: Readonly<Record<stri
 }
 
 describe.concurrent('the log of a server', () => {
+  test('says with an absolute path which database it uses, and whether the server created it', async () => {
+    using folder = makeFolder()
+    const databasesLogged = async () => {
+      await using server = await serve('plantstore.db', [], { cwd: folder.path })
+      await server.end()
+      const lines = server.stdout().trimEnd().split('\n')
+      return lines.map((text) => JSON.parse(text)).flatMap(({ msg, database }) => (database ? [{ msg, database }] : []))
+    }
+    const database = join(folder.path, 'plantstore.db')
+    const listening = { msg: 'listening', database }
+
+    expect(await databasesLogged()).toEqual([{ msg: 'created a new, empty store', database }, listening])
+    expect(await databasesLogged()).toEqual([listening])
+  })
+
   test('has a JSON line per event and request, with what was asked, by whom, and what became of it', async () => {
     await using logged = await startLogged()
     const { server, token } = logged
@@ -167,7 +182,7 @@ describe.concurrent('the log of a server', () => {
     await server.end()
     const lines = server.stdout().trimEnd().split('\n')
 
-    expect(lines).toHaveLength(4)
+    expect(lines).toHaveLength(5)
     expect(lines.join('')).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
     expect(lines.join('')).toContain('plantstore.db')
   })

@@ -361,7 +361,7 @@ describe.concurrent('the address of the metrics', () => {
     const flags = ['--listen', '127.0.0.1:0', '--ops-listen', address, '--database', database]
 
     expect(await runPlantstore(['serve', ...flags])).toEqual({
-      stdout: '',
+      stdout: expect.stringMatching(/^[^\n]*created a new, empty store[^\n]*\n$/),
       stderr: `plantstore: Cannot listen on http://${address}: another process listens there. Choose another with --ops-listen.\n`,
       exitCode: 1,
     })

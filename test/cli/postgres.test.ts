@@ -16,6 +16,19 @@ import { SLACK_MS } from '../support/slack.ts'
 import { createToken, createTokenIn } from '../support/tokens.ts'
 
 describe.skipIf(POSTGRES_IS_SKIPPED)(`servers on one PostgreSQL database${POSTGRES_NOTE}`, () => {
+  test('and token create say when they created the store', async () => {
+    await using database = await makeDatabase({ isEmpty: true })
+    const create = () => runPlantstore(['token', 'create', '--user', 'me', '--database', database.url])
+    const [first, second] = [await create(), await create()]
+    await using server = await serve(database.url)
+
+    const [, where] = /^Created a new, empty store: (postgres:\/\/\S+)\.\n/.exec(first.stderr) ?? []
+    expect(new URL(where ?? '').pathname).toBe(new URL(database.url).pathname)
+    expect(second.stderr).not.toContain('Created')
+    expect(server.stdout()).toContain(`"database":"${where}"`)
+    expect(server.stdout()).not.toContain('created')
+  })
+
   test('show at once what was written through another one, and end in good order', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     const token = await createTokenIn(database.url)

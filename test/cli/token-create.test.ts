@@ -100,6 +100,24 @@ describe.concurrent('token create', () => {
     expect(token.state).toBe('expired')
   })
 
+  test('says the absolute path of the database that it creates, and nothing where there is one', async () => {
+    using folder = makeFolder()
+    const createHere = () => runPlantstore(['token', 'create', '--user', 'me'], { cwd: folder.path })
+    const [first, second] = [await createHere(), await createHere()]
+
+    expect(first.stderr).toStartWith(`Created a new, empty store: ${join(folder.path, 'plantstore.db')}.\n`)
+    expect(second.stderr).not.toContain('Created')
+  })
+
+  test('says that it created the database once, however many commands create it at once', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const answers = await Promise.all(Array.from({ length: 4 }, () => create(database)))
+
+    expect(answers.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
+    expect(answers.filter(({ stderr }) => stderr.includes('Created'))).toHaveLength(1)
+  })
+
   test('can be what a shell puts into a variable', async () => {
     using folder = makeFolder()
     const { stdout } = await create(join(folder.path, 'plantstore.db'))

@@ -108,7 +108,7 @@ describe.skipIf(!EXECUTABLE)(title, () => {
     expect(docs.status).toBe(200)
     expect(await bug.json()).toMatchObject({ error: 40401 })
     expect({ stderr, exitCode: await server.child.exited }).toEqual({ stderr: '', exitCode: 0 })
-    expect(stdout).toContain('"database":"plantstore.db"')
+    expect(stdout).toContain(`"database":"${join(folder.path, 'plantstore.db')}"`)
     expect(readdirSync(folder.path).sort()).toEqual([...before, 'plantstore.db'].sort())
   })
 

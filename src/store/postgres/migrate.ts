@@ -26,23 +26,29 @@ interface MigrateOptions {
   readonly mustExist: boolean
 }
 
-/** Brings the schema up to date, all of it or nothing; of many processes that start at once, one does. */
-export async function migrate(client: Client, { address, mustExist }: MigrateOptions): Promise<void> {
+/**
+ * Brings the schema up to date, all of it or nothing; of many processes that start at once, one does. Returns whether this
+ * process created the schema.
+ */
+export async function migrate(client: Client, { address, mustExist }: MigrateOptions): Promise<boolean> {
+  let isCreated = false
   for (let attempt = 1; ; attempt++) {
     try {
       const version = await schemaVersion(client)
-      if (version === SCHEMA_VERSION) return
+      if (version === SCHEMA_VERSION) return isCreated
       if (version === UNFINISHED_VERSION) throw unusable(unfinished(describeAddress(address)))
       if (version !== undefined && version > SCHEMA_VERSION) throw newer(address, version)
       if (version === undefined && mustExist) throw missing(address)
       if (version === undefined) await client.transaction(({ run }) => run(BOOTSTRAP))
-      await client.transaction(async ({ query, run }) => {
+      const isFirst = await client.transaction(async ({ query, run }) => {
         // Whoever else has come as far as this waits here.
         const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)
         const missing = MIGRATIONS.slice(Number(locked))
         for (const migration of missing) await run(migration)
         if (missing.length > 0) await query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
+        return locked === 0n
       })
+      isCreated ||= isFirst
     } catch (error) {
       if (!isMadeByOthers(error) || attempt >= ATTEMPTS_MAX) throw error
       await Bun.sleep(RETRY_MS)

@@ -25,7 +25,7 @@ export async function openPostgresStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
 ): Promise<Store> {
-  const { mustExist = false, durability = 'full', keepsTrying = false, onNotice = () => {} } = options
+  const { mustExist = false, durability = 'full', keepsTrying = false, onNotice = () => {}, onCreated } = options
   const connections = connect(
     {
       address,
@@ -36,7 +36,7 @@ export async function openPostgresStore(
     },
     { monotonicMs: () => performance.now(), nowMs: Date.now },
   )
-  const open = () => prepare(connections, address, { mustExist, durability })
+  const open = () => prepare(connections, address, { mustExist, durability, onCreated })
   const plainText = plainTextNotice(address)
   if (plainText !== undefined) onNotice(plainText)
   try {
@@ -82,11 +82,14 @@ const assemble = (connections: Connections): Store => ({
 interface PrepareOptions {
   readonly mustExist: boolean
   readonly durability: Durability
+  readonly onCreated: OpenOptions['onCreated']
 }
 
-async function prepare(connections: Connections, address: PostgresAddress, { mustExist, durability }: PrepareOptions) {
+async function prepare(connections: Connections, address: PostgresAddress, options: PrepareOptions) {
+  const { mustExist, durability, onCreated } = options
   await inspect(connections.client, address, durability)
-  await migrate(connections.client, { address, mustExist })
+  const isCreated = await migrate(connections.client, { address, mustExist })
+  if (isCreated) onCreated?.(describeAddress(address))
   await connections.open()
 }
 

@@ -14,15 +14,19 @@ export const MIGRATIONS: readonly string[] = [usersTokensPlants]
 export const SCHEMA_VERSION = MIGRATIONS.length
 const SQLITE_VERSION_MIN = '3.51.3'
 
-/** Brings the schema up to date, all of it or nothing; of several processes that start at once, one does. */
-export function migrate(writer: Database, path: string): void {
-  if (schemaVersion(writer) === SCHEMA_VERSION) return
-  transaction(writer, () => {
+/**
+ * Brings the schema up to date, all of it or nothing; of several processes that start at once, one does. Returns whether this
+ * process created the schema.
+ */
+export function migrate(writer: Database, path: string): boolean {
+  if (schemaVersion(writer) === SCHEMA_VERSION) return false
+  return transaction(writer, () => {
     const version = schemaVersion(writer)
     if (version > SCHEMA_VERSION) throw newer(path, version)
     for (const migration of MIGRATIONS.slice(version)) writer.run(migration)
     writer.run(`pragma application_id = ${APPLICATION_ID}`)
     writer.run(`pragma user_version = ${SCHEMA_VERSION}`)
+    return version === 0
   })
 }
 

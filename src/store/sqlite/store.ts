@@ -26,8 +26,9 @@ import { users } from './users.ts'
 export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,
-  { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {}, observer }: OpenOptions = {},
+  options: OpenOptions = {},
 ): Promise<Store> {
+  const { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {}, observer } = options
   const inspected = inspect(path)
   refuseLeftWal(path)
   if (mustExist && inspected === undefined)
@@ -38,13 +39,14 @@ export async function openSqliteStore(
     const first = openWriter(path, durability)
     try {
       requireSafeSqlite(sqliteVersion(first))
-      migrate(first, path)
+      const isCreated = migrate(first, path)
       // By now it is there, also where a link has led to nothing before.
       const madePath = realpathSync(path)
       // SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file.
       syncDirectory(dirname(madePath))
       const foreign = listed(inspected?.foreignObjects ?? [])
       if (foreign !== '') onNotice({ level: 'warn', message: `${FOREIGN_NOTICE}: ${foreign}`, sizes: {} })
+      if (isCreated) options.onCreated?.(madePath)
       return assemble(connect(madePath, onFailure, { durability, writesInThread, onNotice, observer }))
     } finally {
       first.close(true)
