@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { cpSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeFolder } from './support/folder.ts'
 
@@ -38,6 +39,34 @@ test('bun start installs, makes the database and a first token, and serves', asy
 
   expect(answers).toEqual([200, [{ name: 'Monstera' }]])
   expect(await child.exited).toBe(0)
+})
+
+test('bun start installs what running needs alone, and says why it cannot', async () => {
+  using folder = makeFolder()
+  for (const name of ['bun.lock', 'bunfig.toml']) cpSync(join(ROOT, name), join(folder.path, name))
+  const manifest = await Bun.file(join(ROOT, 'package.json')).json()
+  writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ ...manifest, engines: { bun: '0.0.1' } }))
+  const child = Bun.spawn([process.execPath, 'run', 'start'], {
+    cwd: folder.path,
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: folder.path,
+      BUN_INSTALL_CACHE_DIR: join(folder.path, 'cache'),
+      // Nobody listens there.
+      BUN_CONFIG_REGISTRY: 'http://127.0.0.1:1/',
+    },
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+  })
+  const told = await child.stderr.text()
+
+  expect(await child.exited).toBe(1)
+  expect(told).toContain(
+    `\nThis is Bun ${Bun.version}. Plant Store is tested with Bun 0.0.1 alone: if this fails, use that one.\n`,
+  )
+  expect(told).toContain(`error: ConnectionRefused downloading tarball elysia@${manifest.dependencies.elysia}`)
+  expect(told).not.toContain('tarball @biomejs/biome')
 })
 
 test('what the project needs is pinned exactly, the runtime included', async () => {
