@@ -150,7 +150,7 @@ export const OPTIONS = {
     argument('--to <where>', 'the store that it is copied into, which must be empty, or not there', parseDatabase),
   toPasswordFile: () => argument('--to-password-file <path>', 'the file with the password of that database', parsePath),
   snapshot: () => new Option('--snapshot', 'copy a store that servers use, as it is at this moment'),
-  json: () => new Option('--json', 'print JSON'),
+  json: () => new Option('--json', 'print JSON for programs: an object, or an array of objects for a list'),
   yes: () => new Option('--yes', 'do it; there is no way back'),
 } as const
 

@@ -4,6 +4,8 @@ import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import { makeToken, type Scope, TOKEN_RANDOM_BYTES } from '../domain/token.ts'
 import type { Io } from './io.ts'
+import { json } from './table.ts'
+import { describeNew } from './token-list.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
 interface TokenCreateOptions extends DatabaseOptions {
@@ -11,9 +13,10 @@ interface TokenCreateOptions extends DatabaseOptions {
   readonly scope: Scope
   readonly expires?: number
   readonly label?: string
+  readonly json?: boolean
 }
 
-/** `token create`: the token alone on stdout, everything else on stderr. */
+/** `token create`: the token alone on stdout, or all that is known of it in JSON; everything else on stderr. */
 export const tokenCreateCommand = (token: Command, io: Io): void => {
   addDatabaseOptions(token.command('create'))
     .description('make a token and print it, once')
@@ -21,6 +24,7 @@ export const tokenCreateCommand = (token: Command, io: Io): void => {
     .addOption(OPTIONS.scope())
     .addOption(OPTIONS.expires())
     .addOption(OPTIONS.label())
+    .addOption(OPTIONS.json())
     .action((options: TokenCreateOptions) =>
       // Tokens can be made before the first start: the store is made for them.
       withStore(options, (store) => tellToken(store, options, io), {
@@ -37,7 +41,7 @@ async function tellToken(store: Store, options: TokenCreateOptions, io: Io): Pro
   if (userIsNew) await io.tell(`The user ${options.user} is new.\n`)
   await io.tell(`This is token ${id}, with scope ${options.scope}. It is shown this once.\n`)
   try {
-    await io.print(`${text}\n`)
+    await io.print(options.json ? json({ token: text, ...describeNew({ id, ...newToken }) }) : `${text}\n`)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const message = `Token ${id} is active, but could not be printed (${reason}): run plantstore token revoke ${id}.`

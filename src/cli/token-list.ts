@@ -27,14 +27,21 @@ export const tokenListCommand = (token: Command, io: Io): void => {
 type Description = ReturnType<typeof describe>
 
 const describe = (token: Token, nowMs: number) => ({
+  ...describeNew(token),
+  lastUsed: toIso(token.lastUsedAtMs),
+  state: tokenState(token, nowMs),
+})
+
+/** What is known of a token from its creation on, as `--json` prints it. */
+export const describeNew = (
+  token: Pick<Token, 'id' | 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'>,
+) => ({
   id: token.id,
   user: token.userName,
   scope: token.scope,
   label: token.label ?? null,
   created: toIso(token.createdAtMs),
   expires: toIso(token.expiresAtMs),
-  lastUsed: toIso(token.lastUsedAtMs),
-  state: tokenState(token, nowMs),
 })
 
 const toIso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())

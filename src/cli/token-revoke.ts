@@ -4,11 +4,13 @@ import { AppError } from '../domain/error.ts'
 import type { Store, TokenSelection } from '../domain/store.ts'
 import { hashToken, isTokenText } from '../domain/token.ts'
 import type { Io } from './io.ts'
+import { json } from './table.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 
 interface TokenRevokeOptions extends DatabaseOptions {
   readonly user?: string
   readonly yes?: boolean
+  readonly json?: boolean
 }
 
 /**
@@ -21,7 +23,8 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
     .argument('[id]', 'id of the token, or -')
     .addOption(OPTIONS.user())
     .addOption(OPTIONS.yes())
-    .action(async (id: string | undefined, { user, yes, ...options }: TokenRevokeOptions) => {
+    .addOption(OPTIONS.json())
+    .action(async (id: string | undefined, { user, yes, json: asJson, ...options }: TokenRevokeOptions) => {
       if (id !== undefined && user !== undefined) throw misused()
       const selection = await select(id, user, io)
       const count = await withStore(options, async (store) => {
@@ -29,6 +32,7 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
         return store.revokeTokens(selection, io.nowMs())
       })
       await io.tell(count === 0 ? 'There was nothing left to revoke.\n' : `Revoked: ${count}.\n`)
+      if (asJson) await io.print(json({ revoked: count }))
     })
 }
 

@@ -117,6 +117,15 @@ describe.concurrent('check', () => {
     ])
   })
 
+  test('says with --json that a database is whole', async () => {
+    using folder = makeFolder()
+    const path = await makeDatabase(folder.path)
+    const { stdout, exitCode } = await runPlantstore(['check', '--json', '--database', path])
+
+    expect(exitCode).toBe(0)
+    expect(JSON.parse(stdout)).toEqual({ database: path, isWhole: true, problems: [] })
+  })
+
   test('names a database by its absolute path, as status, backup and copy do', async () => {
     using folder = makeFolder()
     const path = await makeDatabase(folder.path)
@@ -139,7 +148,12 @@ describe.concurrent('check', () => {
     db.run("insert into plants (user_id, id, name) values (99, 1, 'Fern')")
     const { stderr, exitCode } = await check(path)
 
+    const inJson = await runPlantstore(['check', '--json', '--database', path])
+
     expect(exitCode).toBe(3)
     expect(stderr).toMatch(/plants belongs to no user/)
+    const problems = [expect.stringContaining('plants belongs to no user')]
+    expect(inJson).toEqual({ stdout: inJson.stdout, stderr, exitCode: 3 })
+    expect(JSON.parse(inJson.stdout)).toEqual({ database: path, isWhole: false, problems })
   })
 })

@@ -54,6 +54,22 @@ describe('healthcheck', () => {
     expect(await healthcheck(listen)).toMatchObject({ exitCode: 1 })
   })
 
+  test('says with --json whether a server is ready, and the status that it answered', async () => {
+    using folder = makeFolder()
+    using notReady = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(null, { status: 503 }) })
+    await using server = await serve(join(folder.path, 'plantstore.db'))
+    const addresses = [`127.0.0.1:${server.port}`, `127.0.0.1:${notReady.port}`, `unix:${folder.path}/nothing.sock`]
+    const answers = await Promise.all(
+      addresses.map((address) => runPlantstore(['healthcheck', '--json', '--listen', address])),
+    )
+
+    expect(answers.map(({ stdout, exitCode }) => ({ ...JSON.parse(stdout), exitCode }))).toEqual([
+      { isReady: true, status: 200, exitCode: 0 },
+      { isReady: false, status: 503, exitCode: 1 },
+      { isReady: false, status: null, exitCode: 1 },
+    ])
+  })
+
   test('exits with 1 where nothing listens', async () => {
     using folder = makeFolder()
     const socket = `unix:${join(folder.path, 'nothing.sock')}`

@@ -100,6 +100,18 @@ describe.concurrent('token create', () => {
     expect(token.state).toBe('expired')
   })
 
+  test('prints with --json the token and what is known of it, as token list does', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const { stdout, exitCode } = await create(database, '--json', '--scope', 'read', '--label', 'laptop')
+    const { token, ...made } = JSON.parse(stdout)
+
+    expect(exitCode).toBe(0)
+    expect(token).toMatch(/^plst_[0-9A-Za-z]{49}$/)
+    expect(made).toEqual({ id: 1, user: 'me', scope: 'read', label: 'laptop', created: made.created, expires: null })
+    expect(await list(database)).toEqual([{ ...made, lastUsed: null, state: 'active' }])
+  })
+
   test('says the absolute path of the database that it creates, and nothing where there is one', async () => {
     using folder = makeFolder()
     const createHere = () => runPlantstore(['token', 'create', '--user', 'me'], { cwd: folder.path })

@@ -108,6 +108,19 @@ describe.concurrent('token revoke', () => {
     expect(answers).toEqual([told, told, told])
   })
 
+  test('says with --json how many were revoked', async () => {
+    await using service = await startWithTokens()
+    const revoked = await service.revoke(['--user', 'me', '--yes', '--json'])
+    const again = await service.revoke(['1', '--json'])
+    const unconfirmed = await service.revoke(['--user', 'you', '--json'])
+
+    expect([revoked, again].map(({ stdout, exitCode }) => [JSON.parse(stdout), exitCode])).toEqual([
+      [{ revoked: 2 }, 0],
+      [{ revoked: 0 }, 0],
+    ])
+    expect(unconfirmed).toMatchObject({ stdout: '', exitCode: 2 })
+  })
+
   test('of an unknown id, user or text exits with 1 and revokes nothing', async () => {
     await using service = await startWithTokens()
     const unknown = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES))

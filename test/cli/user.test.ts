@@ -53,6 +53,18 @@ describe('user list', () => {
   })
 })
 
+test('user list --json prints an array of users with their number of plants and tokens', async () => {
+  using folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  await createTokenIn(database, 'me')
+  addPlants(database, 'me', 3)
+  const { stdout, stderr, exitCode } = await run(database, 'user', 'list', '--json')
+
+  expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
+  const created = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  expect(JSON.parse(stdout)).toEqual([{ user: 'me', plants: 3, tokens: 1, created }])
+})
+
 /** The first three columns of a table. */
 const columns = (table: string) =>
   table
