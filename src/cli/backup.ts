@@ -5,12 +5,14 @@ import { backupStore, backupStoreInto, backupStoreToRead, keepStoreBackups } fro
 import type { Copied } from '../store/opening.ts'
 import { runCopy } from './copying.ts'
 import { EXIT, exitCodeOf, type Io } from './io.ts'
+import { json } from './table.ts'
 
 interface BackupOptions {
   readonly database: string
   readonly dir?: string
   readonly keep?: number
   readonly force?: boolean
+  readonly json?: boolean
 }
 
 /** `backup`: prints the path of the backup, once it is whole and on disk. */
@@ -22,22 +24,22 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
     .addOption(OPTIONS.dir())
     .addOption(OPTIONS.keep())
     .addOption(OPTIONS.force())
+    .addOption(OPTIONS.json())
     .addOption(OPTIONS.database())
-    .action(async (file: string | undefined, options: BackupOptions, command: Command) => {
-      const isGiven = (name: keyof BackupOptions) => command.getOptionValueSource(name) === 'cli'
-      const { dir } = options
-      if (file === '' || (file !== undefined && isGiven('dir'))) throw misused('Say which: a file, or --dir.')
-      if ((file !== undefined || dir === undefined) && isGiven('keep'))
-        throw misused('--keep counts the backups in --dir.')
+    .action(async (file: string | undefined, options: BackupOptions) => {
+      const { dir, keep, force, json: asJson } = options
+      if (file === '' || (file !== undefined && dir !== undefined)) throw misused('Say which: a file, or --dir.')
+      if (keep !== undefined && dir === undefined) throw misused('--keep counts the backups in --dir.')
       if (file === undefined && dir === undefined) throw misused('Say where to: a file, or --dir.')
-      if ((file === undefined || file === '-') && isGiven('force'))
+      if (force && (file === undefined || file === '-'))
         throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
+      if (asJson && file === '-') throw misused('--json and the backup cannot both go to stdout: leave --json out.')
       if (file === '-') return printBackup(options)
       const copied = await runCopy(io, exit, (each) =>
         file === undefined ? backupInto(dir ?? '', options, each) : backupAs(file, options, each),
       )
       if (copied === undefined) return
-      await tellCopied('Backed up', copied, io)
+      await tellCopied('Backed up', copied, io, options.json)
       if (options.keep !== undefined && file === undefined) await deleteOld(copied.path, options.keep, options)
     })
 
@@ -71,9 +73,10 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
 }
 
 /** What was copied, for the person, and where it is, for programs. */
-export async function tellCopied(what: string, copied: Copied, io: Io): Promise<void> {
+export async function tellCopied(what: string, copied: Copied, io: Io, asJson = false): Promise<void> {
+  const { path, bytes, users, tokens, plants } = copied
   await tellCounts(what, copied, io)
-  await io.print(`${copied.path}\n`)
+  await io.print(asJson ? json({ path, bytes, users, tokens, plants }) : `${path}\n`)
 }
 
 const tellCounts = (what: string, { bytes, users, tokens, plants }: Omit<Copied, 'path'>, io: Io): Promise<void> =>

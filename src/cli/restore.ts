@@ -10,6 +10,7 @@ import type { Io } from './io.ts'
 interface RestoreOptions {
   readonly database: string
   readonly force?: boolean
+  readonly json?: boolean
 }
 
 /** `restore`: makes a backup the database, which nobody may have open. Prints its path. */
@@ -19,8 +20,9 @@ export const restoreCommand = (program: Command, io: Io, exit: (code: number) =>
     .description('make a backup the database, which no process may have open')
     .argument('<file>', 'the backup')
     .addOption(OPTIONS.force())
+    .addOption(OPTIONS.json())
     .addOption(OPTIONS.database())
-    .action(async (file: string, { database, force = false }: RestoreOptions) => {
+    .action(async (file: string, { database, force = false, json }: RestoreOptions) => {
       if (file === '-') {
         throw new AppError('misused', {
           message: 'restore does not read stdin: save the backup as a file and name it.',
@@ -31,6 +33,6 @@ export const restoreCommand = (program: Command, io: Io, exit: (code: number) =>
       if (copied.dropped !== '') {
         await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)
       }
-      await tellCopied('Restored', copied, io)
+      await tellCopied('Restored', copied, io, json)
     })
 }

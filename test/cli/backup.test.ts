@@ -63,6 +63,21 @@ describe.concurrent('backup FILE', () => {
     expect(dump(made.file)).toEqual(dump(made.database))
   })
 
+  test('says with --json where the backup is and what it holds, as restore does', async () => {
+    using made = await makeDatabase()
+    const restored = join(made.folder, 'restored.db')
+    const answers = [
+      await made.backup(made.file, '--json'),
+      await runPlantstore(['restore', made.file, '--json', '--database', restored]),
+    ]
+
+    const holds = { users: 2, tokens: 3, plants: 20 }
+    expect(answers.map(({ stdout, exitCode }) => [JSON.parse(stdout), exitCode])).toEqual([
+      [{ path: made.file, bytes: bytesOf(made.file), ...holds }, 0],
+      [{ path: restored, bytes: bytesOf(restored), ...holds }, 0],
+    ])
+  })
+
   test('makes one that a server takes as it is', async () => {
     using made = await makeDatabase()
     const token = await createTokenIn(made.database)
@@ -192,6 +207,7 @@ describe.concurrent('backup FILE', () => {
     [['--keep', '3'], '--keep'],
     [['--dir', '.', '--force'], '--force'],
     [['-', '--force'], '--force'],
+    [['-', '--json'], '--json'],
     [['-', '--dir', '.'], 'Say which'],
     [['-', '--keep', '3'], '--keep'],
     [[''], 'Say which'],
