@@ -4,7 +4,7 @@ import { AppError } from '../domain/error.ts'
 import { backupStore, backupStoreInto, backupStoreToRead, keepStoreBackups } from '../store/open.ts'
 import type { Copied } from '../store/opening.ts'
 import { runCopy } from './copying.ts'
-import { EXIT, exitCodeOf, type Io } from './io.ts'
+import { exitCodeOf, type Io } from './io.ts'
 import { json } from './table.ts'
 
 interface BackupOptions {
@@ -49,13 +49,7 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
     if (backup === undefined) return
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
-    try {
-      for (const chunk of backup.chunks) await io.print(chunk)
-    } catch (error) {
-      // The reader knows that it has closed the pipe. The exit code tells the others that the backup is not whole.
-      if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return exit(EXIT.failed)
-      throw error
-    }
+    for (const chunk of backup.chunks) await io.print(chunk)
     await tellCounts('Backed up', backup, io)
   }
 

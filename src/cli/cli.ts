@@ -12,13 +12,23 @@ export async function run(io: Io): Promise<number> {
   const setExitCode = (code: number) => {
     exitCode = code
   }
-  const program = await createProgram(io, setExitCode, io.argv[0])
+  let printed = Promise.resolve()
+  const print: Io['print'] = (text) => {
+    printed = io.print(text)
+    return printed
+  }
+  const program = await createProgram({ ...io, print }, setExitCode, io.argv[0])
   io.onSignal((signal) => io.exit(exitCodeOf(signal)))
   try {
     await program.parseAsync(io.argv, { from: 'user' })
     return exitCode
   } catch (error) {
-    return fail(io, error)
+    if (!(error instanceof CommanderError)) return fail(io, error)
+    // Commander does not wait until help or the version is printed.
+    return printed.then(
+      () => fail(io, error),
+      (reason) => fail(io, reason),
+    )
   }
 }
 
@@ -80,7 +90,9 @@ async function fail(io: Io, error: unknown): Promise<number> {
   // Help and version are no failure; commander has told the person already whatever it throws.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.misused
   if (!(error instanceof AppError)) {
-    // What the system refuses is told in a line, like a full or closed stdout. Anything else is a bug.
+    // The reader of stdout, like head, has read enough.
+    if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.closedPipe
+    // What the system refuses is told in a line, like a full stdout. Anything else is a bug.
     const isOfSystem = error instanceof Error && 'syscall' in error
     await io.tell(isOfSystem ? line(`${error.message}.`) : escapeControlsInLines(`plantstore: ${Bun.inspect(error)}\n`))
     return EXIT.failed

@@ -3,7 +3,7 @@ export interface Io {
   /** What follows the executable's name. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Prints what was asked for. Rejects if nobody takes it. */
+  /** Prints what was asked for. Rejects with what the system says: with `EPIPE` if the reader has gone. */
   print(text: string | Uint8Array): Promise<void>
   /** Tells the person at the terminal what programs do not read. */
   tell(text: string): Promise<void>
@@ -29,8 +29,8 @@ export interface Io {
 /** The signals that ask a process to end. */
 export type Signal = 'SIGTERM' | 'SIGINT'
 
-/** The exit codes, from least to worst. */
-export const EXIT = { done: 0, failed: 1, misused: 2, storeUnusable: 3 } as const
+/** The exit codes. `closedPipe` is what a shell says of a program that SIGPIPE ended: 128 plus 13. */
+export const EXIT = { done: 0, failed: 1, misused: 2, storeUnusable: 3, closedPipe: 141 } as const
 
 /** The exit code of a process that a signal ended (POSIX shells: 128 plus its number). */
 export const exitCodeOf = (signal: Signal): number => (signal === 'SIGINT' ? 130 : 143)
