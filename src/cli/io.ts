@@ -26,6 +26,9 @@ export interface Io {
   exit(code: number): never
 }
 
+/** Whether a terminal takes escape codes, which move its cursor and choose colours. Emacs and others set `TERM=dumb`. */
+export const takesEscapeCodes = (env: Io['env']): boolean => env.TERM !== 'dumb'
+
 /** The signals that ask a process to end. */
 export type Signal = 'SIGTERM' | 'SIGINT'
 

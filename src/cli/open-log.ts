@@ -1,5 +1,5 @@
 import { createLogger, type LineFormat, type LogFormat, type Logger, type LogLevel, logToStdout } from '../log.ts'
-import type { Io } from './io.ts'
+import { type Io, takesEscapeCodes } from './io.ts'
 
 /** How long the last lines are waited for. */
 const LOG_FLUSH_MS = 500
@@ -24,5 +24,5 @@ async function lineFormat(
   if ((format ?? (printsToTerminal ? 'pretty' : 'json')) === 'json') return undefined
   // Who reads JSON does not wait for the library to load.
   const { prettyLines } = await import('../log-pretty.ts')
-  return prettyLines(printsToTerminal && !env.NO_COLOR)
+  return prettyLines(printsToTerminal && takesEscapeCodes(env) && !env.NO_COLOR)
 }

@@ -1,7 +1,7 @@
 import { SingleBar } from 'cli-progress'
-import type { Io } from './io.ts'
+import { type Io, takesEscapeCodes } from './io.ts'
 
-/** How often a line is told, where there is no terminal to draw on. What takes less time tells none. */
+/** How often a line is told, where there is no terminal to draw on, or a dumb one. What takes less time tells none. */
 export const LINE_EVERY_MS = 2000
 
 /** Shows how far a command has come. */
@@ -17,7 +17,7 @@ export interface Progress extends Disposable {
 export function showProgress(io: ProgressIo | undefined, what: string): Progress {
   if (io === undefined) return { update: () => {}, [Symbol.dispose]: () => {} }
   const { tell, monotonicMs } = io
-  const terminal = io.terminal()
+  const terminal = takesEscapeCodes(io.env) ? io.terminal() : undefined
   if (terminal === undefined) {
     let toldAtMs = monotonicMs()
     return {
@@ -52,4 +52,4 @@ export function showProgress(io: ProgressIo | undefined, what: string): Progress
   }
 }
 
-type ProgressIo = Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>
+type ProgressIo = Pick<Io, 'terminal' | 'env' | 'tell' | 'monotonicMs'>

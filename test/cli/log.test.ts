@@ -109,16 +109,17 @@ describe.concurrent('the log of a server', () => {
     expect(text).toMatch(/\[32m200.*health in [\d.]+ ms: GET \/healthz/)
   })
 
-  test('is JSON on a terminal as well where that is asked for, and has no colours where they are declined', async () => {
-    const [json, plain] = await Promise.all([
+  test('is JSON on a terminal as well where that is asked for, and has no colours with NO_COLOR and TERM=dumb', async () => {
+    const [json, plain, dumb] = await Promise.all([
       runOnTerminal(['--log-format', 'json']),
       runOnTerminal([], { NO_COLOR: '1' }),
+      runOnTerminal([], { TERM: 'dumb' }),
     ])
     const lines = json.trimEnd().split('\r\n')
 
     expect(lines.map((line) => JSON.parse(line).level)).toContain('info')
-    expect(json + plain).not.toContain('\u001b')
-    expect(plain).toContain('INFO: 200 health in ')
+    expect(json + plain + dumb).not.toContain('\u001b')
+    for (const text of [plain, dumb]) expect(text).toContain('INFO: 200 health in ')
   })
 
   test.each(['json', 'pretty'])('cannot be forged by what is sent, in %s', async (format) => {

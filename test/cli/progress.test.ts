@@ -1,14 +1,20 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { SNAPSHOT_TOLD_MS, watchSnapshot } from '../../src/cli/copying.ts'
 import { LINE_EVERY_MS, showProgress } from '../../src/cli/progress.ts'
+import { COMMAND } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 /** A clock that the test turns, and what is told meanwhile. */
-function makeIo(terminal?: NodeJS.WritableStream) {
+function makeIo(terminal?: NodeJS.WritableStream, env: Readonly<Record<string, string>> = {}) {
   const told: string[] = []
   let nowMs = 0
   return {
     io: {
+      env,
       terminal: () => terminal,
       monotonicMs: () => nowMs,
       tell: async (text: string) => {
@@ -69,6 +75,19 @@ describe('progress', () => {
     expect(told).toEqual([])
   })
 
+  test('is a line now and then on a dumb terminal, without escape codes', () => {
+    const terminal = makeTerminal()
+    const { io, told, pass } = makeIo(terminal.stream, { TERM: 'dumb' })
+    {
+      using progress = showProgress(io, 'plants copied')
+      progress.update(1, 4)
+      pass(LINE_EVERY_MS)
+      progress.update(4, 4)
+    }
+
+    expect({ drawn: terminal.text(), told }).toEqual({ drawn: '', told: ['4 of 4 plants copied\n'] })
+  })
+
   test('of a task without any draws nothing', () => {
     const terminal = makeTerminal()
     {
@@ -94,5 +113,31 @@ describe('a snapshot', () => {
 
     expect(before).toEqual([])
     expect(told).toEqual([expect.stringMatching(/WAL of the database grows/)])
+  })
+})
+
+/** All that a backup writes to a terminal of this kind. */
+async function backUpOnTerminal(term: string): Promise<string> {
+  using folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  await createTokenIn(database)
+  addPlants(database, 1)
+  const chunks: string[] = []
+  const decoder = new TextDecoder()
+  const child = Bun.spawn([...COMMAND, 'backup', join(folder.path, 'backup.db'), '--database', database], {
+    env: { PATH: process.env.PATH ?? '', TERM: term },
+    terminal: { cols: 80, rows: 24, data: (_, chunk) => chunks.push(decoder.decode(chunk, { stream: true })) },
+  })
+  expect(await child.exited).toBe(0)
+  return chunks.join('')
+}
+
+describe('a command on a terminal', () => {
+  test('writes escape codes with TERM=xterm, and none with TERM=dumb', async () => {
+    const [xterm, dumb] = [await backUpOnTerminal('xterm'), await backUpOnTerminal('dumb')]
+
+    expect(xterm).toContain('\u001b')
+    expect(dumb).not.toContain('\u001b')
+    expect(dumb).toContain('backup.db')
   })
 })
