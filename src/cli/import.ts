@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { access, constants, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
+import { readFailure } from '../domain/read-failure.ts'
 import type { ConflictRule, Transfer } from '../domain/transfer.ts'
 import { openSpoolFor, openTransfer } from '../store/open.ts'
 import { checkLines, type Input, requireFree } from './import-check.ts'
@@ -60,10 +61,13 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
 
 async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<Input> {
   if (file === undefined || file === '-') return { stream: io.stdin(), bytes: undefined }
-  const found = await stat(file).catch((cause) => {
-    throw new AppError('file_unusable', { message: `${file} cannot be read: ${cause.message}.`, cause })
-  })
-  if (found.isDirectory()) throw new AppError('file_unusable', { message: `${file} is a directory: name a file.` })
+  const refuse = (cause: unknown) => {
+    const message = `Cannot read ${file}: ${readFailure(cause)}. Name another file, or - for stdin.`
+    throw new AppError('file_unusable', { message, cause })
+  }
+  const found = await stat(file).catch(refuse)
+  if (found.isDirectory()) refuse('EISDIR')
+  await access(file, constants.R_OK).catch(refuse)
   // What `Bun.file` makes of a device waits by epoll, which refuses /dev/null.
   const isDevice = found.isCharacterDevice() || found.isBlockDevice()
   const stream = isDevice ? createReadStream(file) : Bun.file(file).stream()

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import { AppError } from '../domain/error.ts'
+import { readFailure } from '../domain/read-failure.ts'
 
 /** Where the certificate, followed by those that vouch for it, and its private key are, in PEM. */
 export interface TlsFiles {
@@ -87,18 +88,11 @@ export function trustAlone(cert: string): RequestOptions {
   }
 }
 
-const READ_FAILURES: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'this user may not read it',
-  EISDIR: 'it is a directory',
-}
-
 function readPem(path: string, flag: string): string {
   try {
     return readFileSync(path, 'latin1')
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-    throw misused(`Cannot read ${path}, which ${flag} names: ${READ_FAILURES[code] ?? code}.`, cause)
+    throw misused(`Cannot read ${path}, which ${flag} names: ${readFailure(cause)}.`, cause)
   }
 }
 

@@ -8,6 +8,7 @@ import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** A database of user `me`, who has plants 1 and 2. */
@@ -224,20 +225,51 @@ describe.concurrent('import', () => {
     expect(made.plants()).toEqual([...HAD, ['me', 3n, 'Fern', null], ['me', 4n, 'Ivy', null]])
   })
 
-  test('refuses a file, a folder and a database that cannot be, and bad options', async () => {
+  test('says in one sentence why a file or a folder cannot be read, and what to do', async () => {
     using made = await makeDatabase()
-    const folder = join(made.folder, 'folder')
-    mkdirSync(folder)
+    mkdirSync(join(made.folder, 'folder'))
+    const answers = [await made.run(['nope.jsonl']), await made.run(['folder']), await made.run(['plantstore.db/x'])]
+
+    expect(answers).toEqual(
+      [
+        'Cannot read nope.jsonl: there is no such file.',
+        'Cannot read folder: it is a directory.',
+        'Cannot read plantstore.db/x: a part of its path is no directory.',
+      ].map((reason) => ({
+        stdout: '',
+        stderr: `plantstore: ${reason} Name another file, or - for stdin.\n`,
+        exitCode: 1,
+      })),
+    )
+    expect(made.plants()).toEqual(HAD)
+  })
+
+  test.skipIf(RESTRICTION_IS_SKIPPED)(
+    `says in one sentence that it may not read a file${RESTRICTION_NOTE}`,
+    async () => {
+      using made = await makeDatabase()
+      const file = join(made.folder, 'plants.jsonl')
+      writeFileSync(file, lineOf({ user: 'me', id: 3, name: 'Fern' }), { mode: 0o200 })
+      const refused = await runPlantstore(['import', file, '--database', made.database], { under: RESTRICTED })
+
+      expect(refused).toEqual({
+        stdout: '',
+        stderr: `plantstore: Cannot read ${file}: this user may not read it. Name another file, or - for stdin.\n`,
+        exitCode: 1,
+      })
+    },
+  )
+
+  test('refuses a database that cannot be, and bad options', async () => {
+    using made = await makeDatabase()
     const nowhere = join(made.folder, 'nowhere')
     const answers = [
-      await made.run([nowhere]),
-      await made.run([folder]),
       await runPlantstore(['import', '--database', nowhere], { stdin: '' }),
       await made.run(['--on-conflict', 'merge']),
       await made.run(['a', 'b']),
     ]
 
-    expect(answers.map(({ exitCode }) => exitCode)).toEqual([1, 1, 3, 2, 2])
+    expect(answers.map(({ exitCode }) => exitCode)).toEqual([3, 2, 2])
     for (const { stdout, stderr } of answers) {
       expect(stdout).toBe('')
       expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)

@@ -37,3 +37,20 @@ test('an empty file becomes a database by serve and token create alone', async (
   expect(readdirSync(folder.path)).toEqual(['plants.db'])
   expect(statSync(path).size).toBe(0)
 })
+
+test.each([
+  ['that is not there', 'nothing', 'there is no such file'],
+  ['that is a directory', '.', 'it is a directory'],
+])('a file with the password %s is told in one sentence, with exit code 3', async (_, name, reason) => {
+  using folder = makeFolder()
+  const where = 'postgres://me@127.0.0.1:1/plants'
+  const file = join(folder.path, name)
+  const from = ['copy', '--from', where, '--to', join(folder.path, 'copy.db'), '--from-password-file', file]
+  const answers = [
+    await runPlantstore(['user', 'list', '--database', where, '--database-password-file', file]),
+    await runPlantstore(from),
+  ]
+
+  const stderr = `plantstore: The database ${where} cannot be used: the file ${file} cannot be read, because ${reason}.\n`
+  expect(answers).toEqual(Array(2).fill({ stdout: '', stderr, exitCode: 3 }))
+})

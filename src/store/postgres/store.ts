@@ -1,5 +1,6 @@
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import { AppError } from '../../domain/error.ts'
+import { readFailure } from '../../domain/read-failure.ts'
 import type { Durability, Store } from '../../domain/store.ts'
 import { type Notice, type OpenOptions, unusable } from '../opening.ts'
 import { type Connections, connect } from './connections.ts'
@@ -125,5 +126,8 @@ const cannotReach = (address: PostgresAddress, error: unknown): AppError =>
 
 const reasonOf = (error: unknown): string => {
   const cause = error instanceof AppError && error.cause !== undefined ? error.cause : error
-  return cause instanceof Error ? cause.message.replace(/\.$/, '') : String(cause)
+  if (!(cause instanceof Error)) return String(cause)
+  // A file with the password or with certificates.
+  if ('path' in cause) return `the file ${cause.path} cannot be read, because ${readFailure(cause)}`
+  return cause.message.replace(/\.$/, '')
 }
