@@ -7,6 +7,7 @@ import type { Io } from './io.ts'
 import { json } from './table.ts'
 import { describeNew } from './token-list.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
+import { describeToken } from './wording.ts'
 
 interface TokenCreateOptions extends DatabaseOptions {
   readonly user: string
@@ -38,8 +39,8 @@ async function tellToken(store: Store, options: TokenCreateOptions, io: Io): Pro
   const wish = { userName: options.user, scope: options.scope, label: options.label, expiresAfterMs: options.expires }
   const { text, newToken } = makeToken(wish, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
   const { id, userIsNew } = await store.createToken(newToken)
-  if (userIsNew) await io.tell(`The user ${options.user} is new.\n`)
-  await io.tell(`This is token ${id}, with scope ${options.scope}. It is shown this once.\n`)
+  if (userIsNew) await io.tell(`Created user ${options.user}.\n`)
+  await io.tell(`Created ${describeToken({ id, ...newToken })}. It is shown only once.\n`)
   try {
     await io.print(options.json ? json({ token: text, ...describeNew({ id, ...newToken }) }) : `${text}\n`)
   } catch (cause) {

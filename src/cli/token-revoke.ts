@@ -6,6 +6,7 @@ import { hashToken, isTokenText } from '../domain/token.ts'
 import type { Io } from './io.ts'
 import { json } from './table.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
+import { counted, describeToken } from './wording.ts'
 
 interface TokenRevokeOptions extends DatabaseOptions {
   readonly user?: string
@@ -27,13 +28,33 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
     .action(async (id: string | undefined, { user, yes, json: asJson, ...options }: TokenRevokeOptions) => {
       if (id !== undefined && user !== undefined) throw misused()
       const selection = await select(id, user, io)
-      const count = await withStore(options, async (store) => {
+      const { count, text } = await withStore(options, async (store) => {
         if (user !== undefined && !yes) throw await unconfirmed(store, user)
-        return store.revokeTokens(selection, io.nowMs())
+        return revoke(store, selection, io.nowMs())
       })
-      await io.tell(count === 0 ? 'There was nothing left to revoke.\n' : `Revoked: ${count}.\n`)
+      await io.tell(`${text}\n`)
       if (asJson) await io.print(json({ revoked: count }))
     })
+}
+
+/** Returns how many tokens were revoked, and the sentence that says which. */
+async function revoke(store: Store, selection: TokenSelection, nowMs: number) {
+  if ('userName' in selection) {
+    const { userName } = selection
+    const count = await store.revokeTokens(selection, nowMs)
+    const none = `User ${userName} has no token left to revoke.`
+    return { count, text: count === 0 ? none : `Revoked ${counted(count, 'token')} of user ${userName}.` }
+  }
+  const token =
+    'hash' in selection
+      ? await store.findToken(selection.hash)
+      : (await store.listTokens()).find(({ id }) => id === selection.id)
+  if (token === undefined) {
+    throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
+  }
+  const count = await store.revokeTokens(selection, nowMs)
+  const named = describeToken(token)
+  return { count, text: count === 0 ? `Nothing to do: ${named} was already revoked.` : `Revoked ${named}.` }
 }
 
 async function select(id: string | undefined, user: string | undefined, io: Io): Promise<TokenSelection> {

@@ -61,7 +61,7 @@ describe(`copy${POSTGRES_NOTE}`, () => {
       })
       // What is given from now on was never given in either.
       const made = await runPlantstore(['token', 'create', '--user', 'new', '--database', target.database])
-      expect(made.stderr).toContain('This is token 7,')
+      expect(made.stderr).toContain('Created token 7 of user new ')
     },
   )
 

@@ -126,7 +126,7 @@ describe('a command', () => {
         ],
         exitCode: 1,
       })
-      expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+      expect(revoked).toEqual({ stdout: '', stderr: 'Revoked token 2 of user me (write).\n', exitCode: 0 })
     },
   )
 

@@ -53,7 +53,7 @@ describe.concurrent('token revoke', () => {
     const revoked = await service.revoke(['1'])
 
     expect(before).toEqual([200, 200, 200])
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked token 1 of user me (write).\n', exitCode: 0 })
     expect(await service.statuses()).toEqual([401, 200, 200])
     expect(await service.states()).toEqual(['revoked', 'active', 'active'])
   })
@@ -64,7 +64,7 @@ describe.concurrent('token revoke', () => {
     const revoked = await service.revoke(['--user', 'me', '--yes'])
 
     expect(before).toEqual([200, 200, 200])
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 2.\n', exitCode: 0 })
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked 2 tokens of user me.\n', exitCode: 0 })
     expect(await service.statuses()).toEqual([401, 200, 401])
   })
 
@@ -91,8 +91,25 @@ describe.concurrent('token revoke', () => {
     const revoked = await service.revoke(['-'], around(service.texts[1] ?? ''))
 
     expect(before).toEqual([200, 200, 200])
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked token 2 of user you (write).\n', exitCode: 0 })
     expect(await service.statuses()).toEqual([200, 401, 200])
+  })
+
+  test('says which token it revoked, with its label and when it would expire', async () => {
+    using folder = makeFolder()
+    const run = (...args: readonly string[]) => runPlantstore(['token', ...args], { cwd: folder.path })
+    const created = await run('create', '--user', 'me', '--scope', 'read', '--label', 'dash "1"', '--expires', '90d')
+    const [{ expires }] = JSON.parse((await run('list', '--json')).stdout)
+    const revoked = await run('revoke', '1')
+    await run('create', '--user', 'me')
+    const all = await run('revoke', '--user', 'me')
+
+    const token = `token 1 of user me (read, "dash \\"1\\"", expires ${expires})`
+    expect([created, revoked, all].map(({ stderr }) => stderr)).toEqual([
+      `Created user me.\nCreated ${token}. It is shown only once.\n`,
+      `Revoked ${token}.\n`,
+      'Revoked 1 token of user me.\n',
+    ])
   })
 
   test('of what is revoked already exits with 0 and says so', async () => {
@@ -104,8 +121,9 @@ describe.concurrent('token revoke', () => {
       service.revoke(['-'], service.texts[1]),
     ])
 
-    const told = { stdout: '', stderr: 'There was nothing left to revoke.\n', exitCode: 0 }
-    expect(answers).toEqual([told, told, told])
+    const told = (stderr: string) => ({ stdout: '', stderr, exitCode: 0 })
+    const already = told('Nothing to do: token 2 of user you (write) was already revoked.\n')
+    expect(answers).toEqual([already, told('User you has no token left to revoke.\n'), already])
   })
 
   test('says with --json how many were revoked', async () => {
@@ -132,10 +150,10 @@ describe.concurrent('token revoke', () => {
     ])
 
     expect(answers).toEqual([
-      { stdout: '', stderr: 'plantstore: There is no such token.\n', exitCode: 1 },
-      { stdout: '', stderr: 'plantstore: There is no such token.\n', exitCode: 1 },
+      { stdout: '', stderr: 'plantstore: There is no such token: plantstore token list shows all.\n', exitCode: 1 },
+      { stdout: '', stderr: 'plantstore: There is no such token: plantstore token list shows all.\n', exitCode: 1 },
       { stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 },
-      { stdout: '', stderr: 'plantstore: There is no such token.\n', exitCode: 1 },
+      { stdout: '', stderr: 'plantstore: There is no such token: plantstore token list shows all.\n', exitCode: 1 },
     ])
     expect(await service.states()).toEqual(['active', 'active', 'active'])
   })
@@ -187,7 +205,7 @@ describe.concurrent('token revoke', () => {
       stderr: `plantstore: There is no space for the database ${database}: make room.\n`,
       exitCode: 3,
     })
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked: 1.\n', exitCode: 0 })
+    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked token 1 of user me (write).\n', exitCode: 0 })
     expect((await again.request('GET', '/plants', { token })).status).toBe(401)
   })
 })
