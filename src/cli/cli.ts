@@ -43,10 +43,10 @@ const COMMANDS: Readonly<Record<string, (program: Command, io: Io, exit: Exit) =
     ;(await import('./token-list.ts')).tokenListCommand(token, io)
     ;(await import('./token-revoke.ts')).tokenRevokeCommand(token, io)
   },
-  user: async (program, io) => {
+  user: async (program, io, exit) => {
     const user = program.command('user').description('users, to whom tokens and plants belong')
     ;(await import('./user-list.ts')).userListCommand(user, io)
-    ;(await import('./user-delete.ts')).userDeleteCommand(user, io)
+    ;(await import('./user-delete.ts')).userDeleteCommand(user, io, exit)
   },
   status: async (program, io) => (await import('./status.ts')).statusCommand(program, io),
   check: async (program, io, exit) => (await import('./check.ts')).checkCommand(program, io, exit),

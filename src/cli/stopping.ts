@@ -20,6 +20,28 @@ export function stopOnSignal(io: Pick<Io, 'onSignal' | 'exit'>): Stopping {
   return { signal: controller.signal, stoppedBy: () => stoppedBy }
 }
 
+/**
+ * Runs a task until it ends or a signal stops it. Then tells how far it came and how to go on, as `stoppedText` says it, and
+ * sets the exit code. Returns nothing if it was stopped.
+ */
+export async function runStoppable<T>(
+  io: Pick<Io, 'onSignal' | 'exit' | 'tell'>,
+  exit: (code: number) => void,
+  task: (signal: AbortSignal) => Promise<T>,
+  stoppedText: () => string,
+): Promise<T | undefined> {
+  const stopping = stopOnSignal(io)
+  try {
+    return await task(stopping.signal)
+  } catch (error) {
+    const signal = stopping.stoppedBy()
+    if (signal === undefined || error !== stopping.signal.reason) throw error
+    exit(exitCodeOf(signal))
+    await io.tell(`Stopped by ${signal}: ${stoppedText()}\n`)
+    return undefined
+  }
+}
+
 /** A stream up to the signal, whose reason is thrown then: what comes next may never come. */
 export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const items = stream[Symbol.asyncIterator]()

@@ -43,6 +43,14 @@ export interface NewToken {
 /** Which tokens to revoke: one by its identifier or by the hash of its text, or all of a user. */
 export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Array } | { readonly userName: string }
 
+/** How the deletion of a user is watched and stopped. */
+export interface DeletionOptions {
+  /** Called when the tokens are deleted and before each batch of plants: how many plants are deleted, and how many there were. */
+  readonly onProgress?: (deleted: number, total: number) => void
+  /** Stops the deletion before it begins or between two batches. */
+  readonly signal?: AbortSignal
+}
+
 /** Length of text, in UTF-16 code units, at which a page ends, so that large plants do not make large pages. */
 export const PAGE_TEXT_LENGTH = 256 * 1024
 
@@ -104,9 +112,10 @@ export interface Store extends StoreFigures {
   listUsers(): Promise<readonly User[]>
   /**
    * Deletes a user: first the tokens, then the plants in batches between which others can write, then the name. What
-   * was deleted is overwritten, not only forgotten, where the database can do that. Returns how much that was. Rejects with `user_not_found`. Stopped half-way, it can be called again.
+   * was deleted is overwritten, not only forgotten, where the database can do that. Returns how much that was. Rejects with
+   * `user_not_found`, and with the reason of the signal. Stopped half-way, it can be called again.
    */
-  deleteUser(name: string): Promise<{ readonly plants: number; readonly tokens: number }>
+  deleteUser(name: string, options?: DeletionOptions): Promise<{ readonly plants: number; readonly tokens: number }>
 
   /** Resolves if the store can be read and written now: it writes and syncs. */
   checkReady(): Promise<void>

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BUSY_TIMEOUT_MS, openWriter } from '../../src/store/sqlite/connection.ts'
-import { runPlantstore, serve } from '../support/executable.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
@@ -145,12 +145,65 @@ describe('user delete', () => {
     using db = new Database(database)
 
     expect(deleted).toMatchObject({ stdout: '', exitCode: 0 })
-    expect(deleted.stderr).toContain('2500 plants and 2 tokens')
+    expect(deleted.stderr).toEndWith('Deleted user gone with 2 tokens and 2500 plants.\n')
     const counts = db.query(`select (select count(*) from plants where user_id in (select id from users)) as plants,
       (select count(*) from tokens where user_id in (select id from users)) as tokens,
       (select count(*) from plants) as allPlants, (select count(*) from tokens) as allTokens`)
     expect(counts.get()).toEqual({ plants: 2500, tokens: 1, allPlants: 2500, allTokens: 1 })
     expect(db.query('select name from users').all()).toEqual([{ name: 'stays' }])
+  })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'ends by %s between two batches, says how far it came, and deletes the rest when it is run again',
+    async (signal) => {
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      for (const user of ['gone', 'stays']) await createTokenIn(database, user)
+      addPlants(database, 'gone', MANY_PLANTS)
+      const args = ['user', 'delete', 'gone', '--yes', '--json', '--database', database]
+      const child = Bun.spawn([...COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+      {
+        using db = new Database(database)
+        const select = db.query('select id from plants order by id limit 1')
+        while (child.exitCode === null && select.values()[0]?.[0] === 1) await Bun.sleep(1)
+      }
+      child.kill(signal)
+      const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+      const [gone] = columns((await run(database, 'user', 'list')).stdout).slice(1)
+      const left = Number(gone?.[1])
+      {
+        using db = new Database(database)
+        db.run('delete from plants where id <= ?1', [MANY_PLANTS - 2])
+      }
+      const again = await run(database, 'user', 'delete', 'gone', '--yes', '--json')
+
+      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: signal === 'SIGINT' ? 130 : 143 })
+      expect(stderr).toEndWith(
+        `Stopped by ${signal}: all tokens of user gone and ${MANY_PLANTS - left} of ${MANY_PLANTS} plants are deleted. Run the same command again to delete the rest.\n`,
+      )
+      expect(gone).toEqual(['gone', String(left), '0'])
+      expect(left).toBeGreaterThan(0)
+      expect(again.exitCode).toBe(0)
+      expect(again.stderr).toEndWith('Deleted user gone with 0 tokens and 2 plants.\n')
+      expect(JSON.parse(again.stdout)).toEqual({ user: 'gone', tokens: 0, plants: 2 })
+      expect(columns((await run(database, 'user', 'list')).stdout).slice(1)).toEqual([['stays', '0', '1']])
+    },
+  )
+
+  test('shows its progress on a terminal', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await createTokenIn(database, 'me')
+    addPlants(database, 'me', 2500)
+    const chunks: string[] = []
+    const decoder = new TextDecoder()
+    const child = Bun.spawn([...COMMAND, 'user', 'delete', 'me', '--yes', '--database', database], {
+      env: { PATH: process.env.PATH ?? '', TERM: 'xterm' },
+      terminal: { cols: 200, rows: 24, data: (_, chunk) => chunks.push(decoder.decode(chunk, { stream: true })) },
+    })
+
+    expect(await child.exited).toBe(0)
+    expect(chunks.join('')).toContain('of 2500 plants of me deleted')
   })
 
   test('gives a user of the same name nothing of what was deleted', async () => {
@@ -194,7 +247,7 @@ describe('user delete', () => {
     }
 
     expect(wasDeletingWhenRefused).toBe(true)
-    expect((await deleting).stderr).toContain(`${MANY_PLANTS} plants and 1 tokens`)
+    expect((await deleting).stderr).toContain(`1 token and ${MANY_PLANTS} plants`)
     expect(creates.length).toBeGreaterThan(10)
     expect(creates.filter(({ status, ms }) => status !== 200 || ms >= BUSY_TIMEOUT_MS)).toEqual([])
     expect((await server.request('GET', '/plants', { token: gone })).status).toBe(401)

@@ -124,7 +124,7 @@ async function useGuest(database: string, servers: readonly Server[]): Promise<v
   const refused = await Promise.all(servers.map((server) => server.request('GET', '/plants', { token })))
   expect(await Promise.all(refused.map((answer) => answer.json()))).toMatchObject([{ error: 40102 }, { error: 40102 }])
   const { stderr } = await run(database, 'user delete guest --yes')
-  expect(stderr).toBe(`Deleted the user guest with ${stored.length} plants and 1 tokens.\n`)
+  expect(stderr).toBe(`Deleted user guest with 1 token and ${stored.length} plants.\n`)
 }
 
 /** Runs a command to its end, which must be a good one. */

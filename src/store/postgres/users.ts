@@ -7,6 +7,8 @@ import { lockTokens } from './tokens.ts'
 
 type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
 
+const COUNT_PLANTS =
+  'select count(*) from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
 
 /** Users in PostgreSQL. */
@@ -29,7 +31,9 @@ export function users({ read, transaction, revisions }: Connections): UserMethod
       }))
     },
 
-    async deleteUser(name) {
+    async deleteUser(name, { onProgress, signal } = {}) {
+      const [[total] = [0n]] = await read<[bigint]>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
+      signal?.throwIfAborted()
       // Without tokens no request begins a write for this user; one that had begun is caught by the last transaction.
       const { user, tokens } = await transaction(async (inside) => {
         await lockTokens(inside)
@@ -39,6 +43,8 @@ export function users({ read, transaction, revisions }: Connections): UserMethod
       }).finally(revisions.changed)
       let plants = 0
       for (;;) {
+        onProgress?.(plants, Number(total))
+        signal?.throwIfAborted()
         const batch = await transaction((inside) => deleteBatch(inside, user))
         plants += batch
         if (batch < DELETE_BATCH_PLANTS) break

@@ -24,12 +24,18 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
         }))
       }),
 
-    async deleteUser(name) {
-      const user = await read(() => requireUser(reader, name))
+    async deleteUser(name, { onProgress, signal } = {}) {
+      const { user, total } = await read(() => {
+        const found = requireUser(reader, name)
+        return { user: found, total: countPlants(reader, found) }
+      })
+      signal?.throwIfAborted()
       // Without tokens no request begins a write for this user; one that had begun is caught by the last transaction.
       const tokens = await write(['deleteTokensOfUser', user])
       let plants = 0
       for (;;) {
+        onProgress?.(plants, total)
+        signal?.throwIfAborted()
         const batch = await write(['deletePlantsOrUser', user])
         plants += batch.plants
         if (batch.userIsGone) break
@@ -50,6 +56,12 @@ export function requireUser(db: Database, name: string): UserId {
   const [row] = db.prepare<unknown, [string]>('select id from users where name = ?1').values(name) as [bigint][]
   if (row === undefined) throw new AppError('user_not_found', { message: `There is no user ${name}.` })
   return Number(row[0])
+}
+
+function countPlants(db: Database, user: UserId): number {
+  const select = db.prepare<unknown, [UserId]>('select count(*) from plants where user_id = ?1')
+  const [[count] = [0n]] = select.values(user) as [bigint][]
+  return Number(count)
 }
 
 /** The writes of users, of which deleting one consists. */

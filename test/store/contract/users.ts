@@ -7,6 +7,8 @@ import { CREATED_AT_MS, closeNow, createToken, createUser, listAll, listIds } fr
 
 /** More than any implementation deletes in one batch or two. */
 const MANY_PLANTS = 10_000
+/** More than any implementation deletes in one batch. */
+const SEVERAL_BATCHES = 1500
 /** As many as may wait for the disk at once. */
 const AT_ONCE = 500
 
@@ -105,6 +107,34 @@ export function usersContract({ open }: StoreUnderTest): void {
       expect(left).toBeGreaterThan(0)
       expect(await store.deleteUser('me')).toEqual({ plants: left, tokens: 0 })
       expect(await store.listUsers()).toEqual([])
+    })
+
+    test('stops between two batches by its signal, says how far it came, and deletes the rest when called again', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const { hash, token } = await createToken(store, 'me')
+      await createPlants(store, token.userId, SEVERAL_BATCHES)
+      const stopping = new AbortController()
+      const told: [deleted: number, total: number][] = []
+      const onProgress = (deleted: number, total: number) => {
+        told.push([deleted, total])
+        if (deleted > 0) stopping.abort(new Error('stopped'))
+      }
+
+      const error = await store
+        .deleteUser('me', { onProgress, signal: stopping.signal })
+        .catch((reason: unknown) => reason)
+      const again = await store.deleteUser('me', { signal: stopping.signal }).catch((reason: unknown) => reason)
+      const left = await plantsOf(store, 'me')
+
+      expect([error, again]).toEqual([stopping.signal.reason, stopping.signal.reason])
+      expect(left).toBeGreaterThan(0)
+      expect(told).toEqual([
+        [0, SEVERAL_BATCHES],
+        [SEVERAL_BATCHES - left, SEVERAL_BATCHES],
+      ])
+      expect(await store.findToken(hash)).toBeUndefined()
+      expect(await store.deleteUser('me')).toEqual({ plants: left, tokens: 0 })
     })
 
     test('makes whoever still writes for the user be refused with token_invalid, also in another opening', async () => {
