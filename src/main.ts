@@ -21,10 +21,11 @@ const STDERR = 2
 /** How often it is looked whether a full pipe has room. */
 const FULL_PIPE_RETRY_MS = 2
 
-let output: Promise<unknown> = Promise.resolve()
+/** Ends when all that was written to a stream so far is. A full stdout holds up nothing on stderr. */
+const outputs: Promise<unknown>[] = []
 const print = async (descriptor: number, text: string | Uint8Array) => {
-  const written = output.then(() => writeAll(descriptor, text))
-  output = written.catch(() => undefined)
+  const written = Promise.resolve(outputs[descriptor]).then(() => writeAll(descriptor, text))
+  outputs[descriptor] = written.catch(() => undefined)
   await written
 }
 
@@ -80,5 +81,6 @@ const io: Io = {
 
 const { run } = await import('./cli/cli.ts')
 const exitCode = await run(io)
-await output
+// Commands wait for what they print themselves, unless a signal stops them.
+await outputs[STDERR]
 process.exit(exitCode)

@@ -52,8 +52,11 @@ export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSi
   }
 }
 
-/** With a promise of its own each time: one for all would keep every item until the end. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/**
+ * What the work resolves to; rejects with the reason of the signal as soon as that is aborted. With a promise of its own each
+ * time: one for all would keep every item until the end.
+ */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   const { promise: aborted, reject } = Promise.withResolvers<never>()
   const stop = () => reject(signal.reason)

@@ -126,6 +126,29 @@ describe.concurrent('export', () => {
     expect(readFileSync(plain, 'latin1').split('\n')).toHaveLength(MANY_PLANTS + 1)
   })
 
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'ends by %s at once while its reader is slow, and says how far it came and how to go on',
+    async (signal) => {
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      await createTokenIn(database)
+      addPlants(database, MANY_PLANTS)
+      const child = Bun.spawn([...COMMAND, 'export', '--database', database], { stdout: 'pipe', stderr: 'pipe' })
+      const reader = child.stdout.getReader()
+      await reader.read()
+      // It waits for its reader now.
+      child.kill(signal)
+
+      expect(await child.exited).toBe(signal === 'SIGINT' ? 130 : 143)
+      expect(await child.stderr.text()).toMatch(
+        new RegExp(
+          `^Stopped by ${signal}: \\d{1,5} of ${MANY_PLANTS} plants are printed\\. The output is not whole: run the same command again\\.\n$`,
+          'm',
+        ),
+      )
+    },
+  )
+
   test('ends in silence with 141 when its reader goes away', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
