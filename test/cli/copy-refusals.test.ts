@@ -40,7 +40,7 @@ describe(`copy${POSTGRES_NOTE}`, () => {
     expect(nothing).toBeUndefined()
     expect(taken).toMatchObject({ stdout: `${target.database}\n`, exitCode: 0 })
     expect(taken.stderr).toStartWith(
-      `What is written to ${source.database} from now on is not in the copy.\nCopied users 2, `,
+      `What is written to ${source.database} from now on is not in the copy.\nCopied 2 users, `,
     )
     expect(later.status).toBe(200)
     expect({ ...(await target.dump()), tokens: [] }).toEqual({ ...before, tokens: [] } as never)

@@ -33,18 +33,20 @@ describe(`copy${POSTGRES_NOTE}`, () => {
       const before = await source.dump()
 
       const there = await copy(source.database, target.database)
-      const again = await copy(target.database, back.database)
+      const again = await copy(target.database, back.database, '--json')
 
-      const counts = `users 2, tokens 5, plants ${2 * IDS.length + TEXTS.length + MORE}`
-      const said = {
-        stderr: expect.stringMatching(new RegExp(`^Copied ${counts}: SHA-256 [0-9a-f]{64}\\.\n$`)),
-        exitCode: 0,
-      }
+      const plants = 2 * IDS.length + TEXTS.length + MORE
+      const sha256 = /SHA-256 ([0-9a-f]{64})\.\n$/.exec(there.stderr)?.[1] ?? ''
+      const told = (one: string, other: string) =>
+        expect.stringMatching(
+          new RegExp(`Copied 2 users, 5 tokens and ${plants} plants from ${one} to ${other}: SHA-256 ${sha256}\\.\n$`),
+        )
       expect([there, again]).toEqual([
-        { ...said, stdout: `${target.database}\n` },
-        { ...said, stdout: `${back.database}\n` },
+        { stdout: `${target.database}\n`, stderr: told(source.database, target.database), exitCode: 0 },
+        { stdout: expect.any(String), stderr: told(target.database, back.database), exitCode: 0 },
       ])
-      expect(again.stderr).toBe(there.stderr)
+      const places = { from: target.database, to: back.database }
+      expect(JSON.parse(again.stdout)).toEqual({ ...places, users: 2, tokens: 5, plants, sha256 })
       expect(await source.dump()).toEqual(before)
       expect(await target.dump()).toEqual(before)
       expect(await back.dump()).toEqual(before)
@@ -72,7 +74,7 @@ describe(`copy${POSTGRES_NOTE}`, () => {
 
     const { stderr, exitCode } = await copy(source.database, target.database)
 
-    expect(stderr).toMatch(/^Copied users 0, tokens 0, plants 0: SHA-256 [0-9a-f]{64}\.\n$/)
+    expect(stderr).toMatch(/^Copied 0 users, 0 tokens and 0 plants from .+: SHA-256 [0-9a-f]{64}\.\n$/)
     expect(exitCode).toBe(0)
     expect((await runPlantstore(['check', '--database', target.database])).exitCode).toBe(0)
   })
