@@ -21,44 +21,43 @@ interface Progressed extends Tally {
   readonly lines: number
 }
 
-/** Stores all lines of a spool, in batches between which others can write, and tells how far it came. */
+/**
+ * Stores all lines of a spool, in batches between which others can write. Calls `onStored` with the number of lines that are
+ * stored for good, first with 0. Returns what the lines did.
+ */
 export async function importLines(
   spool: Spool,
   transfer: Transfer,
   read: Read,
   wishes: ImportWishes,
+  onStored: (lines: number) => void,
   io: Io,
-): Promise<void> {
+): Promise<Tally> {
   const { rule, isAtomic, signal } = wishes
   let done: Progressed = { lines: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
-  try {
-    if (isAtomic) {
-      await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
-      await transfer.begin()
-    }
-    using progress = showProgress(io, 'lines imported')
-    let size = BATCH_PLANTS.first
-    const pause = pauses()
-    let last: OwnedPlant | undefined
-    for (;;) {
-      const lines = spool.read(last, size)
-      if (lines.length === 0) break
-      const { heldMs, ...tally } = await transfer.importPlants(lines, rule)
-      done = sumOf(done, tally, lines.length)
-      last = lines.at(-1)
-      progress.update(done.lines, read.lines)
-      size = nextSize(lines.length, heldMs)
-      await pause(lines.length, isAtomic ? 0 : PAUSE_MS)
-      signal.throwIfAborted()
-    }
-    if (isAtomic) await transfer.commit()
-  } catch (error) {
-    await io.tell(stoppedText(isAtomic ? 0 : done.lines, read))
-    throw error
+  onStored(0)
+  if (isAtomic) {
+    await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
+    await transfer.begin()
   }
-  const { users, created, skipped, replaced } = withRepeated(done, read, wishes)
-  await io.tell(`Imported ${read.lines} lines: created ${created}, skipped ${skipped}, replaced ${replaced}.\n`)
-  if (users > 0) await io.tell(`New users: ${users}. They have no token yet.\n`)
+  using progress = showProgress(io, 'lines imported')
+  let size = BATCH_PLANTS.first
+  const pause = pauses()
+  let last: OwnedPlant | undefined
+  for (;;) {
+    const lines = spool.read(last, size)
+    if (lines.length === 0) break
+    const { heldMs, ...tally } = await transfer.importPlants(lines, rule)
+    done = sumOf(done, tally, lines.length)
+    if (!isAtomic) onStored(done.lines)
+    last = lines.at(-1)
+    progress.update(done.lines, read.lines)
+    size = nextSize(lines.length, heldMs)
+    await pause(lines.length, isAtomic ? 0 : PAUSE_MS)
+    signal.throwIfAborted()
+  }
+  if (isAtomic) await transfer.commit()
+  return withRepeated(done, read, wishes)
 }
 
 /** The size that would have taken the usual time, as far as one batch can tell. */
@@ -82,8 +81,3 @@ function withRepeated(done: Progressed, { again }: Read, { rule }: ImportWishes)
   if (rule === 'replace') return { ...done, replaced: done.replaced + again }
   return { ...done, skipped: done.skipped + again }
 }
-
-const stoppedText = (lines: number, read: Read): string =>
-  lines === 0
-    ? 'Stopped: nothing was imported.\n'
-    : `Stopped: ${lines} of ${read.lines} lines are in. With --on-conflict skip the rest can be imported.\n`

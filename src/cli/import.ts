@@ -8,14 +8,16 @@ import type { ConflictRule, Transfer } from '../domain/transfer.ts'
 import { openSpoolFor, openTransfer } from '../store/open.ts'
 import { checkLines, type Input, requireFree } from './import-check.ts'
 import { importLines } from './import-write.ts'
-import { exitCodeOf, type Io } from './io.ts'
-import { stopOnSignal } from './stopping.ts'
+import type { Io } from './io.ts'
+import { runStoppable } from './stopping.ts'
+import { counted } from './wording.ts'
 
 interface ImportOptions {
   readonly database: string
   readonly user?: string
   readonly onConflict: ConflictRule
   readonly atomic?: boolean
+  readonly json?: boolean
 }
 
 /** `import`: checks all lines, then stores them. What is refused is told by its line, and then nothing is stored. */
@@ -27,6 +29,7 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
     .addOption(OPTIONS.user())
     .addOption(OPTIONS.onConflict())
     .addOption(OPTIONS.atomic())
+    .addOption(OPTIONS.json())
     .addOption(OPTIONS.database())
     .action(async (file: string | undefined, options: ImportOptions) => {
       const input = await openInput(file, io)
@@ -39,24 +42,43 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
     })
 
   const importInto = async (transfer: Transfer, input: Input, options: ImportOptions) => {
-    const { database, user, onConflict: rule, atomic: isAtomic = false } = options
-    const stopping = stopOnSignal(io)
-    const wishes = { user, rule, isAtomic, signal: stopping.signal }
+    const { database, user, onConflict: rule, atomic: isAtomic = false, json } = options
     using spool = openSpoolFor(database, rule)
-    await io.tell(`What is read is kept in ${spool.directory} until it is in, in a file without a name.\n`)
-    let isChecked = false
-    try {
+    let lines = 0
+    let stored: number | undefined
+    const importAll = async (signal: AbortSignal) => {
+      await io.tell(`What is read is kept in ${spool.directory} until it is in, in a file without a name.\n`)
+      const wishes = { user, rule, isAtomic, signal }
       const read = await checkLines(input, spool, wishes, io)
+      lines = read.lines
       if (rule === 'fail') await requireFree(spool, transfer, read, wishes, io)
-      isChecked = true
-      await importLines(spool, transfer, read, wishes, io)
-    } catch (error) {
-      const signal = stopping.stoppedBy()
-      if (signal === undefined || error !== stopping.signal.reason) throw error
-      exit(exitCodeOf(signal))
-      if (!isChecked) await io.tell('Stopped: nothing was imported.\n')
+      const onStored = (count: number) => {
+        stored = count
+      }
+      return await importLines(spool, transfer, read, wishes, onStored, io)
     }
+    const stoppedText = () => describeStored(stored ?? 0, lines, rule)
+    const tally = await runStoppable(io, exit, importAll, stoppedText).catch(async (error) => {
+      if (stored !== undefined) await io.tell(`Stopped: ${stoppedText()}\n`)
+      throw error
+    })
+    if (tally === undefined) return
+    const { created, skipped, replaced, users } = tally
+    await io.tell(
+      `Imported ${counted(lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
+    )
+    if (users > 0)
+      await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.\n`)
+    const imported = { lines, created, skipped, replaced, createdUsers: users }
+    if (json) await io.print(`${JSON.stringify(imported, null, 2)}\n`)
   }
+}
+
+/** How far an import came, and how to go on. With `fail` the lines that are stored would be refused. */
+function describeStored(stored: number, lines: number, rule: ConflictRule): string {
+  if (stored === 0) return 'nothing was imported. Run the same command again.'
+  const option = rule === 'fail' ? ' with --on-conflict skip' : ''
+  return `${stored} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`
 }
 
 async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<Input> {

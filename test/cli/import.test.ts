@@ -59,9 +59,16 @@ describe.concurrent('import', () => {
     ]
 
     expect(answers.map((answer) => [answer.stdout, answer.exitCode, saidBy(answer)])).toEqual([
-      ['', 0, ['Imported 2 lines: created 2, skipped 0, replaced 0.', 'New users: 1. They have no token yet.']],
-      ['', 0, ['Imported 2 lines: created 2, skipped 0, replaced 0.']],
-      ['', 0, ['Imported 1 lines: created 1, skipped 0, replaced 0.']],
+      [
+        '',
+        0,
+        [
+          `Imported 2 lines into ${made.database}: created 2 plants, skipped 0, replaced 0.`,
+          'Created 1 user without a token: plantstore token create makes one.',
+        ],
+      ],
+      ['', 0, [`Imported 2 lines into ${made.database}: created 2 plants, skipped 0, replaced 0.`]],
+      ['', 0, [`Imported 1 line into ${made.database}: created 1 plant, skipped 0, replaced 0.`]],
     ])
     expect(made.plants()).toEqual([
       ['me', INT64_MIN, '', null],
@@ -73,11 +80,23 @@ describe.concurrent('import', () => {
     ])
   })
 
+  test('prints with --json what it did as one object, also where a line repeats another', async () => {
+    using made = await makeDatabase()
+    const [mine, theirs] = [lineOf({ user: 'me', id: 3, name: 'Fern' }), lineOf({ user: 'you', id: 3, name: 'Ivy' })]
+    const { stdout, exitCode } = await made.run(['--json', '--on-conflict', 'skip'], mine + theirs + mine)
+
+    expect(exitCode).toBe(0)
+    expect(JSON.parse(stdout)).toEqual({ lines: 3, created: 2, skipped: 1, replaced: 0, createdUsers: 1 })
+  })
+
   test('of nothing stores nothing', async () => {
     using made = await makeDatabase()
     const answer = await made.run([])
 
-    expect([answer.exitCode, saidBy(answer)]).toEqual([0, ['Imported 0 lines: created 0, skipped 0, replaced 0.']])
+    expect([answer.exitCode, saidBy(answer)]).toEqual([
+      0,
+      [`Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.`],
+    ])
     expect(made.plants()).toEqual(HAD)
   })
 
@@ -188,10 +207,10 @@ describe.concurrent('import', () => {
   )
 
   test.each([
-    [['--on-conflict', 'skip'], [1, 3], 'created 1, skipped 3, replaced 0', ['Monstera 1', 'first']],
-    [['--on-conflict', 'replace'], [1, 3], 'created 1, skipped 0, replaced 3', ['new', 'last']],
-    [['--on-conflict', 'skip', '--atomic'], [1, 3], 'created 1, skipped 3, replaced 0', ['Monstera 1', 'first']],
-    [['--on-conflict', 'replace', '--atomic'], [1, 3], 'created 1, skipped 0, replaced 3', ['new', 'last']],
+    [['--on-conflict', 'skip'], [1, 3], 'created 1 plant, skipped 3, replaced 0', ['Monstera 1', 'first']],
+    [['--on-conflict', 'replace'], [1, 3], 'created 1 plant, skipped 0, replaced 3', ['new', 'last']],
+    [['--on-conflict', 'skip', '--atomic'], [1, 3], 'created 1 plant, skipped 3, replaced 0', ['Monstera 1', 'first']],
+    [['--on-conflict', 'replace', '--atomic'], [1, 3], 'created 1 plant, skipped 0, replaced 3', ['new', 'last']],
   ])('with %j does so, also where a line repeats another', async (args, ids, told, names) => {
     using made = await makeDatabase()
     const lines = [
@@ -203,7 +222,7 @@ describe.concurrent('import', () => {
     const answer = await made.run(args, lines.map(lineOf).join(''))
 
     expect(answer.exitCode).toBe(0)
-    expect(saidBy(answer)).toContain(`Imported 4 lines: ${told}.`)
+    expect(saidBy(answer)).toContain(`Imported 4 lines into ${made.database}: ${told}.`)
     expect(made.plants()).toEqual([
       ['me', BigInt(ids[0] ?? 0), names[0], null],
       HAD[1] ?? [],
@@ -307,7 +326,7 @@ describe.concurrent('import', () => {
     expect({ stdout, stderr, exitCode }).toEqual({
       stdout: '',
       stderr: `What is read is kept in ${made.folder} until it is in, in a file without a name.
-Imported 0 lines: created 0, skipped 0, replaced 0.\n`,
+Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.\n`,
       exitCode: 0,
     })
     expect(made.plants()).toEqual(HAD)
@@ -337,16 +356,24 @@ plantstore: The database is out of space or read-only, nothing was changed: make
     },
   )
 
-  test.skipIf(DISKS_ARE_SKIPPED)(`without space says how many lines are in, and ends with 3${DISKS_NOTE}`, async () => {
-    using disk = mountDisk(4_000_000)
-    const database = join(disk.path, 'plantstore.db')
-    await createTokenIn(database)
-    const lines = Array.from({ length: 30_000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(300) }))
-    const { stderr, exitCode } = await runPlantstore(['import', '--database', database], { stdin: lines.join('') })
-    const [, told] = /^Stopped: (\d+) of 30000 lines are in\./m.exec(stderr) ?? []
+  test.skipIf(DISKS_ARE_SKIPPED).each([
+    ['fail', ' with --on-conflict skip'],
+    ['replace', ''],
+  ])(
+    `without space says how many lines are in and how to go on, and ends with 3: --on-conflict %s${DISKS_NOTE}`,
+    async (rule, option) => {
+      using disk = mountDisk(4_000_000)
+      const database = join(disk.path, 'plantstore.db')
+      await createTokenIn(database)
+      const lines = Array.from({ length: 30_000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(300) }))
+      const args = ['import', '--on-conflict', rule, '--database', database]
+      const { stderr, exitCode } = await runPlantstore(args, { stdin: lines.join('') })
+      const [, told] = /^Stopped: (\d+) of 30000 lines are in\./m.exec(stderr) ?? []
 
-    expect(exitCode).toBe(3)
-    expect(stderr).toMatch(/out of space/)
-    expect(queryAll(database, 'select count(*) from plants')).toEqual([[BigInt(told ?? 0)]])
-  })
+      expect(exitCode).toBe(3)
+      expect(stderr).toContain(` lines are in. Run the same command again${option} to import the rest.\n`)
+      expect(stderr).toMatch(/out of space/)
+      expect(queryAll(database, 'select count(*) from plants')).toEqual([[BigInt(told ?? 0)]])
+    },
+  )
 })

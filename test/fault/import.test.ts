@@ -89,7 +89,7 @@ describe('import', () => {
       console.log(
         `${waitsMs.length} creates while ${LINES} lines came in: p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)} ms`,
       )
-      expect(stderr).toContain(`Imported ${LINES} lines: created ${LINES},`)
+      expect(stderr).toContain(`Imported ${LINES} lines into ${made.database}: created ${LINES} plants,`)
       expect([exitCode, [...statuses]]).toEqual([0, [200]])
       // The short form runs beside other tests: a time that it measures says nothing.
       if (IS_LONG) expect(at(0.99)).toBeLessThan(CREATE_WAIT_MAX_MS)
@@ -107,15 +107,16 @@ describe('import', () => {
       importing.kill(signal)
       const { stderr, exitCode } = await importing.ended()
       const [, told] =
-        /^Stopped: (\d+) of \d+ lines are in\. With --on-conflict skip the rest can be imported\.\n$/m.exec(stderr) ??
-        []
+        /^Stopped by SIG\w+: (\d+) of \d+ lines are in\. Run the same command again with --on-conflict skip to import the rest\.\n$/m.exec(
+          stderr,
+        ) ?? []
       const imported = made.imported()
       const rest = await made.start('--on-conflict', 'skip').ended()
 
       expect(exitCode).toBe(signal === 'SIGINT' ? 130 : 143)
       expect(Number(told)).toBe(imported)
       expect(imported).toBeLessThan(LINES)
-      expect(rest.stderr).toContain(`Imported ${LINES} lines: created ${LINES - imported}, skipped ${imported},`)
+      expect(rest.stderr).toContain(`: created ${LINES - imported} plants, skipped ${imported},`)
       expect(made.imported()).toBe(LINES)
     },
     ROUNDS_TIMEOUT_MS,
@@ -160,10 +161,10 @@ describe('import', () => {
       // On a fast machine it is over before the server has given up waiting for it.
       if (exitCode !== 0) {
         expect(exitCode).toBe(143)
-        expect(stderr).toContain('Stopped: nothing was imported.\n')
+        expect(stderr).toContain('Stopped by SIGTERM: nothing was imported. Run the same command again.\n')
         expect(stoppedWith).toBe(0)
         expect(whole.stderr).toContain('Creates and deletes of servers wait until all is in, or are refused.\n')
-        expect(whole.stderr).toContain(`Imported ${LINES} lines: created ${LINES},`)
+        expect(whole.stderr).toContain(`Imported ${LINES} lines into ${made.database}: created ${LINES} plants,`)
       }
       expect(made.imported()).toBe(LINES)
     },
@@ -184,7 +185,7 @@ describe('import', () => {
 
       expect(await child.exited).toBe(143)
       expect(first).toStartWith('What is read is kept in ')
-      expect(rest).toBe('Stopped: nothing was imported.\n')
+      expect(rest).toBe('Stopped by SIGTERM: nothing was imported. Run the same command again.\n')
       expect(made.imported()).toBe(0)
     },
     ROUNDS_TIMEOUT_MS,
