@@ -49,6 +49,8 @@ export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSi
     const item = await orAborted(items.next(), signal)
     if (item.done) return
     yield item.value
+    // A device like /dev/zero is read without a turn of the event loop, and signals come in such a turn.
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

@@ -1,15 +1,23 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REFUSALS_TOLD_MAX } from '../../src/cli/import-check.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { queryAll } from '../store/sqlite/files.ts'
 import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
-import { runPlantstore, serve } from '../support/executable.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
+
+/** Of a device without an end: so much is read before it is stopped, and after so long the reader is killed. */
+const ENDLESS_BYTES = 256 * 1024 ** 2
+const ENDLESS_MAX_MS = 10_000
+
+/** How much a process has read so far (proc(5)). */
+const bytesReadBy = (pid: number): number =>
+  Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
 
 /** A database of user `me`, who has plants 1 and 2. */
 async function makeDatabase() {
@@ -331,6 +339,26 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
     })
     expect(made.plants()).toEqual(HAD)
   })
+
+  test.skipIf(!existsSync('/proc/self/io'))(
+    'of a device without an end ends by SIGTERM, and stores nothing',
+    async () => {
+      using made = await makeDatabase()
+      const child = Bun.spawn([...COMMAND, 'import', '--database', made.database], {
+        stdio: [Bun.file('/dev/zero'), 'ignore', 'pipe'],
+        timeout: ENDLESS_MAX_MS,
+        killSignal: 'SIGKILL',
+      })
+      while (child.exitCode === null && bytesReadBy(child.pid) < ENDLESS_BYTES) await Bun.sleep(1)
+      child.kill('SIGTERM')
+
+      expect(await child.exited).toBe(143)
+      expect(await child.stderr.text()).toEndWith(
+        'Stopped by SIGTERM: nothing was imported. Run the same command again.\n',
+      )
+      expect(made.plants()).toEqual(HAD)
+    },
+  )
 
   test.skipIf(DISKS_ARE_SKIPPED)(
     `without space for what is read says so in a line, ends with 3, and imports nothing${DISKS_NOTE}`,
