@@ -1,7 +1,7 @@
 import type { CopyOptions } from '../store/opening.ts'
-import { exitCodeOf, type Io } from './io.ts'
+import type { Io } from './io.ts'
 import { showProgress } from './progress.ts'
-import { stopOnSignal } from './stopping.ts'
+import { runStoppable } from './stopping.ts'
 
 /** After so long of reading a database at one moment, the person is told what that does to a server. */
 export const SNAPSHOT_TOLD_MS = 5000
@@ -15,24 +15,18 @@ export async function runCopy<T>(
   exit: (code: number) => void,
   task: (options: CopyOptions) => Promise<T>,
 ): Promise<T | undefined> {
-  const stopping = stopOnSignal(io)
-  using progress = showProgress(io, 'plants copied')
-  const tellLong = watchSnapshot(io)
-  try {
+  const copy = async (signal: AbortSignal) => {
+    using progress = showProgress(io, 'plants copied')
+    const tellLong = watchSnapshot(io)
     return await task({
-      signal: stopping.signal,
+      signal,
       onProgress(done, total) {
         tellLong()
         progress.update(done, total)
       },
     })
-  } catch (error) {
-    const signal = stopping.stoppedBy()
-    if (signal === undefined || error !== stopping.signal.reason) throw error
-    exit(exitCodeOf(signal))
-    await io.tell(`Stopped by ${signal}: nothing was made.\n`)
-    return undefined
   }
+  return runStoppable(io, exit, copy, () => 'nothing was made. Run the same command again.')
 }
 
 /** Returns what is to be called while a snapshot is read: it tells, once, that this takes long. */

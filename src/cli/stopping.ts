@@ -1,28 +1,8 @@
 import { exitCodeOf, type Io, type Signal } from './io.ts'
 
-/** A signal that asks to end, for a task that comes to an end of its own then. */
-export interface Stopping {
-  /** Aborted by the first signal. */
-  readonly signal: AbortSignal
-  /** Which it was, if one has come. */
-  stoppedBy(): Signal | undefined
-}
-
-/** Ends by a signal what can be ended at many points, instead of at once. A second signal ends the process at once. */
-export function stopOnSignal(io: Pick<Io, 'onSignal' | 'exit'>): Stopping {
-  const controller = new AbortController()
-  let stoppedBy: Signal | undefined
-  io.onSignal((signal) => {
-    if (stoppedBy !== undefined) io.exit(exitCodeOf(signal))
-    stoppedBy = signal
-    controller.abort(new Error(`stopped by ${signal}`))
-  })
-  return { signal: controller.signal, stoppedBy: () => stoppedBy }
-}
-
 /**
  * Runs a task until it ends or a signal stops it. Then tells how far it came and how to go on, as `stoppedText` says it, and
- * sets the exit code. Returns nothing if it was stopped.
+ * sets the exit code. Returns nothing if it was stopped. A second signal ends the process at once.
  */
 export async function runStoppable<T>(
   io: Pick<Io, 'onSignal' | 'exit' | 'tell'>,
@@ -30,11 +10,16 @@ export async function runStoppable<T>(
   task: (signal: AbortSignal) => Promise<T>,
   stoppedText: () => string,
 ): Promise<T | undefined> {
-  const stopping = stopOnSignal(io)
+  const stopping = new AbortController()
+  const received: Signal[] = []
+  io.onSignal((signal) => {
+    if (received.push(signal) > 1) io.exit(exitCodeOf(signal))
+    stopping.abort(new Error(`stopped by ${signal}`))
+  })
   try {
     return await task(stopping.signal)
   } catch (error) {
-    const signal = stopping.stoppedBy()
+    const [signal] = received
     if (signal === undefined || error !== stopping.signal.reason) throw error
     exit(exitCodeOf(signal))
     await io.tell(`Stopped by ${signal}: ${stoppedText()}\n`)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store, TokenSelection } from '../domain/store.ts'
-import { hashToken, isTokenText } from '../domain/token.ts'
+import { hashToken, isTokenText, type Token } from '../domain/token.ts'
 import type { Io } from './io.ts'
 import { json } from './table.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
@@ -28,33 +28,14 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
     .action(async (id: string | undefined, { user, yes, json: asJson, ...options }: TokenRevokeOptions) => {
       if (id !== undefined && user !== undefined) throw misused()
       const selection = await select(id, user, io)
-      const { count, text } = await withStore(options, async (store) => {
+      const { token, count } = await withStore(options, async (store) => {
         if (user !== undefined && !yes) throw await unconfirmed(store, user)
-        return revoke(store, selection, io.nowMs())
+        const token = await findToken(store, selection)
+        return { token, count: await store.revokeTokens(selection, io.nowMs()) }
       })
-      await io.tell(`${text}\n`)
+      await io.tell(`${token === undefined ? describeAll(user, count) : describeOne(token, count)}\n`)
       if (asJson) await io.print(json({ revoked: count }))
     })
-}
-
-/** Returns how many tokens were revoked, and the sentence that says which. */
-async function revoke(store: Store, selection: TokenSelection, nowMs: number) {
-  if ('userName' in selection) {
-    const { userName } = selection
-    const count = await store.revokeTokens(selection, nowMs)
-    const none = `User ${userName} has no token left to revoke.`
-    return { count, text: count === 0 ? none : `Revoked ${counted(count, 'token')} of user ${userName}.` }
-  }
-  const token =
-    'hash' in selection
-      ? await store.findToken(selection.hash)
-      : (await store.listTokens()).find(({ id }) => id === selection.id)
-  if (token === undefined) {
-    throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
-  }
-  const count = await store.revokeTokens(selection, nowMs)
-  const named = describeToken(token)
-  return { count, text: count === 0 ? `Nothing to do: ${named} was already revoked.` : `Revoked ${named}.` }
 }
 
 async function select(id: string | undefined, user: string | undefined, io: Io): Promise<TokenSelection> {
@@ -78,5 +59,22 @@ async function unconfirmed(store: Pick<Store, 'listTokens'>, user: string): Prom
     message: `This revokes all tokens of ${user} that are not revoked yet, ${left.length}, for good: repeat it with --yes.`,
   })
 }
+
+/** The one token that is selected; nothing if the selection is of a user. Rejects with `token_not_found`. */
+async function findToken(store: Store, selection: TokenSelection): Promise<Token | undefined> {
+  if ('userName' in selection) return undefined
+  const token =
+    'hash' in selection
+      ? await store.findToken(selection.hash)
+      : (await store.listTokens()).find(({ id }) => id === selection.id)
+  if (token !== undefined) return token
+  throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
+}
+
+const describeOne = (token: Token, count: number): string =>
+  count === 0 ? `Nothing to do: ${describeToken(token)} was already revoked.` : `Revoked ${describeToken(token)}.`
+
+const describeAll = (user: string | undefined, count: number): string =>
+  count === 0 ? `User ${user} has no token left to revoke.` : `Revoked ${counted(count, 'token')} of user ${user}.`
 
 const misused = () => new AppError('misused', { message: 'Say which: an id, or - for stdin, or --user.' })

@@ -5,6 +5,7 @@ import { parseUserName, Rule } from '../values.ts'
 import type { Io } from './io.ts'
 import { showProgress } from './progress.ts'
 import { runStoppable } from './stopping.ts'
+import { json } from './table.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
 import { counted } from './wording.ts'
 
@@ -20,7 +21,7 @@ export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) =>
     .argument('<name>', 'name of the user')
     .addOption(OPTIONS.yes())
     .addOption(OPTIONS.json())
-    .action(async (name: string, { yes, json, ...options }: UserDeleteOptions) => {
+    .action(async (name: string, { yes, json: asJson, ...options }: UserDeleteOptions) => {
       const rule = parseUserName(name)
       if (rule instanceof Rule) throw new AppError('misused', { message: `The name of a user must be ${rule.text}.` })
       if (!yes)
@@ -41,7 +42,7 @@ export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) =>
       if (deleted === undefined) return
       const { plants, tokens } = deleted
       await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.\n`)
-      if (json) await io.print(`${JSON.stringify({ user: name, tokens, plants }, null, 2)}\n`)
+      if (asJson) await io.print(json({ user: name, tokens, plants }))
     })
 }
 

@@ -3,10 +3,13 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { SNAPSHOT_TOLD_MS, watchSnapshot } from '../../src/cli/copying.ts'
 import { LINE_EVERY_MS, showProgress } from '../../src/cli/progress.ts'
-import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { runOnTerminal } from '../support/terminal.ts'
 import { createTokenIn } from '../support/tokens.ts'
+
+/** So many that a backup is still under way when its first batch is copied. */
+const MANY_PLANTS = 300_000
 
 /** A clock that the test turns, and what is told meanwhile. */
 function makeIo(terminal?: NodeJS.WritableStream, env: Readonly<Record<string, string>> = {}) {
@@ -116,28 +119,29 @@ describe('a snapshot', () => {
   })
 })
 
-/** All that a backup writes to a terminal of this kind. */
-async function backUpOnTerminal(term: string): Promise<string> {
-  using folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  await createTokenIn(database)
-  addPlants(database, 1)
-  const chunks: string[] = []
-  const decoder = new TextDecoder()
-  const child = Bun.spawn([...COMMAND, 'backup', join(folder.path, 'backup.db'), '--database', database], {
-    env: { PATH: process.env.PATH ?? '', TERM: term },
-    terminal: { cols: 80, rows: 24, data: (_, chunk) => chunks.push(decoder.decode(chunk, { stream: true })) },
-  })
-  expect(await child.exited).toBe(0)
-  return chunks.join('')
-}
-
 describe('a command on a terminal', () => {
   test('writes escape codes with TERM=xterm, and none with TERM=dumb', async () => {
-    const [xterm, dumb] = [await backUpOnTerminal('xterm'), await backUpOnTerminal('dumb')]
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await createTokenIn(database)
+    addPlants(database, 1)
+    const backUp = (term: string) =>
+      runOnTerminal(['backup', join(folder.path, term), '--database', database], { term })
+    const [xterm, dumb] = [await backUp('xterm'), await backUp('dumb')]
 
-    expect(xterm).toContain('\u001b')
-    expect(dumb).not.toContain('\u001b')
-    expect(dumb).toContain('backup.db')
+    expect(xterm.text).toContain('\u001b')
+    expect(dumb.text).not.toContain('\u001b')
+    expect(dumb).toEqual({ text: expect.stringContaining(join(folder.path, 'dumb')), exitCode: 0 })
+  })
+  test('clears its bar before it says that Ctrl-C has stopped it', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await createTokenIn(database)
+    addPlants(database, MANY_PLANTS)
+    const args = ['backup', join(folder.path, 'backup.db'), '--database', database]
+    const { text, exitCode } = await runOnTerminal(args, { interruptAt: 'plants copied' })
+
+    expect(exitCode).toBe(130)
+    expect(text.split('\u001b[2K').at(-1)).toBe('Stopped by SIGINT: nothing was made. Run the same command again.\r\n')
   })
 })

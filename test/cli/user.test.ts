@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { BUSY_TIMEOUT_MS, openWriter } from '../../src/store/sqlite/connection.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { runOnTerminal } from '../support/terminal.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const MANY_PLANTS = 50_000
@@ -190,20 +191,19 @@ describe('user delete', () => {
     },
   )
 
-  test('shows its progress on a terminal', async () => {
+  test('shows its progress on a terminal, and clears it before it says that Ctrl-C has stopped it', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database, 'me')
-    addPlants(database, 'me', 2500)
-    const chunks: string[] = []
-    const decoder = new TextDecoder()
-    const child = Bun.spawn([...COMMAND, 'user', 'delete', 'me', '--yes', '--database', database], {
-      env: { PATH: process.env.PATH ?? '', TERM: 'xterm' },
-      terminal: { cols: 200, rows: 24, data: (_, chunk) => chunks.push(decoder.decode(chunk, { stream: true })) },
+    addPlants(database, 'me', MANY_PLANTS)
+    const { text, exitCode } = await runOnTerminal(['user', 'delete', 'me', '--yes', '--database', database], {
+      interruptAt: 'plants of me deleted',
     })
+    const told = text.split('\u001b[2K').at(-1)
 
-    expect(await child.exited).toBe(0)
-    expect(chunks.join('')).toContain('of 2500 plants of me deleted')
+    expect(exitCode).toBe(130)
+    expect(text).toContain(`0 of ${MANY_PLANTS} plants of me deleted`)
+    expect(told).toMatch(/^Stopped by SIGINT: all tokens of user me and \d+ of \d+ plants are deleted\. .+\r\n$/)
   })
 
   test('gives a user of the same name nothing of what was deleted', async () => {

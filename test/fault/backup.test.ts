@@ -200,7 +200,7 @@ describe('backup', () => {
 
       expect({ stdout, stderr, exitCode }).toEqual({
         stdout: '',
-        stderr: `Stopped by ${signal}: nothing was made.\n`,
+        stderr: `Stopped by ${signal}: nothing was made. Run the same command again.\n`,
         exitCode: signal === 'SIGINT' ? 130 : 143,
       })
       expect(readdirSync(backups)).toEqual([])
