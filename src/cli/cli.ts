@@ -4,7 +4,7 @@ import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
-import { EXIT, exitCodeOf, type Io } from './io.ts'
+import { EXIT, exitCodeOf, type Io, isClosedPipe } from './io.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code; whatever fails is told in one line. */
 export async function run(io: Io): Promise<number> {
@@ -90,8 +90,7 @@ async function fail(io: Io, error: unknown): Promise<number> {
   // Help and version are no failure; commander has told the person already whatever it throws.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.misused
   if (!(error instanceof AppError)) {
-    // The reader of stdout, like head, has read enough.
-    if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return EXIT.closedPipe
+    if (isClosedPipe(error)) return EXIT.closedPipe
     // What the system refuses is told in a line, like a full stdout. Anything else is a bug.
     const isOfSystem = error instanceof Error && 'syscall' in error
     await io.tell(isOfSystem ? line(`${error.message}.`) : escapeControlsInLines(`plantstore: ${Bun.inspect(error)}\n`))

@@ -35,5 +35,9 @@ export type Signal = 'SIGTERM' | 'SIGINT'
 /** The exit codes. `closedPipe` is what a shell says of a program that SIGPIPE ended: 128 plus 13. */
 export const EXIT = { done: 0, failed: 1, misused: 2, storeUnusable: 3, closedPipe: 141 } as const
 
+/** Whether output failed because its reader has gone, like `head`, which has read enough. */
+export const isClosedPipe = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'EPIPE'
+
 /** The exit code of a process that a signal ended (POSIX shells: 128 plus its number). */
 export const exitCodeOf = (signal: Signal): number => (signal === 'SIGINT' ? 130 : 143)

@@ -3,7 +3,7 @@ import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import { makeToken, type Scope, TOKEN_RANDOM_BYTES } from '../domain/token.ts'
-import type { Io } from './io.ts'
+import { type Io, isClosedPipe } from './io.ts'
 import { json } from './table.ts'
 import { describeNew } from './token-list.ts'
 import { addDatabaseOptions, type DatabaseOptions, withStore } from './with-store.ts'
@@ -44,7 +44,8 @@ async function tellToken(store: Store, options: TokenCreateOptions, io: Io): Pro
   try {
     await io.print(options.json ? json({ token: text, ...describeNew({ id, ...newToken }) }) : `${text}\n`)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const failure = cause instanceof Error ? cause.message : String(cause)
+    const reason = isClosedPipe(cause) ? 'nobody reads stdout' : failure
     const message = `Token ${id} is active, but could not be printed (${reason}): run plantstore token revoke ${id}.`
     throw new AppError('file_unusable', { message, cause })
   }

@@ -87,7 +87,9 @@ describe('a command', () => {
     using folder = makeFolder()
     const { stderr, exitCode } = await run(`${BROKEN_PIPE} && exec "$@" token create --user me >&4`, folder.path)
 
-    expect(stderr).toMatch(/^plantstore: Token 1 is active, but could not be printed \(EPIPE.+ token revoke 1\.\n$/m)
+    expect(stderr).toMatch(
+      /^plantstore: Token 1 is active, but could not be printed \(nobody reads stdout\): run plantstore token revoke 1\.\n$/m,
+    )
     expect(exitCode).toBe(1)
   })
 
