@@ -102,7 +102,7 @@ describe.concurrent('token revoke', () => {
     const [{ expires }] = JSON.parse((await run('list', '--json')).stdout)
     const revoked = await run('revoke', '1')
     await run('create', '--user', 'me')
-    const all = await run('revoke', '--user', 'me')
+    const all = await run('revoke', '--user', 'me', '--yes')
 
     const token = `token 1 of user me (read, "dash \\"1\\"", expires ${expires})`
     expect([created, revoked, all].map(({ stderr }) => stderr)).toEqual([
