@@ -24,7 +24,7 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`servers on one PostgreSQL database${POSTGR
 
     const [, where] = /^Created a new, empty store: (postgres:\/\/\S+)\.\n/.exec(first.stderr) ?? []
     expect(new URL(where ?? '').pathname).toBe(new URL(database.url).pathname)
-    expect(second.stderr).not.toContain('Created')
+    expect(second.stderr).not.toContain('Created a new, empty store')
     expect(server.stdout()).toContain(`"database":"${where}"`)
     expect(server.stdout()).not.toContain('created')
   })

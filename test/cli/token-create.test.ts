@@ -35,7 +35,7 @@ describe.concurrent('token create', () => {
     }
     expect(first.stdout).not.toBe(second.stdout)
     expect([first.stderr, second.stderr]).toEqual([
-      'Created user me.\nCreated token 1 of user me (write). It is shown only once.\n',
+      `Created a new, empty store: ${database}.\nCreated user me.\nCreated token 1 of user me (write). It is shown only once.\n`,
       'Created token 2 of user me (read). It is shown only once.\n',
     ])
   })
@@ -119,7 +119,7 @@ describe.concurrent('token create', () => {
     const [first, second] = [await createHere(), await createHere()]
 
     expect(first.stderr).toStartWith(`Created a new, empty store: ${join(folder.path, 'plantstore.db')}.\n`)
-    expect(second.stderr).not.toContain('Created')
+    expect(second.stderr).not.toContain('Created a new, empty store')
   })
 
   test('says that it created the database once, however many commands create it at once', async () => {
@@ -128,7 +128,7 @@ describe.concurrent('token create', () => {
     const answers = await Promise.all(Array.from({ length: 4 }, () => create(database)))
 
     expect(answers.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
-    expect(answers.filter(({ stderr }) => stderr.includes('Created'))).toHaveLength(1)
+    expect(answers.filter(({ stderr }) => stderr.includes('Created a new, empty store'))).toHaveLength(1)
   })
 
   test('can be what a shell puts into a variable', async () => {

@@ -106,7 +106,7 @@ describe.concurrent('token revoke', () => {
 
     const token = `token 1 of user me (read, "dash \\"1\\"", expires ${expires})`
     expect([created, revoked, all].map(({ stderr }) => stderr)).toEqual([
-      `Created user me.\nCreated ${token}. It is shown only once.\n`,
+      `Created a new, empty store: ${join(folder.path, 'plantstore.db')}.\nCreated user me.\nCreated ${token}. It is shown only once.\n`,
       `Revoked ${token}.\n`,
       'Revoked 1 token of user me.\n',
     ])
