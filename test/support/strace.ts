@@ -71,6 +71,25 @@ export async function injectFault(pid: number, calls: readonly string[], fault: 
   return { [Symbol.asyncDispose]: strace.detach }
 }
 
+/** Kills a process when it is about to send bytes over a connection. `answer` says what they were. */
+export async function killAtAnswer(pid: number) {
+  const folder = makeFolder()
+  const file = join(folder.path, 'trace')
+  const sends = 'sendto,sendmsg,writev'
+  const inject = `inject=${sends}:signal=SIGKILL`
+  const strace = await attach(pid, ['-s', '1000', '-e', `trace=${sends}`, '-e', inject, '-o', file])
+  return {
+    async answer(): Promise<string> {
+      await strace.detach()
+      return readFileSync(file, 'latin1').replaceAll('\\"', '"')
+    },
+    async [Symbol.asyncDispose]() {
+      await strace.detach()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
 /** Has strace look at all threads of a process until it is detached. */
 async function attach(pid: number, args: readonly string[]) {
   const strace = Bun.spawn(['strace', '-f', '-p', String(pid), ...args], {

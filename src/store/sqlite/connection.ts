@@ -68,16 +68,3 @@ function enterWalMode(db: Database): void {
 
 /** The rows of a statement, whose columns and strict tables give them their shape: SQLite itself does not say it. */
 export const rowsOf = <Row>(values: unknown[][]): Row[] => values as Row[]
-
-/** Does all of it or nothing, durably. */
-export function transaction<T>(writer: Database, work: () => T): T {
-  writer.run('begin immediate')
-  try {
-    const result = work()
-    writer.run('commit')
-    return result
-  } catch (error) {
-    if (writer.inTransaction) writer.run('rollback')
-    throw error
-  }
-}

@@ -53,7 +53,10 @@ function refusesFilesBeside(path: string): boolean {
 export const isLocked = (error: unknown): boolean => /^SQLITE_(?:BUSY|LOCKED)/.test(sqliteCode(error) ?? '')
 
 /** Whether there is no space left, be it for the shared memory beside the WAL. */
-export const isOutOfSpace = (error: unknown): boolean => /^SQLITE_(?:FULL|IOERR_SHMSIZE)$/.test(sqliteCode(error) ?? '')
+export const isOutOfSpace = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_FULL' || isWalIndexRefused(error)
+
+/** Whether SQLite could not extend the WAL-index. */
+export const isWalIndexRefused = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_IOERR_SHMSIZE'
 
 /** Whether the system took no bytes, for whatever reason but that it has no space: nothing was synced then. */
 export const isRefusedWrite = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_IOERR_WRITE'

@@ -2,6 +2,7 @@ import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Durability } from '../../domain/store.ts'
 import type { Notice } from '../opening.ts'
 import { checkpoints } from './checkpoints.ts'
+import { prepareCommit } from './commit.ts'
 import { openWriter } from './connection.ts'
 import { isRefusedWrite, toAppError } from './errors.ts'
 import { fileIdentity } from './inspect.ts'
@@ -58,7 +59,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
   })
   const { writer, writes } = opened
   const begin = writer.prepare('begin immediate')
-  const commit = writer.prepare('commit')
+  const commit = prepareCommit(writer)
   const walIndex = watchWalIndex(path)
   const ownCommits = walIndex && watchOwnCommits(writer, walIndex, lastCommit)
   const wal = checkpoints(writer, walIndex, (error) => toAppError(error, { duringWrite: false, path }))
@@ -71,7 +72,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     const outcomes = callAll(writes, group)
     ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
     const startMs = performance.now()
-    commit.run()
+    commit()
     ownCommits?.noteCommitted()
     noteCommitMs(lastCommit, performance.now() - startMs)
     if (areLost()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { ConflictRule, Imported, OwnedPlant, Tally } from '../../domain/transfer.ts'
 import { checkpoints } from './checkpoints.ts'
+import { prepareCommit } from './commit.ts'
 import { openWriter, rowsOf } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { watchFiles } from './own-files.ts'
@@ -21,8 +22,9 @@ export function openImporter(path: string, nowMs: () => number) {
   const importRows = plantImport(writer, nowMs)
   let isBegun = false
 
+  const commitAll = prepareCommit(writer)
   const commit = () => {
-    writer.run('commit')
+    commitAll()
     if (areLost()) {
       const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
       throw new AppError('store_failed', { outcomeIsUnknown: true, cause })

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { unusable } from '../opening.ts'
-import { transaction } from './connection.ts'
+import { transaction } from './commit.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */

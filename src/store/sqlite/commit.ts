@@ -1,0 +1,64 @@
+import type { Database } from 'bun:sqlite'
+import { AppError } from '../../domain/error.ts'
+import { BUSY_TIMEOUT_MS } from './connection.ts'
+import { isWalIndexRefused } from './errors.ts'
+
+/**
+ * Returns a function that commits the transaction of a connection.
+ *
+ * SQLite syncs the frames of a transaction before it extends the WAL-index, at frame 4063 and every 4096 frames after it. If
+ * the disk has room for the frames but not for the index, the commit fails, and the next recovery would replay the frames. So
+ * the function overwrites them before it throws SQLite's error. If it cannot, it throws `store_failed` with an unknown outcome.
+ */
+export function prepareCommit(writer: Database): () => void {
+  const commit = writer.prepare('commit')
+  return () => {
+    try {
+      commit.run()
+    } catch (error) {
+      if (isWalIndexRefused(error)) overwriteFrames(writer, commit)
+      throw error
+    }
+  }
+}
+
+/**
+ * Overwrites the first frame of the transaction that has just failed, durably. Recovery stops at the first frame whose checksum
+ * does not continue that of the frame before (https://sqlite.org/walformat.html), so it ignores the other frames, too.
+ */
+function overwriteFrames(writer: Database, commit: { run(): unknown }): void {
+  const [id, busyTimeoutMs, durability] = ['application_id', 'busy_timeout', 'synchronous'].map((pragma) =>
+    Number(writer.prepare(`pragma ${pragma}`).values()[0]?.[0]),
+  )
+  try {
+    writer.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    writer.run('pragma synchronous = full')
+    writer.run('begin immediate')
+    // The same value again: this writes one page, and changes nothing.
+    writer.run(`pragma application_id = ${id}`)
+    try {
+      commit.run()
+    } catch (error) {
+      // The index is refused after the sync again, so the frame is overwritten.
+      if (!isWalIndexRefused(error)) throw error
+    }
+    writer.run(`pragma synchronous = ${durability}`)
+    writer.run(`pragma busy_timeout = ${busyTimeoutMs}`)
+  } catch (cause) {
+    throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
+  }
+}
+
+/** Does all of it or nothing, durably. */
+export function transaction<T>(writer: Database, work: () => T): T {
+  const commit = prepareCommit(writer)
+  writer.run('begin immediate')
+  try {
+    const result = work()
+    commit()
+    return result
+  } catch (error) {
+    if (writer.inTransaction) writer.run('rollback')
+    throw error
+  }
+}

@@ -1,0 +1,153 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect, test } from 'bun:test'
+import { copyFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { storedPlants } from '../support/stored.ts'
+import { injectFault, killAtAnswer, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { QUIET } from './left.ts'
+
+const DISK_BYTES = 40 * 1024 ** 2
+/** Frames that the WAL-index has room for as SQLite makes it. At the next it grows by 32 KiB (https://sqlite.org/walformat.html). */
+const INDEXED_FRAMES = 4062
+/** Room for some frames of 4 KiB, but not for more index. */
+const ROOM_BYTES = 28 * 1024
+const [WAL_HEADER_BYTES, FRAME_BYTES] = [32, 24 + 4096]
+const PLANTS = 3
+const FERN = { id: PLANTS + 1, name: 'Fern' }
+/** A plant that takes several frames. */
+const LARGE = { id: PLANTS + 1, name: 'x'.repeat(12_000) }
+
+/** Writes that fail because the index cannot grow. `framesLeft` is how many frames fit into the index. */
+const WRITES = [
+  { name: 'a create', framesLeft: 0, method: 'POST', path: '/plants', sent: { body: FERN } },
+  {
+    name: 'a create whose first frames are indexed',
+    framesLeft: 2,
+    method: 'POST',
+    path: '/plants',
+    sent: { body: LARGE },
+  },
+  { name: 'a delete', framesLeft: 0, method: 'DELETE', path: '/plants/1', sent: {} },
+] as const
+
+describe.skipIf(DISKS_ARE_SKIPPED)(`a disk with room for a write but not for the WAL-index${DISKS_NOTE}`, () => {
+  test('refuses a create with 50301, stores nothing, and goes on', async () => {
+    await using scene = await setScene(0)
+    const { database, disk, token } = scene
+    await using server = await serve(database, QUIET)
+    disk.fillUp(ROOM_BYTES)
+    const send = () => server.request('POST', '/plants', { token, body: FERN })
+
+    const refused = await send()
+
+    expect([refused.status, await refused.json()]).toEqual([503, expect.objectContaining({ error: 50301 })])
+    await expectUnchanged(database)
+    disk.makeRoom()
+    expect((await send()).ok).toBe(true)
+    expect(await server.end()).toBe(0)
+  })
+
+  test.skipIf(STRACE_IS_SKIPPED).each(WRITES)(
+    `has nothing of $name on it by the time of the answer${STRACE_NOTE}`,
+    async (write) => {
+      await using scene = await setScene(write.framesLeft)
+      const { database, disk, token } = scene
+      await using server = await serve(database, QUIET)
+      disk.fillUp(ROOM_BYTES)
+      await using strace = await killAtAnswer(server.pid)
+
+      const cut = server.request(write.method, write.path, { token, ...write.sent })
+
+      await expect(cut).rejects.toThrow()
+      await server.ended()
+      expect(await strace.answer()).toContain('"error":50301')
+      await expectUnchanged(database)
+    },
+  )
+
+  test.skipIf(STRACE_IS_SKIPPED).each([
+    // The first sync is that of the create. The next is of the directory, and SQLite ignores its failure.
+    ['full', '2+'],
+    // The create is not synced.
+    ['normal', '1+'],
+  ])(
+    `ends the server with 3 if the refused write cannot be overwritten durably, with --durability %s${STRACE_NOTE}`,
+    async (durability, when) => {
+      await using scene = await setScene(0)
+      const { database, disk, token } = scene
+      await using server = await serve(database, [...QUIET, '--durability', durability])
+      disk.fillUp(ROOM_BYTES)
+      await using _fault = await injectFault(server.pid, ['fsync', 'fdatasync'], `error=EIO:when=${when}`)
+
+      const failed = await server.request('POST', '/plants', { token, body: FERN })
+
+      expect([failed.status, await failed.json()]).toEqual([503, expect.objectContaining({ error: 50302 })])
+      expect(await server.ended()).toBe(3)
+    },
+  )
+
+  test.each([
+    ['token create', ['token', 'create', '--user', 'other'], undefined],
+    ['import', ['import', '--user', 'me', '-'], '{"id":100,"name":"Fern"}\n'],
+  ])('has %s change nothing and exit with 3', async (_, args, stdin) => {
+    await using scene = await setScene(0)
+    scene.disk.fillUp(ROOM_BYTES)
+
+    const { exitCode, stderr } = await runPlantstore([...args, '--database', scene.database], {
+      ...(stdin !== undefined && { stdin }),
+    })
+
+    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('nothing was changed')])
+    await expectUnchanged(scene.database)
+  })
+})
+
+/** A database with some plants on a disk of its own. A reader keeps its WAL, whose index has room for so many more frames. */
+async function setScene(framesLeft: number) {
+  const disk = mountDisk(DISK_BYTES)
+  const database = join(disk.path, 'plantstore.db')
+  const token = await createTokenIn(database)
+  addPlants(database, PLANTS)
+  const reader = new Database(database)
+  reader.run('begin')
+  reader.prepare('select * from plants').values()
+  growWal(database, INDEXED_FRAMES - framesLeft)
+  return {
+    disk,
+    database,
+    token,
+    async [Symbol.asyncDispose]() {
+      reader.close(true)
+      disk[Symbol.dispose]()
+    },
+  }
+}
+
+/** Commits pages until the WAL has so many frames. */
+function growWal(database: string, frames: number): void {
+  using db = new Database(database)
+  db.run('pragma wal_autocheckpoint = 0')
+  db.run('pragma synchronous = off')
+  const [[id] = []] = db.prepare('pragma application_id').values()
+  const countFrames = () => (statSync(`${database}-wal`).size - WAL_HEADER_BYTES) / FRAME_BYTES
+  while (countFrames() < frames) db.run(`pragma application_id = ${id}`)
+  expect(countFrames()).toBe(frames)
+}
+
+/** Opens a copy of the database and its WAL, as the next start would after a crash: it has what was there before the write. */
+async function expectUnchanged(database: string): Promise<void> {
+  using folder = makeFolder()
+  const copy = join(folder.path, 'plantstore.db')
+  for (const suffix of ['', '-wal']) copyFileSync(database + suffix, copy + suffix)
+  expect((await storedPlants(copy)).map(({ id }) => id)).toEqual([1n, 2n, 3n])
+  using db = new Database(copy)
+  expect(db.prepare('select users.name, count(*) from users join tokens on user_id = users.id').values()).toEqual([
+    ['me', 1],
+  ])
+  expect(readdirSync(folder.path)).toContain('plantstore.db-wal')
+}
