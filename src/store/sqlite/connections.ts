@@ -22,8 +22,6 @@ export interface Connections {
   read<T>(work: () => T): Promise<T>
   /** Asks for a write. Its failure is said in the store's terms; after `store_failed` no further one is begun. */
   readonly write: WriteQueue['write']
-  /** Says that somebody has come who may write. */
-  expectWrites(): void
   /** Writes that are not durable yet. */
   load(): StoreLoad
   /** Brings the WAL into the database and empties it, unless somebody is in the way. */
@@ -107,7 +105,6 @@ export function connect(
       }
     },
     write: writes.write,
-    expectWrites: writer.expect,
     load: writes.load,
     async emptyWal() {
       const failed = await writer.truncate()

@@ -12,16 +12,14 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
   from tokens join users on users.id = tokens.user_id`
 
 /** Tokens in SQLite. Of a token's text only the hash is here. */
-export function tokens({ reader, read, write, expectWrites, tokensRevision }: Connections): TokenMethods {
+export function tokens({ reader, read, write, tokensRevision }: Connections): TokenMethods {
   const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
 
   return {
     findToken: (hash) =>
       read(() => {
         const [row] = rowsOf<TokenRow>(selectByHash.values(hash))
-        if (row === undefined) return undefined
-        expectWrites()
-        return toToken(row)
+        return row && toToken(row)
       }),
 
     createToken: (token) => write(['createToken', token]),

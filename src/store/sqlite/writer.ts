@@ -4,8 +4,6 @@ import type { Call } from './writes.ts'
 
 /** Who performs groups of writes, one at a time, in this thread or in another. */
 export interface Writer {
-  /** Soon there may be something to do: gets ready for it, once what is being answered has been. */
-  expect(): void
   /** Does a group. Rejects only if the writer is gone: then nothing is known of what became of the group. */
   perform(group: readonly Call[]): Promise<Report>
   /** Empties the WAL, unless somebody is in the way. Resolves to why that failed, if it did. */
@@ -29,7 +27,6 @@ export function openWriterHere(options: WriterOptions, onReport: OnWriterReport)
     if (report !== undefined) onReport(report)
   }
   return {
-    expect() {},
     async perform(group) {
       const report = writer.perform(group)
       // In a turn of its own, so that no answer waits for it.
@@ -58,12 +55,18 @@ export type Message =
 export type Sent = { readonly answer: Report | Failure | undefined } | CheckpointReport
 
 /**
- * A writer in a thread of its own, which starts with the first thing that is expected or asked of it: a server answers its
- * first list before, and has the descriptors for it before connections can take them all. If its connection cannot be opened, or if the thread ends, `onReport` is told, and whatever waits is rejected.
+ * How long the thread waits to start if no write comes first. The server listens by then and has answered those who waited for
+ * it: on one core they would share the processor with the start of the thread.
+ */
+const START_DELAY_MS = 50
+
+/**
+ * A writer in a thread of its own. The thread starts without being asked, so that it has its descriptors before connections
+ * can take them all. If its connection cannot be opened, or if the thread ends, `onReport` is told, and all that waits is
+ * rejected.
  */
 export function openWriterInThread(options: WriterOptions, onReport: OnWriterReport): Writer {
   let thread: Worker | undefined
-  let starting: Timer | undefined
   const waiting: { resolve(answer: unknown): void; reject(error: Error): void }[] = []
   let hasEnded = false
 
@@ -92,6 +95,9 @@ export function openWriterInThread(options: WriterOptions, onReport: OnWriterRep
       thread ??= start()
       thread.postMessage(message)
     }) as Promise<T>
+  const starting = setTimeout(() => {
+    thread ??= start()
+  }, START_DELAY_MS)
   const end = async (message: 'close' | 'discard') => {
     clearTimeout(starting)
     const failure = await ask<Failure | undefined>({ call: message })
@@ -101,11 +107,6 @@ export function openWriterInThread(options: WriterOptions, onReport: OnWriterRep
   }
 
   return {
-    expect() {
-      starting ??= setTimeout(() => {
-        thread ??= start()
-      })
-    },
     perform: (group) => ask({ group }),
     truncate: () => ask({ call: 'truncate' }),
     async close() {
