@@ -69,6 +69,9 @@ const cutText = (value: unknown, length: number): unknown =>
 /** Stdout as a place for log lines, and a way to see the last of them out before the process ends. */
 export function logToStdout(): { readonly destination: DestinationStream; close(timeoutMs: number): Promise<void> } {
   const destination = pino.destination({ dest: 1, sync: false, minLength: 0, maxLength: LOG_BUFFER_MAX_BYTES })
+  // Pino calls this after a fatal line and at the exit. It would wait until somebody has read all lines, and sync stdout: a process
+  // that must end would not end.
+  destination.flushSync = () => {}
   // Nobody reads any more: there is nobody to tell.
   destination.on('error', () => {})
   return {

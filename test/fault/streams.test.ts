@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -15,6 +15,8 @@ import { until } from './watch.ts'
 const MIB = 1024 ** 2
 /** What is kept of lines that nobody takes: see src/log.ts. */
 const KEPT_MIB = 8
+/** More than a pipe holds. */
+const PIPE_MIB = 1
 /** Lines that are logged before memory is looked at, and after. */
 const BEFORE_MIB = 4 * KEPT_MIB
 const AFTER_MIB = rounds(64, 1024)
@@ -102,6 +104,16 @@ describe('a server under load', () => {
     },
     ROUNDS_TIMEOUT_MS,
   )
+
+  test('ends with 3 in time if the store fails while nobody reads its log', async () => {
+    await using server = await serveUnderLoad(withReader('sleep 1000 >&-'))
+    await server.logMuch(PIPE_MIB)
+    const startMs = performance.now()
+    rmSync(join(server.folder, 'plantstore.db'))
+
+    expect(await server.ended()).toBe(3)
+    expect(performance.now() - startMs).toBeLessThan(END_LIMIT_MS)
+  })
 
   test('drops lines while its reader is stopped; when it reads on, what it gets are whole lines', async () => {
     await using server = await serveUnderLoad(withReader('cat >log'))
