@@ -45,6 +45,8 @@ interface ServeOptions extends DatabaseOptions {
 const TOKEN_USE_FLUSH_MS = 5000
 /** After a failure of the store, time for its answers alone. */
 const DRAIN_AFTER_FAILURE_MS = 500
+/** After a failure of the store, the process ends by then, whatever has not ended in good order. */
+const EXIT_AFTER_FAILURE_MS = 1000
 /** Of --drain, what closing the store and the last log lines may take. */
 const CLOSE_MS = 1000
 
@@ -92,7 +94,11 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   const { log, close: closeLog } = await openLog(options, io)
   const failed = Promise.withResolvers<AppError>()
   const figures = options.opsListen && countFigures()
-  const store = await openStore(options.database, failed.resolve, {
+  const onFailure = (failure: AppError) => {
+    setTimeout(() => io.exit(EXIT.storeUnusable), EXIT_AFTER_FAILURE_MS)
+    failed.resolve(failure)
+  }
+  const store = await openStore(options.database, onFailure, {
     ...openOptionsOf(options),
     durability: options.durability,
     writesInThread: true,
@@ -216,7 +222,9 @@ interface DrainLimits {
 
 /** Lets what is under way come to its end, and cuts what is not there by then. */
 async function drain(server: RunningServer, { drainMs, waitMs }: DrainLimits, log: Logger): Promise<void> {
-  await Bun.sleep(waitMs)
+  // The runtime accepts connections as long as more arrive, and lets no timer run meanwhile. While the server drains, each
+  // answer closes its connection and clients open new ones. So without a wait no timer comes before the listener is closed.
+  if (waitMs > 0) await Bun.sleep(waitMs)
   const closeMs = Math.min(CLOSE_MS, drainMs / 4)
   const leftMs = Math.max(0, drainMs - waitMs - closeMs)
   const isOver = await Promise.race([server.stop().then(() => true), Bun.sleep(leftMs).then(() => false)])

@@ -1,16 +1,19 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { overwrite } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import type { Random } from '../support/random.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { type Random, randomNumbers } from '../support/random.ts'
+import { injectFault, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal } from './journal.ts'
 import { QUIET } from './left.ts'
 import { type Answered, startLoad } from './load.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { SYNCS } from './system-calls.ts'
 import { countAnswers, fatalReasons, until, untilEnded } from './watch.ts'
 
 /** Successes before the damage, so that the plants fill many pages, and some more at most. */
@@ -32,6 +35,10 @@ const DAMAGES: readonly ((page: Buffer, random: Random) => void)[] = [
   (page, random) => fillWithNoise(page.subarray(0, PAGE_BYTES / 2), random),
 ]
 
+/** From the failure to the end of the process, and what a machine that is busy with other things may add. */
+const END_LIMIT_MS = 1000
+const SLACK_MS = 4000
+
 /** How a page is met: which pages are, how many of a hundred writes are deletes, and whether lists are asked for. */
 const MEETINGS = {
   'with plants, met by a write': { isMet: hasPlants, deletesPercent: 80, lists: false },
@@ -47,6 +54,31 @@ describe('a page that is damaged under load', () => {
     ROUNDS_TIMEOUT_MS,
   )
 })
+
+test.skipIf(STRACE_IS_SKIPPED)(
+  `a page that is damaged ends the server within a second also while a sync hangs${STRACE_NOTE}`,
+  async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    const token = await createTokenIn(database)
+    addPlants(database, BEFORE_MIN)
+    await using server = await serve(database, QUIET)
+    damagePage(database, (page) => page[0] === LEAF && page.includes('Monstera 200evergreen'), randomNumbers(1))
+    await using fault = await injectFault(server.pid, SYNCS, 'delay_enter=20s')
+    const body = { id: BEFORE_MIN + 1, name: 'Fern' }
+    void server.request('POST', '/plants', { token, body }).catch(() => undefined)
+    await until('the create is in the WAL', () => statSync(`${database}-wal`).size > 0)
+
+    const listed = await server.request('GET', '/plants?limit=2147483647', { token })
+    const failedMs = performance.now()
+    await until('the process has exited', () => isZombie(server.pid))
+    const exitMs = performance.now() - failedMs
+    fault.kill()
+
+    expect([listed.status, await server.ended()]).toEqual([503, 3])
+    expect(exitMs).toBeLessThan(END_LIMIT_MS + SLACK_MS)
+  },
+)
 
 async function damageUnderLoad({ isMet, deletesPercent, lists }: Meeting, random: Random): Promise<void> {
   using folder = makeFolder()
@@ -119,6 +151,9 @@ function emptyWal(database: string): void {
   db.run('pragma busy_timeout = 5000')
   expect(db.prepare('pragma wal_checkpoint(truncate)').values()).toEqual([[0, 0, 0]])
 }
+
+/** See proc_pid_stat(5). */
+const isZombie = (pid: number): boolean => readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')
 
 function hasPlants(page: Buffer): boolean {
   return page.includes('Monstera deliciosa ')

@@ -10,7 +10,7 @@ import { keepJournal, largePlantOf } from './journal.ts'
 import { copyLeft, QUIET, startAgain } from './left.ts'
 import { beginLife, callsOfStart, endInGoodOrder, type Life } from './life.ts'
 import { CONNECTIONS, startLoad } from './load.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from './scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
 import { type SeenCall, SYNCS, traceCalls } from './system-calls.ts'
 import { openWire } from './wire.ts'
 
@@ -64,6 +64,16 @@ describe.skipIf(STRACE_IS_SKIPPED)(`a sync that fails${STRACE_NOTE}`, () => {
   )
 
   test(
+    'under load and a tracer that stops the process at every system call ends the process in time',
+    () =>
+      runRounds(rounds(2, 12), [], async ({ random }) => {
+        using life = await beginLife(random, keepJournal(1, largePlantOf))
+        await failUnderLoad(life, once('any file', 5), { stopsAtAll: true })
+      }),
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test(
     'ends the start of a new database with one line, and the next start makes it',
     () =>
       runRounds(1, [], async ({ random }) => {
@@ -84,15 +94,19 @@ describe.skipIf(STRACE_IS_SKIPPED)(`a sync that fails${STRACE_NOTE}`, () => {
 
 const isSync = ({ name }: SeenCall) => name === 'fsync' || name === 'fdatasync'
 
-function traceFailing(database: string, { of, first, isForGood }: FailingSync) {
+function traceFailing(database: string, { of, first, isForGood }: FailingSync, stopsAtAll = false) {
   const files = { 'any file': [], 'the database or its WAL': [database, `${database}-wal`], 'the database': [database] }
   const fault = `error=EIO:delay_exit=${SYNC_MS * 1000}`
-  return traceCalls({ inject: { calls: SYNCS, fault, when: `${first}${isForGood ? '+' : ''}` }, files: files[of] })
+  return traceCalls({
+    inject: { calls: SYNCS, fault, when: `${first}${isForGood ? '+' : ''}` },
+    files: files[of],
+    stopsAtAll,
+  })
 }
 
 /** Lets a sync fail while 64 connections write, and looks at what the server does. */
-async function failUnderLoad(life: Life, sync: FailingSync): Promise<void> {
-  using trace = traceFailing(life.database, sync)
+async function failUnderLoad(life: Life, sync: FailingSync, { stopsAtAll = false } = {}): Promise<void> {
+  using trace = traceFailing(life.database, sync, stopsAtAll)
   await using server = await serve(life.database, QUIET, { under: trace.under })
   // Half of the time somebody is there who would make the end wait.
   using slow = life.random(2) === 0 ? await openWire(server.port) : undefined

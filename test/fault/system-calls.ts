@@ -24,6 +24,8 @@ interface TraceOptions {
   readonly inject?: Fault
   /** The files whose calls are counted and seen; all if left out. */
   readonly files?: readonly string[]
+  /** Whether strace stops the process at every call, also at those that are not seen. */
+  readonly stopsAtAll?: boolean
 }
 
 /** A system call that was seen. */
@@ -42,11 +44,11 @@ export interface SeenCall {
  * Looks at the system calls of a command by strace, and brings faults into them. The command keeps its signals and its
  * exit code.
  */
-export function traceCalls({ inject, files = [] }: TraceOptions) {
+export function traceCalls({ inject, files = [], stopsAtAll = false }: TraceOptions) {
   const folder = makeFolder()
   const file = join(folder.path, 'trace')
   // What filters calls in the kernel makes all others fast, and loses the signals that strace injects.
-  const filter = inject?.fault.startsWith('signal=') ? [] : ['--seccomp-bpf']
+  const filter = stopsAtAll || inject?.fault.startsWith('signal=') ? [] : ['--seccomp-bpf']
   // A question mark: not every architecture has all of them.
   const seen = SEEN.map((name) => `?${name}`).join(',')
   const injection = inject && `inject=${inject.calls.join(',')}:${inject.fault}:when=${inject.when}`

@@ -68,7 +68,7 @@ export async function traceLooks(pid: number) {
 export async function injectFault(pid: number, calls: readonly string[], fault: string) {
   const names = calls.join(',')
   const strace = await attach(pid, ['-e', `trace=${names}`, '-e', `inject=${names}:${fault}`, '-o', '/dev/null'])
-  return { [Symbol.asyncDispose]: strace.detach }
+  return { kill: strace.kill, [Symbol.asyncDispose]: strace.detach }
 }
 
 /** Kills a process when it is about to send bytes over a connection. `answer` says what they were. */
@@ -101,10 +101,12 @@ async function attach(pid: number, args: readonly string[]) {
     strace.kill('SIGTERM')
     await strace.exited
   }
+  /** For a process that ended during a delay: strace would not let go of it before the delay is over. */
+  const kill = () => strace.kill('SIGKILL')
   // It says so once it has all of them.
   const { value, done } = await strace.stderr.getReader().read()
   const said = done ? '' : new TextDecoder().decode(value)
-  if (said.includes('attached')) return { detach }
+  if (said.includes('attached')) return { detach, kill }
   await detach()
   throw new Error(`strace did not attach: ${said}`)
 }
