@@ -85,7 +85,7 @@ export const OPTIONS = {
   idleTimeout: () =>
     valued(
       '--idle-timeout <duration>',
-      'how long a body may take to arrive, a client to take a part of its answer, and a connection to be idle: 5s to 255s',
+      'how long a body may take to arrive, and a connection to be idle: 5s to 255s',
       // From what no wait of ours exceeds, in steps of the runtime, to what it can count.
       duration('5s', '255s'),
       '30s',

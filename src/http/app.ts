@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts'
 import { type AdmissionLimits, type Admit, admission } from './admission.ts'
 import { type Authentication, authenticated, recalled } from './auth.ts'
 import { type Caller, type Callers, type CallersOptions, rememberCallers } from './callers.ts'
-import { contextOf, type RequestContext, setContext } from './context.ts'
+import { type Connection, contextOf, type RequestContext, setContext } from './context.ts'
 import { shareWith } from './cors.ts'
 import { DOCS_PATHS, docsPaths } from './docs-paths.ts'
 import { errorResponse, httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
@@ -51,7 +51,9 @@ const ALLOW_PROBES = { '/healthz': READ_ONLY, '/readyz': READ_ONLY }
 const ALLOW_DOCS = Object.fromEntries(Object.values(DOCS_PATHS).map((path) => [path, READ_ONLY]))
 
 /** The service: answers any request, and never rejects. */
-export function createApp(options: AppOptions): (request: Request) => Response | Promise<Response> {
+export function createApp(
+  options: AppOptions,
+): (request: Request, connection?: Connection) => Response | Promise<Response> {
   const callers = rememberCallers(options)
   const admit = admission(options)
   const appOfStrangers = routes(options, callers, authenticated(callers, admit))

@@ -1,5 +1,6 @@
 import { cors } from '@elysiajs/cors'
 import { Elysia } from 'elysia'
+import type { Connection } from './context.ts'
 
 /** What pages may send, and what of an answer they may read besides its body (Fetch standard §3.3). */
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
@@ -8,7 +9,7 @@ const EXPOSED_HEADERS = ['Link', 'ETag', 'Retry-After', 'X-Request-Id']
 /** For how long a browser need not ask again what pages may send. */
 const PREFLIGHT_MAX_AGE_S = 600
 
-type Answers = (request: Request) => Response | Promise<Response>
+type Answers = (request: Request, connection?: Connection) => Response | Promise<Response>
 
 /**
  * Lets pages of these origins read all answers of the app; those of others read none. The plugin says with what headers.
@@ -51,8 +52,8 @@ export function shareWith(origins: readonly string[], app: Answers): Answers {
     return shared
   }
 
-  return async (request) => {
-    const [response, shared] = await Promise.all([app(request), sharedWith(request)])
+  return async (request, connection) => {
+    const [response, shared] = await Promise.all([app(request, connection), sharedWith(request)])
     for (const [name, value] of shared) response.headers.set(name, value)
     // For whoever keeps answers: another origin gets other headers.
     response.headers.set('vary', 'Origin')

@@ -47,13 +47,14 @@ const CAPPED = jsonHeaders('private, no-cache')
 
 /**
  * The whole list, a page at a time and only as fast as the client reads, so that memory does not grow with it.
- * `onEnd` is called when it ends, with the error that ends it before its time.
+ * `onMore` is called before each page but the first. `onEnd` is called when it ends, with the error that ends it before its
+ * time.
  */
 export async function streamedList(
   listPlants: ListPlants,
   user: UserId,
   after: bigint | undefined,
-  onEnd: (error?: unknown) => void,
+  { onMore, onEnd }: { readonly onMore: () => void; readonly onEnd: (error?: unknown) => void },
 ): Promise<Response> {
   const pages = readPages(listPlants, user, after)
   // The first page is read before the status is sent: a store that fails at once is answered with an error.
@@ -73,6 +74,7 @@ export async function streamedList(
           opening = ','
           page = await pages.next()
           if (page.done) opening = ''
+          else onMore()
         } catch (error) {
           onEnd(error)
           // Without the last chunk, so that no client takes the half for the whole. The runtime would print the error.

@@ -1,6 +1,6 @@
 import { AppError } from '../domain/error.ts'
 import type { Logger } from '../log.ts'
-import type { RequestContext } from './context.ts'
+import type { Connection, RequestContext } from './context.ts'
 import { httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
 import type { Answered, HttpFigures } from './figures.ts'
 import type { CacheControl } from './json.ts'
@@ -62,10 +62,10 @@ export function observe(handle: Handle, { log, logsRequests, figures, lifecycle,
       (error: unknown) => fail(request, context, error),
     )
 
-  return (request: Request): Answer => {
+  return (request: Request, connection?: Connection): Answer => {
     const startedMs = isTimed ? monotonicMs() : 0
     figures?.begin()
-    const context: RequestContext = { requestId: requestId(request), startedMs }
+    const context: RequestContext = { received: request, connection, requestId: requestId(request), startedMs }
     try {
       const answer = handleRoutable(handle, request, context)
       return answer instanceof Promise ? finishLater(request, context, answer) : finish(request, context, answer)

@@ -7,7 +7,7 @@ import type { AdmissionLimits } from './admission.ts'
 import { type Authentication, requireWrite } from './auth.ts'
 import { readNewPlant } from './body.ts'
 import type { Caller, Callers } from './callers.ts'
-import { contextOf } from './context.ts'
+import { allowSlowReader, contextOf } from './context.ts'
 import { requireRoom, takeLeave } from './in-flight.ts'
 import { json } from './json.ts'
 import { answerList, cappedList, streamedList, streamedListHead } from './list.ts'
@@ -49,12 +49,16 @@ export const plants = (
       return answerList(capped, request)
     }
     if (request.method === 'HEAD') return streamedListHead()
-    const response = await streamedList(store.listPlants, user, after, (error) => {
-      leave()
-      if (error !== undefined) onCut(request, error)
+    const context = contextOf(request)
+    const response = await streamedList(store.listPlants, user, after, {
+      onMore: () => allowSlowReader(context),
+      onEnd(error) {
+        leave()
+        if (error !== undefined) onCut(request, error)
+      },
     })
     // The list is under way until its end, which cannot come before somebody reads it.
-    const leave = takeLeave(contextOf(request))
+    const leave = takeLeave(context)
     return response
   }
 

@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { type Address, formatAddress, type Scheme } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
+import type { Connection } from './context.ts'
 import type { Tls } from './tls.ts'
 
 const SOCKET_MODE = 0o600
@@ -18,8 +19,9 @@ export interface RunningServer {
 /** How a server treats its connections. */
 export interface ListenOptions {
   /**
-   * How long the body of a request may take to arrive, an answer to be made, a client to take a part of it, and a
-   * connection to be idle. The runtime counts whole seconds up to 255, in steps of four: it may be four seconds off.
+   * How long the body of a request may take to arrive, an answer to be made, a client to take a part of it unless it is
+   * long (`allowSlowReader`), and a connection to be idle. The runtime counts whole seconds up to 255, in steps of four: it
+   * may be four seconds off.
    */
   readonly idleTimeoutMs: number
   /** The flag that names the address, for whoever has to choose another. */
@@ -47,7 +49,7 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
   }
 }
 
-type Handle = (request: Request) => Response | Promise<Response>
+type Handle = (request: Request, connection: Connection) => Response | Promise<Response>
 
 async function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: ListenOptions) {
   const options = {

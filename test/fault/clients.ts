@@ -66,22 +66,27 @@ export async function sendHalf(port: number, token: string, journal: Journal, pa
   }
 }
 
-/** Begins to read the whole list of a user at a steady pace. Resolves when the answer has begun. */
-export async function readSlowly(port: number, token: string, bytesPerSecond: number) {
+/** How a list ends, with a `Content-Length` or in chunks. */
+const LIST_END = /\](?:\r\n0\r\n\r\n)?$/
+
+/** Begins to read a list, the whole one without a query, at a steady pace. Resolves when the answer has begun. */
+export async function readSlowly(port: number, token: string, bytesPerSecond: number, query = '') {
   const chunks: Buffer[] = []
   const begun = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
   const startMs = performance.now()
   let bytes = 0
+  const reply = () => readReply(Buffer.concat(chunks).toString('latin1'))
   await Bun.connect({
     hostname: '127.0.0.1',
     port,
     socket: {
-      open: (socket) => void socket.write(requestOf('GET', '/plants', token)),
+      open: (socket) => void socket.write(requestOf('GET', `/plants${query}`, token)),
       data(socket, chunk) {
         begun.resolve()
         chunks.push(Buffer.from(chunk))
         bytes += chunk.length
+        if (LIST_END.test(chunk.toString('latin1')) && reply() !== undefined) over.resolve()
         socket.pause()
         const waitMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - startMs)
         setTimeout(() => socket.resume(), Math.max(0, waitMs))
@@ -94,11 +99,11 @@ export async function readSlowly(port: number, token: string, bytesPerSecond: nu
   return {
     /** How much has come so far. */
     bytes: () => bytes,
-    /** How many plants the answer held when its connection had ended, if it was whole. */
+    /** How many plants the answer holds when it is whole; `undefined` if its connection ends before. */
     async plants(): Promise<number | undefined> {
       await over.promise
-      const reply = readReply(Buffer.concat(chunks).toString('latin1'))
-      return reply && JSON.parse(reply.body).length
+      const whole = reply()
+      return whole && JSON.parse(whole.body).length
     },
   }
 }
