@@ -88,7 +88,8 @@ export const OPTIONS = {
       'how long a body may take to arrive, and a connection to be idle: 5s to 255s',
       // From what no wait of ours exceeds, in steps of the runtime, to what it can count.
       duration('5s', '255s'),
-      '30s',
+      // Longer than balancers keep theirs, 60 s by default: they must not send a request into a closed connection.
+      '75s',
     ),
   tlsCert: () =>
     valued(

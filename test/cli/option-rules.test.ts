@@ -303,7 +303,7 @@ describe('the options', () => {
       ['--rate-limit', 'PLANTSTORE_RATE_LIMIT', undefined],
       ['--rate-burst', 'PLANTSTORE_RATE_BURST', undefined],
       ['--max-in-flight', 'PLANTSTORE_MAX_IN_FLIGHT', undefined],
-      ['--idle-timeout', 'PLANTSTORE_IDLE_TIMEOUT', '30s'],
+      ['--idle-timeout', 'PLANTSTORE_IDLE_TIMEOUT', '75s'],
       ['--tls-cert', 'PLANTSTORE_TLS_CERT', undefined],
       ['--tls-key', 'PLANTSTORE_TLS_KEY', undefined],
       ['--drain', 'PLANTSTORE_DRAIN', '8s'],

@@ -14,7 +14,7 @@ const PLANTS = rounds(200_000, 1_000_000)
 const GROWTH_MAX_MIB = 160
 
 /** The default of `--idle-timeout`. */
-const IDLE_TIMEOUT_MS = 30_000
+const IDLE_TIMEOUT_MS = 75_000
 const CUT_AFTER_MS: Readonly<Partial<Record<string, number>>> = {
   'long lists that are never read': SLOW_READER_S * 1000,
 }
