@@ -102,11 +102,12 @@ export function rememberCallers({ store, noteUse, figures, nowMs }: CallersOptio
     /** Remembers a list that was read after the user's plants had this revision. */
     rememberList(line: string, url: string, caller: Caller, revision: Revision | undefined, list: CappedList): void {
       figures?.miss('lists')
-      const bytes = textBytes(list.body) + textBytes(url) + LIST_BYTES
-      if (revision === undefined || bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
+      const { body, etag, link, next } = list
+      if (revision === undefined || typeof body !== 'string') return
+      const bytes = textBytes(body) + textBytes(url) + LIST_BYTES
+      if (bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
       const others = caller.lists.filter((other) => other.url !== url)
       const kept = others.length < REMEMBERED_LISTS_MAX ? others : []
-      const { body, etag, link, next } = list
       caller.lists = [...kept, { body, etag, link, next, url, revision, bytes }]
       remember(line, caller)
     },

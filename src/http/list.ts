@@ -2,6 +2,7 @@ import { toPlant } from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../domain/store.ts'
 import type { UserId } from '../domain/token.ts'
 import { JSON_TYPE, json, jsonHeaders } from './json.ts'
+import { LIST_MAX_BYTES, type LongBody, startLongBody } from './long-body.ts'
 import type { ListQuery } from './query.ts'
 
 /** Plants that are read from the store at once, and that make one chunk of a streamed list. */
@@ -9,26 +10,32 @@ export const PAGE_PLANTS = 500
 
 type ListPlants = Store['listPlants']
 
+/** In the body, a bracket or a comma before the plants of each page, and the last bracket. */
+const PUNCTUATION_BYTES = 2
+/** UTF-8 takes no more bytes for a UTF-16 code unit. */
+const UTF8_BYTES_PER_UNIT_MAX = 3
+
 /** A list that ends at its `limit`: whole, with an `ETag`, and with a `Link` where more follow (RFC 8288). */
 export interface CappedList {
-  readonly body: string
+  /** Bytes where it is longer than `PAGE_TEXT_LENGTH`: those are answered once. */
+  readonly body: string | Uint8Array<ArrayBuffer>
   readonly etag: string
   readonly link: string | undefined
   /** The id of its last plant, if more follow. */
   readonly next: bigint | undefined
 }
 
-/** Reads a list of at most `limit` plants. */
+/** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. A list of several pages takes as many turns of the event loop. */
 export async function cappedList(
   listPlants: ListPlants,
   user: UserId,
   { limit, after }: ListQuery & { readonly limit: number },
 ): Promise<CappedList> {
-  const { body, next } = await render(listPlants, user, after, limit)
+  const { text, long, next } = await render(listPlants, user, after, limit)
   const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
   // The ETag speaks for the Link too: the same plants with and without more behind them are two answers.
-  const etag = `"${Bun.SHA256.hash(body + (link ?? ''), 'base64url')}"`
-  return { body, etag, link, next }
+  const { body, hash } = long?.end(link) ?? { body: text, hash: Bun.SHA256.hash(text + (link ?? ''), 'base64url') }
+  return { body, etag: `"${hash}"`, link, next }
 }
 
 /** The answer that a capped list is to this request. */
@@ -39,9 +46,14 @@ export function answerList({ body, etag, link }: CappedList, request: Request): 
   const response = new Response(isHead ? null : body, { headers: CAPPED })
   response.headers.set('etag', etag)
   if (link !== undefined) response.headers.set('link', link)
-  if (isHead) response.headers.set('content-length', String(Buffer.byteLength(body)))
+  if (isHead) response.headers.set('content-length', String(bytesOf(body)))
+  // The response has a copy. The garbage collector would free this one only after several more lists.
+  if (typeof body !== 'string') body.buffer.transfer(0)
   return response
 }
+
+const bytesOf = (body: string | Uint8Array<ArrayBuffer>): number =>
+  typeof body === 'string' ? Buffer.byteLength(body) : body.length
 
 const CAPPED = jsonHeaders('private, no-cache')
 
@@ -95,21 +107,46 @@ export async function streamedList(
 export const streamedListHead = (): Response =>
   new Response(new ReadableStream({}, { highWaterMark: 0 }), { headers: { 'content-type': JSON_TYPE } })
 
-/** The JSON of at most `limit` plants, and the id after which more follow, if any do. */
+/**
+ * The JSON of at most `limit` plants and `LIST_MAX_BYTES`, and the id after which more follow, if any do. The JSON of a single
+ * page is `text`; that of several is `long`, and each takes a turn of the event loop.
+ */
 async function render(listPlants: ListPlants, user: UserId, after: bigint | undefined, limit: number) {
-  if (limit === 0) return { body: '[]', next: undefined }
-  const parts: string[] = []
+  if (limit === 0) return { text: '[]' }
+  let long: LongBody | undefined
   let last = after
   // One plant more than asked for tells whether more follow.
   for (let rest = limit + 1; ; ) {
     const { page, isLast } = await readPage(listPlants, user, last, rest)
-    const shown = page.length === rest ? page.slice(0, -1) : page
-    if (shown.length > 0) parts.push(renderPlants(shown))
+    const asked = page.length === rest ? page.slice(0, -1) : page
+    const roomBytes = LIST_MAX_BYTES - (long?.bytes() ?? 0) - PUNCTUATION_BYTES
+    const { shown, text } = renderFitting(asked, roomBytes, long === undefined)
     last = shown.at(-1)?.id ?? last
-    if (isLast) return { body: `[${parts.join(',')}]`, next: shown === page ? undefined : last }
+    const isEnd = isLast || shown.length < asked.length
+    const next = shown.length < page.length ? last : undefined
+    if (isEnd && long === undefined && text.length <= PAGE_TEXT_LENGTH) return { text: `[${text}]`, next }
+    long ??= startLongBody()
+    if (shown.length > 0) long.append(text)
+    if (isEnd) return { text: '', long, next }
     rest -= page.length
     await nextTurn()
   }
+}
+
+/** The first of these plants whose JSON has no more than so many bytes, and that JSON. At least one if `isFirst`. */
+function renderFitting(plants: readonly StoredPlant[], roomBytes: number, isFirst: boolean) {
+  const text = renderPlants(plants)
+  const fits = text.length * UTF8_BYTES_PER_UNIT_MAX <= roomBytes || Buffer.byteLength(text) <= roomBytes
+  if (fits) return { shown: plants, text }
+  let count = 0
+  let bytes = 0
+  for (const plant of plants) {
+    bytes += Buffer.byteLength(renderPlants([plant])) + (count > 0 ? ','.length : 0)
+    if (bytes > roomBytes && !(isFirst && count === 0)) break
+    count++
+  }
+  const shown = plants.slice(0, count)
+  return { shown, text: renderPlants(shown) }
 }
 
 /** Pages of the user's plants, none of them empty. */

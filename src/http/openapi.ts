@@ -5,6 +5,7 @@ import { NewPlant, Plant } from '../domain/plant.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
 import { codeTable, ERRORS, type HttpErrorKind, statusOf } from './errors.ts'
 import { JSON_TYPE } from './json.ts'
+import { LIST_MAX_BYTES } from './long-body.ts'
 
 /** The interface's own version, which clients are made for; the executable has another. */
 const INTERFACE_VERSION = '1.0.0'
@@ -133,18 +134,19 @@ const CREATE_PLANT: OpenAPIV3.OperationObject = {
   },
 }
 
+const LIST_MAX_MIB = LIST_MAX_BYTES / 1024 ** 2
+
 const LIST_PLANTS: OpenAPIV3.OperationObject = {
   operationId: 'listPlants',
   summary: 'List plants',
   description:
-    'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, `limit` or not. Any other is streamed.',
+    'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, however many plants an answer holds. Any other is streamed.',
   tags: ['plants'],
   parameters: [
     {
       name: 'limit',
       in: 'query',
-      description:
-        'The maximum number of results: digits alone, no leading zero, given once. The operator may allow fewer.',
+      description: `The maximum number of results: digits alone, no leading zero, given once. The operator may allow fewer. The answer also ends before the plant that would make its body longer than ${LIST_MAX_MIB} MiB, but holds at least one plant; then \`Link\` leads on.`,
       required: false,
       schema: { type: 'integer', format: 'int32', minimum: 0, maximum: LIMIT_MAX },
       example: 20,

@@ -46,6 +46,7 @@ export const plants = (
       const revision = store.plantsRevision(user)
       const capped = await cappedList(store.listPlants, user, { limit: cap, after })
       callers.rememberList(request.headers.get('authorization') ?? '', request.url, caller, revision, capped)
+      if (typeof capped.body !== 'string') allowSlowReader(contextOf(request))
       return answerList(capped, request)
     }
     if (request.method === 'HEAD') return streamedListHead()

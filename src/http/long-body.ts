@@ -1,0 +1,44 @@
+import { PAGE_TEXT_LENGTH } from '../domain/store.ts'
+
+/** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
+export const LIST_MAX_BYTES = 8 * 1024 * 1024
+
+/** The body of a long list while it is made. */
+export type LongBody = ReturnType<typeof startLongBody>
+
+/**
+ * Collects the JSON of an array of several pages, and its hash. It is kept as UTF-8 in one buffer, because a buffer can be
+ * freed at once: strings of 8 MiB would wait for the garbage collector until there are 100 MiB of them.
+ */
+export function startLongBody() {
+  const encoder = new TextEncoder()
+  const hash = new Bun.SHA256()
+  let buffer = new Uint8Array(PAGE_TEXT_LENGTH)
+  let length = 0
+
+  const write = (text: string) => {
+    const end = length + Buffer.byteLength(text)
+    if (end > buffer.length)
+      buffer = new Uint8Array(buffer.buffer.transfer(Math.max(end, Math.min(2 * end, LIST_MAX_BYTES))))
+    encoder.encodeInto(text, buffer.subarray(length))
+    hash.update(buffer.subarray(length, end))
+    length = end
+  }
+
+  return {
+    /** Bytes so far, without the bracket at the end. */
+    bytes: () => length,
+    /** Adds the JSON of plants, without brackets. */
+    append(plants: string) {
+      write(length === 0 ? '[' : ',')
+      write(plants)
+    },
+    /** Ends the array. Returns it, as text if it is short, and the hash of it and of `link` in base64url. */
+    end(link = ''): { readonly body: string | Uint8Array<ArrayBuffer>; readonly hash: string } {
+      write(']')
+      const bytes = buffer.subarray(0, length)
+      const body = length > PAGE_TEXT_LENGTH ? bytes : new TextDecoder().decode(bytes)
+      return { body, hash: hash.update(link).digest('base64url') }
+    },
+  }
+}

@@ -1,0 +1,100 @@
+import { Database } from 'bun:sqlite'
+import { describe, expect } from 'bun:test'
+import { LIST_MAX_BYTES } from '../../src/http/long-body.ts'
+import { makeFolder } from '../support/folder.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { startService } from './others.ts'
+import { PROCESSES_ARE_SKIPPED, PROCESSES_NOTE, peakMib, residentMib } from './process.ts'
+import { testLong } from './scale.ts'
+import { openWire, requestOf } from './wire.ts'
+
+const LISTS = 20
+const WAIT_MAX_MS = 50
+/** How much memory may grow by one list, and by all of them, because garbage is not collected after each. */
+const GROWTH_MAX_MIB = 64
+const GROWTH_OF_ALL_MAX_MIB = 96
+
+/** Each more than one list holds. */
+const KINDS = [
+  ['plants of 50 bytes', 200_000, undefined],
+  ['plants of 10 000 bytes', 2000, 'hex(zeroblob(5000))'],
+  ['plants of 10 000 bytes, not in Latin-1', 2000, "replace(hex(zeroblob(1666)), '0', '€')"],
+] as const
+
+describe.skipIf(PROCESSES_ARE_SKIPPED).each(KINDS)(
+  `a list of LIST_MAX_BYTES of %s${PROCESSES_NOTE}`,
+  (_, plants, name) => {
+    testLong('lets another user wait less than 50 ms, and memory grow by less than 64 MiB', async () => {
+      using folder = makeFolder()
+      await using service = await startService(folder.path, plants)
+      if (name !== undefined) rename(service.database, name)
+      const { pid, port } = service.server
+      const other = await createTokenIn(service.database, 'other')
+      using wire = await openWire(port)
+      const wait = async () => {
+        const startMs = performance.now()
+        expect((await wire.ask(requestOf('GET', '/plants?limit=20', other))).status).toBe(200)
+        return performance.now() - startMs
+      }
+      const longestWait = async (under: Promise<unknown>) => {
+        let isOver = false
+        void under.finally(() => {
+          isOver = true
+        })
+        const waitsMs: number[] = []
+        while (!isOver) waitsMs.push(await wait())
+        return Math.max(...waitsMs)
+      }
+      const aloneMs = await longestWait(Bun.sleep(1000))
+      const residentBeforeMib = residentMib(pid)
+
+      const besideMs: number[] = []
+      const growthMib: number[] = []
+      for (let count = 0; count < LISTS; count++) {
+        const list = readList(port, service.token)
+        besideMs.push(await longestWait(list))
+        expect(await list).toBeGreaterThan(LIST_MAX_BYTES * 0.99)
+        growthMib.push(peakMib(pid) - residentBeforeMib)
+      }
+
+      // Whatever else the machine does makes some waits longer; a server that does not take turns makes all of them longer.
+      const [leastMs, mostMs] = [Math.min(...besideMs), Math.max(...besideMs)]
+      const [oneMib = 0, allMib = 0] = [growthMib.at(0), growthMib.at(-1)]
+      console.log(
+        `longest wait: ${aloneMs.toFixed(1)} ms alone, ${leastMs.toFixed(1)} to ${mostMs.toFixed(1)} ms beside a list`,
+      )
+      console.log(`memory: ${oneMib.toFixed(0)} MiB more after one list, ${allMib.toFixed(0)} MiB after ${LISTS}`)
+      expect(leastMs).toBeLessThan(WAIT_MAX_MS)
+      expect(oneMib).toBeLessThan(GROWTH_MAX_MIB)
+      expect(allMib).toBeLessThan(GROWTH_OF_ALL_MAX_MIB)
+    })
+  },
+)
+
+/** Gives all plants of a database the name that an expression of SQL makes. */
+function rename(database: string, expression: string): void {
+  using db = new Database(database)
+  db.run('pragma busy_timeout = 5000')
+  db.run(`update plants set name = ${expression}`)
+}
+
+/** Reads a list of whatever length. Resolves to the bytes of the answer; looks at none, because that would take its own time. */
+async function readList(port: number, token: string): Promise<number> {
+  let bytes = 0
+  const ended = Promise.withResolvers<void>()
+  await Bun.connect({
+    hostname: '127.0.0.1',
+    port,
+    socket: {
+      open: (socket) =>
+        void socket.write(requestOf('GET', '/plants?limit=2147483647', token, undefined, 'Connection: close\r\n')),
+      data(_, chunk) {
+        bytes += chunk.length
+      },
+      close: () => ended.resolve(),
+      error: (_, error) => ended.reject(error),
+    },
+  })
+  await ended.promise
+  return bytes
+}

@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'bun:test'
+import { LIST_MAX_BYTES } from '../../src/http/long-body.ts'
+import { EXECUTABLE } from '../support/executable.ts'
+import { type Answer, type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { STORES } from '../support/stores.ts'
+import { appOf, bearer, createUser, failingOn, listRequest, serveApp, userIdOf } from './many-plants.ts'
+
+/** What the body of a list has for each plant besides its name, and a comma before all but the first. */
+const PLANT_BYTES = '{"name":""},'.length
+/** A whole number of them makes a list of `LIST_MAX_BYTES`, each page of the store has several, and their units have 2 bytes. */
+const COUNT = 64
+const UNITS = LIST_MAX_BYTES / COUNT / 2
+const LIMIT = '?limit=2147483647'
+
+describe.each(SOCKET_TRANSPORTS)('a capped list of LIST_MAX_BYTES, $name', (transport) => {
+  test('is whole', async () => {
+    await using service = await startService(transport)
+    const names = await createFull(service)
+
+    const answer = await service.list(LIMIT)
+
+    expect(Buffer.byteLength(answer.text)).toBe(LIST_MAX_BYTES)
+    expect(summaryOf(answer)).toEqual({ plants: COUNT, link: null })
+    expect(namesIn(answer)).toEqual(names)
+  })
+
+  test('with one byte more ends before its last plant, to which its Link leads', async () => {
+    await using service = await startService(transport)
+    const names = await createFull(service, 'x')
+
+    const answer = await service.list(LIMIT)
+    const next = await service.list(`${LIMIT}&after=${COUNT - 2}`)
+
+    expect(summaryOf(answer)).toEqual({ plants: COUNT - 1, link: `<${LIMIT}&after=${COUNT - 2}>; rel="next"` })
+    expect(summaryOf(next)).toEqual({ plants: 1, link: null })
+    expect([...namesIn(answer), ...namesIn(next)]).toEqual(names)
+  })
+
+  test('ends at the limit where that comes first, and says the smaller one of limit and --list-max', async () => {
+    await using service = await startService(transport, { listMax: COUNT + 1 })
+    await createFull(service, 'x')
+
+    expect(summaryOf(await service.list(`?limit=${COUNT - 2}`))).toEqual({
+      plants: COUNT - 2,
+      link: `<?limit=${COUNT - 2}&after=${COUNT - 3}>; rel="next"`,
+    })
+    for (const query of ['', LIMIT]) {
+      const link = `<?limit=${COUNT + 1}&after=${COUNT - 2}>; rel="next"`
+      expect(summaryOf(await service.list(query))).toEqual({ plants: COUNT - 1, link })
+    }
+  })
+
+  test('has the ETag and the length of its body, and the same for HEAD', async () => {
+    await using service = await startService(transport)
+    await createFull(service, 'x')
+
+    const { headers, text } = await service.list(LIMIT)
+    const head = await service.request('HEAD', `/plants${LIMIT}`)
+    const again = await service.list(LIMIT, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+
+    const hash = Bun.SHA256.hash(text + headers.get('link'), 'base64url')
+    expect([headers.get('etag'), head.headers.get('etag'), again.headers.get('etag')]).toEqual(
+      Array(3).fill(`"${hash}"`),
+    )
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(Buffer.byteLength(text))])
+    expect(head.headers.get('link')).toBe(headers.get('link'))
+    expect([again.status, again.text]).toEqual([304, ''])
+  })
+
+  test('has a plant that is larger than that alone', async () => {
+    await using service = await startService(transport)
+    const user = await userIdOf(service.store, 'me')
+    const names = ['Fern', '€'.repeat(LIST_MAX_BYTES / 3), 'Ivy', 'x'.repeat(LIST_MAX_BYTES)]
+    for (const [id, name] of names.entries()) await service.store.createPlant(user, { id: BigInt(id), name })
+
+    const answers: Answer[] = []
+    for (let query: string | null | undefined = LIMIT; query; ) {
+      const answer: Answer = await service.list(query)
+      answers.push(answer)
+      query = /^<(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
+    }
+
+    expect(answers.map((answer) => namesIn(answer).map((name) => name.length))).toEqual(
+      names.map((name) => [name.length]),
+    )
+    expect(answers.flatMap(namesIn)).toEqual(names)
+  })
+})
+
+/** The executable opens its own. */
+const STORES_IN_PROCESS = EXECUTABLE === undefined ? STORES : []
+
+describe.each(STORES_IN_PROCESS)('a capped list of LIST_MAX_BYTES, read from $name', ({ open }) => {
+  test('is read in pages, and no further than it goes', async () => {
+    await using opened = await open()
+    const { user, token } = await createUser(opened.store)
+    const name = 'x'.repeat(LIST_MAX_BYTES / 8)
+    for (let id = 0n; id < 16n; id++) await opened.store.createPlant(user, { id, name })
+    const { store, calls } = failingOn(Number.POSITIVE_INFINITY, opened.store)
+
+    const response = await appOf(store)(listRequest(token, { query: LIMIT }))
+
+    expect(response.headers.get('link')).toBe(`<${LIMIT}&after=6>; rel="next"`)
+    expect(calls()).toBe(8)
+  })
+
+  test('lets a request that comes meanwhile be answered first', async () => {
+    await using opened = await open()
+    const { user, token } = await createUser(opened.store)
+    const name = 'x'.repeat(LIST_MAX_BYTES / COUNT)
+    for (let id = 0n; id < BigInt(COUNT); id++) await opened.store.createPlant(user, { id, name })
+    const { store, calls } = failingOn(Number.POSITIVE_INFINITY, opened.store)
+    await using server = await serveApp(store)
+    const answered: string[] = []
+    const list = async (query: string) => {
+      const { status } = await fetch(`http://127.0.0.1:${server.port}/plants${query}`, { headers: bearer(token) })
+      answered.push(`${query} ${status}`)
+    }
+
+    const listing = list(LIMIT)
+    while (calls() === 0) await Bun.sleep(0)
+    await Promise.all([listing, list('?limit=0')])
+
+    expect(answered).toEqual(['?limit=0 200', `${LIMIT} 200`])
+  })
+})
+
+/** Creates plants whose list has `LIST_MAX_BYTES`, and as many more as this text. Returns their names in order. */
+async function createFull({ store }: Service, more = ''): Promise<string[]> {
+  const user = await userIdOf(store, 'me')
+  // Each name is an even number of bytes short of its share, and the first makes up for the brackets.
+  const names = Array.from(
+    { length: COUNT },
+    (_, id) => 'é'.repeat(UNITS - PLANT_BYTES / 2) + (id === COUNT - 1 ? more : ''),
+  )
+  names[0] = `${names[0]?.slice(1)}x`
+  await Promise.all(names.map((name, id) => store.createPlant(user, { id: BigInt(id), name })))
+  return names
+}
+
+const namesIn = ({ body }: Answer): string[] => body.map((plant: { name: string }) => plant.name)
+
+const summaryOf = (answer: Answer) => ({ plants: namesIn(answer).length, link: answer.headers.get('link') })
