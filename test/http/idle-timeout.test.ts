@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
-import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
+import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../support/slow.ts'
 
 /** The smallest there is. The runtime counts in steps of four seconds. */
 const IDLE_TIMEOUT_MS = 5000
@@ -83,14 +83,19 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
   test('does not hold for a list whose client reads slowly: it arrives whole', async () => {
     await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
     addLongPlants(service.database)
-    const get = `GET /plants HTTP/1.1\r\n${head(service)}`
-    using reading = await requestAndWait(service.port, `${get}Connection: close\r\n\r\n`)
+    const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${head(service)}${more}\r\n`
+    using streamed = await requestAndWait(service.port, get('/plants', 'Connection: close\r\n'))
+    using capped = await requestAndWait(
+      service.port,
+      get(`/plants?limit=${LONG_PLANTS.count}`, 'Connection: close\r\n'),
+    )
 
-    // The server takes nothing from the list's connection for longer than the idle timeout lasts on this one.
-    await outlast(service, `${get.replace('/plants', '/healthz')}\r\n`)
+    // The clients take nothing for longer than the idle timeout lasts on this connection.
+    await outlast(service, get('/healthz'))
 
-    const answer = await reading.readOn()
-    expect(answer.slice(-LIST_END.length)).toBe(LIST_END)
+    expect((await streamed.readOn()).slice(-LIST_END.length)).toBe(LIST_END)
+    const [cappedHead = '', body] = (await capped.readOn()).split('\r\n\r\n')
+    expect(cappedHead).toMatch(new RegExp(`^content-length: ${body?.length}$`, 'im'))
   })
 
   test('can be as long as the runtime counts', async () => {
