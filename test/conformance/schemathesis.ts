@@ -49,7 +49,5 @@ export async function runSchemathesis(document: string, server: { url: string; t
       PHASES.every((name) => phases[name]?.status === 'success'),
     failures: [...failures, ...errors],
     warnings: Object.fromEntries(Object.entries(warnings).filter(([, about]) => about.length > 0)),
-    /** The lines in which it says what it does not take from the document. */
-    dropped: stdout.split('\n').flatMap((line) => (line.trim().startsWith('Dropped ') ? [line.trim()] : [])),
   }
 }
