@@ -218,9 +218,13 @@ const plain = (schema: TSchema): OpenAPIV3.SchemaObject => JSON.parse(JSON.strin
 
 const COMPONENTS: OpenAPIV3.ComponentsObject = {
   schemas: {
-    NewPlant: plain(NewPlant),
+    NewPlant: { ...plain(NewPlant), example: { id: 42, ...EXAMPLE_PLANT } },
     Plant: plain(Plant),
-    Error: { ...plain(Error), description: `What every error answer carries.\n\n${codeTable()}` },
+    Error: {
+      ...plain(Error),
+      description: `What every error answer carries.\n\n${codeTable()}`,
+      example: { error: ERRORS.plant_not_found.code, message: ERRORS.plant_not_found.message },
+    },
   },
   securitySchemes: {
     bearerAuth: {

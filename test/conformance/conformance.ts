@@ -9,13 +9,20 @@ import { EXECUTABLE, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { CLIENTS } from './clients.ts'
+import { GO_IS_SKIPPED, GO_NOTE } from './go.ts'
+import { casesWith, runValidator } from './libopenapi.ts'
 import { runBehindPrism } from './prism.ts'
 import { runSchemathesis } from './schemathesis.ts'
 import { installTools, runWell, SCRATCH } from './tools.ts'
+import { runVacuum } from './vacuum.ts'
 
 const DOCUMENT = join(SCRATCH, 'openapi.json')
 /** The document with a fault: that plants are returned with an `id`. */
 const FAULTY = join(SCRATCH, 'faulty.json')
+/** The document with a pattern that Go does not compile. */
+const UNREADABLE = join(SCRATCH, 'unreadable.json')
+/** The document as `--public-url` has it. */
+const PUBLIC = join(SCRATCH, 'public.json')
 
 /** Whatever downloads and whatever tests for long has this much time. */
 const LONG_MS = 1_800_000
@@ -30,9 +37,14 @@ beforeAll(async () => {
   document = JSON.parse(text)
   await Bun.write(DOCUMENT, text)
   await Bun.write(FAULTY, JSON.stringify(withFault(document)))
+  await Bun.write(UNREADABLE, text.replaceAll('\\u0000', String.raw`\\uD800`))
+  await Bun.write(PUBLIC, await runWell([EXECUTABLE, 'openapi', '--public-url', 'https://plants.example.org/prefix']))
 }, LONG_MS)
 
-afterAll(() => console.log(['\nWhat was found:', ...findings].join('\n  ')))
+afterAll(() => {
+  if (GO_IS_SKIPPED) findings.push('SKIPPED, because go is missing: vacuum and libopenapi-validator')
+  console.log(['\nWhat was found:', ...findings].join('\n  '))
+})
 
 describe('Schemathesis', () => {
   test(
@@ -83,6 +95,65 @@ describe('Prism', () => {
 
       expect(failed).not.toEqual([])
       expect(violations.join()).toContain('Prism: POST /plants')
+    },
+    LONG_MS,
+  )
+})
+
+describe.skipIf(GO_IS_SKIPPED)(`vacuum${GO_NOTE}`, () => {
+  test(
+    'finds neither errors nor warnings, except that it wants no server at the path /',
+    async () => {
+      expect(await runVacuum(PUBLIC)).toEqual([])
+      expect(await runVacuum(DOCUMENT)).toEqual([{ code: 'oas3-api-servers', at: 'servers.0.url' }])
+      findings.push('vacuum: no errors, no warnings')
+    },
+    LONG_MS,
+  )
+
+  test(
+    'finds the fault in a document that has one',
+    async () => {
+      expect((await runVacuum(UNREADABLE)).map(({ code }) => code)).toContain('oas3-schema')
+    },
+    LONG_MS,
+  )
+})
+
+describe.skipIf(GO_IS_SKIPPED)(`libopenapi-validator${GO_NOTE}`, () => {
+  test(
+    'takes the document, refuses what the server refuses, and finds no violation in any answer',
+    async () => {
+      await using server = await startServer()
+      const cases = casesWith(server.token)
+
+      const found = await runValidator(DOCUMENT, server.url, cases)
+
+      expect(found.document).toEqual([])
+      expect(
+        found.verdicts.map(({ status, request, response }, index) => ({
+          sent: cases[index]?.[0],
+          status,
+          isWrong: request.length > 0,
+          response,
+        })),
+      ).toEqual(cases.map(([sent, status, isWrong]) => ({ sent, status, isWrong, response: [] })))
+      findings.push(`libopenapi-validator: the document is valid, 0 violations in ${cases.length} answers`)
+    },
+    LONG_MS,
+  )
+
+  test(
+    'finds the faults in documents that have one',
+    async () => {
+      await using server = await startServer()
+      const [first] = casesWith(server.token)
+
+      const unreadable = await runValidator(UNREADABLE, server.url, [])
+      const faulty = await runValidator(FAULTY, server.url, first === undefined ? [] : [first])
+
+      expect(unreadable.document).not.toEqual([])
+      expect(faulty.verdicts[0]?.response.join()).toContain("missing property 'id'")
     },
     LONG_MS,
   )

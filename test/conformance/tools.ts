@@ -18,11 +18,14 @@ export interface Ran {
 }
 
 /** Runs a program to its end, in the scratch folder unless said otherwise. */
-export async function run(command: readonly string[], { cwd = SCRATCH, env = {} }: RunOptions = {}): Promise<Ran> {
+export async function run(
+  command: readonly string[],
+  { cwd = SCRATCH, env = {}, input = '' }: RunOptions = {},
+): Promise<Ran> {
   const child = Bun.spawn([...command], {
     cwd,
     env: { ...process.env, NO_COLOR: '1', ...env },
-    stdin: 'ignore',
+    stdin: Buffer.from(input),
     stdout: 'pipe',
     stderr: 'pipe',
   })
@@ -33,6 +36,7 @@ export async function run(command: readonly string[], { cwd = SCRATCH, env = {} 
 interface RunOptions {
   readonly cwd?: string
   readonly env?: Readonly<Record<string, string>>
+  readonly input?: string
 }
 
 /** Runs a program and returns what it prints on stdout. Rejects with all that it prints if it fails. */
