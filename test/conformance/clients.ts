@@ -43,7 +43,19 @@ const pythonClient: GeneratedClient = {
     ),
 }
 
-/** One of each language. */
-export const CLIENTS: readonly GeneratedClient[] = [typescript, pythonClient]
+/** It holds every request and answer against the document, too. */
+export const heyApi: GeneratedClient = {
+  name: 'hey-api with zod',
+  ids: INT64_IDS,
+  async generate(document) {
+    const folder = join(HERE, 'hey-api')
+    await runWell([process.execPath, join(folder, 'generate.ts'), document, join(SCRATCH, 'hey-api')])
+    await runWell([...packaged('tsc'), '--project', folder])
+  },
+  use: async (url, token) =>
+    JSON.parse(await runWell([process.execPath, join(HERE, 'hey-api/client.ts'), url, token, ...texts(INT64_IDS)])),
+}
+
+export const CLIENTS: readonly GeneratedClient[] = [typescript, heyApi, pythonClient]
 
 const texts = (ids: readonly bigint[]) => ids.map(String)

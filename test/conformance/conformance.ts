@@ -2,13 +2,13 @@
  * Holds the executable against tools that nobody here wrote: see the README. Started as `bun run conformance`, which
  * builds the executable first.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import { EXECUTABLE, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { CLIENTS } from './clients.ts'
+import { CLIENTS, heyApi } from './clients.ts'
 import { GO_IS_SKIPPED, GO_NOTE } from './go.ts'
 import { casesWith, runValidator } from './libopenapi.ts'
 import { runBehindPrism } from './prism.ts'
@@ -24,8 +24,9 @@ const UNREADABLE = join(SCRATCH, 'unreadable.json')
 /** The document as `--public-url` has it. */
 const PUBLIC = join(SCRATCH, 'public.json')
 
-/** Whatever downloads and whatever tests for long has this much time. */
+/** Downloads, builds and long tests have this much time. */
 const LONG_MS = 1_800_000
+setDefaultTimeout(LONG_MS)
 
 let document: OpenAPIV3.Document
 const findings: string[] = []
@@ -47,147 +48,121 @@ afterAll(() => {
 })
 
 describe('Schemathesis', () => {
-  test(
-    'finds no failure and warns of nothing',
-    async () => {
-      await using server = await startServer()
+  test('finds no failure and warns of nothing', async () => {
+    await using server = await startServer()
 
-      const { seed, cases, stdout, ...found } = await runSchemathesis(`${server.url}/openapi.json`, server)
+    const { seed, cases, stdout, ...found } = await runSchemathesis(`${server.url}/openapi.json`, server)
 
-      findings.push(`Schemathesis: ${found.failures.length} failures in ${cases} cases (SCHEMATHESIS_SEED=${seed})`)
-      if (found.failures.length > 0) console.log(stdout)
-      expect(found).toEqual({ exitCode: 0, isWhole: true, failures: [], warnings: {} })
-    },
-    LONG_MS,
-  )
+    findings.push(`Schemathesis: ${found.failures.length} failures in ${cases} cases (SCHEMATHESIS_SEED=${seed})`)
+    if (found.failures.length > 0) console.log(stdout)
+    expect(found).toEqual({ exitCode: 0, isWhole: true, failures: [], warnings: {} })
+  })
 
-  test(
-    'finds the fault in a document that has one',
-    async () => {
-      await using server = await startServer()
+  test('finds the fault in a document that has one', async () => {
+    await using server = await startServer()
 
-      const { failures } = await runSchemathesis(FAULTY, server, ['--max-failures', '1'])
+    const { failures } = await runSchemathesis(FAULTY, server, ['--max-failures', '1'])
 
-      expect(failures).toMatchObject([{ title: 'Response violates schema' }])
-    },
-    LONG_MS,
-  )
+    expect(failures).toMatchObject([{ title: 'Response violates schema' }])
+  })
 })
 
 describe('Prism', () => {
-  test(
-    'finds no violation in any answer to the suite of the contract',
-    async () => {
-      const { passed, failed, violations, answers } = await runBehindPrism(DOCUMENT, ['test/http'])
+  test('finds no violation in any answer to the suite of the contract', async () => {
+    const { passed, failed, violations, answers } = await runBehindPrism(DOCUMENT, ['test/http'])
 
-      const seen = new Set(answers)
-      findings.push(`Prism: ${violations.length} violations in ${answers.length} answers, ${passed} tests passed`)
-      expect({ failed, violations }).toEqual({ failed: [], violations: [] })
-      expect(documentedRefusalsAndSuccesses().filter((answer) => !seen.has(answer))).toEqual([])
-    },
-    LONG_MS,
-  )
+    const seen = new Set(answers)
+    findings.push(`Prism: ${violations.length} violations in ${answers.length} answers, ${passed} tests passed`)
+    expect({ failed, violations }).toEqual({ failed: [], violations: [] })
+    expect(documentedRefusalsAndSuccesses().filter((answer) => !seen.has(answer))).toEqual([])
+  })
 
-  test(
-    'finds the fault in a document that has one',
-    async () => {
-      const { failed, violations } = await runBehindPrism(FAULTY, ['test/http/create.test.ts'])
+  test('finds the fault in a document that has one', async () => {
+    const { failed, violations } = await runBehindPrism(FAULTY, ['test/http/create.test.ts'])
 
-      expect(failed).not.toEqual([])
-      expect(violations.join()).toContain('Prism: POST /plants')
-    },
-    LONG_MS,
-  )
+    expect(failed).not.toEqual([])
+    expect(violations.join()).toContain('Prism: POST /plants')
+  })
 })
 
 describe.skipIf(GO_IS_SKIPPED)(`vacuum${GO_NOTE}`, () => {
-  test(
-    'finds neither errors nor warnings, except that it wants no server at the path /',
-    async () => {
-      expect(await runVacuum(PUBLIC)).toEqual([])
-      expect(await runVacuum(DOCUMENT)).toEqual([{ code: 'oas3-api-servers', at: 'servers.0.url' }])
-      findings.push('vacuum: no errors, no warnings')
-    },
-    LONG_MS,
-  )
+  test('finds neither errors nor warnings, except that it wants no server at the path /', async () => {
+    expect(await runVacuum(PUBLIC)).toEqual([])
+    expect(await runVacuum(DOCUMENT)).toEqual([{ code: 'oas3-api-servers', at: 'servers.0.url' }])
+    findings.push('vacuum: no errors, no warnings')
+  })
 
-  test(
-    'finds the fault in a document that has one',
-    async () => {
-      expect((await runVacuum(UNREADABLE)).map(({ code }) => code)).toContain('oas3-schema')
-    },
-    LONG_MS,
-  )
+  test('finds the fault in a document that has one', async () => {
+    expect((await runVacuum(UNREADABLE)).map(({ code }) => code)).toContain('oas3-schema')
+  })
 })
 
 describe.skipIf(GO_IS_SKIPPED)(`libopenapi-validator${GO_NOTE}`, () => {
-  test(
-    'takes the document, refuses what the server refuses, and finds no violation in any answer',
-    async () => {
-      await using server = await startServer()
-      const cases = casesWith(server.token)
+  test('takes the document, refuses what the server refuses, and finds no violation in any answer', async () => {
+    await using server = await startServer()
+    const cases = casesWith(server.token)
 
-      const found = await runValidator(DOCUMENT, server.url, cases)
+    const found = await runValidator(DOCUMENT, server.url, cases)
 
-      expect(found.document).toEqual([])
-      expect(
-        found.verdicts.map(({ status, request, response }, index) => ({
-          sent: cases[index]?.[0],
-          status,
-          isWrong: request.length > 0,
-          response,
-        })),
-      ).toEqual(cases.map(([sent, status, isWrong]) => ({ sent, status, isWrong, response: [] })))
-      findings.push(`libopenapi-validator: the document is valid, 0 violations in ${cases.length} answers`)
-    },
-    LONG_MS,
-  )
+    expect(found.document).toEqual([])
+    expect(
+      found.verdicts.map(({ status, request, response }, index) => ({
+        sent: cases[index]?.[0],
+        status,
+        isWrong: request.length > 0,
+        response,
+      })),
+    ).toEqual(cases.map(([sent, status, isWrong]) => ({ sent, status, isWrong, response: [] })))
+    findings.push(`libopenapi-validator: the document is valid, 0 violations in ${cases.length} answers`)
+  })
 
-  test(
-    'finds the faults in documents that have one',
-    async () => {
-      await using server = await startServer()
-      const [first] = casesWith(server.token)
+  test('finds the faults in documents that have one', async () => {
+    await using server = await startServer()
+    const [first] = casesWith(server.token)
 
-      const unreadable = await runValidator(UNREADABLE, server.url, [])
-      const faulty = await runValidator(FAULTY, server.url, first === undefined ? [] : [first])
+    const unreadable = await runValidator(UNREADABLE, server.url, [])
+    const faulty = await runValidator(FAULTY, server.url, first === undefined ? [] : [first])
 
-      expect(unreadable.document).not.toEqual([])
-      expect(faulty.verdicts[0]?.response.join()).toContain("missing property 'id'")
-    },
-    LONG_MS,
-  )
+    expect(unreadable.document).not.toEqual([])
+    expect(faulty.verdicts[0]?.response.join()).toContain("missing property 'id'")
+  })
 })
 
 describe.each(CLIENTS)('a client by $name', ({ name, ids, generate, use }) => {
-  test(
-    'creates, lists and deletes, and decodes every error',
-    async () => {
-      await using server = await startServer()
+  test('creates, lists and deletes, and decodes every error', async () => {
+    await using server = await startServer()
 
-      await generate(DOCUMENT)
-      const answers = await use(server.url, server.token)
+    await generate(DOCUMENT)
+    const answers = await use(server.url, server.token)
 
-      const plants = ids.map((id) => ({ name: `Plant ${id}`, tag: 'evergreen' }))
-      const [first, ...others] = ids
-      expect(answers).toEqual({
-        created: plants.map((data) => ({ status: 200, data })),
-        again: error(409, 40901),
-        listed: { status: 200, data: plants },
-        page: { status: 200, data: plants.slice(1, 2), link: `<?limit=1&after=${others[0]}>; rel="next"` },
-        refused: error(400, 40003),
-        deleted: { status: 204 },
-        deletedAgain: error(404, 40402),
-        stranger: error(401, 40102),
-        // No operation has this answer: it is decoded as `default` says.
-        elsewhere: error(404, 40401),
-      })
-      const left = await Promise.all([first, ...others].map((id) => server.delete(id)))
-      expect(left).toEqual([404, ...others.map(() => 204)])
-      findings.push(`${name}: created, listed and deleted the ids ${ids.join(', ')}`)
-    },
-    LONG_MS,
-  )
+    const plants = ids.map((id) => ({ name: `Plant ${id}`, tag: 'evergreen' }))
+    const [first, ...others] = ids
+    expect(answers).toEqual({
+      created: plants.map((data) => ({ status: 200, data })),
+      again: error(409, 40901),
+      listed: { status: 200, data: plants },
+      page: { status: 200, data: plants.slice(1, 2), link: `<?limit=1&after=${others[0]}>; rel="next"` },
+      refused: error(400, 40003),
+      deleted: { status: 204 },
+      deletedAgain: error(404, 40402),
+      stranger: error(401, 40102),
+      // No operation has this answer: it is decoded as `default` says.
+      elsewhere: error(404, 40401),
+    })
+    const left = await Promise.all([first, ...others].map((id) => server.delete(id)))
+    expect(left).toEqual([404, ...others.map(() => 204)])
+    findings.push(`${name}: created, listed and deleted the ids ${ids.join(', ')}`)
+  })
+})
+
+test('the client by hey-api refuses an answer that violates the document', async () => {
+  await using server = await startServer()
+
+  await heyApi.generate(FAULTY)
+  const answers = await heyApi.use(server.url, server.token)
+
+  const refused = { status: 200, error: expect.objectContaining({ name: 'ZodError' }) }
+  expect(answers).toMatchObject({ created: heyApi.ids.map(() => refused), listed: refused })
 })
 
 const error = (status: number, code: number) => ({
@@ -213,7 +188,9 @@ async function startServer() {
 }
 
 function withFault({ components, ...rest }: OpenAPIV3.Document): OpenAPIV3.Document {
-  const schemas = { ...components?.schemas, Plant: { ...components?.schemas?.Plant, required: ['id'] } }
+  const { Plant, ...others } = (components?.schemas ?? {}) as Record<string, OpenAPIV3.SchemaObject>
+  const properties = { ...Plant?.properties, id: { type: 'integer', format: 'int64' } } as const
+  const schemas = { ...others, Plant: { ...Plant, required: ['id'], properties } }
   return { ...rest, components: { ...components, schemas } }
 }
 

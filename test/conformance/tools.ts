@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /** The project, and these tests of it. */
@@ -63,6 +63,9 @@ export const packaged = (program: string): readonly string[] => [
 export async function installTools(): Promise<void> {
   mkdirSync(SCRATCH, { recursive: true })
   await runWell([process.execPath, 'install', '--frozen-lockfile', '--silent'], { cwd: HERE })
+  // Where a generated client looks for its packages.
+  rmSync(join(SCRATCH, 'node_modules'), { force: true })
+  symlinkSync(join(HERE, 'node_modules'), join(SCRATCH, 'node_modules'))
   const installed = join(VENV, 'requirements.txt')
   if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(REQUIREMENTS, 'utf8')) return
   if (Bun.which('python3') === null) throw new Error('Missing: python3 (3.11 or later) with its module venv.')
