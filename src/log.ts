@@ -16,9 +16,11 @@ export type Logger = pino.Logger
 const LOG_BUFFER_MAX_BYTES = 8 * 1024 * 1024
 
 /** The longest line in bytes, with its end. A longer one is written with its texts cut short, each with `…` at its end. */
-export const LINE_MAX_BYTES = 2048
+const LINE_MAX_BYTES = 2048
 /** UTF-8 takes at most three bytes for each unit of a JavaScript string. */
 const UNIT_MAX_BYTES = 3
+/** A longer JSON line is too long in any format: formatting at most halves it, by taking away backslashes. */
+const FORMATTED_MAX_LENGTH = 3 * LINE_MAX_BYTES
 /** How many characters of each text are kept: the first of these with which the line is short enough. */
 const CUT_LENGTHS = [1024, 512, 256, 128, 64]
 /** The last resort: a line with so short texts and without objects is always short enough. */
@@ -32,22 +34,24 @@ export const createLogger = (
   level: LogLevel,
   destination: DestinationStream,
   format: LineFormat = (line) => line,
-): Logger =>
-  pino(
+): Logger => {
+  const formatEscaped: LineFormat = (line) => format(escapeControlsInLines(line))
+  return pino(
     {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: (line) => formatShort(line, (text) => format(escapeControlsInLines(text))) },
+      hooks: { streamWrite: (line) => formatShort(line, formatEscaped) },
     },
     destination,
   )
+}
 
 /** Formats a line. The limit counts what is written, because a character may take six bytes once it is escaped. */
 function formatShort(line: string, format: LineFormat): string {
-  const whole = format(line)
-  if (isShort(whole)) return whole
+  const whole = line.length > FORMATTED_MAX_LENGTH ? undefined : format(line)
+  if (whole !== undefined && isShort(whole)) return whole
   const record: unknown = JSON.parse(line)
   for (const length of CUT_LENGTHS) {
     const cut = format(stringify(record, (value) => cutText(value, length)))

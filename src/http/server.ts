@@ -120,7 +120,8 @@ const PROBE_TIMEOUT_MS = 1000
  */
 async function usedBecause(path: string): Promise<string | undefined> {
   try {
-    await fetch('http://localhost/healthz', { unix: path, signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) })
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS)
+    await fetch('http://localhost/healthz', { unix: path, redirect: 'manual', signal })
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
     if (code === 'ECONNREFUSED' || code === 'ENOENT') return undefined
