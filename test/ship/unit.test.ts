@@ -13,7 +13,9 @@ const EXPOSURE_MAX = 2.5
 const SUITE_TIMEOUT_MS = IS_LONG ? 1_800_000 : 180_000
 /** The tests of the API that are run as the unit; `bun run check:long unit` runs all but those that start a browser. */
 const SUITE = IS_LONG
-  ? [...new Glob('test/http/*.test.ts').scanSync(PROJECT)].filter((file) => !file.endsWith('-browser.test.ts')).sort()
+  ? [...new Glob('test/http/**/*.test.ts').scanSync(PROJECT)]
+      .filter((file) => !file.endsWith('-browser.test.ts'))
+      .sort()
   : ['create', 'delete', 'probes'].map((name) => `test/http/${name}.test.ts`)
 
 let systemd: Awaited<ReturnType<typeof bootSystemd>>

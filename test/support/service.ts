@@ -154,7 +154,7 @@ async function startProxy(module: string, url: string): Promise<Way> {
   return startProxy(url)
 }
 
-/** Those with a socket, for what only bytes on the wire can say. */
+/** Those with a socket, for what only bytes on the wire can say. Tests in test/http/socket run against the executable alone in the check. */
 export const SOCKET_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [overTcp] : [executable]
 /** One on SQLite. What a socket adds, the executable's suite tries. */
 export const SQLITE_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess] : [executable]

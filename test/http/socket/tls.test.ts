@@ -1,9 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type KeyType, makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, tryOpenssl } from '../support/certificates.ts'
-import { makeFolder } from '../support/folder.ts'
-import { exchange } from '../support/raw.ts'
-import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import {
+  type KeyType,
+  makeCertificate,
+  OPENSSL_IS_SKIPPED,
+  OPENSSL_NOTE,
+  tryOpenssl,
+} from '../../support/certificates.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { exchange } from '../../support/raw.ts'
+import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
 
 /** What somebody may send as `Host`. */
 const HOSTS = ['a', 'ab', 'abc', 'a.b:1', '[::1]:65535', 'x/plants', '/plants', 'u@x', '%', ':', 'x'.repeat(300), '']

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { anyId, anyPlant, anyStyle, membersOf, writeBody, writeString } from './plant-texts.ts'
 
 /** A body that is refused, and the code with which the contract says so. */

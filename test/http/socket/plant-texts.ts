@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
-import type { NewPlant } from '../../src/domain/plant.ts'
-import { type Random, randomNumbers } from '../support/random.ts'
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import type { NewPlant } from '../../../src/domain/plant.ts'
+import { type Random, randomNumbers } from '../../support/random.ts'
 
 /** So many UTF-16 units that two such texts, each unit written as an escape, are within the default limit of bodies. */
 const LONG_UNITS = 4000
