@@ -45,8 +45,11 @@ export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Ar
 
 /** How the deletion of a user is watched and stopped. */
 export interface DeletionOptions {
-  /** Called when the tokens are deleted and before each batch of plants: how many plants are deleted, and how many there were. */
-  readonly onProgress?: (deleted: number, total: number) => void
+  /**
+   * Called when the tokens are deleted and before each batch of plants: how many plants are deleted, and how many there were.
+   * The deletion waits for it and holds no lock meanwhile.
+   */
+  readonly onProgress?: (deleted: number, total: number) => void | Promise<void>
   /** Stops the deletion before it begins or between two batches. */
   readonly signal?: AbortSignal
 }

@@ -43,7 +43,7 @@ export function users({ read, transaction, revisions }: Connections): UserMethod
       }).finally(revisions.changed)
       let plants = 0
       for (;;) {
-        onProgress?.(plants, Number(total))
+        await onProgress?.(plants, Number(total))
         signal?.throwIfAborted()
         const batch = await transaction((inside) => deleteBatch(inside, user))
         plants += batch

@@ -34,7 +34,7 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
       const tokens = await write(['deleteTokensOfUser', user])
       let plants = 0
       for (;;) {
-        onProgress?.(plants, total)
+        await onProgress?.(plants, total)
         signal?.throwIfAborted()
         const batch = await write(['deletePlantsOrUser', user])
         plants += batch.plants

@@ -5,8 +5,6 @@ import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, closeNow, createToken, createUser, listAll, listIds } from '../fixtures.ts'
 
-/** More than any implementation deletes in one batch or two. */
-const MANY_PLANTS = 10_000
 /** More than any implementation deletes in one batch. */
 const SEVERAL_BATCHES = 1500
 /** As many as may wait for the disk at once. */
@@ -64,46 +62,43 @@ export function usersContract({ open }: StoreUnderTest): void {
       }
     })
 
-    test('deletes more than one batch, first the tokens, and others write in between', async () => {
+    test('deletes the tokens first, then plants in batches, between which another process can write', async () => {
       await using opened = await open()
       const { store } = opened
       const other = await opened.reopen()
       const { hash, token } = await createToken(store, 'me')
       const you = await createUser(store, 'you')
-      await createPlants(store, token.userId, MANY_PLANTS)
-      let isOver = false
-
-      const deletion = store.deleteUser('me').finally(() => {
-        isOver = true
-      })
-      while ((await other.findToken(hash)) !== undefined) await Bun.sleep(0)
-      const left = await plantsOf(other, 'me')
-      let written = 0
-      while (!isOver) {
-        await other.createPlant(you, { id: BigInt(written), name: 'Fern' })
-        written += 1
-        await Bun.sleep(1)
+      await createPlants(store, token.userId, SEVERAL_BATCHES)
+      const seen: unknown[] = []
+      const onProgress = async (deleted: number) => {
+        seen.push({ token: await other.findToken(hash), left: await plantsOf(other, 'me') })
+        await other.createPlant(you, { id: BigInt(deleted), name: 'Fern' })
       }
 
-      expect(await deletion).toEqual({ plants: MANY_PLANTS, tokens: 1 })
-      expect(left).toBeGreaterThan(0)
-      expect(written).toBeGreaterThan(1)
-      expect(await store.listUsers()).toEqual([{ name: 'you', createdAtMs: CREATED_AT_MS, plants: written, tokens: 1 }])
+      const deleted = await store.deleteUser('me', { onProgress })
+
+      expect(deleted).toEqual({ plants: SEVERAL_BATCHES, tokens: 1 })
+      expect(seen.length).toBeGreaterThan(1)
+      expect(seen[0]).toEqual({ token: undefined, left: SEVERAL_BATCHES })
+      expect(await store.listUsers()).toEqual([
+        { name: 'you', createdAtMs: CREATED_AT_MS, plants: seen.length, tokens: 1 },
+      ])
     })
 
-    test('that was stopped half-way can be called again', async () => {
+    test('can be called again after the store was closed half-way', async () => {
       await using opened = await open()
       const { store } = opened
       const other = await opened.reopen()
-      const { hash, token } = await createToken(store, 'me')
-      await createPlants(store, token.userId, MANY_PLANTS)
+      const { token } = await createToken(store, 'me')
+      await createPlants(store, token.userId, SEVERAL_BATCHES)
+      const onProgress = async (deleted: number) => {
+        if (deleted > 0) await closeNow(other)
+      }
 
-      const stopped = other.deleteUser('me').catch((error: unknown) => error)
-      while ((await store.findToken(hash)) !== undefined) await Bun.sleep(0)
-      await closeNow(other)
-      expect(await stopped).toBeInstanceOf(Error)
+      const stopped = await other.deleteUser('me', { onProgress }).catch((error: unknown) => error)
+
+      expect(stopped).toBeInstanceOf(Error)
       const left = await plantsOf(store, 'me')
-
       expect(left).toBeGreaterThan(0)
       expect(await store.deleteUser('me')).toEqual({ plants: left, tokens: 0 })
       expect(await store.listUsers()).toEqual([])
