@@ -10,8 +10,6 @@ export const PAGE_PLANTS = 500
 
 type ListPlants = Store['listPlants']
 
-/** In the body, a bracket or a comma before the plants of each page, and the last bracket. */
-const PUNCTUATION_BYTES = 2
 /** UTF-8 takes no more bytes for a UTF-16 code unit. */
 const UTF8_BYTES_PER_UNIT_MAX = 3
 
@@ -25,7 +23,7 @@ export interface CappedList {
   readonly next: bigint | undefined
 }
 
-/** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. A list of several pages takes as many turns of the event loop. */
+/** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. */
 export async function cappedList(
   listPlants: ListPlants,
   user: UserId,
@@ -108,36 +106,41 @@ export const streamedListHead = (): Response =>
   new Response(new ReadableStream({}, { highWaterMark: 0 }), { headers: { 'content-type': JSON_TYPE } })
 
 /**
- * The JSON of at most `limit` plants and `LIST_MAX_BYTES`, and the id after which more follow, if any do. The JSON of a single
- * page is `text`; that of several is `long`, and each takes a turn of the event loop.
+ * The JSON of at most `limit` plants and `LIST_MAX_BYTES`, and the id after which more follow, if any do. It is `text`, or
+ * `long` if it is longer than `PAGE_TEXT_LENGTH`. Each page takes a turn of the event loop.
  */
 async function render(listPlants: ListPlants, user: UserId, after: bigint | undefined, limit: number) {
   if (limit === 0) return { text: '[]' }
   let long: LongBody | undefined
+  let text = ''
   let last = after
+  let roomBytes = LIST_MAX_BYTES - '[]'.length
   // One plant more than asked for tells whether more follow.
   for (let rest = limit + 1; ; ) {
     const { page, isLast } = await readPage(listPlants, user, last, rest)
     const asked = page.length === rest ? page.slice(0, -1) : page
-    const roomBytes = LIST_MAX_BYTES - (long?.bytes() ?? 0) - PUNCTUATION_BYTES
-    const { shown, text } = renderFitting(asked, roomBytes, long === undefined)
+    const isFirst = rest > limit
+    const { shown, json } = renderFitting(asked, roomBytes, isFirst)
+    text += text === '' || json === '' ? json : `,${json}`
+    if (long !== undefined || text.length > PAGE_TEXT_LENGTH) {
+      long ??= startLongBody()
+      long.append(text)
+      text = ''
+    }
     last = shown.at(-1)?.id ?? last
-    const isEnd = isLast || shown.length < asked.length
     const next = shown.length < page.length ? last : undefined
-    if (isEnd && long === undefined && text.length <= PAGE_TEXT_LENGTH) return { text: `[${text}]`, next }
-    long ??= startLongBody()
-    if (shown.length > 0) long.append(text)
-    if (isEnd) return { text: '', long, next }
+    if (isLast || shown.length < asked.length) return { text: `[${text}]`, long, next }
     rest -= page.length
+    roomBytes -= Buffer.byteLength(json) + ','.length
     await nextTurn()
   }
 }
 
 /** The first of these plants whose JSON has no more than so many bytes, and that JSON. At least one if `isFirst`. */
 function renderFitting(plants: readonly StoredPlant[], roomBytes: number, isFirst: boolean) {
-  const text = renderPlants(plants)
-  const fits = text.length * UTF8_BYTES_PER_UNIT_MAX <= roomBytes || Buffer.byteLength(text) <= roomBytes
-  if (fits) return { shown: plants, text }
+  const json = renderPlants(plants)
+  const fits = json.length * UTF8_BYTES_PER_UNIT_MAX <= roomBytes || Buffer.byteLength(json) <= roomBytes
+  if (fits) return { shown: plants, json }
   let count = 0
   let bytes = 0
   for (const plant of plants) {
@@ -146,7 +149,7 @@ function renderFitting(plants: readonly StoredPlant[], roomBytes: number, isFirs
     count++
   }
   const shown = plants.slice(0, count)
-  return { shown, text: renderPlants(shown) }
+  return { shown, json: renderPlants(shown) }
 }
 
 /** Pages of the user's plants, none of them empty. */

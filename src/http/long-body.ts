@@ -1,5 +1,3 @@
-import { PAGE_TEXT_LENGTH } from '../domain/store.ts'
-
 /** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
 export const LIST_MAX_BYTES = 8 * 1024 * 1024
 
@@ -7,38 +5,35 @@ export const LIST_MAX_BYTES = 8 * 1024 * 1024
 export type LongBody = ReturnType<typeof startLongBody>
 
 /**
- * Collects the JSON of an array of several pages, and its hash. It is kept as UTF-8 in one buffer, because a buffer can be
+ * Collects the JSON of a long array, and its hash. It is kept as UTF-8 in one buffer, because a buffer can be
  * freed at once: strings of 8 MiB would wait for the garbage collector until there are 100 MiB of them.
  */
 export function startLongBody() {
   const encoder = new TextEncoder()
   const hash = new Bun.SHA256()
-  let buffer = new Uint8Array(PAGE_TEXT_LENGTH)
+  let buffer = new Uint8Array(0)
   let length = 0
 
   const write = (text: string) => {
     const end = length + Buffer.byteLength(text)
-    if (end > buffer.length)
-      buffer = new Uint8Array(buffer.buffer.transfer(Math.max(end, Math.min(2 * end, LIST_MAX_BYTES))))
+    const capacity = Math.max(end, Math.min(2 * end, LIST_MAX_BYTES))
+    if (end > buffer.length) buffer = new Uint8Array(buffer.buffer.transfer(capacity))
     encoder.encodeInto(text, buffer.subarray(length))
     hash.update(buffer.subarray(length, end))
     length = end
   }
 
   return {
-    /** Bytes so far, without the bracket at the end. */
-    bytes: () => length,
-    /** Adds the JSON of plants, without brackets. */
+    /** Adds the JSON of plants, without brackets; of none, nothing. */
     append(plants: string) {
+      if (plants === '') return
       write(length === 0 ? '[' : ',')
       write(plants)
     },
-    /** Ends the array. Returns it, as text if it is short, and the hash of it and of `link` in base64url. */
-    end(link = ''): { readonly body: string | Uint8Array<ArrayBuffer>; readonly hash: string } {
+    /** Ends the array. Returns it, and the hash of it and of `link` in base64url. */
+    end(link = '') {
       write(']')
-      const bytes = buffer.subarray(0, length)
-      const body = length > PAGE_TEXT_LENGTH ? bytes : new TextDecoder().decode(bytes)
-      return { body, hash: hash.update(link).digest('base64url') }
+      return { body: buffer.subarray(0, length), hash: hash.update(link).digest('base64url') }
     },
   }
 }
