@@ -108,7 +108,8 @@ describe.concurrent('a server', () => {
       exitCode: 1,
     }
     expect([second, third]).toMatchObject([refused, refused])
-    expect(await statusOver(socket)).toBe(200)
+    // The server still has to accept what is in its backlog.
+    while ((await statusOver(socket).catch(() => 0)) !== 200) await Bun.sleep(5)
   })
 
   test('on a socket that hides behind a file says so, exits with 1 and leaves the file alone', async () => {
