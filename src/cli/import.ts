@@ -10,6 +10,7 @@ import { checkLines, type Input, requireFree } from './import-check.ts'
 import { importLines } from './import-write.ts'
 import type { Io } from './io.ts'
 import { runStoppable } from './stopping.ts'
+import { json } from './table.ts'
 import { counted } from './wording.ts'
 
 interface ImportOptions {
@@ -42,7 +43,7 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
     })
 
   const importInto = async (transfer: Transfer, input: Input, options: ImportOptions) => {
-    const { database, user, onConflict: rule, atomic: isAtomic = false, json } = options
+    const { database, user, onConflict: rule, atomic: isAtomic = false, json: asJson } = options
     using spool = openSpoolFor(database, rule)
     let lines = 0
     let stored: number | undefined
@@ -69,8 +70,7 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
     )
     if (users > 0)
       await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.\n`)
-    const imported = { lines, created, skipped, replaced, createdUsers: users }
-    if (json) await io.print(`${JSON.stringify(imported, null, 2)}\n`)
+    if (asJson) await io.print(json({ lines, created, skipped, replaced, createdUsers: users }))
   }
 }
 
