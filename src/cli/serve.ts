@@ -92,11 +92,14 @@ interface WithTls {
 async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   const signalled = firstSignal(io)
   const { log, close: closeLog } = await openLog(options, io)
-  const failed = Promise.withResolvers<AppError>()
+  const failed = Promise.withResolvers<void>()
   const figures = options.opsListen && countFigures()
+  let hasFailed = false
   const onFailure = (failure: AppError) => {
+    hasFailed = true
+    log.fatal({ reason: String(failure.cause) }, 'the store has failed: nothing more is written, and the process ends')
     setTimeout(() => io.exit(EXIT.storeUnusable), EXIT_AFTER_FAILURE_MS)
-    failed.resolve(failure)
+    failed.resolve()
   }
   const store = await openStore(options.database, onFailure, {
     ...openOptionsOf(options),
@@ -112,9 +115,11 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   let ops: RunningOps | undefined
   try {
     ops = options.opsListen && figures && (await serveOps(options.opsListen, { store, figures, log, io }))
-    const exitCode = await serveStore(store, { signalled, failed: failed.promise }, figures, log, options, io)
+    const servedCode = await serveStore(store, { signalled, failed: failed.promise }, figures, log, options, io)
     ops?.stop()
     await store.close()
+    // The store can fail as late as this.
+    const exitCode = hasFailed ? EXIT.storeUnusable : servedCode
     log.info({ exitCode }, 'ended')
     return exitCode
   } finally {
@@ -127,7 +132,7 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
 /** What ends a server: the first signal, or a store that must not be written to any more. */
 interface Endings {
   readonly signalled: Promise<Signal>
-  readonly failed: Promise<AppError>
+  readonly failed: Promise<void>
 }
 
 async function serveStore(
@@ -169,10 +174,7 @@ async function serveStore(
   if (options.tls !== undefined) warnOfValidity(options.tls, io.nowMs(), log)
   await Promise.race([endings.failed, endings.signalled, welcome(lifecycle, store, server.address, log, options, io)])
 
-  const failed = endings.failed.then((failure) => {
-    log.fatal({ reason: String(failure.cause) }, 'the store has failed: nothing more is written, and the process ends')
-    return EXIT.storeUnusable
-  })
+  const failed = endings.failed.then(() => EXIT.storeUnusable)
   const signalled = endings.signalled.then(async (signal) => {
     log.info({ signal }, 'ending')
     lifecycle.isDraining = true

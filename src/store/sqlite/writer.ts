@@ -113,7 +113,8 @@ export function openWriterInThread(options: WriterOptions, onReport: OnWriterRep
       clearTimeout(starting)
       // Nothing was written, and what was opened is not there to be closed in order.
       if (thread === undefined && fileIdentity(options.path) !== options.identity) return undefined
-      return end('close')
+      // If the thread has failed, `onReport` was told why.
+      return end('close').catch(() => undefined)
     },
     discard: async () => void (await end('discard').catch(() => undefined)),
   }
