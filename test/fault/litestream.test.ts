@@ -36,17 +36,18 @@ test.skipIf(IS_SKIPPED)(
         const backedUp = await runPlantstore(['backup', backup ?? '', '--database', life.database])
         await load.stop()
         await until('the replica has all', async () => {
-          // With the WAL and its index that the last look has left: beside another database they would be taken for its own.
+          // The last look has left a WAL and its index, which SQLite would take for those of the next database.
           for (const suffix of ['', '-wal', '-shm']) rmSync(restored + suffix, { force: true })
           const { exitCode } = Bun.spawnSync(['litestream', 'restore', '-o', restored ?? '', replica])
-          return exitCode === 0 && Bun.deepEquals(queryAll(restored ?? '', PLANTS), queryAll(life.database, PLANTS))
+          if (exitCode !== 0) return false
+          // Litestream has its snapshot first and then the WAL that belongs to it. Until then a restore can be damaged.
+          const { exitCode: checked } = await runPlantstore(['check', '--database', restored ?? ''])
+          return checked === 0 && Bun.deepEquals(queryAll(restored ?? '', PLANTS), queryAll(life.database, PLANTS))
         })
 
         expect(backedUp.exitCode).toBe(0)
         expect(load.statuses().keys().toArray().sort()).toEqual([200, 204])
         expect(fatalReasons(server)).toEqual([])
-        const check = await runPlantstore(['check', '--database', restored ?? ''])
-        expect(check).toMatchObject({ exitCode: 0 })
         expect(await server.end()).toBe(0)
         life.journal.judge(life.database)
         life.journal.judge(restored ?? '')
