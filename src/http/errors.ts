@@ -77,8 +77,7 @@ export const ERRORS = {
   plant_exists: {
     code: 40901,
     when: 'the user has a plant with this id already; it is left as it was',
-    message:
-      'You have a plant with this id already, and nothing was changed: list your plants to see it, or choose another id.',
+    message: 'You have a plant with this id already, and nothing was changed: GET /plants/{id} shows the stored plant.',
   },
   body_too_large: {
     code: 41301,

@@ -98,7 +98,7 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
 
     // Who repeats a request whose answer was lost must not be told to delete the plant.
     const message =
-      'You have a plant with this id already, and nothing was changed: list your plants to see it, or choose another id.'
+      'You have a plant with this id already, and nothing was changed: GET /plants/{id} shows the stored plant.'
     expect(again.map(refusal)).toEqual(Array(2).fill({ status: 409, body: { error: 40901, message } }))
     expect((await service.list()).text).toBe('[{"name":"Fern","tag":"shade"}]')
   })
