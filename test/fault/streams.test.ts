@@ -22,8 +22,8 @@ const BEFORE_MIB = 4 * KEPT_MIB
 const AFTER_MIB = rounds(64, 1024)
 /** What memory may grow by: much less than the lines that are logged. */
 const GROWTH_MAX_MIB = 40
-/** As much as a path may be, so that a line is long, and like no token. */
-const LONG_PATH = `/${'x-'.repeat(4000)}`
+/** Like no token, and so long that its line is almost 2 KiB: a longer one would be cut. */
+const LONG_PATH = `/${'x-'.repeat(900)}`
 const AT_ONCE = 16
 /** Successes of the load that show that there are such. */
 const ENOUGH = 500
