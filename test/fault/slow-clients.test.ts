@@ -61,11 +61,12 @@ describe.skipIf(PROCESSES_ARE_SKIPPED).each(CROWDS)(`%s${PROCESSES_NOTE}`, (_, c
     ROUNDS_TIMEOUT_MS,
   )
 
-  testLong('are cut in time, and leave nothing behind', async () => {
+  testLong('are cut in time at bounded memory, and leave nothing behind', async () => {
     using folder = makeFolder()
     await using service = await startService(folder.path, PLANTS)
     const { pid, port, stdout } = service.server
     await service.p99Ms()
+    const residentBeforeMib = residentMib(pid)
     const descriptors = countDescriptors(pid)
     using _held = await hoard(port, service.token, counts)
     const startMs = performance.now()
@@ -75,6 +76,8 @@ describe.skipIf(PROCESSES_ARE_SKIPPED).each(CROWDS)(`%s${PROCESSES_NOTE}`, (_, c
     console.log(`all were cut after ${((performance.now() - startMs) / 1000).toFixed(1)} s`)
     const limitsMs = Object.keys(counts).map((name) => CUT_AFTER_MS[name] ?? IDLE_TIMEOUT_MS)
     expect(performance.now() - startMs).toBeLessThan(Math.max(...limitsMs) + CUT_SLACK_MS)
+    console.log(`memory: ${residentBeforeMib.toFixed(0)} MiB before, ${peakMib(pid).toFixed(0)} MiB at most`)
+    expect(peakMib(pid) - residentBeforeMib).toBeLessThan(GROWTH_MAX_MIB)
     using wire = await openWire(port)
     expect(await service.create(wire)).toBe(200)
     expect(stdout()).not.toContain('"level":"error"')

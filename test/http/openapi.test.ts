@@ -114,6 +114,16 @@ describe('the document', () => {
     }
   })
 
+  test('says that a list ends at 8 MiB, and that Link leads on', () => {
+    const limit = OPERATIONS.flatMap(({ operation }) => operation.parameters ?? []).find(
+      (parameter) => 'name' in parameter && parameter.name === 'limit',
+    )
+
+    expect(limit).toMatchObject({
+      description: expect.stringContaining('longer than 8 MiB, but holds at least one plant; then `Link` leads on.'),
+    })
+  })
+
   test('says for each operation which error codes it has', () => {
     const codes = Object.fromEntries(
       OPERATIONS.map(({ operation }) => [
