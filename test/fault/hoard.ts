@@ -43,6 +43,8 @@ export async function hoard(port: number, token: string, counts: Readonly<Partia
     }
   }
   return {
+    /** How many connections have ended, whoever has ended them. */
+    countEnded: () => wires.filter(({ isOpen }) => !isOpen()).length,
     startDripping() {
       for (const wire of dripping) drip(wire)
     },

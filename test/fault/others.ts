@@ -96,12 +96,6 @@ export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await Bun.sleep(5)
 }
 
-/** Waits until a server has so many descriptors and has come to rest: all have been sent what their buffers hold. */
-export async function untilTaken(pid: number, descriptors: number): Promise<void> {
-  await until(() => countDescriptors(pid) >= descriptors)
-  await untilAtRest(pid)
-}
-
 /** Waits until a server has nothing to do any more. */
 export async function untilAtRest(pid: number): Promise<void> {
   // A look every now and then would not do: on a busy machine a server gets little time also when it wants more.
