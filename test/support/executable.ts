@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 
 /** The compiled executable where its suite runs; otherwise the same commands run from their source. */
@@ -8,6 +9,9 @@ export const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(im
 
 /** A start takes well under a second; this is for a machine that is busy with other things. */
 const START_TIMEOUT_MS = 20_000
+
+/** After this time a command that has not ended is reported: the timeout of its test, which comes later, says nothing of it. */
+const SLOW_RUN_MS = 100_000
 
 interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -37,7 +41,20 @@ export async function runPlantstore(
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  const unfinished = new Set(['stdout', 'stderr', 'exit'])
+  const finish = async <T>(name: string, part: Promise<T>): Promise<T> => part.finally(() => unfinished.delete(name))
+  const slow = setTimeout(() => {
+    const state = existsSync(`/proc/${child.pid}`) ? 'is there' : 'is gone'
+    console.error(
+      `plantstore ${args.join(' ')}: waiting for ${[...unfinished].join(', ')}; process ${child.pid} ${state}`,
+    )
+  }, SLOW_RUN_MS)
+  const [stdout, stderr, exitCode] = await Promise.all([
+    finish('stdout', child.stdout.text()),
+    finish('stderr', child.stderr.text()),
+    finish('exit', child.exited),
+  ])
+  clearTimeout(slow)
   return { stdout, stderr, exitCode }
 }
 
