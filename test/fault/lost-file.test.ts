@@ -136,9 +136,13 @@ describe('a database that is lost before a server has written anything', () => {
 
     await Bun.write(`${database}.backup`, backup)
     renameSync(`${database}.backup`, database)
-    const answer = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
+    const answer = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } }).then(
+      async (response) => [response.status, await response.json()],
+      () => 'no answer',
+    )
 
-    expect([answer.status, await answer.json()]).toEqual([503, { error: 50302, message: expect.any(String) }])
+    // The thread that writes may notice the loss when it starts, before the request. Then the server ends without an answer.
+    if (answer !== 'no answer') expect(answer).toEqual([503, { error: 50302, message: expect.any(String) }])
     expect(await untilEnded(server)).toBe(3)
     expect(readFileSync(database).equals(backup)).toBe(true)
   })
