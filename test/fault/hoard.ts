@@ -43,7 +43,7 @@ export async function hoard(port: number, token: string, counts: Readonly<Partia
     }
   }
   return {
-    /** How many connections have ended, whoever has ended them. */
+    /** How many connections are closed. */
     countEnded: () => wires.filter(({ isOpen }) => !isOpen()).length,
     startDripping() {
       for (const wire of dripping) drip(wire)
