@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { cpSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { makeFolder } from './support/folder.ts'
+import { runProgram } from './support/program.ts'
 
 const ROOT = resolve(import.meta.dir, '..')
 
@@ -46,7 +47,7 @@ test('bun start installs what running needs alone, and says why it cannot', asyn
   for (const name of ['bun.lock', 'bunfig.toml']) cpSync(join(ROOT, name), join(folder.path, name))
   const manifest = await Bun.file(join(ROOT, 'package.json')).json()
   writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ ...manifest, engines: { bun: '0.0.1' } }))
-  const child = Bun.spawn([process.execPath, 'run', 'start'], {
+  const { stderr, exitCode } = await runProgram([process.execPath, 'run', 'start'], {
     cwd: folder.path,
     env: {
       PATH: process.env.PATH ?? '',
@@ -55,18 +56,14 @@ test('bun start installs what running needs alone, and says why it cannot', asyn
       // Nobody listens there.
       BUN_CONFIG_REGISTRY: 'http://127.0.0.1:1/',
     },
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'pipe',
   })
-  const told = await child.stderr.text()
 
-  expect(await child.exited).toBe(1)
-  expect(told).toContain(
+  expect(exitCode).toBe(1)
+  expect(stderr).toContain(
     `\nThis is Bun ${Bun.version}. Plant Store is tested with Bun 0.0.1 alone: if this fails, use that one.\n`,
   )
-  expect(told).toContain(`error: ConnectionRefused downloading tarball elysia@${manifest.dependencies.elysia}`)
-  expect(told).not.toContain('tarball @biomejs/biome')
+  expect(stderr).toContain(`error: ConnectionRefused downloading tarball elysia@${manifest.dependencies.elysia}`)
+  expect(stderr).not.toContain('tarball @biomejs/biome')
 })
 
 test('what the project needs is pinned exactly, the runtime included', async () => {

@@ -7,6 +7,7 @@ import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** More than a pipe has room for. */
@@ -22,15 +23,10 @@ async function makeDatabase() {
 
 /** Starts a script of the shell, in which "$@" is the executable. */
 const start = (script: string, cwd: string) =>
-  Bun.spawn(['sh', '-c', script, 'sh', ...COMMAND], {
-    cwd,
-    env: { PATH: process.env.PATH ?? '' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  startProgram(['sh', '-c', script, 'sh', ...COMMAND], { cwd, env: { PATH: process.env.PATH ?? '' } })
 
 async function run(script: string, cwd: string) {
-  const child = start(script, cwd)
-  const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited])
+  const { stderr, exitCode } = await start(script, cwd).ended
   return { stderr, exitCode }
 }
 
@@ -104,7 +100,7 @@ describe.concurrent('backup -', () => {
 
   test.skipIf(process.platform !== 'linux')('has no name and ends by a signal while nobody reads', async () => {
     using made = await makeDatabase()
-    const child = start('mkfifo pipe && exec 3<>pipe && exec "$@" backup - >&3', made.folder)
+    const { child } = start('mkfifo pipe && exec 3<>pipe && exec "$@" backup - >&3', made.folder)
     await until('the backup has lost its name', () =>
       openFilesOf(child.pid).some((path) => /backup.*deleted/.test(path)),
     )

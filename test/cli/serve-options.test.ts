@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { untilAccepted } from '../support/connect.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const VARIABLES = {
@@ -41,12 +42,11 @@ async function behaviour(flags: readonly string[], env: Record<string, string>) 
 /** Starts a server that does not say where it listens. */
 async function startQuietly(args: readonly string[], socket: string) {
   const env = { PATH: process.env.PATH ?? '' }
-  const child = Bun.spawn([...COMMAND, ...args], { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const { child, ended } = startProgram([...COMMAND, ...args], { env })
   await untilAccepted(socket, child)
-  return async () => {
+  return () => {
     child.kill('SIGTERM')
-    const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-    return { stdout, stderr, exitCode }
+    return ended
   }
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
@@ -87,13 +88,13 @@ describe('a signal', () => {
       const database = join(folder.path, 'plantstore.db')
       const args = ['serve', '--listen', '127.0.0.1:0', '--database', database]
       const env = { PATH: process.env.PATH ?? '' }
-      const child = Bun.spawn([...COMMAND, ...args], { env, stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+      const { child, ended } = startProgram([...COMMAND, ...args], { env })
       await Bun.sleep(delayMs)
       child.kill('SIGTERM')
-      await child.exited
+      const { stderr } = await ended
 
       expect([0, TERMINATED]).toContain(child.exitCode ?? (child.signalCode === 'SIGTERM' ? TERMINATED : -1))
-      expect(await child.stderr.text()).toBe('')
+      expect(stderr).toBe('')
       await createTokenIn(database)
       expect(await withStore({ database, databasePrepare: 'true' }, (store) => store.checkIntegrity())).toEqual([])
     },

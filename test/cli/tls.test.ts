@@ -5,6 +5,7 @@ import type { TlsFiles } from '../../src/http/tls.ts'
 import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, openssl } from '../support/certificates.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { runProgram } from '../support/program.ts'
 import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
@@ -91,8 +92,7 @@ describe.skipIf(OPENSSL_IS_SKIPPED)(`serve --tls-cert and --tls-key${OPENSSL_NOT
     const files = await makeCertificate(folder.path, 'own')
     chmodSync(files.keyPath, 0o000)
     const serving = [...COMMAND, 'serve', '--listen', '127.0.0.1:0', ...flagsOf(files)]
-    const child = Bun.spawn([...RESTRICTED, ...serving], { cwd: folder.path, stdout: 'pipe', stderr: 'pipe' })
-    const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited])
+    const { stderr, exitCode } = await runProgram([...RESTRICTED, ...serving], { cwd: folder.path })
 
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/^plantstore: [^\n]*this user may not read it\.\n$/)])
   })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { BUSY_TIMEOUT_MS, openWriter } from '../../src/store/sqlite/connection.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
 import { runOnTerminal } from '../support/terminal.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
@@ -162,14 +163,14 @@ describe('user delete', () => {
       for (const user of ['gone', 'stays']) await createTokenIn(database, user)
       addPlants(database, 'gone', MANY_PLANTS)
       const args = ['user', 'delete', 'gone', '--yes', '--json', '--database', database]
-      const child = Bun.spawn([...COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+      const { child, ended } = startProgram([...COMMAND, ...args])
       {
         using db = new Database(database)
         const select = db.query('select id from plants order by id limit 1')
         while (child.exitCode === null && select.values()[0]?.[0] === 1) await Bun.sleep(1)
       }
       child.kill(signal)
-      const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+      const { stdout, stderr, exitCode } = await ended
       const [gone] = columns((await run(database, 'user', 'list')).stdout).slice(1)
       const left = Number(gone?.[1])
       {

@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { runProgram } from '../support/program.ts'
 
 /** The project, and these tests of it. */
 export const PROJECT = resolve(import.meta.dir, '../..')
@@ -22,15 +23,7 @@ export async function run(
   command: readonly string[],
   { cwd = SCRATCH, env = {}, input = '' }: RunOptions = {},
 ): Promise<Ran> {
-  const child = Bun.spawn([...command], {
-    cwd,
-    env: { ...process.env, NO_COLOR: '1', ...env },
-    stdin: Buffer.from(input),
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  return { exitCode, stdout, stderr }
+  return runProgram(command, { cwd, env: { ...process.env, NO_COLOR: '1', ...env }, stdin: input })
 }
 
 interface RunOptions {

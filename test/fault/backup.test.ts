@@ -5,6 +5,7 @@ import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { runProgram, startProgram } from '../support/program.ts'
 import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal, largePlantOf } from './journal.ts'
@@ -69,14 +70,14 @@ describe('backup', () => {
         const backup = join(makeBackups(database), 'plants.db')
         using whole = traceCalls({})
         await runPlantstore(['backup', `${backup}-0`, '--database', database], { under: whole.under })
-        const { calls } = whole.seen()
+        const { calls } = await whole.seen()
         const name = KILLED_AT[random(KILLED_AT.length)] ?? 'link'
         // The last calls come after it has its name.
         const upTo = calls.filter((call, at) => call.name === name && at <= indexOfLink(calls)).length
         const when = String(1 + random(upTo))
         using trace = traceCalls({ inject: { calls: [name], fault: 'signal=SIGKILL', when } })
         await runPlantstore(['backup', backup, '--database', database], { under: trace.under })
-        const seen = trace.seen().calls.at(-1)
+        const seen = (await trace.seen()).calls.at(-1)
         expect(seen).toMatchObject({ name, isLast: true })
         expect(existsSync(backup)).toBe(false)
         kills++
@@ -101,9 +102,9 @@ describe('backup', () => {
       using trace = traceCalls({})
       await runPlantstore(['backup', join(backups, 'plants.db'), '--database', database], { under: trace.under })
 
-      const steps = trace
-        .seen()
-        .calls.filter(({ name, path }) => name !== 'pread64' && path.startsWith(backups))
+      const { calls } = await trace.seen()
+      const steps = calls
+        .filter(({ name, path }) => name !== 'pread64' && path.startsWith(backups))
         .map(({ name, path }) => `${name} ${path.slice(backups.length).replace(/\.partial-.*/, '.partial')}`)
       const written = steps.findLastIndex((step) => step.startsWith('pwrite64'))
       expect(steps.slice(written + 1)).toEqual([
@@ -152,7 +153,7 @@ describe('backup', () => {
       using trace = traceCalls({ inject: WITHOUT_LINKS })
       const { exitCode } = await runPlantstore(['backup', backup, '--database', database], { under: trace.under })
 
-      expect(trace.seen().calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
+      expect((await trace.seen()).calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
       expect(exitCode).toBe(0)
       expect(dump(backup)).toEqual(dump(database))
       expect(readdirSync(backups)).toEqual(['plants.db'])
@@ -169,12 +170,9 @@ describe('backup', () => {
       using trace = traceCalls({ inject: WITHOUT_LINKS })
       const program = `const { renameToNew } = await import(process.argv[1])
         console.log(renameToNew(process.argv[2], process.argv[3]))`
-      const child = Bun.spawn([...trace.under, process.execPath, '-e', program, NEW_FILE, made, taken], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      })
-      const [stdout] = await Promise.all([child.stdout.text(), child.exited])
+      const { stdout } = await runProgram([...trace.under, process.execPath, '-e', program, NEW_FILE, made, taken])
 
-      expect(trace.seen().calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
+      expect((await trace.seen()).calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
       expect(stdout).toBe('false\n')
       expect([made, taken].map((path) => readFileSync(path, 'utf8'))).toEqual([made, taken])
     },
@@ -189,16 +187,13 @@ describe('backup', () => {
       await createTokenIn(database)
       addPlants(database, MANY_PLANTS)
       const backups = makeBackups(database)
-      const child = Bun.spawn([...COMMAND, 'backup', join(backups, 'plants.db'), '--database', database], {
-        stdio: ['ignore', 'pipe', 'pipe'],
-      })
+      const { child, ended } = startProgram([...COMMAND, 'backup', join(backups, 'plants.db'), '--database', database])
       await until('the backup has begun', () =>
         readdirSync(backups).some((name) => Bun.file(join(backups, name)).size > 0),
       )
       child.kill(signal)
-      const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
 
-      expect({ stdout, stderr, exitCode }).toEqual({
+      expect(await ended).toEqual({
         stdout: '',
         stderr: `Stopped by ${signal}: nothing was made. Run the same command again.\n`,
         exitCode: signal === 'SIGINT' ? 130 : 143,

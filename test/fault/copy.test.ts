@@ -5,6 +5,7 @@ import { type EmptyPlace, type PlaceKind, POSTGRES, SQLITE } from '../support/co
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../support/postgres.ts'
+import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
 
@@ -55,13 +56,12 @@ describe('copy', () => {
     async (signal) => {
       await using source = await makeSource(SQLITE, MANY_PLANTS)
       await using target = await SQLITE.make()
-      const child = Bun.spawn([...COMMAND, ...argsOf(source, target)], {
+      const { child, ended } = startProgram([...COMMAND, ...argsOf(source, target)], {
         env: { PATH: process.env.PATH ?? '' },
-        stdio: ['ignore', 'pipe', 'pipe'],
       })
       while (child.exitCode === null && !(await target.isUnfinished())) await Bun.sleep(1)
       child.kill(signal)
-      const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+      const { stdout, stderr, exitCode } = await ended
 
       expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: signal === 'SIGINT' ? 130 : 143 })
       expect(stderr).toMatch(

@@ -128,7 +128,7 @@ async function failUnderLoad(life: Life, sync: FailingSync, { stopsAtAll = false
   const exitCode = await (goesOn ? server.end() : server.ended())
 
   const seen = { exitCode, errors: [...errors], log: failuresIn(server.stdout()), stderr: server.stderr() }
-  const { calls, endedAtMs } = trace.seen()
+  const { calls, endedAtMs } = await trace.seen()
   const failed = calls.find(({ isInjected, path }) => isInjected && filesOf(life).includes(path))
   if (failed === undefined) {
     expect(calls).toContainEqual(expect.objectContaining({ path: dirname(life.database), isInjected: true }))
@@ -183,7 +183,7 @@ async function failAtStart(database: string, sync: FailingSync, last: number): P
     },
     (error: Error) => error.message,
   )
-  const injected = trace.seen().calls.filter(({ isInjected }) => isInjected)
+  const injected = (await trace.seen()).calls.filter(({ isInjected }) => isInjected)
   expect(injected).not.toEqual([])
   // SQLite ignores those of the directory. The last of all is our own.
   const isIgnored = injected.every(({ path }) => path === dirname(database)) && sync.first < last

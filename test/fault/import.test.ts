@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { queryAll } from '../store/sqlite/files.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { QUIET, startAgain } from './left.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds } from './scale.ts'
@@ -28,14 +29,12 @@ async function makeInput(lines = LINES) {
     ids.map((id) => `{"user":"them","id":${id},"name":"Monstera ${id}","tag":"evergreen"}\n`).join(''),
   )
   const start = (...args: readonly string[]) => {
-    const child = Bun.spawn([...COMMAND, 'import', file, '--database', database, ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const { child, ended } = startProgram([...COMMAND, 'import', file, '--database', database, ...args])
     return {
       kill: (signal: NodeJS.Signals) => child.kill(signal),
       isOver: () => child.exitCode !== null || child.signalCode !== null,
       async ended() {
-        const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited])
+        const { stderr, exitCode } = await ended
         return { stderr, exitCode }
       },
     }

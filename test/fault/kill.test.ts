@@ -114,7 +114,7 @@ async function killInCheckpoint(life: Life): Promise<void> {
   const load = startLoad({ ...life, url: server.url })
   await server.ended()
   await load.stop()
-  const seen = trace.seen().calls.filter((call) => call.name === name)
+  const seen = (await trace.seen()).calls.filter((call) => call.name === name)
   expect(seen).toHaveLength(when)
   expect(seen.at(-1)).toMatchObject({ path: life.database, isLast: true })
   judgeLeft(life)
@@ -128,7 +128,7 @@ async function killStart(database: string, calls: readonly SeenCall[], random: R
   const when = 1 + random(calls.filter((call) => call.name === name).length)
   using trace = traceCalls({ inject: killAt(name, when) })
   await expect(serve(database, QUIET, { under: trace.under })).rejects.toThrow('did not listen')
-  expect(trace.seen().calls.at(-1)).toMatchObject({ name, isLast: true })
+  expect((await trace.seen()).calls.at(-1)).toMatchObject({ name, isLast: true })
 }
 
 const killAt = (name: CallName, when: number) => ({ calls: [name], fault: 'signal=SIGKILL', when: String(when) })

@@ -51,6 +51,6 @@ export async function callsOfStart(database: string): Promise<readonly SeenCall[
   await using server = await serve(copy.database, QUIET, { under: trace.under })
   server.signal('SIGKILL')
   await server.ended()
-  const { calls } = trace.seen()
+  const { calls } = await trace.seen()
   return calls.slice(0, 1 + calls.findLastIndex(({ name }) => name === 'fsync'))
 }

@@ -68,7 +68,7 @@ describe.skipIf(STRACE_IS_SKIPPED)(`restore --force${STRACE_NOTE}`, () => {
         await createTokenIn(database, 'old')
         using whole = traceCalls({})
         await restore(whole.under)
-        const { calls } = whole.seen()
+        const { calls } = await whole.seen()
         for (const name of ['', '-wal', '-shm']) rmSync(database + name, { force: true })
         await createTokenIn(database, 'old')
         const names = ['pwrite64', 'fsync', 'rename', 'unlink', 'ftruncate'] as const
@@ -77,7 +77,7 @@ describe.skipIf(STRACE_IS_SKIPPED)(`restore --force${STRACE_NOTE}`, () => {
         const when = String(1 + random(calls.filter((call) => call.name === name).length))
         using trace = traceCalls({ inject: { calls: [name], fault: 'signal=SIGKILL', when } })
         await restore(trace.under)
-        expect(trace.seen().calls.at(-1)).toMatchObject({ name, isLast: true })
+        expect((await trace.seen()).calls.at(-1)).toMatchObject({ name, isLast: true })
 
         expect(['old', 'new']).toContain(userIn(database))
         expect(await restore()).toMatchObject({ exitCode: 0 })

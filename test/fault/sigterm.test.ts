@@ -4,6 +4,7 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
@@ -194,18 +195,13 @@ describe('SIGTERM while a server starts on what a killed one has left', () => {
       let signalledInStart = 0
       await runRounds(starts, [], async ({ random }) => {
         const database = left.copyTo(`start-${count}`)
-        const child = Bun.spawn([...COMMAND, 'serve', '--listen', '127.0.0.1:0', '--database', database], {
-          env: { PATH: process.env.PATH ?? '' },
-          stdin: 'ignore',
-          stdout: 'pipe',
-          stderr: 'pipe',
-        })
+        const serving = ['serve', '--listen', '127.0.0.1:0', '--database', database]
+        const { child, ended } = startProgram([...COMMAND, ...serving], { env: { PATH: process.env.PATH ?? '' } })
         // From early to late, so that some come in time however busy the machine is.
         await Bun.sleep((startMs * (count++ + random(100) / 100)) / starts)
         child.kill('SIGTERM')
         const signalledAtMs = Date.now()
-        const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()])
-        await child.exited
+        const { stdout, stderr } = await ended
 
         if (signalledAtMs < listeningAtMs(stdout)) signalledInStart += 1
         expect(stderr).toBe('')

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
+import { until } from './watch.ts'
 
 /** What syncs a file: SQLite does it by the first; a build that does it by the second is tested just so. */
 export const SYNCS = ['fsync', 'fdatasync'] as const
@@ -59,20 +60,21 @@ export function traceCalls({ inject, files = [], stopsAtAll = false }: TraceOpti
       ...(injection === undefined ? [] : ['-e', injection]),
       ...files.flatMap((path) => ['-P', path]),
     ],
-    /**
-     * What the process did: its calls in the order of their ends, and when it was gone. strace keeps stderr open as long
-     * as it writes, so all is there when that has come to its end.
-     */
-    seen() {
-      const trace = readFileSync(file, 'latin1')
-      const [, endedAtS] = /([\d.]+) \+\+\+ (?:killed by|exited with) [^\n]*\n$/.exec(trace) ?? []
-      if (endedAtS === undefined) throw new Error('strace has not seen the end of the process')
-      return { calls: readCalls(trace), endedAtMs: Number(endedAtS) * 1000 }
+    /** What the process did: its calls in the order of their ends, and when it was gone. Waits until strace has seen its end. */
+    async seen() {
+      let trace = ''
+      await until('strace has seen the end of the process', () => {
+        trace = readFileSync(file, 'latin1')
+        return END.test(trace)
+      })
+      return { calls: readCalls(trace), endedAtMs: Number(END.exec(trace)?.[1]) * 1000 }
     },
     [Symbol.dispose]: folder[Symbol.dispose],
   }
 }
 
+/** The last line of a trace, with its time. */
+const END = /([\d.]+) \+\+\+ (?:killed by|exited with) [^\n]*\n$/
 /** A line of the trace: the thread, the time, and the call, of which other threads may leave only one end. */
 const LINE = /^(\d+) +([\d.]+) (?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*))$/
 const PATH = /<([^>]+)>|"([^"]+)"/

@@ -3,6 +3,7 @@ import { basename, join, resolve } from 'node:path'
 import { openApiDocument } from '../../src/http/openapi.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { runProgram } from '../support/program.ts'
 
 const PROJECT = resolve(import.meta.dir, '../..')
 /** The linters ask nobody for newer versions and tell nobody that they ran. */
@@ -19,15 +20,10 @@ type Lint = (folder: string, documents: readonly string[]) => Promise<readonly F
 
 /** Runs a program of node_modules in this project's version, and never one that it would have to fetch. */
 async function runTool(...args: readonly string[]) {
-  const child = Bun.spawn([process.execPath, 'x', '--no-install', '--bun', ...args], {
+  return runProgram([process.execPath, 'x', '--no-install', '--bun', ...args], {
     cwd: PROJECT,
     env: { ...process.env, ...QUIET },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
   })
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  return { stdout, stderr }
 }
 
 /** All rules that Redocly recommends, as they are. It prints a report for each document, so that each is a run. */

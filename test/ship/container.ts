@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
 import { runIn, runWell } from './run.ts'
 
 /** What runs in a container, as an image says it. */
@@ -27,12 +28,7 @@ export async function startContainer(options: ContainerOptions) {
   writeFileSync(join(folder.path, 'config.json'), JSON.stringify(configuration(options)))
   const runc = ['runc', '--root', join(folder.path, 'state')]
   const name = `plantstore-${crypto.randomUUID()}`
-  const child = Bun.spawn([...runc, 'run', '--bundle', folder.path, name], {
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const output = Promise.all([child.stdout.text(), child.stderr.text()])
+  const { child, ended } = startProgram([...runc, 'run', '--bundle', folder.path, name])
   const exec = (args: readonly string[]) => runIn([...runc, 'exec', name, ...args])
   return {
     exec,
@@ -42,7 +38,8 @@ export async function startContainer(options: ContainerOptions) {
       while ((await exec(args)).exitCode !== 0) {
         if (child.exitCode === null && performance.now() < deadlineMs) continue
         child.kill('SIGKILL')
-        throw new Error(`the container does not get ready: ${(await output).join('')}`)
+        const { stdout, stderr } = await ended
+        throw new Error(`the container does not get ready: ${stdout}${stderr}`)
       }
     },
     /** The process in it, as numbered outside. */
@@ -50,9 +47,7 @@ export async function startContainer(options: ContainerOptions) {
     /** Ends it by SIGTERM. Resolves to the exit code and all that was printed. */
     async end() {
       await runWell([...runc, 'kill', name, 'SIGTERM'])
-      const exitCode = await child.exited
-      const [stdout, stderr] = await output
-      return { exitCode, stdout, stderr }
+      return ended
     },
     async [Symbol.asyncDispose]() {
       await runIn([...runc, 'delete', '--force', name])

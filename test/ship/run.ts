@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { runProgram } from '../support/program.ts'
 
 /** The project that is shipped. */
 export const PROJECT = resolve(import.meta.dir, '../..')
@@ -11,14 +12,9 @@ export async function runWell(command: readonly string[], cwd = PROJECT): Promis
 }
 
 /** Runs a program to its end, by default in the project. `bun` is the one that runs this. */
-export async function runIn([program = '', ...args]: readonly string[], cwd = PROJECT) {
-  const child = Bun.spawn([program === 'bun' ? process.execPath : program, ...args], {
+export function runIn([program = '', ...args]: readonly string[], cwd = PROJECT) {
+  return runProgram([program === 'bun' ? process.execPath : program, ...args], {
     cwd,
     env: { ...process.env, NO_COLOR: '1' },
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
   })
-  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
-  return { stdout, stderr, exitCode }
 }

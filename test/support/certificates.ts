@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { TlsFiles } from '../../src/http/tls.ts'
+import { runProgram } from './program.ts'
 
 /** Whether the tests that make certificates are skipped: where nothing can. With `CI=true` they fail instead. */
 export const OPENSSL_IS_SKIPPED = process.env.CI !== 'true' && Bun.which('openssl') === null
@@ -59,7 +60,6 @@ export async function openssl(...args: readonly string[]): Promise<string> {
 
 /** Runs openssl to its end, with nothing to read. */
 export async function tryOpenssl(...args: readonly string[]) {
-  const child = Bun.spawn(['openssl', ...args], { stdin: new Blob(['']), stdout: 'pipe', stderr: 'pipe' })
-  const [stdout, stderr, exitCode] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  const { stdout, stderr, exitCode } = await runProgram(['openssl', ...args])
   return { exitCode, output: stdout + stderr }
 }

@@ -1,22 +1,20 @@
 import { resolve } from 'node:path'
+import { startProgram } from './program.ts'
 
 const OPEN = resolve(import.meta.dir, '../../src/store/open.ts')
 
 /** Starts a program in a process of its own; `store` in it is the store that the database names. */
 export function startElsewhere(database: string, program: string) {
-  const child = Bun.spawn(
-    [
-      process.execPath,
-      '-e',
-      `const { openStore } = await import(${JSON.stringify(OPEN)})
+  const { child, ended: exited } = startProgram([
+    process.execPath,
+    '-e',
+    `const { openStore } = await import(${JSON.stringify(OPEN)})
        const store = await openStore(${JSON.stringify(database)}, (error) => { throw error })
        ${program}
        await store.close()`,
-    ],
-    { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' },
-  )
+  ])
   const ended = async () => {
-    const [exitCode, stderr] = await Promise.all([child.exited, child.stderr.text()])
+    const { exitCode, stderr } = await exited
     if (exitCode !== 0) throw new Error(`the other process ended with ${exitCode}\n${stderr}`)
   }
   return {

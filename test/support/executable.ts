@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { runProgram, startProgram } from './program.ts'
 
 /** The compiled executable where its suite runs; otherwise the same commands run from their source. */
 export const EXECUTABLE = process.env.TEST_EXECUTABLE && resolve(process.env.TEST_EXECUTABLE)
@@ -9,9 +9,6 @@ export const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(im
 
 /** A start takes well under a second; this is for a machine that is busy with other things. */
 const START_TIMEOUT_MS = 20_000
-
-/** After this time a command that has not ended is reported: the timeout of its test, which comes later, says nothing of it. */
-const SLOW_RUN_MS = 100_000
 
 interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>
@@ -30,32 +27,15 @@ const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH
 export const withUmask = (umask: string): readonly string[] => ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask]
 
 /** Runs a command to its end. */
-export async function runPlantstore(
+export function runPlantstore(
   args: readonly string[],
   { env, cwd, stdin, under = [], command = COMMAND }: SpawnOptions = {},
 ) {
-  const child = Bun.spawn([...under, ...command, ...args], {
+  return runProgram([...under, ...command, ...args], {
     env: cleanEnvironment(env),
     ...(cwd !== undefined && { cwd }),
-    stdin: stdin === undefined ? 'ignore' : new Blob([stdin]),
-    stdout: 'pipe',
-    stderr: 'pipe',
+    ...(stdin !== undefined && { stdin }),
   })
-  const unfinished = new Set(['stdout', 'stderr', 'exit'])
-  const finish = async <T>(name: string, part: Promise<T>): Promise<T> => part.finally(() => unfinished.delete(name))
-  const slow = setTimeout(() => {
-    const state = existsSync(`/proc/${child.pid}`) ? 'is there' : 'is gone'
-    console.error(
-      `plantstore ${args.join(' ')}: waiting for ${[...unfinished].join(', ')}; process ${child.pid} ${state}`,
-    )
-  }, SLOW_RUN_MS)
-  const [stdout, stderr, exitCode] = await Promise.all([
-    finish('stdout', child.stdout.text()),
-    finish('stderr', child.stderr.text()),
-    finish('exit', child.exited),
-  ])
-  clearTimeout(slow)
-  return { stdout, stderr, exitCode }
 }
 
 /** What a test sends: a body that is no string is sent as JSON. */
@@ -73,45 +53,27 @@ export async function startExecutable(
   args: readonly string[],
   { env, cwd, under = [], command = COMMAND }: SpawnOptions = {},
 ) {
-  const child = Bun.spawn([...under, ...command, ...args], {
+  const { child, stdout, stderr, ended } = startProgram([...under, ...command, ...args], {
     env: cleanEnvironment(env),
     ...(cwd !== undefined && { cwd }),
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
   })
-  let stdout = ''
-  let stderr = ''
-  const reading = Promise.all([
-    collect(child.stdout, (text) => {
-      stdout += text
-    }),
-    collect(child.stderr, (text) => {
-      stderr += text
-    }),
-  ])
+  const exited = ended.then(({ exitCode }) => exitCode)
   const deadlineMs = performance.now() + START_TIMEOUT_MS
   let address: string | undefined
   while (address === undefined) {
     if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadlineMs) {
       child.kill('SIGKILL')
-      await child.exited
-      await reading
-      throw new Error(`the server did not listen: exit code ${child.exitCode}\n${stdout}${stderr}`)
+      await exited
+      throw new Error(`the server did not listen: exit code ${child.exitCode}\n${stdout()}${stderr()}`)
     }
     await Bun.sleep(5)
-    address = /"address":"([^"]+)"/.exec(stdout)?.[1]
+    address = /"address":"([^"]+)"/.exec(stdout())?.[1]
   }
   const unix = address.startsWith('unix:') ? address.slice('unix:'.length) : undefined
   const url = unix === undefined ? address : 'http://localhost'
-  const ended = async () => {
-    const exitCode = await child.exited
-    await reading
-    return exitCode
-  }
   const kill = async () => {
     child.kill('SIGKILL')
-    await child.exited
+    await exited
   }
   return {
     pid: child.pid,
@@ -130,22 +92,17 @@ export async function startExecutable(
         ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
         ...(unix !== undefined && { unix }),
       }),
-    stdout: () => stdout,
-    stderr: () => stderr,
+    stdout,
+    stderr,
     signal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') => child.kill(signal),
     /** Resolves to the exit code when it has ended and all it printed is here. */
-    ended,
+    ended: () => exited,
     /** Ends it by SIGTERM. Resolves as `ended`. */
     end(): Promise<number> {
       child.kill('SIGTERM')
-      return ended()
+      return exited
     },
     kill,
     [Symbol.asyncDispose]: kill,
   }
-}
-
-async function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): Promise<void> {
-  const decoder = new TextDecoder()
-  for await (const chunk of stream) take(decoder.decode(chunk, { stream: true }))
 }

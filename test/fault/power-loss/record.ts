@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { runPlantstore, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
+import { runProgram } from '../../support/program.ts'
 import type { Random } from '../../support/random.ts'
 import { type Journal, keepJournal } from '../journal.ts'
 import { startLoad } from '../load.ts'
@@ -64,8 +65,7 @@ export async function recordCommand(trace: string, database: string, ...args: re
 
 /** Runs a program to its end, and records it. */
 export async function recordProgram(trace: string, ...command: readonly string[]): Promise<void> {
-  const child = Bun.spawn([...strace(trace, { detached: false }), ...command], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const [stderr, exitCode] = await Promise.all([child.stderr.text(), child.exited])
+  const { stderr, exitCode } = await runProgram([...strace(trace, { detached: false }), ...command])
   if (exitCode !== 0) throw new Error(`${command.join(' ')} exits with ${exitCode}: ${stderr}`)
 }
 
