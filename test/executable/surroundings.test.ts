@@ -3,6 +3,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
 
 const title = `the executable alone${EXECUTABLE ? '' : ' (skipped: TEST_EXECUTABLE names none)'}`
 
@@ -36,38 +37,23 @@ function writeHostileFiles(folder: string) {
 
 /** Runs the executable with this environment and no other. */
 function start(args: readonly string[], cwd: string, env: Record<string, string>) {
-  const child = Bun.spawn([EXECUTABLE || 'none', ...args], {
-    cwd,
-    env,
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
+  const program = startProgram([EXECUTABLE || 'none', ...args], { cwd, env })
   return {
-    child,
+    ...program,
     [Symbol.asyncDispose]: async () => {
-      child.kill('SIGKILL')
-      await child.exited
+      program.child.kill('SIGKILL')
+      await program.ended
     },
   }
 }
 
-/** Reads until a server says where it listens, or has ended. The rest of its lines come with `rest`. */
-async function readAddress(stdout: ReadableStream<Uint8Array>) {
-  const reader = stdout.pipeThrough(new TextDecoderStream()).getReader()
-  let text = ''
-  const readOn = async () => {
-    const { done, value } = await reader.read()
-    text += value ?? ''
-    return !done
-  }
-  while (!text.includes('"address"') && (await readOn()));
-  return {
-    address: /"address":"([^"]+)"/.exec(text)?.[1] ?? `none: ${text}`,
-    async rest() {
-      while (await readOn());
-      return text
-    },
+/** The address of a server. Waits until the server says where it listens. */
+async function addressOf(server: ReturnType<typeof start>): Promise<string> {
+  for (;;) {
+    const [, address] = /"address":"([^"]+)"/.exec(server.stdout()) ?? []
+    if (address !== undefined) return address
+    if (server.child.exitCode !== null) throw new Error(`the server has ended: ${server.stdout()}${server.stderr()}`)
+    await Bun.sleep(5)
   }
 }
 
@@ -77,10 +63,10 @@ describe.skipIf(!EXECUTABLE)(title, () => {
     const env = { PATH: '/nonexistent' }
     const database = join(folder.path, 'plantstore.db')
     await using server = start(['serve', '--listen', '127.0.0.1:0', '--database', database], folder.path, env)
-    const { address } = await readAddress(server.child.stdout)
+    const address = await addressOf(server)
     await using creating = start(['token', 'create', '--user', 'me'], folder.path, env)
     const headers = {
-      authorization: `Bearer ${(await creating.child.stdout.text()).trim()}`,
+      authorization: `Bearer ${(await creating.ended).stdout.trim()}`,
       'content-type': 'application/json',
     }
     const created = await fetch(`${address}/plants`, { method: 'POST', headers, body: '{"id":1,"name":"Fern"}' })
@@ -99,15 +85,15 @@ describe.skipIf(!EXECUTABLE)(title, () => {
     writeHostileFiles(folder.path)
     const before = readdirSync(folder.path).sort()
     await using server = start(['serve', '--listen', '127.0.0.1:0', '--log-level', 'debug'], folder.path, {})
-    const output = await readAddress(server.child.stdout)
-    const docs = await fetch(`${output.address}/docs`)
-    const bug = await fetch(`${output.address}/nothing`)
+    const address = await addressOf(server)
+    const docs = await fetch(`${address}/docs`)
+    const bug = await fetch(`${address}/nothing`)
     server.child.kill('SIGTERM')
-    const [stdout, stderr] = [await output.rest(), await server.child.stderr.text()]
+    const { stdout, stderr, exitCode } = await server.ended
 
     expect(docs.status).toBe(200)
     expect(await bug.json()).toMatchObject({ error: 40401 })
-    expect({ stderr, exitCode: await server.child.exited }).toEqual({ stderr: '', exitCode: 0 })
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
     expect(stdout).toContain(`"database":"${join(folder.path, 'plantstore.db')}"`)
     expect(readdirSync(folder.path).sort()).toEqual([...before, 'plantstore.db'].sort())
   })
@@ -121,12 +107,8 @@ describe.skipIf(!EXECUTABLE)(title, () => {
       const outcomes = await Promise.all(
         [clean, hostile].map(async ({ path }) => {
           await using run = start(command.split(' '), path, {})
-          const { stdout, stderr, exited } = run.child
-          return {
-            stdout: await stdout.text(),
-            stderr: (await stderr.text()).replaceAll(path, ''),
-            exitCode: await exited,
-          }
+          const { stdout, stderr, exitCode } = await run.ended
+          return { stdout, stderr: stderr.replaceAll(path, ''), exitCode }
         }),
       )
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { parsePostgresUrl } from '../../src/domain/database-url.ts'
 import { makeFolder } from './folder.ts'
 import { AS_SERVER, freePort, ownedByServer } from './postgres.ts'
+import { startProgram } from './program.ts'
 
 const PROGRAM = Bun.which('pgbouncer') ?? Bun.which('pgbouncer', { PATH: '/usr/sbin' })
 
@@ -34,24 +35,17 @@ default_pool_size = ${connections}
   )
   chmodSync(folder.path, 0o755)
   ownedByServer(file)
-  const child = Bun.spawn([...AS_SERVER, PROGRAM, file], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
-  const reader = child.stderr.getReader()
-  let said = ''
-  while (!said.includes('process up')) {
-    const { value, done } = await reader.read()
-    if (done) throw new Error(`pgbouncer did not start: ${said}`)
-    said += new TextDecoder().decode(value)
+  const { child, stderr } = startProgram([...AS_SERVER, PROGRAM, file])
+  while (!stderr().includes('process up')) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`pgbouncer did not start: ${stderr()}`)
+    await Bun.sleep(5)
   }
-  const drained = (async () => {
-    while (!(await reader.read()).done);
-  })()
   return {
     /** The same database, by the pooler. */
     url: `postgres://${encodeURIComponent(user)}@127.0.0.1:${ownPort}/${database}?sslmode=disable`,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
       await child.exited
-      await drained
       folder[Symbol.dispose]()
     },
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
+import { startProgram } from './program.ts'
 
 /** Whether the tests that look at system calls are skipped: where nothing can. With `CI=true` they fail instead. */
 export const STRACE_IS_SKIPPED = process.env.CI !== 'true' && !canTrace()
@@ -92,21 +93,17 @@ export async function killAtAnswer(pid: number) {
 
 /** Has strace look at all threads of a process until it is detached. */
 async function attach(pid: number, args: readonly string[]) {
-  const strace = Bun.spawn(['strace', '-f', '-p', String(pid), ...args], {
-    stdin: 'ignore',
-    stdout: 'ignore',
-    stderr: 'pipe',
-  })
+  const { child, stderr } = startProgram(['strace', '-f', '-p', String(pid), ...args])
   const detach = async () => {
-    strace.kill('SIGTERM')
-    await strace.exited
+    child.kill('SIGTERM')
+    await child.exited
   }
   /** For a process that ended during a delay: strace would not let go of it before the delay is over. */
-  const kill = () => strace.kill('SIGKILL')
+  const kill = () => child.kill('SIGKILL')
   // It says so once it has all of them.
-  const { value, done } = await strace.stderr.getReader().read()
-  const said = done ? '' : new TextDecoder().decode(value)
-  if (said.includes('attached')) return { detach, kill }
-  await detach()
-  throw new Error(`strace did not attach: ${said}`)
+  while (!stderr().includes('attached')) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`strace did not attach: ${stderr()}`)
+    await Bun.sleep(1)
+  }
+  return { detach, kill }
 }
