@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric, type Registry } from 'prom-client'
-import type { Tally } from './domain/tally.ts'
+import type { Tally } from './domain/histogram.ts'
 
 /** The names and values of a metric's labels. */
 export type Labels = Readonly<Record<string, string | number>>

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { StoreCounts, StoreFigures, WriteFigures } from './domain/store-figures.ts'
-import type { HttpFigures } from './http/figures.ts'
+import type { StoreCounts, StoreFigures, WriteFigures } from './domain/statistics.ts'
+import type { HttpFigures } from './http/statistics.ts'
 import { counter, gauge, histogram } from './metric.ts'
 
 /** Where the figures are that metrics are made of. */

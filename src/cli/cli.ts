@@ -36,29 +36,29 @@ type Exit = (code: number) => void
 
 /** What adds the command of each first word. The code of a command is loaded with it, so that none waits for that of others. */
 const COMMANDS: Readonly<Record<string, (program: Command, io: Io, exit: Exit) => Promise<void>>> = {
-  serve: async (program, io, exit) => (await import('./serve.ts')).serveCommand(program, io, exit),
+  serve: async (program, io, exit) => (await import('./serve/serve.ts')).serveCommand(program, io, exit),
   token: async (program, io) => {
     const token = program.command('token').description('tokens, with which clients get in')
-    ;(await import('./token-create.ts')).tokenCreateCommand(token, io)
-    ;(await import('./token-list.ts')).tokenListCommand(token, io)
-    ;(await import('./token-revoke.ts')).tokenRevokeCommand(token, io)
+    ;(await import('./commands/token-create.ts')).tokenCreateCommand(token, io)
+    ;(await import('./commands/token-list.ts')).tokenListCommand(token, io)
+    ;(await import('./commands/token-revoke.ts')).tokenRevokeCommand(token, io)
   },
   user: async (program, io, exit) => {
     const user = program.command('user').description('users, to whom tokens and plants belong')
-    ;(await import('./user-list.ts')).userListCommand(user, io)
-    ;(await import('./user-delete.ts')).userDeleteCommand(user, io, exit)
+    ;(await import('./commands/user-list.ts')).userListCommand(user, io)
+    ;(await import('./commands/user-delete.ts')).userDeleteCommand(user, io, exit)
   },
-  status: async (program, io) => (await import('./status.ts')).statusCommand(program, io),
-  check: async (program, io, exit) => (await import('./check.ts')).checkCommand(program, io, exit),
-  backup: async (program, io, exit) => (await import('./backup.ts')).backupCommand(program, io, exit),
-  restore: async (program, io, exit) => (await import('./restore.ts')).restoreCommand(program, io, exit),
-  copy: async (program, io, exit) => (await import('./copy.ts')).copyCommand(program, io, exit),
-  export: async (program, io, exit) => (await import('./export.ts')).exportCommand(program, io, exit),
-  import: async (program, io, exit) => (await import('./import.ts')).importCommand(program, io, exit),
-  healthcheck: async (program, io) => (await import('./healthcheck.ts')).healthcheckCommand(program, io),
-  openapi: async (program, io) => (await import('./openapi.ts')).openapiCommand(program, io),
-  licenses: async (program, io) => (await import('./licenses.ts')).licensesCommand(program, io),
-  help: async (program) => (await import('./help.ts')).helpCommand(program),
+  status: async (program, io) => (await import('./commands/status.ts')).statusCommand(program, io),
+  check: async (program, io, exit) => (await import('./commands/check.ts')).checkCommand(program, io, exit),
+  backup: async (program, io, exit) => (await import('./commands/backup.ts')).backupCommand(program, io, exit),
+  restore: async (program, io, exit) => (await import('./commands/restore.ts')).restoreCommand(program, io, exit),
+  copy: async (program, io, exit) => (await import('./commands/copy.ts')).copyCommand(program, io, exit),
+  export: async (program, io, exit) => (await import('./commands/export.ts')).exportCommand(program, io, exit),
+  import: async (program, io, exit) => (await import('./commands/import.ts')).importCommand(program, io, exit),
+  healthcheck: async (program, io) => (await import('./commands/healthcheck.ts')).healthcheckCommand(program, io),
+  openapi: async (program, io) => (await import('./commands/openapi.ts')).openapiCommand(program, io),
+  licenses: async (program, io) => (await import('./commands/licenses.ts')).licensesCommand(program, io),
+  help: async (program) => (await import('./commands/help.ts')).helpCommand(program),
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { NewPlant, Plant } from './plant.ts'
-import type { StoreFigures } from './store-figures.ts'
+import type { StoreFigures } from './statistics.ts'
 import type { Scope, Token, TokenId, UserId } from './token.ts'
 import type { User } from './user.ts'
 

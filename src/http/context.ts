@@ -1,4 +1,4 @@
-import type { Caller } from './callers.ts'
+import type { Caller } from './access/callers.ts'
 import type { HttpErrorKind } from './errors.ts'
 
 /** How long a client may take for a part of a long answer, in seconds: the most that the runtime counts. */

@@ -2,10 +2,10 @@ import { AppError } from '../domain/error.ts'
 import type { Logger } from '../log.ts'
 import type { Connection, RequestContext } from './context.ts'
 import { httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
-import type { Answered, HttpFigures } from './figures.ts'
 import type { CacheControl } from './json.ts'
 import { operationOf, pathOf } from './operations.ts'
 import type { Lifecycle } from './probes.ts'
+import type { Answered, HttpFigures } from './statistics.ts'
 
 type Answer = Response | Promise<Response>
 /** What answers a request in its context. */

@@ -1,4 +1,4 @@
-import { DOCS_PATHS } from './docs-paths.ts'
+import { DOCS_PATHS } from './docs/docs-paths.ts'
 
 /** What requests are counted and logged as. No path of a client's is ever a name here. */
 export const OPERATIONS = ['createPlant', 'listPlants', 'deletePlant', 'health', 'ready', 'docs', 'other'] as const

@@ -16,16 +16,16 @@ import {
   unusable,
 } from './opening.ts'
 import type { ConnectionOptions } from './postgres/connection.ts'
-import { openSpool, type Spool } from './spool.ts'
-import { backupSqlite, backupSqliteToRead } from './sqlite/backup.ts'
-import { backupSqliteInto, type Kept, keepLatestBackups } from './sqlite/backup-folder.ts'
-import { filesOpenToOthers } from './sqlite/inspect.ts'
-import { restoreSqlite } from './sqlite/restore.ts'
-import { readSqlite } from './sqlite/source.ts'
-import { sqliteStatus } from './sqlite/status.ts'
+import { filesOpenToOthers } from './sqlite/files/preflight.ts'
 import { openSqliteStore } from './sqlite/store.ts'
-import { fillSqlite } from './sqlite/target.ts'
-import { sqliteTransfer } from './sqlite/transfer.ts'
+import { backupSqlite, backupSqliteToRead } from './sqlite/tools/backup.ts'
+import { backupSqliteInto, type Kept, keepLatestBackups } from './sqlite/tools/backup-folder.ts'
+import { readSqlite } from './sqlite/tools/copy-source.ts'
+import { fillSqlite } from './sqlite/tools/copy-target.ts'
+import { restoreSqlite } from './sqlite/tools/restore.ts'
+import { openSpool, type Spool } from './sqlite/tools/staging-table.ts'
+import { sqliteStatus } from './sqlite/tools/status.ts'
+import { sqliteTransfer } from './sqlite/tools/transfer.ts'
 
 /**
  * Opens the store that `--database` names: the path of a SQLite file, or the URL of a database on a PostgreSQL server.
@@ -102,8 +102,8 @@ export async function copyStore(
     throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
   }
   const { plainTextNotice } = await import('./postgres/store.ts')
-  const { readPostgres } = await import('./postgres/source.ts')
-  const { fillPostgres } = await import('./postgres/target.ts')
+  const { readPostgres } = await import('./postgres/tools/copy-source.ts')
+  const { fillPostgres } = await import('./postgres/tools/copy-target.ts')
   for (const { database } of [from, to]) {
     const notice = isPostgresUrl(database) ? plainTextNotice(addressOf(database)) : undefined
     if (notice !== undefined) options.onNotice(notice)

@@ -1,6 +1,6 @@
 import { AppError } from '../domain/error.ts'
+import type { StoreObserver } from '../domain/statistics.ts'
 import type { Durability } from '../domain/store.ts'
-import type { StoreObserver } from '../domain/store-figures.ts'
 
 /** How a store is opened. */
 export interface OpenOptions {

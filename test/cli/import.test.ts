@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { REFUSALS_TOLD_MAX } from '../../src/cli/import-check.ts'
+import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import-check.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { queryAll } from '../store/sqlite/files.ts'
 import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { welcome } from '../../src/cli/welcome.ts'
+import { welcome } from '../../src/cli/serve/welcome.ts'
 import { AppError } from '../../src/domain/error.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { tally } from '../../src/domain/tally.ts'
+import { tally } from '../../src/domain/histogram.ts'
 
 test('a tally counts values by the first bound that they do not pass, and their sum', () => {
   const sizes = tally([1, 10])

@@ -25,7 +25,7 @@ const ANSWERS_BEFORE = 500
 const MANY_PLANTS = 400_000
 const SUBSETS = rounds(60, 300)
 const KILLED_AT = ['pwrite64', 'fsync', 'link'] as const
-const NEW_FILE = resolve(import.meta.dir, '../../src/store/sqlite/new-file.ts')
+const NEW_FILE = resolve(import.meta.dir, '../../src/store/sqlite/files/new-file.ts')
 const WITHOUT_LINKS = { calls: ['link'], fault: 'error=EPERM', when: '1+' } as const
 let kills = 0
 afterAll(() => console.log(`killed ${kills} backups`))

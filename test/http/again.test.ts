@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/callers.ts'
+import { REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/access/callers.ts'
 import { runElsewhere } from '../support/elsewhere.ts'
 import { type Answer, type Service, startService, TRANSPORTS } from '../support/service.ts'
 import { type Asked, expectedList, type Model, queryOf } from './list-model.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../src/domain/store.ts'
+import { CALLERS_MAX_BYTES, REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/access/callers.ts'
 import { createApp } from '../../src/http/app.ts'
-import { CALLERS_MAX_BYTES, REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/callers.ts'
 import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'

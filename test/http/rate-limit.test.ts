@@ -1,7 +1,7 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import type { Token } from '../../src/domain/token.ts'
-import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/rate-limit.ts'
+import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/access/rate-limit.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { type Answer, type RequestOptions, type Service, startService, TRANSPORTS } from '../support/service.ts'
 

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { BACKUP_OF } from '../../src/store/sqlite/backup-record.ts'
+import { BACKUP_OF } from '../../src/store/sqlite/files/backup-record.ts'
 
 /**
  * Everything that a database holds: what marks it as ours, its schema, and all rows of all tables. Leaves out the record in

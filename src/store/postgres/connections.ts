@@ -1,11 +1,11 @@
 import { AppError } from '../../domain/error.ts'
-import type { StoreObserver } from '../../domain/store-figures.ts'
+import type { StoreObserver } from '../../domain/statistics.ts'
 import type { UserId } from '../../domain/token.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
 import { isConflict, isLost, isUnreached, toAppError } from './errors.ts'
+import { type Clocks, openWriter, WRITE_TIMEOUT_MS } from './ledger.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
-import { type TokenRevisions, watchTokens } from './revisions.ts'
-import { type Clocks, openWriter, WRITE_TIMEOUT_MS } from './writer.ts'
+import { type TokenRevisions, watchTokens } from './versions.ts'
 
 /** Connections that read, besides one for each kind of groups: of a server, and of a command that does one thing. */
 const READERS_OF_SERVER = 8

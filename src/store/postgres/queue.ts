@@ -1,9 +1,9 @@
 import { AppError } from '../../domain/error.ts'
+import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
 import { textLength } from '../../domain/store.ts'
-import type { StoreLoad, StoreObserver } from '../../domain/store-figures.ts'
 import type { UserId } from '../../domain/token.ts'
 import { GROUP_MAX_TEXT_LENGTH, GROUP_MAX_WRITES, QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../limits.ts'
-import type { PlantRow, WriteKind, Writer } from './writer.ts'
+import type { PlantRow, WriteKind, Writer } from './ledger.ts'
 
 /** Turns of the event loop, each with whatever requests have come, for which a group may wait before it begins. */
 const GATHER_TURNS_MAX = 2

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { Notice } from '../opening.ts'
 import { rowsOf } from './connection.ts'
-import type { WalIndex } from './wal-index.ts'
+import type { WalIndex } from './versions/wal-index.ts'
 
 /** Size by which the WAL grows until it is brought into the database. It is reused from its beginning then. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024

@@ -1,9 +1,9 @@
 import { AppError } from '../../domain/error.ts'
-import type { StoreLoad, StoreObserver } from '../../domain/store-figures.ts'
+import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
 import { GROUP_MAX_TEXT_LENGTH, GROUP_MAX_WRITES, QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../limits.ts'
 import { BUSY_TIMEOUT_MS } from './connection.ts'
-import { type Failure, type Outcomes, toError } from './group.ts'
-import type { Revisions } from './revisions.ts'
+import { type Failure, type Outcomes, toError } from './group-commit.ts'
+import type { Revisions } from './versions/versions.ts'
 import type { Writer } from './writer.ts'
 import type { Call, Writes } from './writes.ts'
 

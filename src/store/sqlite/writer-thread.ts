@@ -1,4 +1,4 @@
-import { type GroupWriter, openGroupWriter } from './group.ts'
+import { type GroupWriter, openGroupWriter } from './group-commit.ts'
 import type { Message, Sent } from './writer.ts'
 
 declare const self: Worker

@@ -1,5 +1,11 @@
-import { type CheckpointReport, type Failure, openGroupWriter, type Report, type WriterOptions } from './group.ts'
-import { fileIdentity } from './inspect.ts'
+import { fileIdentity } from './files/preflight.ts'
+import {
+  type CheckpointReport,
+  type Failure,
+  openGroupWriter,
+  type Report,
+  type WriterOptions,
+} from './group-commit.ts'
 import type { Call } from './writes.ts'
 
 /** Who performs groups of writes, one at a time, in this thread or in another. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { countWrites } from '../../../src/domain/store-figures.ts'
+import { countWrites } from '../../../src/domain/statistics.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
 import {

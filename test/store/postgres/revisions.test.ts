@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
-import { watchTokens } from '../../../src/store/postgres/revisions.ts'
+import { watchTokens } from '../../../src/store/postgres/versions.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 
 describe('what is known of changes of tokens', () => {

@@ -1,10 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import type { WriteRefusal } from '../../../src/domain/store-figures.ts'
+import type { WriteRefusal } from '../../../src/domain/statistics.ts'
 import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { COUNT_STEP_ROWS } from '../../../src/store/sqlite/figures.ts'
+import { COUNT_STEP_ROWS } from '../../../src/store/sqlite/statistics.ts'
 import { createUser } from '../fixtures.ts'
 import { makeDatabaseFolder, queryAll, runSql, WAL } from './files.ts'
 

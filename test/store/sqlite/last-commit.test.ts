@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { fileIdentity } from '../../../src/store/sqlite/inspect.ts'
+import { fileIdentity } from '../../../src/store/sqlite/files/preflight.ts'
 import {
   announceCommit,
   awaitStamps,
@@ -10,7 +10,7 @@ import {
   noteCommit,
   shareLastCommit,
   stampsOf,
-} from '../../../src/store/sqlite/last-commit.ts'
+} from '../../../src/store/sqlite/versions/last-commit.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writer.ts'
 import { makeDatabase, makeDatabaseFolder, queryAll, runSql } from './files.ts'
 

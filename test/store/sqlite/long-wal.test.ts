@@ -5,7 +5,7 @@ import { openStore } from '../../../src/store/open.ts'
 import type { Notice } from '../../../src/store/opening.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/checkpoints.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
-import { watchWalIndex } from '../../../src/store/sqlite/wal-index.ts'
+import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, WAL } from './files.ts'
 

@@ -1,5 +1,5 @@
 /** A thread that notes the commits it is told of. Says that it is there. */
-import { noteCommit } from '../../../src/store/sqlite/last-commit.ts'
+import { noteCommit } from '../../../src/store/sqlite/versions/last-commit.ts'
 
 declare const self: Worker
 

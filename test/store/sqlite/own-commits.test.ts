@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
-import { NO_STAMP, NOTE, shareLastCommit, stampsOf } from '../../../src/store/sqlite/last-commit.ts'
-import { watchOwnCommits } from '../../../src/store/sqlite/own-commits.ts'
-import { watchWalIndex } from '../../../src/store/sqlite/wal-index.ts'
+import { NO_STAMP, NOTE, shareLastCommit, stampsOf } from '../../../src/store/sqlite/versions/last-commit.ts'
+import { watchOwnCommits } from '../../../src/store/sqlite/versions/own-commits.ts'
+import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
 import { makeDatabaseFolder, runSql } from './files.ts'
 
 const INSERT = 'insert into texts values (1)'

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { watchFiles } from '../../../src/store/sqlite/own-files.ts'
+import { watchFiles } from '../../../src/store/sqlite/files/moved-files.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { SHM, WAL } from './files.ts'
 

@@ -1,7 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, spyOn, test } from 'bun:test'
-import { announceCommit, NO_STAMP, noteCommit, shareLastCommit } from '../../../src/store/sqlite/last-commit.ts'
-import { CHANGED_USERS_MAX, type Revisions, trackRevisions } from '../../../src/store/sqlite/revisions.ts'
+import {
+  announceCommit,
+  NO_STAMP,
+  noteCommit,
+  shareLastCommit,
+} from '../../../src/store/sqlite/versions/last-commit.ts'
+import { CHANGED_USERS_MAX, type Revisions, trackRevisions } from '../../../src/store/sqlite/versions/versions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'

@@ -1,0 +1,32 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { escapeControls } from '../../controls.ts'
+import { isPostgresUrl } from '../../domain/database-url.ts'
+import { locate } from '../../store/open.ts'
+import { RESTORE, RESTORE_SERVER } from '../../store/opening.ts'
+import { EXIT, type Io } from '../io.ts'
+import { json } from '../table.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+
+/** `check`: reads the whole database and says what is wrong with it. */
+export const checkCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+  addDatabaseOptions(program.command('check'))
+    .description('read the whole database and say whether it is whole')
+    .addOption(OPTIONS.json())
+    .action(async ({ json: asJson, ...options }: DatabaseOptions & { readonly json?: boolean }) => {
+      const problems = await withStore(options, (store) => store.checkIntegrity(), {
+        onNotice: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
+      })
+      const database = locate(options.database)
+      const isWhole = problems.length === 0
+      if (asJson) await io.print(json({ database, isWhole, problems }))
+      if (isWhole) return io.tell(`The database ${database} is whole.\n`)
+      exit(EXIT.storeUnusable)
+      await io.tell(
+        `The database ${database} is damaged:\n${problems.map(problemLine).join('')}${isPostgresUrl(options.database) ? RESTORE_SERVER : RESTORE}\n`,
+      )
+    })
+}
+
+/** Indented, so that no name in a database can look like a line of ours. */
+const problemLine = (problem: string): string => `  ${escapeControls(problem)}\n`

@@ -1,0 +1,81 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { copyStore, locate } from '../../store/open.ts'
+import type { Io } from '../io.ts'
+import { type Progress, showProgress } from '../progress.ts'
+import { runStoppable } from '../stopping.ts'
+import { json } from '../table.ts'
+import { counted } from '../wording.ts'
+
+interface CopyOptions {
+  readonly from: string
+  readonly fromPasswordFile?: string
+  readonly to: string
+  readonly toPasswordFile?: string
+  readonly snapshot?: boolean
+  readonly json?: boolean
+}
+
+/** `copy`: copies a store into another one. Prints where it is. */
+export const copyCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+  program
+    .command('copy')
+    .description('copy all users, tokens and plants into another store, from SQLite or PostgreSQL to either')
+    .addOption(OPTIONS.from().makeOptionMandatory())
+    .addOption(OPTIONS.fromPasswordFile())
+    .addOption(OPTIONS.to().makeOptionMandatory())
+    .addOption(OPTIONS.toPasswordFile())
+    .addOption(OPTIONS.snapshot())
+    .addOption(OPTIONS.json())
+    .action(async (options: CopyOptions) => {
+      let reached = 'no plant is copied'
+      const onReached = (text: string) => {
+        reached = text
+      }
+      const stoppedText = () =>
+        `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
+      await runStoppable(io, exit, (signal) => copy(options, signal, onReached, io), stoppedText)
+    })
+}
+
+async function copy(
+  options: CopyOptions,
+  signal: AbortSignal,
+  onReached: (text: string) => void,
+  io: Io,
+): Promise<void> {
+  const { fromPasswordFile, toPasswordFile, snapshot: isSnapshot = false, json: asJson } = options
+  const [from, to] = [locate(options.from), locate(options.to)]
+  if (isSnapshot) {
+    await io.tell(`What is written to ${from} from now on is not in the copy.\n`)
+  }
+  // A line or a bar for each stage, of which one is shown at a time.
+  let shown: { readonly stage: string; readonly progress: Progress } | undefined
+  try {
+    const { counts, digest } = await copyStore(
+      { database: options.from, passwordFile: fromPasswordFile },
+      { database: options.to, passwordFile: toPasswordFile },
+      {
+        isSnapshot,
+        signal,
+        onNotice: ({ message }) => void io.tell(`Warning: ${message}.\n`),
+        onProgress(stage, done, total) {
+          onReached(`${done} of ${counted(total, 'plant')} are ${stage}`)
+          if (shown?.stage !== stage) {
+            shown?.progress[Symbol.dispose]()
+            shown = { stage, progress: showProgress(io, `plants ${stage}`) }
+          }
+          shown.progress.update(done, total)
+        },
+      },
+    )
+    const { users, tokens, plants } = counts
+    await io.tell(
+      `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.\n`,
+    )
+    const copied = { from, to, users, tokens, plants, sha256: digest }
+    await io.print(asJson ? json(copied) : `${to}\n`)
+  } finally {
+    shown?.progress[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { openTransfer } from '../../store/open.ts'
+import { watchSnapshot } from '../copying.ts'
+import type { Io } from '../io.ts'
+import { renderPlantLines } from '../plant-line.ts'
+import { showProgress } from '../progress.ts'
+import { orAborted, runStoppable } from '../stopping.ts'
+import { counted } from '../wording.ts'
+
+interface ExportOptions {
+  readonly database: string
+  readonly user?: string
+}
+
+/** `export`: plants as they are at one moment, a line of JSON each, as fast as they are taken. */
+export const exportCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+  program
+    .command('export')
+    .description('print all plants, or those of a user, a line of JSON each; also while a server runs')
+    .addOption(OPTIONS.user())
+    .addOption(OPTIONS.database())
+    .action(async ({ database, user }: ExportOptions) => {
+      let done = 0
+      let plants = 0
+      const exportPlants = async (signal: AbortSignal) => {
+        const transfer = await openTransfer(database, io.nowMs)
+        try {
+          const exported = await transfer.exportPlants(user)
+          plants = exported.plants
+          const tellLong = watchSnapshot(io)
+          using progress = showProgress(io.printsToTerminal ? undefined : io, 'plants exported')
+          for await (const batch of exported.batches) {
+            // The reader of a full pipe may never take it.
+            await orAborted(io.print(renderPlantLines(batch)), signal)
+            done += batch.length
+            progress.update(done, plants)
+            tellLong()
+          }
+        } finally {
+          await transfer.close()
+        }
+      }
+      const stoppedText = () =>
+        `${done} of ${counted(plants, 'plant')} are printed. The output is not whole: run the same command again.`
+      await runStoppable(io, exit, exportPlants, stoppedText)
+    })
+}

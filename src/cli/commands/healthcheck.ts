@@ -1,0 +1,73 @@
+import type { RequestOptions } from 'node:https'
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
+import { AppError } from '../../domain/error.ts'
+import type { Io } from '../io.ts'
+import { json } from '../table.ts'
+
+/** A little under the 2 s after which the command must have ended. */
+const HEALTHCHECK_TIMEOUT_MS = 1700
+
+interface HealthcheckOptions {
+  readonly listen: Address
+  readonly tlsCert?: string
+  readonly json?: boolean
+}
+
+/** `healthcheck`: asks `/readyz`, for containers without a shell. */
+export const healthcheckCommand = (program: Command, io: Io): void => {
+  program
+    .command('healthcheck')
+    .description('ask /readyz of the server at --listen; exit code 0 or 1')
+    .addOption(OPTIONS.listen())
+    .addOption(OPTIONS.tlsCert())
+    .addOption(OPTIONS.json())
+    .action(async ({ listen, tlsCert, json: asJson }: HealthcheckOptions) => {
+      const answer = await readiness(listen, await clientFor(tlsCert))
+      const status = answer instanceof AppError ? null : answer
+      if (asJson) await io.print(json({ isReady: status === 200, status }))
+      if (answer instanceof AppError) throw answer
+      if (status !== 200) throw new AppError('address_unavailable', { message: `The server is not ready: ${status}.` })
+      await io.tell('The server is ready.\n')
+    })
+}
+
+/**
+ * The status of `/readyz`, or why there is none. Not by `fetch`, which would ask a proxy of the environment. Where there is a
+ * certificate the server has to have it, or one for the same names that the same authority made.
+ */
+async function readiness(
+  address: Address,
+  { get, trust, scheme }: Awaited<ReturnType<typeof clientFor>>,
+): Promise<number | AppError> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const signal = AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS)
+  signal.addEventListener('abort', () => reject(signal.reason))
+  const target = clientTarget(address)
+  get({ ...target, ...trust, path: '/readyz', signal }, (response) => {
+    response.resume()
+    resolve(response.statusCode ?? 0)
+  }).on('error', reject)
+  try {
+    return await promise
+  } catch (cause) {
+    return new AppError('address_unavailable', {
+      message: `There is no answer from ${formatAddress(target, scheme)}: ${reasonOf(cause)}.`,
+      cause,
+    })
+  }
+}
+
+async function clientFor(certPath: string | undefined) {
+  const trust: RequestOptions = {}
+  if (certPath === undefined) return { ...(await import('node:http')), trust, scheme: 'http' } as const
+  const { readCertificate, trustAlone } = await import('../../http/tls.ts')
+  const { get } = await import('node:https')
+  return { get, trust: trustAlone(readCertificate(certPath)), scheme: 'https' } as const
+}
+
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error) || cause.name === 'TimeoutError') return 'it took too long'
+  return 'code' in cause ? String(cause.code) : cause.message
+}

@@ -1,0 +1,134 @@
+import { AppError } from '../../domain/error.ts'
+import type { ConflictRule, OwnedPlant, Transfer } from '../../domain/transfer.ts'
+import type { openSpoolFor } from '../../store/open.ts'
+import type { Io } from '../io.ts'
+import { readLines, TOO_LONG } from '../lines.ts'
+import { pauses } from '../pause.ts'
+import { LINE_MAX_BYTES, parsePlantLine, refusalOf } from '../plant-line.ts'
+import { showProgress } from '../progress.ts'
+import { untilAborted } from '../stopping.ts'
+
+/** So many lines that are refused are told one by one. */
+export const REFUSALS_TOLD_MAX = 20
+/** Plants that are compared with what is stored at once. */
+const COMPARED_PLANTS = 5000
+
+/** What is imported: its bytes, and how many there are, if that is known. */
+export interface Input {
+  readonly stream: AsyncIterable<Uint8Array>
+  readonly bytes: number | undefined
+}
+
+/** How it is imported. */
+export interface ImportWishes {
+  /** Whose plants those are of which a line does not say it. */
+  readonly user: string | undefined
+  readonly rule: ConflictRule
+  readonly isAtomic: boolean
+  /** Ends it early. */
+  readonly signal: AbortSignal
+}
+
+/** What was read: lines, and of these those with a user and an id that another one before them has. */
+export interface Read {
+  readonly lines: number
+  readonly again: number
+}
+
+export type Spool = ReturnType<typeof openSpoolFor>
+
+/**
+ * Reads all lines into the spool. Throws `file_unusable` where any is refused, after it has told which and why; and the reason
+ * of the signal.
+ */
+export async function checkLines(input: Input, spool: Spool, wishes: ImportWishes, io: Io): Promise<Read> {
+  const refusals = collectRefusals(io)
+  using progress = showProgress(input.bytes === undefined ? { ...io, terminal: () => undefined } : io, 'bytes checked')
+  const pause = pauses()
+  let lines = 0
+  let again = 0
+  let bytes = 0
+  for await (const batch of readLines(untilAborted(input.stream, wishes.signal), LINE_MAX_BYTES)) {
+    for (const line of batch) {
+      lines++
+      if (line !== TOO_LONG) bytes += line.length + 1
+      const refusal = take(line, lines, spool, wishes)
+      if (typeof refusal === 'string') refusals.note(lines, refusal)
+      else if (refusal !== undefined) again++
+    }
+    progress.update(bytes, input.bytes)
+    await pause(batch.length)
+    wishes.signal.throwIfAborted()
+  }
+  await refusals.end(lines)
+  return { lines, again }
+}
+
+/** Takes a line into the spool. Returns why it is refused, or the line that it repeats. */
+function take(
+  line: Uint8Array | typeof TOO_LONG,
+  number: number,
+  spool: Spool,
+  { user, rule }: ImportWishes,
+): string | number | undefined {
+  if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
+  let plant: OwnedPlant
+  try {
+    plant = parsePlantLine(line, user)
+  } catch (error) {
+    return refusalOf(error)
+  }
+  const first = spool.add({ line: number, ...plant })
+  return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : first
+}
+
+/** Throws `file_unusable` where a user has an id already, after it has told which; and the reason of the signal. */
+export async function requireFree(
+  spool: Spool,
+  transfer: Pick<Transfer, 'findTaken'>,
+  read: Read,
+  { signal }: ImportWishes,
+  io: Io,
+): Promise<void> {
+  const refusals = collectRefusals(io)
+  using progress = showProgress(io, 'lines compared')
+  const pause = pauses()
+  let last: OwnedPlant | undefined
+  for (let compared = 0; ; ) {
+    const lines = spool.read(last, COMPARED_PLANTS)
+    if (lines.length === 0) break
+    for (const index of await transfer.findTaken(lines)) {
+      const taken = lines[index]
+      if (taken !== undefined) refusals.note(taken.line, `the user ${taken.user} has plant ${taken.id} already.`)
+    }
+    last = lines.at(-1)
+    compared += lines.length
+    progress.update(compared, read.lines)
+    await pause(lines.length)
+    signal.throwIfAborted()
+  }
+  await refusals.end(read.lines)
+}
+
+/** Counts the lines that are refused, and tells of the first of them, in whatever order they come. */
+function collectRefusals({ tell }: Pick<Io, 'tell'>) {
+  const first: { readonly line: number; readonly reason: string }[] = []
+  let count = 0
+  return {
+    note(line: number, reason: string): void {
+      count++
+      if (first.length === REFUSALS_TOLD_MAX && line > (first.at(-1)?.line ?? 0)) return
+      first.push({ line, reason })
+      first.sort((a, b) => a.line - b.line)
+      first.splice(REFUSALS_TOLD_MAX)
+    },
+    async end(lines: number): Promise<void> {
+      if (count === 0) return
+      for (const { line, reason } of first) await tell(`line ${line}: ${reason}\n`)
+      if (count > first.length) await tell(`and ${count - first.length} more.\n`)
+      throw new AppError('file_unusable', {
+        message: `Of ${lines} lines ${count} are refused: nothing was imported.`,
+      })
+    },
+  }
+}

@@ -1,0 +1,97 @@
+import { createReadStream } from 'node:fs'
+import { access, constants, stat } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { AppError } from '../../domain/error.ts'
+import { readFailure } from '../../domain/read-failure.ts'
+import type { ConflictRule, Transfer } from '../../domain/transfer.ts'
+import { openSpoolFor, openTransfer } from '../../store/open.ts'
+import type { Io } from '../io.ts'
+import { runStoppable } from '../stopping.ts'
+import { json } from '../table.ts'
+import { counted } from '../wording.ts'
+import { checkLines, type Input, requireFree } from './import-check.ts'
+import { importLines } from './import-write.ts'
+
+interface ImportOptions {
+  readonly database: string
+  readonly user?: string
+  readonly onConflict: ConflictRule
+  readonly atomic?: boolean
+  readonly json?: boolean
+}
+
+/** `import`: checks all lines, then stores them. What is refused is told by its line, and then nothing is stored. */
+export const importCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+  program
+    .command('import')
+    .description('store plants, a line of JSON each, as export prints them; from stdin without a file')
+    .argument('[file]', 'the lines, or - for stdin')
+    .addOption(OPTIONS.user())
+    .addOption(OPTIONS.onConflict())
+    .addOption(OPTIONS.atomic())
+    .addOption(OPTIONS.json())
+    .addOption(OPTIONS.database())
+    .action(async (file: string | undefined, options: ImportOptions) => {
+      const input = await openInput(file, io)
+      const transfer = await openTransfer(options.database, io.nowMs)
+      try {
+        await importInto(transfer, input, options)
+      } finally {
+        await transfer.close()
+      }
+    })
+
+  const importInto = async (transfer: Transfer, input: Input, options: ImportOptions) => {
+    const { database, user, onConflict: rule, atomic: isAtomic = false, json: asJson } = options
+    using spool = openSpoolFor(database, rule)
+    let lines = 0
+    let stored: number | undefined
+    const importAll = async (signal: AbortSignal) => {
+      await io.tell(`What is read is kept in ${spool.directory} until it is in, in a file without a name.\n`)
+      const wishes = { user, rule, isAtomic, signal }
+      const read = await checkLines(input, spool, wishes, io)
+      lines = read.lines
+      if (rule === 'fail') await requireFree(spool, transfer, read, wishes, io)
+      const onStored = (count: number) => {
+        stored = count
+      }
+      return await importLines(spool, transfer, read, wishes, onStored, io)
+    }
+    const stoppedText = () => describeStored(stored ?? 0, lines, rule)
+    const tally = await runStoppable(io, exit, importAll, stoppedText).catch(async (error) => {
+      if (stored !== undefined) await io.tell(`Stopped: ${stoppedText()}\n`)
+      throw error
+    })
+    if (tally === undefined) return
+    const { created, skipped, replaced, users } = tally
+    await io.tell(
+      `Imported ${counted(lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
+    )
+    if (users > 0)
+      await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.\n`)
+    if (asJson) await io.print(json({ lines, created, skipped, replaced, createdUsers: users }))
+  }
+}
+
+/** How far an import came, and how to go on. With `fail` the lines that are stored would be refused. */
+function describeStored(stored: number, lines: number, rule: ConflictRule): string {
+  if (stored === 0) return 'nothing was imported. Run the same command again.'
+  const option = rule === 'fail' ? ' with --on-conflict skip' : ''
+  return `${stored} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`
+}
+
+async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<Input> {
+  if (file === undefined || file === '-') return { stream: io.stdin(), bytes: undefined }
+  const refuse = (cause: unknown) => {
+    const message = `Cannot read ${file}: ${readFailure(cause)}. Name another file, or - for stdin.`
+    throw new AppError('file_unusable', { message, cause })
+  }
+  const found = await stat(file).catch(refuse)
+  if (found.isDirectory()) refuse('EISDIR')
+  await access(file, constants.R_OK).catch(refuse)
+  // What `Bun.file` makes of a device waits by epoll, which refuses /dev/null.
+  const isDevice = found.isCharacterDevice() || found.isBlockDevice()
+  const stream = isDevice ? createReadStream(file) : Bun.file(file).stream()
+  return { stream, bytes: found.isFile() ? found.size : undefined }
+}

@@ -1,0 +1,51 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import type { Durability } from '../../domain/store.ts'
+import { statusOfStore } from '../../store/open.ts'
+import type { StoreStatus } from '../../store/opening.ts'
+import { VERSION } from '../../version.ts'
+import type { Io } from '../io.ts'
+import { columns, json } from '../table.ts'
+
+interface StatusOptions {
+  readonly database: string
+  readonly durability: Durability
+  readonly json?: boolean
+}
+
+/** `status`: what a database is and holds, whether a server runs on it or not. */
+export const statusCommand = (program: Command, io: Io): void => {
+  program
+    .command('status')
+    .description('say what the database is and holds, also while a server runs')
+    .addOption(OPTIONS.json())
+    .addOption(OPTIONS.durability())
+    .addOption(OPTIONS.database())
+    .action(async ({ database, durability, json: asJson }: StatusOptions) => {
+      const status = { version: VERSION, ...(await statusOfStore(database, io.nowMs())), durability }
+      await io.print(asJson ? json(status) : columns(rowsOf(status)))
+    })
+}
+
+/** What a success means, where a server is started as this command was: a database does not know it. */
+const DURABILITY_TEXTS: Readonly<Record<Durability, string>> = {
+  full: 'full: with these settings a success is on disk',
+  normal: 'normal: with these settings a loss of power may take the latest writes',
+}
+
+type Status = StoreStatus & { readonly version: string; readonly durability: Durability }
+
+const rowsOf = (status: Status): readonly (readonly string[])[] => [
+  ['version', `${status.version}, ${status.engine}`],
+  ['database', `${status.path}, ${status.isInUse ? 'open in another process' : 'at rest'}`],
+  ['schema', `${status.schema}, ${schemaText(status)}`],
+  ['size', `${status.bytes} bytes, of which ${status.freeBytes} are free`],
+  ['WAL', `${status.walBytes} bytes`],
+  ['users', String(status.users)],
+  ['tokens', `${status.tokens}, of which ${status.activeTokens} let in`],
+  ['plants', String(status.plants)],
+  ['durability', DURABILITY_TEXTS[status.durability]],
+]
+
+const schemaText = ({ schema, schemaKnown }: Status): string =>
+  schema === schemaKnown ? 'up to date' : `which the next server brings up to ${schemaKnown}`

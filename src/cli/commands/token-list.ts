@@ -1,0 +1,62 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { type Token, tokenState } from '../../domain/token.ts'
+import type { Io } from '../io.ts'
+import { json, table } from '../table.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+
+interface TokenListOptions extends DatabaseOptions {
+  readonly user?: string
+  readonly json?: boolean
+}
+
+/** `token list`: everything but the token itself. */
+export const tokenListCommand = (token: Command, io: Io): void => {
+  addDatabaseOptions(token.command('list'))
+    .description('list the tokens, never their text')
+    .addOption(OPTIONS.user())
+    .addOption(OPTIONS.json())
+    .action(async ({ user, json: asJson, ...options }: TokenListOptions) => {
+      const tokens = await withStore(options, (store) => store.listTokens(user))
+      const nowMs = io.nowMs()
+      const rows = tokens.map((each) => describe(each, nowMs))
+      await io.print(asJson ? json(rows) : toTable(rows))
+    })
+}
+
+type Description = ReturnType<typeof describe>
+
+const describe = (token: Token, nowMs: number) => ({
+  ...describeNew(token),
+  lastUsed: toIso(token.lastUsedAtMs),
+  state: tokenState(token, nowMs),
+})
+
+/** What is known of a token from its creation on, as `--json` prints it. */
+export const describeNew = (
+  token: Pick<Token, 'id' | 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'>,
+) => ({
+  id: token.id,
+  user: token.userName,
+  scope: token.scope,
+  label: token.label ?? null,
+  created: toIso(token.createdAtMs),
+  expires: toIso(token.expiresAtMs),
+})
+
+const toIso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
+
+const toTable = (rows: readonly Description[]): string =>
+  table(
+    ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state'],
+    rows.map(({ id, user, scope, label, created, expires, lastUsed, state }) => [
+      String(id),
+      user,
+      scope,
+      label ?? '-',
+      created ?? '-',
+      expires ?? 'never',
+      lastUsed ?? 'never',
+      state,
+    ]),
+  )

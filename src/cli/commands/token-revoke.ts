@@ -1,0 +1,80 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { AppError } from '../../domain/error.ts'
+import type { Store, TokenSelection } from '../../domain/store.ts'
+import { hashToken, isTokenText, type Token } from '../../domain/token.ts'
+import type { Io } from '../io.ts'
+import { json } from '../table.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+import { counted, describeToken } from '../wording.ts'
+
+interface TokenRevokeOptions extends DatabaseOptions {
+  readonly user?: string
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+/**
+ * `token revoke`: by id, by user, or by the token's text on stdin. Servers refuse it from the next request on. To revoke all
+ * tokens of a user, a person has to confirm it by `--yes`.
+ */
+export const tokenRevokeCommand = (token: Command, io: Io): void => {
+  addDatabaseOptions(token.command('revoke'))
+    .description('revoke a token by its id, all of a user, or with - the one whose text is on stdin')
+    .argument('[id]', 'id of the token, or -')
+    .addOption(OPTIONS.user())
+    .addOption(OPTIONS.yes())
+    .addOption(OPTIONS.json())
+    .action(async (id: string | undefined, { user, yes, json: asJson, ...options }: TokenRevokeOptions) => {
+      if (id !== undefined && user !== undefined) throw misused()
+      const selection = await select(id, user, io)
+      const { token, count } = await withStore(options, async (store) => {
+        if (user !== undefined && !yes) throw await unconfirmed(store, user)
+        const token = await findToken(store, selection)
+        return { token, count: await store.revokeTokens(selection, io.nowMs()) }
+      })
+      await io.tell(`${token === undefined ? describeAll(user, count) : describeOne(token, count)}\n`)
+      if (asJson) await io.print(json({ revoked: count }))
+    })
+}
+
+async function select(id: string | undefined, user: string | undefined, io: Io): Promise<TokenSelection> {
+  if (id === '-') {
+    const text = (await io.readStdin()).trim()
+    if (!isTokenText(text)) throw new AppError('misused', { message: 'What came on stdin is no token.' })
+    return { hash: hashToken(text) }
+  }
+  if (id !== undefined) {
+    if (!/^[1-9]\d{0,15}$/.test(id))
+      throw new AppError('misused', { message: 'The id of a token is a positive whole number, or -.' })
+    return { id: Number(id) }
+  }
+  if (user === undefined) throw misused()
+  return { userName: user }
+}
+
+async function unconfirmed(store: Pick<Store, 'listTokens'>, user: string): Promise<AppError> {
+  const left = (await store.listTokens(user)).filter(({ revokedAtMs }) => revokedAtMs === undefined)
+  return new AppError('misused', {
+    message: `This revokes all tokens of ${user} that are not revoked yet, ${left.length}, for good: repeat it with --yes.`,
+  })
+}
+
+/** The one token that is selected; nothing if the selection is of a user. Rejects with `token_not_found`. */
+async function findToken(store: Store, selection: TokenSelection): Promise<Token | undefined> {
+  if ('userName' in selection) return undefined
+  const token =
+    'hash' in selection
+      ? await store.findToken(selection.hash)
+      : (await store.listTokens()).find(({ id }) => id === selection.id)
+  if (token !== undefined) return token
+  throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
+}
+
+const describeOne = (token: Token, count: number): string =>
+  count === 0 ? `Nothing to do: ${describeToken(token)} was already revoked.` : `Revoked ${describeToken(token)}.`
+
+const describeAll = (user: string | undefined, count: number): string =>
+  count === 0 ? `User ${user} has no token left to revoke.` : `Revoked ${counted(count, 'token')} of user ${user}.`
+
+const misused = () => new AppError('misused', { message: 'Say which: an id, or - for stdin, or --user.' })

@@ -1,0 +1,67 @@
+import type { Command } from 'commander'
+import { OPTIONS } from '../../config.ts'
+import { AppError } from '../../domain/error.ts'
+import { parseUserName, Rule } from '../../values.ts'
+import type { Io } from '../io.ts'
+import { showProgress } from '../progress.ts'
+import { runStoppable } from '../stopping.ts'
+import { json } from '../table.ts'
+import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+import { counted } from '../wording.ts'
+
+interface UserDeleteOptions extends DatabaseOptions {
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+/** `user delete`: the user with all tokens and plants. There is no way back, hence `--yes`. */
+export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) => void): void => {
+  addDatabaseOptions(user.command('delete'))
+    .description('delete a user with all tokens and plants')
+    .argument('<name>', 'name of the user')
+    .addOption(OPTIONS.yes())
+    .addOption(OPTIONS.json())
+    .action(async (name: string, { yes, json: asJson, ...options }: UserDeleteOptions) => {
+      const rule = parseUserName(name)
+      if (rule instanceof Rule) throw new AppError('misused', { message: `The name of a user must be ${rule.text}.` })
+      if (!yes)
+        throw new AppError('misused', { message: `This deletes all plants of ${name} for good: repeat it with --yes.` })
+      let reached: Reached | undefined
+      const deleteUser = async (signal: AbortSignal) => {
+        using progress = showProgress(io, `plants of ${name} deleted`)
+        const onProgress = (deleted: number, total: number) => {
+          reached = { deleted, total }
+          progress.update(deleted, total)
+        }
+        return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
+      }
+      const stoppedText = () => describeReached(name, reached)
+      const deleted = await runStoppable(io, exit, deleteUser, stoppedText).catch((error) => {
+        throw stoppedHalfWay(error, stoppedText())
+      })
+      if (deleted === undefined) return
+      const { plants, tokens } = deleted
+      await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.\n`)
+      if (asJson) await io.print(json({ user: name, tokens, plants }))
+    })
+}
+
+/** How far the deletion came. */
+interface Reached {
+  readonly deleted: number
+  readonly total: number
+}
+
+function describeReached(name: string, reached: Reached | undefined): string {
+  if (reached === undefined) return 'nothing was deleted. Run the same command again to delete the user.'
+  const { deleted, total } = reached
+  return `all tokens of user ${name} and ${deleted} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
+}
+
+/** A lock or a full disk can come between two batches: then the user is gone in part. */
+function stoppedHalfWay(error: unknown, stoppedText: string): unknown {
+  if (!(error instanceof AppError) || (error.kind !== 'store_busy' && error.kind !== 'store_full')) return error
+  const reason =
+    error.kind === 'store_busy' ? 'the database is locked by another process or busy' : 'there is no space left'
+  return new AppError(error.kind, { message: `Stopped, because ${reason}: ${stoppedText}`, cause: error })
+}

@@ -1,0 +1,40 @@
+import { describeAddress, type PostgresAddress } from '../../../domain/database-url.ts'
+import { unusable } from '../../opening.ts'
+import { APPLICATION_NAME, type Client } from '../connection.ts'
+import { toAppError } from '../errors.ts'
+
+/** Connections of processes that have just ended are there for a moment. */
+const PATIENCE_MS = 2000
+const RETRY_MS = 50
+
+/**
+ * Rejects with `store_unusable` where another process of ours is connected to the database, be it idle: a server is from its
+ * start on, unless it has lost the database. `ownPid` is of a further connection of this process.
+ */
+export async function requireAlone(
+  client: Client,
+  address: PostgresAddress,
+  { ownPid = 0n, advice }: { readonly ownPid?: bigint; readonly advice: string },
+): Promise<void> {
+  const deadlineMs = performance.now() + PATIENCE_MS
+  while ((await countOthers(client, ownPid)) > 0) {
+    if (performance.now() > deadlineMs) {
+      throw unusable(`The database ${describeAddress(address)} is open in another process: ${advice}.`)
+    }
+    await Bun.sleep(RETRY_MS)
+  }
+}
+
+async function countOthers(client: Client, ownPid: bigint): Promise<number> {
+  try {
+    const [row] = await client.query<[bigint]>(
+      `select count(*) from pg_catalog.pg_stat_activity
+       where datname = pg_catalog.current_database() and application_name = $1
+         and pid <> pg_catalog.pg_backend_pid() and pid::int8 <> $2::int8`,
+      [APPLICATION_NAME, ownPid],
+    )
+    return Number(row?.[0])
+  } catch (error) {
+    throw toAppError(error)
+  }
+}

@@ -1,0 +1,135 @@
+import type { Database } from 'bun:sqlite'
+import type { AppError } from '../../../domain/error.ts'
+import { notWhole, type Role, unusable } from '../../opening.ts'
+import { openDatabase } from '../connection.ts'
+import { MIGRATIONS } from '../migrate.ts'
+import { BACKUP_OF } from './backup-record.ts'
+
+/** The table or index of another program in a database of ours. */
+export interface ForeignObject {
+  readonly type: string
+  readonly name: string
+}
+
+/** A database that is open on a connection. */
+type Schema = 'main' | 'source'
+
+/** A row of `sqlite_schema` (https://sqlite.org/schematab.html): null is empty, and what is no text is `NO_TEXT`. */
+type Definition = readonly [type: string, name: string, table: string, sql: string]
+const NO_TEXT = '\0'
+
+/**
+ * Objects that nobody is told of: tables of Litestream, whose columns have no expressions, which `restore` keeps; and the record
+ * of a backup.
+ */
+const UNTOLD = [
+  /^CREATE TABLE _litestream_\w+ \([\w\s,]*\)$/,
+  new RegExp(`^CREATE TABLE ${BACKUP_OF} \\(path text not null\\) strict$`),
+]
+const TYPES = ['table', 'index', 'trigger', 'view']
+/** A message names at most so many objects, and of each name so many characters. */
+const LISTED_MAX = 10
+const LISTED_NAME_LENGTH = 100
+
+/**
+ * Compares a schema with the one that our migrations up to its version make. Throws `store_unusable` if another program has
+ * changed it so that answers can change: a definition of ours is another one or missing, or there is a trigger, a view, an
+ * index of our tables that can refuse a row, or a foreign key to our tables. Returns the other tables and indexes.
+ */
+export function refuseChangedSchema(
+  role: Role,
+  path: string,
+  db: Database,
+  version: number,
+  schema: Schema = 'main',
+): readonly ForeignObject[] {
+  const { expected, names } = ownDefinitions(version)
+  const found = definitionsIn(db, schema)
+  const isOwn = (name: string) => names.has(name.toLowerCase())
+  const missing = without(expected, found)
+  const added = without(found, expected)
+  const harmful = added.filter((definition) => !isHarmless(definition, isOwn, db, schema))
+  if (missing.length > 0 || harmful.length > 0) throw changed(role, path, missing, harmful)
+  return added
+    .filter(([, name, , sql]) => !name.startsWith('sqlite_') && !UNTOLD.some((pattern) => pattern.test(sql)))
+    .map(([type, name]) => ({ type, name }))
+}
+
+/** Objects in a message, like `table "notes", index "by_name"`. */
+export function listed(objects: readonly ForeignObject[]): string {
+  const texts = objects.map(({ type, name }) => `${type} ${JSON.stringify(name.slice(0, LISTED_NAME_LENGTH))}`)
+  const more = texts.splice(LISTED_MAX).length
+  return [...texts, ...(more > 0 ? [`${more} more`] : [])].join(', ')
+}
+
+/**
+ * Whether an object that is not ours cannot change an answer. SQLite compares the type, name and table of a definition with
+ * its SQL without regard to case and up to the first NUL; so nothing but a lower-case `table` or `index` passes here.
+ */
+function isHarmless(
+  [type, name, table, sql]: Definition,
+  isOwn: (name: string) => boolean,
+  db: Database,
+  schema: Schema,
+): boolean {
+  if (isOwn(name) || [name, table].some((text) => text.includes('\0'))) return false
+  // The index of a constraint has no SQL; SQLite refuses one whose table does not have the constraint.
+  if (type === 'index') return !isOwn(table) || (sql !== '' && takesEveryRow(db, schema, table, name))
+  return type === 'table' && !referencesOf(db, schema, name).some(isOwn)
+}
+
+/** A write can fail because of an index that is unique, has an expression or a condition, or a collation that is unknown. */
+const takesEveryRow = (db: Database, schema: Schema, table: string, index: string): boolean =>
+  db
+    .prepare(
+      `select 1 from pragma_index_list(?1, ?3) where name = ?2 and not "unique" and not partial and not exists (
+         select 1 from pragma_index_xinfo(?2, ?3) where cid = -2 or upper(coll) not in ('BINARY', 'NOCASE', 'RTRIM'))`,
+    )
+    .values(table, index, schema).length > 0
+
+/** The tables that the foreign keys of a table lead to. */
+const referencesOf = (db: Database, schema: Schema, table: string): readonly string[] =>
+  db.prepare('select "table" from pragma_foreign_key_list(?1, ?2)').values(table, schema).flat().map(String)
+
+/** What the migrations up to a version make, and all names that the schema of this executable has in lower case. */
+function ownDefinitions(version: number) {
+  using db = openDatabase(':memory:', { readwrite: true, create: true })
+  for (const migration of MIGRATIONS.slice(0, version)) db.run(migration)
+  const expected = definitionsIn(db, 'main')
+  for (const migration of MIGRATIONS.slice(version)) db.run(migration)
+  const names = [...expected, ...definitionsIn(db, 'main')].map(([, name]) => name.toLowerCase())
+  return { expected, names: new Set(names) }
+}
+
+const definitionsIn = (db: Database, schema: Schema): readonly Definition[] =>
+  db
+    .prepare(`select type, name, tbl_name, sql from ${schema}.sqlite_schema`)
+    .values()
+    .map(([type, name, table, sql]) => [textOf(type), textOf(name), textOf(table), textOf(sql)])
+
+function textOf(value: unknown): string {
+  if (value === null) return ''
+  return typeof value === 'string' ? value : NO_TEXT
+}
+
+/** The definitions that are not among the others. */
+function without(definitions: readonly Definition[], others: readonly Definition[]): readonly Definition[] {
+  const texts = new Set(others.map((definition) => JSON.stringify(definition)))
+  return definitions.filter((definition) => !texts.has(JSON.stringify(definition)))
+}
+
+function changed(role: Role, path: string, missing: readonly Definition[], harmful: readonly Definition[]): AppError {
+  const has = (definitions: readonly Definition[], name: string) =>
+    definitions.some(([, other]) => other.toLowerCase() === name.toLowerCase())
+  const problems = [
+    ...missing.map(([type, name]) => ({ type: `${has(harmful, name) ? 'changed' : 'missing'} ${type}`, name })),
+    ...harmful
+      .filter(([, name]) => !has(missing, name))
+      .map(([type, name]) => ({ type: `added ${TYPES.includes(type) ? type : 'object'}`, name })),
+  ]
+  const problem = `has a schema that another program has changed: ${listed(problems)}`
+  if (role === 'backup') return notWhole(role, path, problem)
+  return unusable(
+    `The database ${path} ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore.`,
+  )
+}

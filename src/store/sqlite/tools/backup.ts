@@ -1,0 +1,93 @@
+import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { AppError } from '../../../domain/error.ts'
+import { type Copied, type CopyOptions, type ReadableBackup, unusable } from '../../opening.ts'
+import { lockAlone } from '../files/lock.ts'
+import { BESIDE, removeLeftovers } from '../files/partial-files.ts'
+import { fileIdentity, inspect } from '../files/preflight.ts'
+import { copyDatabase } from './copy-database.ts'
+
+/**
+ * Makes a backup of a database at one moment, also while others write, as a file of this name, which it has once it is
+ * whole, verified and on disk. Rejects with `store_unusable` for the database, with `file_unusable` for the backup.
+ */
+export async function backupSqlite(database: string, target: string, options: CopyOptions = {}): Promise<Copied> {
+  requireDatabase(database)
+  refuseTarget(database, target, options)
+  removeLeftovers(dirname(target), (name) => name === basename(target))
+  using copy = await copyDatabase('database', database, target, options)
+  if (options.force === true && existsSync(target)) {
+    lockAlone(target).release()
+    copy.replace()
+  } else {
+    copy.placeNew(isThere(target))
+  }
+  return { ...copy.counts, path: target, bytes: statSync(target).size }
+}
+
+/** Bytes of a backup that are read at once. */
+const CHUNK_BYTES = 1024 * 1024
+
+/**
+ * Makes and verifies a backup that can be read once. It is beside the database, which has a disk for such a file, and has no
+ * name any more: nothing of it is left when the process ends. Rejects as `backupSqlite` does.
+ */
+export async function backupSqliteToRead(database: string, options: CopyOptions = {}): Promise<ReadableBackup> {
+  requireDatabase(database)
+  const target = `${database}-backup`
+  removeLeftovers(dirname(target), (name) => name === basename(target))
+  using copy = await copyDatabase('database', database, target, options)
+  // A signal that came with the last rows would be lost: from here on, nothing asks for it.
+  options.signal?.throwIfAborted()
+  const file = copy.open()
+  return { ...copy.counts, bytes: fstatSync(file).size, chunks: readChunks(file) }
+}
+
+function* readChunks(file: number): Generator<Uint8Array> {
+  try {
+    for (;;) {
+      const chunk = new Uint8Array(CHUNK_BYTES)
+      const bytes = readSync(file, chunk)
+      if (bytes === 0) return
+      yield chunk.subarray(0, bytes)
+    }
+  } finally {
+    closeSync(file)
+  }
+}
+
+function requireDatabase(path: string): void {
+  if (!inspect(path)) throw unusable(`There is no database ${path}: name the one that the server uses.`)
+}
+
+function refuseTarget(database: string, target: string, { force = false }: CopyOptions): void {
+  const directory = dirname(target)
+  refuseDirectory(directory)
+  if (!existsSync(target)) {
+    // Beside a name it is taken for a part of the database of that name.
+    const [beside] = BESIDE.map((name) => target + name).filter((path) => existsSync(path))
+    if (beside !== undefined) throw unfit(`${beside} is there without its database: move it away.`)
+    return
+  }
+  if (['', ...BESIDE].some((name) => fileIdentity(database + name) === fileIdentity(target))) {
+    throw unfit(`${target} is the database itself: name another file.`)
+  }
+  if (!statSync(target).isFile()) throw unfit(`${target} is not a regular file: name another one.`)
+  if (!force) throw isThere(target)
+  try {
+    inspect(target)
+  } catch (cause) {
+    throw unfit(`${target} is no backup, and stays as it is: name another file.`, cause)
+  }
+}
+
+/** Throws `file_unusable` unless backups can be made in this directory. */
+export function refuseDirectory(directory: string): void {
+  const found = statSync(directory, { throwIfNoEntry: false })
+  if (found === undefined) throw unfit(`There is no directory ${directory}: create it.`)
+  if (!found.isDirectory()) throw unfit(`${directory} is not a directory: name one.`)
+}
+
+const isThere = (target: string) => unfit(`${target} is there already: name another file, or repeat it with --force.`)
+
+const unfit = (message: string, cause?: unknown) => new AppError('file_unusable', { message, cause })

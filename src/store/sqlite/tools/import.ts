@@ -1,0 +1,93 @@
+import type { Database } from 'bun:sqlite'
+import { AppError } from '../../../domain/error.ts'
+import type { ConflictRule, Imported, OwnedPlant, Tally } from '../../../domain/transfer.ts'
+import { checkpoints } from '../checkpoints.ts'
+import { prepareCommit } from '../commit.ts'
+import { openWriter, rowsOf } from '../connection.ts'
+import { toAppError } from '../errors.ts'
+import { watchFiles } from '../files/moved-files.ts'
+
+/** What imports into a database. */
+export type Importer = ReturnType<typeof openImporter>
+
+/** The connection that imports: each call is a transaction, but between `begin` and `commit`. */
+export function openImporter(path: string, nowMs: () => number) {
+  const { opened: writer, areLost } = watchFiles(path, () => {
+    const writer = openWriter(path, 'full', { create: false })
+    writer.run('pragma busy_timeout = 0')
+    writer.prepare('select 1 from users').values()
+    return writer
+  })
+  const wal = checkpoints(writer, undefined, (error) => toAppError(error, { duringWrite: false, path }))
+  const importRows = plantImport(writer, nowMs)
+  let isBegun = false
+
+  const commitAll = prepareCommit(writer)
+  const commit = () => {
+    commitAll()
+    if (areLost()) {
+      const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
+      throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
+    }
+  }
+  return {
+    importPlants(plants: readonly OwnedPlant[], rule: ConflictRule): Imported {
+      if (isBegun) return { ...importRows(plants, rule), heldMs: 0 }
+      // Before anything is stored that a failure of it would leave in doubt.
+      wal.runIfDue()
+      writer.run('begin immediate')
+      const begunMs = performance.now()
+      try {
+        const tally = importRows(plants, rule)
+        commit()
+        return { ...tally, heldMs: performance.now() - begunMs }
+      } catch (error) {
+        if (writer.inTransaction) writer.run('rollback')
+        throw error
+      }
+    },
+    begin(): void {
+      writer.run('begin immediate')
+      isBegun = true
+    },
+    commit,
+    close(): void {
+      if (writer.inTransaction) writer.run('rollback')
+      writer.close(true)
+    },
+  }
+}
+
+/** Stores plants in a transaction that has begun. */
+function plantImport(writer: Database, nowMs: () => number) {
+  const insertUser = writer.prepare<unknown, [string, number]>(
+    'insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing',
+  )
+  const selectUser = writer.prepare<unknown, [string]>('select id from users where name = ?1')
+  const insert = writer.prepare<unknown, [bigint, bigint, string, string | null]>(
+    'insert into plants (user_id, id, name, tag) values (?1, ?2, ?3, ?4) on conflict do nothing',
+  )
+  const update = writer.prepare<unknown, [bigint, bigint, string, string | null]>(
+    'update plants set name = ?3, tag = ?4 where user_id = ?1 and id = ?2',
+  )
+  const userOf = (name: string, tally: { users: number }): bigint => {
+    tally.users += insertUser.run(name, nowMs()).changes
+    const [[id] = [0n]] = rowsOf<[bigint]>(selectUser.values(name))
+    return id
+  }
+
+  return (plants: readonly OwnedPlant[], rule: ConflictRule): Tally => {
+    // Looked up anew by each: somebody may have deleted a user meanwhile.
+    const users = new Map<string, bigint>()
+    const tally = { users: 0, created: 0, skipped: 0, replaced: 0 }
+    for (const { user, id, name, tag } of plants) {
+      const userId = users.get(user) ?? userOf(user, tally)
+      users.set(user, userId)
+      if (insert.run(userId, id, name, tag ?? null).changes > 0) tally.created++
+      else if (rule === 'skip') tally.skipped++
+      else if (rule === 'replace') tally.replaced += update.run(userId, id, name, tag ?? null).changes
+      else throw new AppError('plant_exists', { message: `The user ${user} has got plant ${id} meanwhile.` })
+    }
+    return tally
+  }
+}

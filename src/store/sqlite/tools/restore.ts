@@ -1,0 +1,46 @@
+import { existsSync, statSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { AppError } from '../../../domain/error.ts'
+import { type CopyOptions, type Restored, unusable } from '../../opening.ts'
+import { type Locked, lockAlone } from '../files/lock.ts'
+import { BESIDE, removeLeftovers } from '../files/partial-files.ts'
+import { fileIdentity, inspect, inspectAtRest, restingState } from '../files/preflight.ts'
+import { listed } from '../files/schema.ts'
+import { copyDatabase } from './copy-database.ts'
+
+/**
+ * Makes a backup the database of this name, which it has once it is whole, verified and on disk. The backup stays as it
+ * is. Rejects with `store_unusable` where the backup is not whole, where a process has the database open, and, without
+ * `force`, where there is a database: then everything stays as it was.
+ */
+export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}): Promise<Restored> {
+  const state = inspectAtRest(backup)
+  if (fileIdentity(backup) === fileIdentity(database)) {
+    throw new AppError('misused', { message: `${backup} is the database itself: name a backup of it.` })
+  }
+  using replaced = lockDatabase(database, options)
+  removeLeftovers(dirname(database), (name) => name === basename(database))
+  using copy = await copyDatabase('backup', backup, database, options)
+  if (restingState(backup) !== state) {
+    throw unusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
+  }
+  replaced?.release()
+  if (replaced === undefined) copy.placeNew(isThere(database))
+  else copy.replace()
+  return { ...copy.counts, path: database, bytes: statSync(database).size, dropped: listed(copy.dropped) }
+}
+
+/** Locks the database, if there is one that may be replaced. */
+function lockDatabase(database: string, { force = false }: CopyOptions): Locked | undefined {
+  if (inspect(database)) {
+    const locked = lockAlone(database)
+    if (force) return locked
+    locked[Symbol.dispose]()
+    throw isThere(database)
+  }
+  const beside = BESIDE.map((name) => database + name).filter((path) => existsSync(path))
+  if (beside.length === 0) return undefined
+  throw unusable(`${beside.join(' and ')} would be taken for a part of what is restored: move what is there away.`)
+}
+
+const isThere = (database: string) => unusable(`The database ${database} is there already: --force replaces it.`)

@@ -1,0 +1,70 @@
+import { statSync } from 'node:fs'
+import { AppError } from '../../../domain/error.ts'
+import { type StoreStatus, unusable } from '../../opening.ts'
+import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
+import { toAppError } from '../errors.ts'
+import { lockAlone } from '../files/lock.ts'
+import { inspect, nothingIn } from '../files/preflight.ts'
+import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
+
+type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bigint, freeBytes: bigint]
+
+/**
+ * Looks at a database as it is: one of an older schema is not brought up to date. Rejects with `store_unusable`, or as a read
+ * of the store does.
+ */
+export async function sqliteStatus(path: string, nowMs: number): Promise<StoreStatus> {
+  if (!inspect(path)) throw unusable(`There is no database ${path}: name the one that the server uses.`)
+  // Before anybody looks: whoever is the last to close it brings the WAL into it.
+  const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+  const bytes = statSync(path).size
+  if (bytes === 0) throw nothingIn(path)
+  const isInUse = isOpenElsewhere(path)
+  // One that could write, and does not, leaves no files beside the database when it is closed.
+  const reader = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
+  try {
+    reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw nothingIn(path)
+    reader.run('begin')
+    const [[engine] = []] = reader.prepare('select sqlite_version()').values()
+    const [[users, tokens, activeTokens, plants, freeBytes] = [0n, 0n, 0n, 0n, 0n]] = rowsOf<CountRow>(
+      reader
+        .prepare<unknown, [number]>(
+          `select (select count(*) from users), (select count(*) from tokens),
+             (select count(*) from tokens where revoked_at_ms is null and coalesce(expires_at_ms > ?1, true)),
+             (select count(*) from plants),
+             (select freelist_count * page_size from pragma_freelist_count, pragma_page_size)`,
+        )
+        .values(nowMs),
+    )
+    return {
+      path,
+      engine: `SQLite ${engine}`,
+      isInUse,
+      schema: pragmaNumber(reader, 'user_version'),
+      schemaKnown: SCHEMA_VERSION,
+      bytes,
+      freeBytes: Number(freeBytes),
+      walBytes,
+      users: Number(users),
+      tokens: Number(tokens),
+      activeTokens: Number(activeTokens),
+      plants: Number(plants),
+    }
+  } catch (error) {
+    throw toAppError(error, { duringWrite: false, path })
+  } finally {
+    reader.close(true)
+  }
+}
+
+/** Whether another process has it open. */
+function isOpenElsewhere(path: string): boolean {
+  try {
+    lockAlone(path)[Symbol.dispose]()
+    return false
+  } catch (error) {
+    if (error instanceof AppError) return true
+    throw error
+  }
+}
