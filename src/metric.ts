@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric, type Registry } from 'prom-client'
-import type { Tally } from './domain/histogram.ts'
+import type { Histogram } from './domain/histogram.ts'
 
 /** The names and values of a metric's labels. */
 export type Labels = Readonly<Record<string, string | number>>
@@ -48,18 +48,18 @@ export function gauge(registry: Registry, { name, help, value }: GaugeSource): v
 }
 
 interface HistogramSource extends Described {
-  readonly tallies: readonly (readonly [Labels, Tally])[]
+  readonly histograms: readonly (readonly [Labels, Histogram])[]
 }
 
-/** A histogram that is tallied elsewhere: the library's own would cost each request more than all that is counted of it. */
-export function histogram(registry: Registry, { name, help, tallies }: HistogramSource): void {
+/** A histogram that is counted elsewhere: the library's own would cost each request more than all that is counted of it. */
+export function histogram(registry: Registry, { name, help, histograms }: HistogramSource): void {
   const metric = {
     name,
     get: async () => ({
       name,
       help,
       type: 'histogram',
-      values: tallies.flatMap(([labels, t]) => valuesOf(name, labels, t)),
+      values: histograms.flatMap(([labels, t]) => valuesOf(name, labels, t)),
     }),
   }
   // All that a registry asks of a metric is this; its type names the library's own classes.
@@ -67,7 +67,7 @@ export function histogram(registry: Registry, { name, help, tallies }: Histogram
 }
 
 /** The values of a histogram: each bucket counts all up to its bound. */
-function valuesOf(name: string, labels: Labels, { bounds, counts, sum }: Tally) {
+function valuesOf(name: string, labels: Labels, { bounds, counts, sum }: Histogram) {
   let count = 0
   const buckets = counts.map((within, index) => {
     count += within

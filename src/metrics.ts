@@ -1,13 +1,13 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { StoreCounts, StoreFigures, WriteFigures } from './domain/statistics.ts'
-import type { HttpFigures } from './http/statistics.ts'
+import type { StoreCounts, StoreStatistics, WriteStatistics } from './domain/statistics.ts'
+import type { RequestStatistics } from './http/statistics.ts'
 import { counter, gauge, histogram } from './metric.ts'
 
-/** Where the figures are that metrics are made of. */
+/** Where the statistics are that metrics are made of. */
 export interface MetricSources {
-  readonly http: HttpFigures
-  readonly writes: WriteFigures
-  readonly store: Pick<StoreFigures, 'load' | 'sizes'>
+  readonly http: RequestStatistics
+  readonly writes: WriteStatistics
+  readonly store: Pick<StoreStatistics, 'load' | 'sizes'>
   /** What was counted last; `undefined` before that. */
   readonly sample: () => Sample | undefined
   readonly version: string
@@ -22,7 +22,7 @@ export interface Sample extends StoreCounts {
 /** All metrics in the text form of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 export interface Metrics {
   readonly contentType: string
-  /** As they are now: nothing is counted for it, figures are copied. */
+  /** As they are now: nothing is counted for it, statistics are copied. */
   text(): Promise<string>
 }
 
@@ -44,7 +44,7 @@ const PROCESS_METRICS = [
   'nodejs_eventloop_lag_max_seconds',
 ]
 
-/** Makes metrics of figures. No label is a user, a token, an id or a path of a client's: all their values are known here. */
+/** Makes metrics of statistics. No label is a user, a token, an id or a path of a client's: all their values are known here. */
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry()
   registerRequests(registry, sources.http)
@@ -60,7 +60,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   return { contentType: registry.contentType, text: () => registry.metrics() }
 }
 
-function registerRequests(registry: Registry, http: HttpFigures): void {
+function registerRequests(registry: Registry, http: RequestStatistics): void {
   const operations = Object.entries(http.operations)
   counter(registry, {
     name: 'plantstore_http_requests_total',
@@ -74,7 +74,7 @@ function registerRequests(registry: Registry, http: HttpFigures): void {
   histogram(registry, {
     name: 'plantstore_http_request_duration_seconds',
     help: 'Time until a request was answered; of a list without a limit, until its first part was there.',
-    tallies: operations.map(([operation, { durationsS }]) => [{ operation }, durationsS]),
+    histograms: operations.map(([operation, { durationsS }]) => [{ operation }, durationsS]),
   })
   gauge(registry, {
     name: 'plantstore_http_requests_in_flight',
@@ -102,7 +102,7 @@ function registerRequests(registry: Registry, http: HttpFigures): void {
   })
 }
 
-function registerWrites(registry: Registry, writes: WriteFigures, store: MetricSources['store']): void {
+function registerWrites(registry: Registry, writes: WriteStatistics, store: MetricSources['store']): void {
   gauge(registry, {
     name: 'plantstore_write_queue_length',
     help: 'Writes that wait to be on disk.',
@@ -122,12 +122,12 @@ function registerWrites(registry: Registry, writes: WriteFigures, store: MetricS
   histogram(registry, {
     name: 'plantstore_write_group_size',
     help: 'Writes that were committed together.',
-    tallies: [[{}, writes.groups]],
+    histograms: [[{}, writes.groups]],
   })
   histogram(registry, {
     name: 'plantstore_sync_duration_seconds',
     help: 'Time that the commit of a group took: the sync, unless --durability is normal.',
-    tallies: [[{}, writes.syncsS]],
+    histograms: [[{}, writes.syncsS]],
   })
 }
 

@@ -1,5 +1,5 @@
 /** How often values came, by size: plain numbers, so that noting one costs next to nothing. */
-export interface Tally {
+export interface Histogram {
   /** Upper bounds, ascending; a value that equals one is within it. */
   readonly bounds: readonly number[]
   /** How many values came within each bound and above the one before, and last those above all. */
@@ -8,8 +8,8 @@ export interface Tally {
   note(value: number): void
 }
 
-/** A tally of nothing yet. */
-export function tally(bounds: readonly number[]): Tally {
+/** An empty histogram. */
+export function histogram(bounds: readonly number[]): Histogram {
   const counts = new Array<number>(bounds.length + 1).fill(0)
   let sum = 0
   return {

@@ -1,4 +1,4 @@
-import { tally } from './histogram.ts'
+import { histogram } from './histogram.ts'
 
 /** Writes that are not durable yet. */
 export interface StoreLoad {
@@ -21,7 +21,7 @@ export interface StoreCounts {
 }
 
 /** What those who operate a store want to know of it. No client is told. */
-export interface StoreFigures {
+export interface StoreStatistics {
   /** What waits at the moment. Costs no I/O. */
   load(): StoreLoad
   /** What is on disk at the moment, in some microseconds at any size. */
@@ -51,13 +51,13 @@ const GROUP_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 const SYNC_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
 /** What a store has done since its observer was made, in plain numbers. */
-export type WriteFigures = ReturnType<typeof countWrites>
+export type WriteStatistics = ReturnType<typeof countWrites>
 
 /** Counts what a store does. */
 export function countWrites() {
   const refusals: Record<WriteRefusal, number> = { queue_full: 0, locked: 0 }
-  const groups = tally(GROUP_BOUNDS)
-  const syncsS = tally(SYNC_BOUNDS_S)
+  const groups = histogram(GROUP_BOUNDS)
+  const syncsS = histogram(SYNC_BOUNDS_S)
   return {
     groups,
     syncsS,

@@ -1,5 +1,5 @@
 import type { NewPlant, Plant } from './plant.ts'
-import type { StoreFigures } from './statistics.ts'
+import type { StoreStatistics } from './statistics.ts'
 import type { Scope, Token, TokenId, UserId } from './token.ts'
 import type { User } from './user.ts'
 
@@ -18,11 +18,11 @@ export const LIMIT_MAX = 2147483647
 export const DURABILITIES = ['full', 'normal'] as const
 export type Durability = (typeof DURABILITIES)[number]
 
-/** See `Store.tokensRevision`. */
+/** See `Store.tokensVersion`. */
 export const TOKEN_CHANGES_SEEN_WITHIN_MS = 1000
 
-/** See `Store.plantsRevision`. */
-export type Revision = number
+/** See `Store.plantsVersion`. */
+export type Version = number
 
 /** A part of a list: at most `limit` plants, those with an `id` larger than `after`; from the first without it. */
 export interface Page {
@@ -66,7 +66,7 @@ export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.
  * `store_failed` (then `outcomeIsUnknown` says whether a write may be stored all the same). A write is durable when it
  * resolves, and every read that begins later, in any process, shows it. Times are milliseconds since 1970-01-01 UTC.
  */
-export interface Store extends StoreFigures {
+export interface Store extends StoreStatistics {
   /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
   /**
@@ -81,20 +81,20 @@ export interface Store extends StoreFigures {
    * again what it was before. Whoever asks before a read may keep what was read for as long as the number stays. It
    * costs no I/O. `undefined` where it cannot be told, be it just now: then nothing may be kept or used.
    */
-  plantsRevision(user: UserId): Revision | undefined
+  plantsVersion(user: UserId): Version | undefined
   /**
-   * Whether all that happened to the user's plants after a revision is that some with ids above this one were created:
+   * Whether all that happened to the user's plants after a version is that some with ids above this one were created:
    * then a list that ends with it, and is followed by more, is what it was. May say no where it cannot be told.
    */
-  hasOnlyGrown(user: UserId, since: Revision, above: bigint): boolean
+  hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean
 
   /** The token with that hash, in whatever state. */
   findToken(hash: Uint8Array): Promise<Token | undefined>
   /**
-   * The same as `plantsRevision` for all tokens and users; the time of a token's last use does not count. Where the store is
+   * The same as `plantsVersion` for all tokens and users; the time of a token's last use does not count. Where the store is
    * on another machine, what another process has changed shows within `TOKEN_CHANGES_SEEN_WITHIN_MS`.
    */
-  tokensRevision(): Revision | undefined
+  tokensVersion(): Version | undefined
   /** Remembers a token, and its user if that name is new. */
   createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
   /** Does as `createToken` if there is no token yet, in whatever state; of several at once one does. Returns whether. */

@@ -10,7 +10,7 @@ export const CONFLICT_RULES = ['fail', 'skip', 'replace'] as const
 export type ConflictRule = (typeof CONFLICT_RULES)[number]
 
 /** What became of plants that were imported. */
-export interface Tally {
+export interface ImportCounts {
   /** Users that were not there before. */
   readonly users: number
   readonly created: number
@@ -19,7 +19,7 @@ export interface Tally {
 }
 
 /** The same of one call, and how long other writes had to wait for it. */
-export interface Imported extends Tally {
+export interface Imported extends ImportCounts {
   readonly heldMs: number
 }
 

@@ -14,7 +14,7 @@ import { otherMethods, READ_ONLY } from './methods.ts'
 import { type Handle, logFault, observe } from './observe.ts'
 import { type PlantLimits, plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
-import type { HttpFigures } from './statistics.ts'
+import type { RequestStatistics } from './statistics.ts'
 
 /** What the service is made of. */
 export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions {
@@ -23,16 +23,16 @@ export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions
     | 'createPlant'
     | 'listPlants'
     | 'deletePlant'
-    | 'plantsRevision'
+    | 'plantsVersion'
     | 'hasOnlyGrown'
     | 'findToken'
-    | 'tokensRevision'
+    | 'tokensVersion'
     | 'checkReady'
   >
   readonly log: Logger
   readonly logsRequests: boolean
   /** Where requests are counted; `undefined` where they are not. */
-  readonly figures: HttpFigures | undefined
+  readonly statistics: RequestStatistics | undefined
   readonly lifecycle: Lifecycle
   readonly usesTls: boolean
   /** Whether the API's documentation is served. */
@@ -63,10 +63,10 @@ export function createApp(
     const caller = callers.recall(request.headers.get('authorization'))
     context.caller = caller
     if (caller !== undefined) {
-      options.figures?.hit('callers')
+      options.statistics?.hit('callers')
       const list = recallList(callers, caller, request)
       if (list !== undefined) {
-        options.figures?.hit('lists')
+        options.statistics?.hit('lists')
         return admit === undefined ? answerList(list, request) : answerAdmitted(admit, caller, context, list, request)
       }
     }

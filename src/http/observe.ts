@@ -5,7 +5,7 @@ import { httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
 import type { CacheControl } from './json.ts'
 import { operationOf, pathOf } from './operations.ts'
 import type { Lifecycle } from './probes.ts'
-import type { Answered, HttpFigures } from './statistics.ts'
+import type { Answered, RequestStatistics } from './statistics.ts'
 
 type Answer = Response | Promise<Response>
 /** What answers a request in its context. */
@@ -21,7 +21,7 @@ interface Observation {
   readonly log: Logger
   readonly logsRequests: boolean
   /** Where requests are counted; `undefined` where they are not. */
-  readonly figures: HttpFigures | undefined
+  readonly statistics: RequestStatistics | undefined
   readonly lifecycle: Lifecycle
   /** Whether clients are to come back by TLS alone. */
   readonly usesTls: boolean
@@ -32,9 +32,12 @@ interface Observation {
  * What surrounds every request: its id, its clock, the headers that every answer has, its log line. Whatever goes wrong
  * inside, an answer comes out. What is answered at once is not made to wait.
  */
-export function observe(handle: Handle, { log, logsRequests, figures, lifecycle, usesTls, monotonicMs }: Observation) {
+export function observe(
+  handle: Handle,
+  { log, logsRequests, statistics, lifecycle, usesTls, monotonicMs }: Observation,
+) {
   const isLogging = logsRequests && log.isLevelEnabled('info')
-  const isTimed = isLogging || figures !== undefined
+  const isTimed = isLogging || statistics !== undefined
 
   const finish = (request: Request, context: RequestContext, response: Response): Response => {
     setCommonHeaders(response.headers, request, context, lifecycle)
@@ -46,7 +49,7 @@ export function observe(handle: Handle, { log, logsRequests, figures, lifecycle,
       status: response.status,
       durationMs: monotonicMs() - context.startedMs,
     }
-    figures?.answer(context, answered)
+    statistics?.answer(context, answered)
     if (isLogging) logRequest(log, { method, path: pathOf(url), ...answered }, context)
     return response
   }
@@ -64,7 +67,7 @@ export function observe(handle: Handle, { log, logsRequests, figures, lifecycle,
 
   return (request: Request, connection?: Connection): Answer => {
     const startedMs = isTimed ? monotonicMs() : 0
-    figures?.begin()
+    statistics?.begin()
     const context: RequestContext = { received: request, connection, requestId: requestId(request), startedMs }
     try {
       const answer = handleRoutable(handle, request, context)

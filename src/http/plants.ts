@@ -20,7 +20,7 @@ export interface PlantLimits {
   readonly listMax: number | undefined
 }
 
-type PlantStore = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision'>
+type PlantStore = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion'>
 
 /** Told of an error that cut an answer after its status was sent. */
 type OnCut = (request: Request, error: unknown) => void
@@ -43,9 +43,9 @@ export const plants = (
     const user = caller.token.userId
     const cap = Math.min(limit ?? Number.POSITIVE_INFINITY, limits.listMax ?? Number.POSITIVE_INFINITY)
     if (Number.isFinite(cap)) {
-      const revision = store.plantsRevision(user)
+      const version = store.plantsVersion(user)
       const capped = await cappedList(store.listPlants, user, { limit: cap, after })
-      callers.rememberList(request.headers.get('authorization') ?? '', request.url, caller, revision, capped)
+      callers.rememberList(request.headers.get('authorization') ?? '', request.url, caller, version, capped)
       if (typeof capped.body !== 'string') allowSlowReader(contextOf(request))
       return answerList(capped, request)
     }

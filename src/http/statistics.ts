@@ -1,4 +1,4 @@
-import { type Tally, tally } from '../domain/histogram.ts'
+import { type Histogram, histogram } from '../domain/histogram.ts'
 import type { RequestContext } from './context.ts'
 import { ERRORS, type HttpErrorKind } from './errors.ts'
 import { OPERATIONS, type Operation } from './operations.ts'
@@ -23,13 +23,13 @@ export interface Answered {
 }
 
 /** What is counted of requests, in plain numbers: whoever is asked for them makes metrics of them. */
-export type HttpFigures = ReturnType<typeof countRequests>
+export type RequestStatistics = ReturnType<typeof countRequests>
 
 /** Counts requests from now on. No figure is of a user, a token or a path of a client's. */
 export function countRequests() {
   const operations = Object.fromEntries(
-    OPERATIONS.map((operation) => [operation, { statuses: statusCounts(), durationsS: tally(DURATION_BOUNDS_S) }]),
-  ) as Readonly<Record<Operation, OperationFigures>>
+    OPERATIONS.map((operation) => [operation, { statuses: statusCounts(), durationsS: histogram(DURATION_BOUNDS_S) }]),
+  ) as Readonly<Record<Operation, OperationStatistics>>
   // From 0 on, or the first of a kind would be no change that anybody could see.
   const rejected = Object.fromEntries([...Object.keys(ERRORS), 'in_flight_limit'].map((kind) => [kind, 0])) as Record<
     Refusal,
@@ -73,10 +73,10 @@ export function countRequests() {
   }
 }
 
-interface OperationFigures {
+interface OperationStatistics {
   /** How many answers had a status, by the status. */
   readonly statuses: number[]
-  readonly durationsS: Tally
+  readonly durationsS: Histogram
 }
 
 const statusCounts = (): number[] => new Array<number>(STATUS_MAX + 1).fill(0)

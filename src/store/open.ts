@@ -23,7 +23,7 @@ import { backupSqliteInto, type Kept, keepLatestBackups } from './sqlite/tools/b
 import { readSqlite } from './sqlite/tools/copy-source.ts'
 import { fillSqlite } from './sqlite/tools/copy-target.ts'
 import { restoreSqlite } from './sqlite/tools/restore.ts'
-import { openSpool, type Spool } from './sqlite/tools/staging-table.ts'
+import { openStagingTable, type StagingTable } from './sqlite/tools/staging-table.ts'
 import { sqliteStatus } from './sqlite/tools/status.ts'
 import { sqliteTransfer } from './sqlite/tools/transfer.ts'
 
@@ -120,7 +120,8 @@ export async function copyStore(
 }
 
 /** A place for plants on their way into that store: its own disk, which has room for them if any has. */
-export const openSpoolFor = (database: string, rule: ConflictRule): Spool => openSpool(dirname(fileOf(database)), rule)
+export const openStagingTableFor = (database: string, rule: ConflictRule): StagingTable =>
+  openStagingTable(dirname(fileOf(database)), rule)
 
 /** Looks at that store without changing anything. Rejects as `sqliteStatus` does. */
 export const statusOfStore = async (database: string, nowMs: number): Promise<StoreStatus> =>

@@ -8,7 +8,7 @@ export interface PlantRow {
 }
 
 /** The part of a store that is about plants. */
-export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsRevision' | 'hasOnlyGrown'>
+export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'>
 
 /** The plants of rows, up to where their text makes a page. */
 export function takePage(rows: Iterable<PlantRow>): readonly StoredPlant[] {

@@ -24,7 +24,7 @@ export type TokenMethods = Pick<
   | 'listTokens'
   | 'revokeTokens'
   | 'touchTokens'
-  | 'tokensRevision'
+  | 'tokensVersion'
 >
 
 /** The token of a row. */

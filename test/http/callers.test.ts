@@ -45,7 +45,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
 
   test('is looked up each time where nobody can tell what has changed, and so is every list', async () => {
     await using opened = await open()
-    const untold = { tokensRevision: () => undefined, plantsRevision: () => undefined }
+    const untold = { tokensVersion: () => undefined, plantsVersion: () => undefined }
     const { ask, reads, token } = await countReads(opened, untold)
 
     for (let count = 0; count < 3; count++) expect((await ask(token)).status).toBe(200)

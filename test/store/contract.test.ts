@@ -1,15 +1,15 @@
 import { describe } from 'bun:test'
 import { STORES } from '../support/stores.ts'
 import { burstsContract } from './contract/bursts.ts'
-import { figuresContract } from './contract/figures.ts'
 import { growthContract } from './contract/growth.ts'
 import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
 import { plantsContract } from './contract/plants.ts'
-import { revisionsContract } from './contract/revisions.ts'
 import { revokeContract } from './contract/revoke.ts'
+import { figuresContract } from './contract/statistics.ts'
 import { tokensContract } from './contract/tokens.ts'
 import { usersContract } from './contract/users.ts'
+import { revisionsContract } from './contract/versions.ts'
 
 describe.each(STORES)('the store, $name', (store) => {
   plantsContract(store)

@@ -7,7 +7,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   noteUse: () => {},
   log: createLogger('error', { write: () => {} }),
   logsRequests: false,
-  figures: undefined,
+  statistics: undefined,
   lifecycle: { isDraining: false },
   usesTls: false,
   maxBodyBytes: 65536,

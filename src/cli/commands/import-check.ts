@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import type { ConflictRule, OwnedPlant, Transfer } from '../../domain/transfer.ts'
-import type { openSpoolFor } from '../../store/open.ts'
+import type { openStagingTableFor } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { readLines, TOO_LONG } from '../lines.ts'
 import { pauses } from '../pause.ts'
@@ -35,13 +35,18 @@ export interface Read {
   readonly again: number
 }
 
-export type Spool = ReturnType<typeof openSpoolFor>
+export type StagingTable = ReturnType<typeof openStagingTableFor>
 
 /**
- * Reads all lines into the spool. Throws `file_unusable` where any is refused, after it has told which and why; and the reason
+ * Reads all lines into the staging table. Throws `file_unusable` where any is refused, after it has told which and why; and the reason
  * of the signal.
  */
-export async function checkLines(input: Input, spool: Spool, wishes: ImportWishes, io: Io): Promise<Read> {
+export async function checkLines(
+  input: Input,
+  stagingTable: StagingTable,
+  wishes: ImportWishes,
+  io: Io,
+): Promise<Read> {
   const refusals = collectRefusals(io)
   using progress = showProgress(input.bytes === undefined ? { ...io, terminal: () => undefined } : io, 'bytes checked')
   const pause = pauses()
@@ -52,7 +57,7 @@ export async function checkLines(input: Input, spool: Spool, wishes: ImportWishe
     for (const line of batch) {
       lines++
       if (line !== TOO_LONG) bytes += line.length + 1
-      const refusal = take(line, lines, spool, wishes)
+      const refusal = take(line, lines, stagingTable, wishes)
       if (typeof refusal === 'string') refusals.note(lines, refusal)
       else if (refusal !== undefined) again++
     }
@@ -64,11 +69,11 @@ export async function checkLines(input: Input, spool: Spool, wishes: ImportWishe
   return { lines, again }
 }
 
-/** Takes a line into the spool. Returns why it is refused, or the line that it repeats. */
+/** Takes a line into the staging table. Returns why it is refused, or the line that it repeats. */
 function take(
   line: Uint8Array | typeof TOO_LONG,
   number: number,
-  spool: Spool,
+  stagingTable: StagingTable,
   { user, rule }: ImportWishes,
 ): string | number | undefined {
   if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
@@ -78,13 +83,13 @@ function take(
   } catch (error) {
     return refusalOf(error)
   }
-  const first = spool.add({ line: number, ...plant })
+  const first = stagingTable.add({ line: number, ...plant })
   return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : first
 }
 
 /** Throws `file_unusable` where a user has an id already, after it has told which; and the reason of the signal. */
 export async function requireFree(
-  spool: Spool,
+  stagingTable: StagingTable,
   transfer: Pick<Transfer, 'findTaken'>,
   read: Read,
   { signal }: ImportWishes,
@@ -95,7 +100,7 @@ export async function requireFree(
   const pause = pauses()
   let last: OwnedPlant | undefined
   for (let compared = 0; ; ) {
-    const lines = spool.read(last, COMPARED_PLANTS)
+    const lines = stagingTable.read(last, COMPARED_PLANTS)
     if (lines.length === 0) break
     for (const index of await transfer.findTaken(lines)) {
       const taken = lines[index]

@@ -1,8 +1,8 @@
-import type { OwnedPlant, Tally, Transfer } from '../../domain/transfer.ts'
+import type { ImportCounts, OwnedPlant, Transfer } from '../../domain/transfer.ts'
 import type { Io } from '../io.ts'
 import { pauses } from '../pause.ts'
 import { showProgress } from '../progress.ts'
-import type { ImportWishes, Read, Spool } from './import-check.ts'
+import type { ImportWishes, Read, StagingTable } from './import-check.ts'
 
 /**
  * The creates of a server wait no longer than 100 ms for an import: for the batch that is being written, of whose making
@@ -17,22 +17,22 @@ const BATCH_PLANTS = { first: 500, least: 100, most: 20_000 }
 const BATCH_GROWTH_MAX = 2
 
 /** What became of an import: lines that are in, and what they did. */
-interface Progressed extends Tally {
+interface Progressed extends ImportCounts {
   readonly lines: number
 }
 
 /**
- * Stores all lines of a spool, in batches between which others can write. Calls `onStored` with the number of lines that are
+ * Stores all lines of a staging table, in batches between which others can write. Calls `onStored` with the number of lines that are
  * stored for good, first with 0. Returns what the lines did.
  */
 export async function importLines(
-  spool: Spool,
+  stagingTable: StagingTable,
   transfer: Transfer,
   read: Read,
   wishes: ImportWishes,
   onStored: (lines: number) => void,
   io: Io,
-): Promise<Tally> {
+): Promise<ImportCounts> {
   const { rule, isAtomic, signal } = wishes
   let done: Progressed = { lines: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
   onStored(0)
@@ -45,10 +45,10 @@ export async function importLines(
   const pause = pauses()
   let last: OwnedPlant | undefined
   for (;;) {
-    const lines = spool.read(last, size)
+    const lines = stagingTable.read(last, size)
     if (lines.length === 0) break
-    const { heldMs, ...tally } = await transfer.importPlants(lines, rule)
-    done = sumOf(done, tally, lines.length)
+    const { heldMs, ...counts } = await transfer.importPlants(lines, rule)
+    done = sumOf(done, counts, lines.length)
     if (!isAtomic) onStored(done.lines)
     last = lines.at(-1)
     progress.update(done.lines, read.lines)
@@ -66,13 +66,13 @@ function nextSize(size: number, heldMs: number): number {
   return Math.round(Math.min(BATCH_PLANTS.most, Math.max(BATCH_PLANTS.least, wanted)))
 }
 
-function sumOf(done: Progressed, tally: Tally, lines: number): Progressed {
+function sumOf(done: Progressed, counts: ImportCounts, lines: number): Progressed {
   return {
     lines: done.lines + lines,
-    users: done.users + tally.users,
-    created: done.created + tally.created,
-    skipped: done.skipped + tally.skipped,
-    replaced: done.replaced + tally.replaced,
+    users: done.users + counts.users,
+    created: done.created + counts.created,
+    skipped: done.skipped + counts.skipped,
+    replaced: done.replaced + counts.replaced,
   }
 }
 

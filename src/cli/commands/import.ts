@@ -5,7 +5,7 @@ import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { readFailure } from '../../domain/read-failure.ts'
 import type { ConflictRule, Transfer } from '../../domain/transfer.ts'
-import { openSpoolFor, openTransfer } from '../../store/open.ts'
+import { openStagingTableFor, openTransfer } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { runStoppable } from '../stopping.ts'
 import { json } from '../table.ts'
@@ -44,27 +44,27 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
 
   const importInto = async (transfer: Transfer, input: Input, options: ImportOptions) => {
     const { database, user, onConflict: rule, atomic: isAtomic = false, json: asJson } = options
-    using spool = openSpoolFor(database, rule)
+    using stagingTable = openStagingTableFor(database, rule)
     let lines = 0
     let stored: number | undefined
     const importAll = async (signal: AbortSignal) => {
-      await io.tell(`What is read is kept in ${spool.directory} until it is in, in a file without a name.\n`)
+      await io.tell(`What is read is kept in ${stagingTable.directory} until it is in, in a file without a name.\n`)
       const wishes = { user, rule, isAtomic, signal }
-      const read = await checkLines(input, spool, wishes, io)
+      const read = await checkLines(input, stagingTable, wishes, io)
       lines = read.lines
-      if (rule === 'fail') await requireFree(spool, transfer, read, wishes, io)
+      if (rule === 'fail') await requireFree(stagingTable, transfer, read, wishes, io)
       const onStored = (count: number) => {
         stored = count
       }
-      return await importLines(spool, transfer, read, wishes, onStored, io)
+      return await importLines(stagingTable, transfer, read, wishes, onStored, io)
     }
     const stoppedText = () => describeStored(stored ?? 0, lines, rule)
-    const tally = await runStoppable(io, exit, importAll, stoppedText).catch(async (error) => {
+    const counts = await runStoppable(io, exit, importAll, stoppedText).catch(async (error) => {
       if (stored !== undefined) await io.tell(`Stopped: ${stoppedText()}\n`)
       throw error
     })
-    if (tally === undefined) return
-    const { created, skipped, replaced, users } = tally
+    if (counts === undefined) return
+    const { created, skipped, replaced, users } = counts
     await io.tell(
       `Imported ${counted(lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
     )

@@ -1,9 +1,9 @@
 import { type Address, formatAddress } from '../../domain/address.ts'
-import { countWrites, type WriteFigures } from '../../domain/statistics.ts'
+import { countWrites, type WriteStatistics } from '../../domain/statistics.ts'
 import type { Store } from '../../domain/store.ts'
 import { createOps } from '../../http/metrics-app.ts'
 import { listen } from '../../http/server.ts'
-import { countRequests, type HttpFigures } from '../../http/statistics.ts'
+import { countRequests, type RequestStatistics } from '../../http/statistics.ts'
 import type { Logger } from '../../log.ts'
 import type { Sample } from '../../metrics.ts'
 import { VERSION } from '../../version.ts'
@@ -15,17 +15,17 @@ const SAMPLE_PERIOD_MS = 5000
 const OPS_IDLE_TIMEOUT_MS = 120_000
 
 /** What is counted for those who operate the service. */
-export interface Figures {
-  readonly http: HttpFigures
-  readonly writes: WriteFigures
+export interface Statistics {
+  readonly http: RequestStatistics
+  readonly writes: WriteStatistics
 }
 
-/** Figures that begin now. */
-export const countFigures = (): Figures => ({ http: countRequests(), writes: countWrites() })
+/** Statistics that begin now. */
+export const countStatistics = (): Statistics => ({ http: countRequests(), writes: countWrites() })
 
 interface OpsParts {
   readonly store: Pick<Store, 'load' | 'sizes' | 'count'>
-  readonly figures: Figures
+  readonly statistics: Statistics
   readonly log: Logger
   readonly io: Pick<Io, 'nowMs'>
 }
@@ -37,11 +37,11 @@ export interface RunningOps {
 }
 
 /** Serves metrics, or rejects with `address_unavailable`. */
-export async function serveOps(address: Address, { store, figures, log, io }: OpsParts): Promise<RunningOps> {
+export async function serveOps(address: Address, { store, statistics, log, io }: OpsParts): Promise<RunningOps> {
   // Who does without does not wait for the library to load.
   const { createMetrics } = await import('../../metrics.ts')
   const sampler = sampling(store, io.nowMs, log)
-  const metrics = createMetrics({ ...figures, store, sample: sampler.last, version: VERSION })
+  const metrics = createMetrics({ ...statistics, store, sample: sampler.last, version: VERSION })
   const options = { idleTimeoutMs: OPS_IDLE_TIMEOUT_MS, flag: '--ops-listen', tls: undefined }
   const server = await listen(address, createOps({ metrics, log }), options)
   sampler.start()

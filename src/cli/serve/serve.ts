@@ -13,7 +13,7 @@ import type { Rate } from '../../values.ts'
 import { VERSION } from '../../version.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
 import { addDatabaseOptions, type DatabaseOptions, openOptionsOf } from '../with-store.ts'
-import { countFigures, type Figures, type RunningOps, serveOps } from './metrics-server.ts'
+import { countStatistics, type RunningOps, type Statistics, serveOps } from './metrics-server.ts'
 import { openLog } from './open-log.ts'
 import { tlsOf, warnOfValidity } from './tls-options.ts'
 import { welcome } from './welcome.ts'
@@ -93,7 +93,7 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   const signalled = firstSignal(io)
   const { log, close: closeLog } = await openLog(options, io)
   const failed = Promise.withResolvers<void>()
-  const figures = options.opsListen && countFigures()
+  const statistics = options.opsListen && countStatistics()
   let hasFailed = false
   const onFailure = (failure: AppError) => {
     hasFailed = true
@@ -108,14 +108,14 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
     keepsTrying: true,
     onCreated: (database) => log.info({ database }, 'created a new, empty store'),
     onNotice: ({ level, message, sizes }) => log[level](sizes, message),
-    observer: figures?.writes.observer,
+    observer: statistics?.writes.observer,
   })
   const exposed = exposedFiles(options.database)
   if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
   let ops: RunningOps | undefined
   try {
-    ops = options.opsListen && figures && (await serveOps(options.opsListen, { store, figures, log, io }))
-    const servedCode = await serveStore(store, { signalled, failed: failed.promise }, figures, log, options, io)
+    ops = options.opsListen && statistics && (await serveOps(options.opsListen, { store, statistics, log, io }))
+    const servedCode = await serveStore(store, { signalled, failed: failed.promise }, statistics, log, options, io)
     ops?.stop()
     await store.close()
     // The store can fail as late as this.
@@ -138,7 +138,7 @@ interface Endings {
 async function serveStore(
   store: Store,
   endings: Endings,
-  figures: Figures | undefined,
+  statistics: Statistics | undefined,
   log: Logger,
   options: ServeOptions & WithTls,
   io: Io,
@@ -150,7 +150,7 @@ async function serveStore(
     noteUse: uses.note,
     log,
     logsRequests: options.accessLog === 'on',
-    figures: figures?.http,
+    statistics: statistics?.http,
     lifecycle,
     usesTls: options.tls !== undefined,
     maxBodyBytes: options.maxBody,

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../../domain/error.ts'
-import type { Revision, Store } from '../../domain/store.ts'
+import type { Store, Version } from '../../domain/store.ts'
 import { hashToken, isTokenText, type Token, tokenState } from '../../domain/token.ts'
 import type { CappedList } from '../list.ts'
-import type { HttpFigures } from '../statistics.ts'
+import type { RequestStatistics } from '../statistics.ts'
 
 /** What known callers and their lists may take, in bytes. Who has not come for the longest time is forgotten first. */
 export const CALLERS_MAX_BYTES = 32 * 1024 * 1024
@@ -18,7 +18,7 @@ const LIST_BYTES = 512
 export interface Caller {
   readonly token: Token
   /** As of which the token was looked up. */
-  readonly revision: Revision | undefined
+  readonly version: Version | undefined
   /** The capped lists that they were answered. */
   lists: readonly RememberedList[]
 }
@@ -26,7 +26,7 @@ export interface Caller {
 interface RememberedList extends CappedList {
   readonly url: string
   /** Of the user's plants: as of then the list is true. */
-  revision: Revision
+  version: Version
   readonly bytes: number
 }
 
@@ -35,10 +35,10 @@ export type Callers = ReturnType<typeof rememberCallers>
 
 /** What the check of a token needs: where tokens are, what to do with one that was used, and the time. */
 export interface CallersOptions {
-  readonly store: Pick<Store, 'findToken' | 'tokensRevision' | 'plantsRevision' | 'hasOnlyGrown'>
+  readonly store: Pick<Store, 'findToken' | 'tokensVersion' | 'plantsVersion' | 'hasOnlyGrown'>
   readonly noteUse: (token: Token) => void
   /** Told what had to be read. */
-  readonly figures: Pick<HttpFigures, 'miss'> | undefined
+  readonly statistics: Pick<RequestStatistics, 'miss'> | undefined
   /** Milliseconds since 1970-01-01 UTC. */
   readonly nowMs: () => number
 }
@@ -47,7 +47,7 @@ export interface CallersOptions {
  * Looks up who comes with an `Authorization` line, and remembers them with the lists that they were answered. What is
  * remembered is used only as long as nothing has changed it, by whomever: exactly what reading it anew would give.
  */
-export function rememberCallers({ store, noteUse, figures, nowMs }: CallersOptions) {
+export function rememberCallers({ store, noteUse, statistics, nowMs }: CallersOptions) {
   const known = new LRUCache<string, Caller>({ maxSize: CALLERS_MAX_BYTES })
 
   const admit = (token: Token): boolean => {
@@ -59,7 +59,7 @@ export function rememberCallers({ store, noteUse, figures, nowMs }: CallersOptio
   /** The caller who came with this line before, if nothing about tokens has changed since and their time has not come. */
   const recall = (line: string | null): Caller | undefined => {
     const caller = line === null ? undefined : known.get(line)
-    const isTrue = caller?.revision !== undefined && caller.revision === store.tokensRevision()
+    const isTrue = caller?.version !== undefined && caller.version === store.tokensVersion()
     return isTrue && admit(caller.token) ? caller : undefined
   }
 
@@ -77,38 +77,38 @@ export function rememberCallers({ store, noteUse, figures, nowMs }: CallersOptio
       const caller = recall(line)
       if (caller !== undefined) return caller
       if (!isTokenText(text)) throw new AppError('token_invalid')
-      figures?.miss('callers')
-      const revision = store.tokensRevision()
+      statistics?.miss('callers')
+      const version = store.tokensVersion()
       const token = await store.findToken(hashToken(text))
       if (token === undefined || !admit(token)) throw new AppError('token_invalid')
-      const identified = { token, revision, lists: [] }
+      const identified = { token, version, lists: [] }
       // Whoever is known already is known again once it can be told what has changed.
-      if (revision !== undefined) remember(line, identified)
+      if (version !== undefined) remember(line, identified)
       return identified
     },
 
     /** The list that the caller was answered at this URL, if that is what it still is. */
     recallList({ token: { userId }, lists }: Caller, url: string): CappedList | undefined {
       const list = listAt(url, lists)
-      const revision = store.plantsRevision(userId)
-      if (list === undefined || revision === undefined) return undefined
-      if (list.revision === revision) return list
+      const version = store.plantsVersion(userId)
+      if (list === undefined || version === undefined) return undefined
+      if (list.version === version) return list
       // Plants that were created behind its last one change nothing of a list that more plants followed before.
-      if (list.next === undefined || !store.hasOnlyGrown(userId, list.revision, list.next)) return undefined
-      list.revision = revision
+      if (list.next === undefined || !store.hasOnlyGrown(userId, list.version, list.next)) return undefined
+      list.version = version
       return list
     },
 
-    /** Remembers a list that was read after the user's plants had this revision. */
-    rememberList(line: string, url: string, caller: Caller, revision: Revision | undefined, list: CappedList): void {
-      figures?.miss('lists')
+    /** Remembers a list that was read after the user's plants had this version. */
+    rememberList(line: string, url: string, caller: Caller, version: Version | undefined, list: CappedList): void {
+      statistics?.miss('lists')
       const { body, etag, link, next } = list
-      if (revision === undefined || typeof body !== 'string') return
+      if (version === undefined || typeof body !== 'string') return
       const bytes = textBytes(body) + textBytes(url) + LIST_BYTES
       if (bytes > REMEMBERED_LIST_MAX_BYTES || known.peek(line) !== caller) return
       const others = caller.lists.filter((other) => other.url !== url)
       const kept = others.length < REMEMBERED_LISTS_MAX ? others : []
-      caller.lists = [...kept, { body, etag, link, next, url, revision, bytes }]
+      caller.lists = [...kept, { body, etag, link, next, url, version, bytes }]
       remember(line, caller)
     },
   }

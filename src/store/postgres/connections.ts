@@ -5,7 +5,7 @@ import { type Client, type ConnectionOptions, createClient, type Parameter, type
 import { isConflict, isLost, isUnreached, toAppError } from './errors.ts'
 import { type Clocks, openWriter, WRITE_TIMEOUT_MS } from './ledger.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
-import { type TokenRevisions, watchTokens } from './versions.ts'
+import { type TokenVersions, watchTokens } from './versions.ts'
 
 /** Connections that read, besides one for each kind of groups: of a server, and of a command that does one thing. */
 const READERS_OF_SERVER = 8
@@ -28,7 +28,7 @@ export interface Connections {
    */
   transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T>
   readonly plants: WriteQueue
-  readonly revisions: TokenRevisions
+  readonly versions: TokenVersions
   readonly column: Client['column']
   /** What reads and transacts before the store is open. */
   readonly client: Client
@@ -109,7 +109,7 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
     return new Set(rows.map(([id]) => Number(id)))
   }
   const plants = queueWrites({ writers, existing, monotonicMs, observer: options.observer })
-  const revisions = watchTokens(async () => {
+  const versions = watchTokens(async () => {
     const [row] = await read<[bigint]>('select tokens_stamp from plantstore.counters')
     if (row === undefined) throw new TypeError('there are no counters')
     return row[0]
@@ -130,12 +130,12 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
       return done
     },
     plants,
-    revisions,
+    versions,
     column: client.column,
     client,
     async open() {
       if (state === 'opening') state = 'open'
-      await revisions.renew()
+      await versions.renew()
     },
     close() {
       closing ??= close()

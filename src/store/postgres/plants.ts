@@ -38,7 +38,7 @@ export function plants({ read, plants }: Connections): PlantMethods {
     deletePlant: (user, id) => plants.delete(user, id),
 
     // Others change plants without a word: what was read is not kept.
-    plantsRevision: () => undefined,
+    plantsVersion: () => undefined,
     hasOnlyGrown: () => false,
   }
 }

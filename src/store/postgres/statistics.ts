@@ -1,4 +1,4 @@
-import type { StoreFigures } from '../../domain/statistics.ts'
+import type { StoreStatistics } from '../../domain/statistics.ts'
 import type { Parameter } from './connection.ts'
 import type { Connections } from './connections.ts'
 
@@ -32,7 +32,7 @@ const TOKENS = {
 }
 
 /** What PostgreSQL tells those who operate it. */
-export function figures({ read, plants }: Connections): StoreFigures {
+export function statistics({ read, plants }: Connections): StoreStatistics {
   let countedState: unknown
 
   const scalarOf = async (text: string, parameters: readonly Parameter[] = []) =>

@@ -9,7 +9,7 @@ import { health } from './health.ts'
 import { migrate } from './migrate.ts'
 import { plants } from './plants.ts'
 import { inspect } from './preflight.ts'
-import { figures } from './statistics.ts'
+import { statistics } from './statistics.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
@@ -76,7 +76,7 @@ const assemble = (connections: Connections): Store => ({
   ...tokens(connections),
   ...users(connections),
   ...health(connections),
-  ...figures(connections),
+  ...statistics(connections),
   close: connections.close,
 })
 

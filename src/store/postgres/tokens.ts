@@ -10,7 +10,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, toke
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
 /** Tokens in PostgreSQL. Of a token's text only the hash is here. */
-export function tokens({ read, transaction, revisions, column }: Connections): TokenMethods {
+export function tokens({ read, transaction, versions, column }: Connections): TokenMethods {
   return {
     async findToken(hash) {
       const [row] = await read<TokenRow>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -21,7 +21,7 @@ export function tokens({ read, transaction, revisions, column }: Connections): T
       transaction(async (inside) => {
         await lockTokens(inside)
         return insertToken(inside, token)
-      }).finally(revisions.changed),
+      }).finally(versions.changed),
 
     createFirstToken: (token) =>
       transaction(async (inside) => {
@@ -30,7 +30,7 @@ export function tokens({ read, transaction, revisions, column }: Connections): T
         if (found.length > 0) return false
         await insertToken(inside, token)
         return true
-      }).finally(revisions.changed),
+      }).finally(versions.changed),
 
     hasTokens: async () => (await read('select 1 from plantstore.tokens limit 1')).length > 0,
 
@@ -53,7 +53,7 @@ export function tokens({ read, transaction, revisions, column }: Connections): T
           [value, nowMs],
         )
         return revoked.length
-      }).finally(revisions.changed),
+      }).finally(versions.changed),
 
     touchTokens: (lastUsedAtMs) =>
       transaction(async ({ query }) => {
@@ -64,7 +64,7 @@ export function tokens({ read, transaction, revisions, column }: Connections): T
         )
       }),
 
-    tokensRevision: revisions.tokens,
+    tokensVersion: versions.tokens,
   }
 }
 

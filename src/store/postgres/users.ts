@@ -12,7 +12,7 @@ const COUNT_PLANTS =
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
 
 /** Users in PostgreSQL. */
-export function users({ read, transaction, revisions }: Connections): UserMethods {
+export function users({ read, transaction, versions }: Connections): UserMethods {
   return {
     async listUsers() {
       const rows = await read<UserRow>(
@@ -40,7 +40,7 @@ export function users({ read, transaction, revisions }: Connections): UserMethod
         const user = await findUser(inside, name)
         if (user === undefined) throw unknownUser(name)
         return { user, tokens: (await inside.query(DELETE_TOKENS, [user])).length }
-      }).finally(revisions.changed)
+      }).finally(versions.changed)
       let plants = 0
       for (;;) {
         await onProgress?.(plants, Number(total))
@@ -50,7 +50,7 @@ export function users({ read, transaction, revisions }: Connections): UserMethod
         if (batch < DELETE_BATCH_PLANTS) break
         await Bun.sleep(DELETE_PAUSE_MS)
       }
-      plants += await transaction((inside) => deleteRest(inside, user)).finally(revisions.changed)
+      plants += await transaction((inside) => deleteRest(inside, user)).finally(versions.changed)
       return { plants, tokens }
     },
   }

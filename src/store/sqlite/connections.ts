@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
-import type { Durability, Revision } from '../../domain/store.ts'
+import type { Durability, Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import type { Notice } from '../opening.ts'
 import { openReader } from './connection.ts'
@@ -10,7 +10,7 @@ import { fileIdentity } from './files/preflight.ts'
 import { toError, type WriterOptions } from './group-commit.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
 import { commitMsOf, shareLastCommit } from './versions/last-commit.ts'
-import { trackRevisions } from './versions/versions.ts'
+import { trackVersions } from './versions/versions.ts'
 import { watchWalIndex } from './versions/wal-index.ts'
 import { openWriterHere, openWriterInThread } from './writer.ts'
 
@@ -26,9 +26,9 @@ export interface Connections {
   load(): StoreLoad
   /** Brings the WAL into the database and empties it, unless somebody is in the way. */
   emptyWal(): Promise<void>
-  plantsRevision(user: UserId): Revision | undefined
-  hasOnlyGrown(user: UserId, since: Revision, above: bigint): boolean
-  tokensRevision(): Revision | undefined
+  plantsVersion(user: UserId): Version | undefined
+  hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean
+  tokensVersion(): Version | undefined
   /** Ends all, after the WAL was brought into the database. Once more it does nothing. */
   close(): Promise<void>
 }
@@ -69,10 +69,10 @@ export function connect(
     else onNotice(report.notice)
   })
   const walIndex = watchWalIndex(path)
-  const revisions = walIndex && trackRevisions(walIndex.stamp, lastCommit)
+  const versions = walIndex && trackVersions(walIndex.stamp, lastCommit)
   const writes = queueWrites(
     writer,
-    revisions,
+    versions,
     noteFailure,
     observer && {
       noteGroup: (count) => observer.noteGroup(count, commitMsOf(lastCommit)),
@@ -111,10 +111,10 @@ export function connect(
       if (failed !== undefined) throw toError(failed)
     },
     // Once it is closed, the memory where the stamp is may be gone.
-    plantsRevision: (user) => (closing === undefined ? revisions?.plants(user) : undefined),
+    plantsVersion: (user) => (closing === undefined ? versions?.plants(user) : undefined),
     hasOnlyGrown: (user, since, above) =>
-      closing === undefined && revisions !== undefined && revisions.hasOnlyGrown(user, since, above),
-    tokensRevision: () => (closing === undefined ? revisions?.tokens() : undefined),
+      closing === undefined && versions !== undefined && versions.hasOnlyGrown(user, since, above),
+    tokensVersion: () => (closing === undefined ? versions?.tokens() : undefined),
     close() {
       closing ??= close()
       return closing

@@ -7,7 +7,7 @@ import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
 
 /** Plants in SQLite. */
-export function plants({ reader, read, write, plantsRevision, hasOnlyGrown }: Connections): PlantMethods {
+export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Connections): PlantMethods {
   const select = reader.prepare<PlantRow, [UserId, bigint, number]>(
     'select id, name, tag from plants where user_id = ?1 and id >= ?2 order by id limit ?3',
   )
@@ -24,7 +24,7 @@ export function plants({ reader, read, write, plantsRevision, hasOnlyGrown }: Co
 
     deletePlant: (user, id) => write(['deletePlant', user, id]),
 
-    plantsRevision,
+    plantsVersion,
     hasOnlyGrown,
   }
 }

@@ -3,7 +3,7 @@ import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
 import { GROUP_MAX_TEXT_LENGTH, GROUP_MAX_WRITES, QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../limits.ts'
 import { BUSY_TIMEOUT_MS } from './connection.ts'
 import { type Failure, type Outcomes, toError } from './group-commit.ts'
-import type { Revisions } from './versions/versions.ts'
+import type { Versions } from './versions/versions.ts'
 import type { Writer } from './writer.ts'
 import type { Call, Writes } from './writes.ts'
 
@@ -39,7 +39,7 @@ export type WriteQueue = ReturnType<typeof queueWrites>
  */
 export function queueWrites(
   writer: Pick<Writer, 'perform'>,
-  revisions: Revisions | undefined,
+  versions: Versions | undefined,
   onFailure: (error: unknown) => void,
   observer?: QueueObserver,
   monotonicMs = () => performance.now(),
@@ -98,12 +98,12 @@ export function queueWrites(
 
   const commit = async (group: readonly Waiting[]) => {
     const calls = group.map(({ call }) => call)
-    revisions?.begin(calls)
+    versions?.begin(calls)
     committing = group
     const report = await writer.perform(calls).catch(lost)
     committing = []
     const hasFailed = typeof report === 'object' && 'failure' in report
-    revisions?.end({ isCommitted: !hasFailed })
+    versions?.end({ isCommitted: !hasFailed })
     if (!hasFailed) observer?.noteGroup(group.length)
     if (!hasFailed) settle(group, report)
     else if (report.failure.kind === 'store_busy') await retry(group, report.failure)

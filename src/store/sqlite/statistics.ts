@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
-import type { StoreFigures } from '../../domain/statistics.ts'
+import type { StoreStatistics } from '../../domain/statistics.ts'
 import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
 
@@ -10,7 +10,7 @@ export const COUNT_STEP_ROWS = 2000
 const COUNT_PAUSE_TIMES = 399
 
 /** What SQLite tells those who operate it. */
-export function figures({ path, reader, read, load }: Connections): StoreFigures {
+export function statistics({ path, reader, read, load }: Connections): StoreStatistics {
   // Not before somebody asks: a start has no time for it.
   let statements: Statements | undefined
   let countedVersion: bigint | undefined

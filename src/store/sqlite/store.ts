@@ -14,7 +14,7 @@ import { listed } from './files/schema.ts'
 import { health } from './health.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { plants } from './plants.ts'
-import { figures } from './statistics.ts'
+import { statistics } from './statistics.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
@@ -70,7 +70,7 @@ const assemble = (connections: Connections): Store => ({
   ...tokens(connections),
   ...users(connections),
   ...health(connections),
-  ...figures(connections),
+  ...statistics(connections),
   close: connections.close,
 })
 

@@ -12,7 +12,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
   from tokens join users on users.id = tokens.user_id`
 
 /** Tokens in SQLite. Of a token's text only the hash is here. */
-export function tokens({ reader, read, write, tokensRevision }: Connections): TokenMethods {
+export function tokens({ reader, read, write, tokensVersion }: Connections): TokenMethods {
   const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
 
   return {
@@ -41,7 +41,7 @@ export function tokens({ reader, read, write, tokensRevision }: Connections): To
 
     touchTokens: (lastUsedAtMs) => write(['touchTokens', lastUsedAtMs]),
 
-    tokensRevision,
+    tokensVersion,
   }
 }
 

@@ -18,7 +18,7 @@ export const createWrites = (writer: Database) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** What a write changes that anybody reads; of those that change `plants`, revisions.ts knows whose and which. */
+/** What a write changes that anybody reads; of those that change `plants`, versions.ts knows whose and which. */
 export const CHANGES = {
   createPlant: 'plants',
   deletePlant: 'plants',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import type { Revision, Store } from '../../../src/domain/store.ts'
+import type { Store, Version } from '../../../src/domain/store.ts'
 import { runElsewhere } from '../../support/elsewhere.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser } from '../fixtures.ts'
@@ -73,18 +73,18 @@ export function growthContract({ open }: StoreUnderTest): void {
       }
       await store.deletePlant(you, 6n)
 
-      if (store.plantsRevision(me) !== undefined) expect(store.hasOnlyGrown(me, before, 5n)).toBe(true)
+      if (store.plantsVersion(me) !== undefined) expect(store.hasOnlyGrown(me, before, 5n)).toBe(true)
       // Those that were created are not above themselves, nor above what is above them.
       for (const above of [6n, 7n, 9n, INT64_MAX]) expect(store.hasOnlyGrown(me, before, above)).toBe(false)
     })
 
-    test('counts from its revision on: what happened before does not matter', async () => {
+    test('counts from its version on: what happened before does not matter', async () => {
       await using opened = await openWithPlants(open)
       const { store, me, before } = opened
 
       await store.deletePlant(me, 1n)
       await store.createPlant(me, { id: 2n, name: 'Ivy' })
-      const since = store.plantsRevision(me)
+      const since = store.plantsVersion(me)
       await store.createPlant(me, { id: 20n, name: 'Ivy' })
 
       expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
@@ -104,14 +104,14 @@ export function growthContract({ open }: StoreUnderTest): void {
   })
 }
 
-/** A store with the plants 1, 5 and 9 of user `me`, whose number is 1, and their revision; and user `you`. */
+/** A store with the plants 1, 5 and 9 of user `me`, whose number is 1, and their version; and user `you`. */
 async function openWithPlants(open: StoreUnderTest['open']) {
   const opened = await open()
   const me = await createUser(opened.store, 'me')
   const you = await createUser(opened.store, 'you')
   for (const id of [1n, 5n, 9n]) await opened.store.createPlant(me, { id, name: 'Fern' })
   expect(me).toBe(1)
-  // Where it cannot be told, no revision is since when it could.
-  const before: Revision = opened.store.plantsRevision(me) ?? Number.MAX_SAFE_INTEGER
+  // Where it cannot be told, no version is since when it could.
+  const before: Version = opened.store.plantsVersion(me) ?? Number.MAX_SAFE_INTEGER
   return { ...opened, me, you, before }
 }

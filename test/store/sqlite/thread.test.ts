@@ -169,27 +169,27 @@ test('a thread that cannot open its database can be closed while it starts', asy
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a commit is never missed by who asks for the revision again and again while it is made',
+  'a commit is never missed by who asks for the version again and again while it is made',
   async () => {
     await using opened = await openWithPlant()
     const { store, user } = opened
     const late: bigint[] = []
 
     for (let id = 2n; id < 100n; id++) {
-      const before = store.plantsRevision(user)
-      const tokens = store.tokensRevision()
+      const before = store.plantsVersion(user)
+      const tokens = store.tokensVersion()
       let isAnswered = false
       const creating = store.createPlant(user, { id, name: 'Ivy' }).finally(() => {
         isAnswered = true
       })
       while (!isAnswered) {
         const untilMs = performance.now() + LOOK_MS
-        while (performance.now() < untilMs) store.plantsRevision(user)
+        while (performance.now() < untilMs) store.plantsVersion(user)
         await nextTurn()
       }
       await creating
-      if (store.plantsRevision(user) === before) late.push(id)
-      expect(store.tokensRevision()).toBe(tokens)
+      if (store.plantsVersion(user) === before) late.push(id)
+      expect(store.tokensVersion()).toBe(tokens)
     }
 
     expect(late).toEqual([])

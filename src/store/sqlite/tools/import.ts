@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
-import type { ConflictRule, Imported, OwnedPlant, Tally } from '../../../domain/transfer.ts'
+import type { ConflictRule, ImportCounts, Imported, OwnedPlant } from '../../../domain/transfer.ts'
 import { checkpoints } from '../checkpoints.ts'
 import { prepareCommit } from '../commit.ts'
 import { openWriter, rowsOf } from '../connection.ts'
@@ -38,9 +38,9 @@ export function openImporter(path: string, nowMs: () => number) {
       writer.run('begin immediate')
       const begunMs = performance.now()
       try {
-        const tally = importRows(plants, rule)
+        const counts = importRows(plants, rule)
         commit()
-        return { ...tally, heldMs: performance.now() - begunMs }
+        return { ...counts, heldMs: performance.now() - begunMs }
       } catch (error) {
         if (writer.inTransaction) writer.run('rollback')
         throw error
@@ -70,24 +70,24 @@ function plantImport(writer: Database, nowMs: () => number) {
   const update = writer.prepare<unknown, [bigint, bigint, string, string | null]>(
     'update plants set name = ?3, tag = ?4 where user_id = ?1 and id = ?2',
   )
-  const userOf = (name: string, tally: { users: number }): bigint => {
-    tally.users += insertUser.run(name, nowMs()).changes
+  const userOf = (name: string, counts: { users: number }): bigint => {
+    counts.users += insertUser.run(name, nowMs()).changes
     const [[id] = [0n]] = rowsOf<[bigint]>(selectUser.values(name))
     return id
   }
 
-  return (plants: readonly OwnedPlant[], rule: ConflictRule): Tally => {
+  return (plants: readonly OwnedPlant[], rule: ConflictRule): ImportCounts => {
     // Looked up anew by each: somebody may have deleted a user meanwhile.
     const users = new Map<string, bigint>()
-    const tally = { users: 0, created: 0, skipped: 0, replaced: 0 }
+    const counts = { users: 0, created: 0, skipped: 0, replaced: 0 }
     for (const { user, id, name, tag } of plants) {
-      const userId = users.get(user) ?? userOf(user, tally)
+      const userId = users.get(user) ?? userOf(user, counts)
       users.set(user, userId)
-      if (insert.run(userId, id, name, tag ?? null).changes > 0) tally.created++
-      else if (rule === 'skip') tally.skipped++
-      else if (rule === 'replace') tally.replaced += update.run(userId, id, name, tag ?? null).changes
+      if (insert.run(userId, id, name, tag ?? null).changes > 0) counts.created++
+      else if (rule === 'skip') counts.skipped++
+      else if (rule === 'replace') counts.replaced += update.run(userId, id, name, tag ?? null).changes
       else throw new AppError('plant_exists', { message: `The user ${user} has got plant ${id} meanwhile.` })
     }
-    return tally
+    return counts
   }
 }

@@ -10,7 +10,7 @@ export interface Line extends OwnedPlant {
   readonly line: number
 }
 
-/** Memory that a spool takes, at most, however much is in it: SQLite counts it in KiB. */
+/** Memory that a staging table takes, at most, however much is in it: SQLite counts it in KiB. */
 const CACHE_KIB = 64 * 1024
 
 /** Length of text at which a batch that is read ends. */
@@ -25,14 +25,14 @@ interface Row {
 }
 
 /** Plants that were read and are not imported yet. */
-export type Spool = ReturnType<typeof openSpool>
+export type StagingTable = ReturnType<typeof openStagingTable>
 
 /**
  * Keeps plants on disk until all of them have been read, in a file in this directory that has no name, so that nothing is
  * left of it when the process ends, however it does. Of plants with one user and id it keeps one: with `replace` what came
  * last, else what came first. What fails on that disk fails as the store does.
  */
-export function openSpool(directory: string, rule: ConflictRule) {
+export function openStagingTable(directory: string, rule: ConflictRule) {
   const path = join(directory, `plantstore-import-${crypto.randomUUID()}`)
   const attempt = <T>(work: () => T): T => {
     try {

@@ -1,4 +1,4 @@
-import type { Revision } from '../../../domain/store.ts'
+import type { Version } from '../../../domain/store.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { type Call, CHANGES } from '../writes.ts'
 import { awaitStamps, type LastCommit, stampsOf } from './last-commit.ts'
@@ -12,20 +12,20 @@ const KNOWN_CREATES_MAX = 4
 
 /** What is known of a user's plants: all that happened to them after `knownFrom` is creates, and these are they. */
 interface PlantsOfUser {
-  revision: Revision
-  knownFrom: Revision
-  readonly creates: { readonly revision: Revision; lowestId: bigint }[]
+  version: Version
+  knownFrom: Version
+  readonly creates: { readonly version: Version; lowestId: bigint }[]
 }
 
 /** What has changed, and what has not. */
-export type Revisions = ReturnType<typeof trackRevisions>
+export type Versions = ReturnType<typeof trackVersions>
 
 /**
  * Says whether what was read before is still true. A commit that this store's own writer made changes what its writes
  * say; one that anybody else made, which the stamp tells, may have changed anything.
  */
-export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
-  let latest: Revision = 0
+export function trackVersions(stamp: () => Stamp, lastCommit: LastCommit) {
+  let latest: Version = 0
   /** The last change of everything, and what changed since. */
   let ofAll = latest
   let ofTokens = latest
@@ -43,22 +43,22 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
     for (const call of group) {
       const [name] = call
       if (name === 'createPlant') noteCreate(call[1], call[2])
-      else if (name === 'deletePlant') ofPlants.set(call[1], { revision: latest, knownFrom: latest, creates: [] })
+      else if (name === 'deletePlant') ofPlants.set(call[1], { version: latest, knownFrom: latest, creates: [] })
       else if (CHANGES[name] === 'tokens') ofTokens = latest
       else if (CHANGES[name] === 'everything') forgetAll()
     }
     if (ofPlants.size > CHANGED_USERS_MAX) forgetAll()
   }
   const noteCreate = (user: UserId, id: bigint) => {
-    const plants = ofPlants.get(user) ?? { revision: ofAll, knownFrom: ofAll, creates: [] }
+    const plants = ofPlants.get(user) ?? { version: ofAll, knownFrom: ofAll, creates: [] }
     const last = plants.creates.at(-1)
-    if (last?.revision === latest) {
+    if (last?.version === latest) {
       if (id < last.lowestId) last.lowestId = id
       return
     }
-    plants.creates.push({ revision: latest, lowestId: id })
-    if (plants.creates.length > KNOWN_CREATES_MAX) plants.knownFrom = plants.creates.shift()?.revision ?? latest
-    plants.revision = latest
+    plants.creates.push({ version: latest, lowestId: id })
+    if (plants.creates.length > KNOWN_CREATES_MAX) plants.knownFrom = plants.creates.shift()?.version ?? latest
+    plants.version = latest
     ofPlants.set(user, plants)
   }
   /** Takes a commit of ours into account, if nobody else's came before it. */
@@ -87,15 +87,14 @@ export function trackRevisions(stamp: () => Stamp, lastCommit: LastCommit) {
   }
 
   return {
-    plants: (user: UserId): Revision | undefined =>
-      isUpToDate() ? (ofPlants.get(user)?.revision ?? ofAll) : undefined,
-    /** Whether all that happened to the user's plants after a revision is that some with larger ids were created. */
-    hasOnlyGrown(user: UserId, since: Revision, above: bigint): boolean {
+    plants: (user: UserId): Version | undefined => (isUpToDate() ? (ofPlants.get(user)?.version ?? ofAll) : undefined),
+    /** Whether all that happened to the user's plants after a version is that some with larger ids were created. */
+    hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean {
       if (!isUpToDate()) return false
       const { knownFrom, creates } = ofPlants.get(user) ?? { knownFrom: ofAll, creates: [] }
-      return since >= knownFrom && creates.every(({ revision, lowestId }) => revision <= since || lowestId > above)
+      return since >= knownFrom && creates.every(({ version, lowestId }) => version <= since || lowestId > above)
     },
-    tokens: (): Revision | undefined => (isUpToDate() ? ofTokens : undefined),
+    tokens: (): Version | undefined => (isUpToDate() ? ofTokens : undefined),
     /** A group is about to be sent to the writer. */
     begin(group: readonly Call[]): void {
       inFlight = group

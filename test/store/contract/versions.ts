@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Revision, Store } from '../../../src/domain/store.ts'
+import type { Store, Version } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { runElsewhere, startElsewhere } from '../../support/elsewhere.ts'
 import { runPlantstore } from '../../support/executable.ts'
@@ -20,9 +20,9 @@ const CHANGES: readonly (readonly [name: string, changed: Changed, write: Write]
   ['deleteUser', 'both', (store) => store.deleteUser('me')],
 ]
 
-/** What the comments of `Store` say of revisions. */
+/** What the comments of `Store` say of versions. */
 export function revisionsContract({ open, tokenChangesSeenWithinMs }: StoreUnderTest): void {
-  describe('plantsRevision and tokensRevision', () => {
+  describe('plantsVersion and tokensVersion', () => {
     test('stay while there are reads alone, and tokens are touched', async () => {
       await using opened = await openUsed(open)
       const { store, me } = opened
@@ -83,40 +83,40 @@ export function revisionsContract({ open, tokenChangesSeenWithinMs }: StoreUnder
 
     test('are others after the first token of all', async () => {
       await using opened = await open()
-      const before = opened.store.tokensRevision()
+      const before = opened.store.tokensVersion()
 
       expect(await opened.store.createFirstToken(newToken('me'))).toBe(true)
 
-      expect(isOver(before, opened.store.tokensRevision())).toBe(true)
+      expect(isOver(before, opened.store.tokensVersion())).toBe(true)
     })
 
     test('of plants stay while those of another user change', async () => {
       await using opened = await openUsed(open)
       const { store, me, you } = opened
-      const before = store.plantsRevision(me)
+      const before = store.plantsVersion(me)
 
       await store.createPlant(you, { id: 1n, name: 'Fern' })
       await Promise.all([2n, 3n, 4n].map((id) => store.createPlant(you, { id, name: 'Fern' })))
       await store.deletePlant(you, 1n)
 
-      expect(store.plantsRevision(me)).toBe(before)
+      expect(store.plantsVersion(me)).toBe(before)
     })
 
     test('never are again what they were before', async () => {
       await using opened = await openUsed(open)
       const { store, me } = opened
       const stores = [store, await opened.reopen()]
-      const seen: (Revision | undefined)[] = [store.plantsRevision(me)]
+      const seen: (Version | undefined)[] = [store.plantsVersion(me)]
 
       for (let round = 0; round < 30; round++) {
         const writer = stores[round % 3 === 0 ? 1 : 0] ?? store
         await writer.deletePlant(me, 1n)
-        seen.push(store.plantsRevision(me))
+        seen.push(store.plantsVersion(me))
         await writer.createPlant(me, { id: 1n, name: 'Fern' })
-        seen.push(store.plantsRevision(me))
+        seen.push(store.plantsVersion(me))
       }
 
-      const known = seen.filter((revision) => revision !== undefined)
+      const known = seen.filter((version) => version !== undefined)
       expect(new Set(known).size).toBe(known.length)
     })
 
@@ -128,9 +128,9 @@ export function revisionsContract({ open, tokenChangesSeenWithinMs }: StoreUnder
         Array.from({ length: 200 }, async (_, id) => {
           // Asked for over some time, so that many find others under way.
           for (let turn = 0; turn < id / 10; turn++) await nextTurn()
-          const before = store.plantsRevision(me)
+          const before = store.plantsVersion(me)
           await store.createPlant(me, { id: BigInt(id + 2), name: 'Ivy' })
-          return !isOver(before, store.plantsRevision(me))
+          return !isOver(before, store.plantsVersion(me))
         }),
       )
 
@@ -149,40 +149,40 @@ export function revisionsContract({ open, tokenChangesSeenWithinMs }: StoreUnder
              await store.deletePlant(${me}, 7n)
            }`,
         )
-        let kept: { revision: Revision; text: string } | undefined
+        let kept: { version: Version; text: string } | undefined
         let changes = 0
 
         for (let own = 10n; changes < 200; own++) {
           const writing =
             own % 4n === 0n ? store.createPlant(me, { id: own, name: 'Ivy' }).catch(ignoreBusy) : undefined
-          const before = store.plantsRevision(me)
+          const before = store.plantsVersion(me)
           const text = render(await listAll(store, me))
-          const after = store.plantsRevision(me)
-          if (kept !== undefined && kept.revision === before && before === after) expect(text).toBe(kept.text)
+          const after = store.plantsVersion(me)
+          if (kept !== undefined && kept.version === before && before === after) expect(text).toBe(kept.text)
           if (kept?.text !== text) changes++
-          kept = before === undefined ? undefined : { revision: before, text }
+          kept = before === undefined ? undefined : { version: before, text }
           await writing
           await nextTurn()
         }
       }
 
-      const settled = store.plantsRevision(me)
+      const settled = store.plantsVersion(me)
       await listAll(store, me)
-      expect(store.plantsRevision(me)).toBe(settled)
+      expect(store.plantsVersion(me)).toBe(settled)
     })
   })
 
   /** What is told once tokens can be: where the store is on another machine, it is asked first. */
   async function untilTold(store: Store, user: UserId) {
     const deadlineMs = performance.now() + tokenChangesSeenWithinMs
-    while (store.tokensRevision() === undefined && performance.now() < deadlineMs) await Bun.sleep(5)
+    while (store.tokensVersion() === undefined && performance.now() < deadlineMs) await Bun.sleep(5)
     return told(store, user)
   }
 
   /** What is told once a change by somebody else shows, or ought to. */
   async function untilSeen(store: Store, user: UserId, before: Told, changed: Changed) {
     const deadlineMs = performance.now() + tokenChangesSeenWithinMs
-    const isSeen = () => changed === 'plants' || isOver(before.tokens, store.tokensRevision())
+    const isSeen = () => changed === 'plants' || isOver(before.tokens, store.tokensVersion())
     while (!isSeen() && performance.now() < deadlineMs) await Bun.sleep(5)
     return told(store, user)
   }
@@ -200,10 +200,10 @@ async function openUsed(open: StoreUnderTest['open']) {
 
 type Told = ReturnType<typeof told>
 
-const told = (store: Store, user: UserId) => ({ plants: store.plantsRevision(user), tokens: store.tokensRevision() })
+const told = (store: Store, user: UserId) => ({ plants: store.plantsVersion(user), tokens: store.tokensVersion() })
 
 /** Whether what was read as of `before` may not be used any more. */
-const isOver = (before: Revision | undefined, after: Revision | undefined) => before === undefined || before !== after
+const isOver = (before: Version | undefined, after: Version | undefined) => before === undefined || before !== after
 
 function expectOver(before: Told, after: Told, changed: Changed) {
   for (const part of ['plants', 'tokens'] as const) {

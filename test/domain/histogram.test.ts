@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { tally } from '../../src/domain/histogram.ts'
+import { histogram } from '../../src/domain/histogram.ts'
 
-test('a tally counts values by the first bound that they do not pass, and their sum', () => {
-  const sizes = tally([1, 10])
+test('a histogram counts values by the first bound that they do not pass, and their sum', () => {
+  const sizes = histogram([1, 10])
   for (const value of [0, 1, 1.5, 10, 10.5, 1000]) sizes.note(value)
 
   expect({ bounds: sizes.bounds, counts: sizes.counts, sum: sizes.sum }).toEqual({
@@ -12,8 +12,8 @@ test('a tally counts values by the first bound that they do not pass, and their 
   })
 })
 
-test('a new tally has counted nothing', () => {
-  const { counts, sum } = tally([1])
+test('a new histogram has counted nothing', () => {
+  const { counts, sum } = histogram([1])
 
   expect({ counts, sum }).toEqual({ counts: [0, 0], sum: 0 })
 })

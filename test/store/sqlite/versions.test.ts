@@ -6,7 +6,7 @@ import {
   noteCommit,
   shareLastCommit,
 } from '../../../src/store/sqlite/versions/last-commit.ts'
-import { CHANGED_USERS_MAX, type Revisions, trackRevisions } from '../../../src/store/sqlite/versions/versions.ts'
+import { CHANGED_USERS_MAX, trackVersions, type Versions } from '../../../src/store/sqlite/versions/versions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
@@ -19,24 +19,24 @@ const CREATE: readonly Call[] = [['createPlant', ME, 1n, 'Fern', null]]
 
 describe('what is known of changes', () => {
   test('stays while the stamp does, and while nothing that is under way has been committed', () => {
-    const { revisions, told } = track()
+    const { versions, told } = track()
     const before = told()
 
-    revisions.begin(CREATE)
+    versions.begin(CREATE)
     expect(told()).toEqual(before)
-    revisions.end(FAILED)
+    versions.end(FAILED)
 
     expect(told()).toEqual(before)
   })
 
   test('is, from the commit on, that of our own writes: before it was reported, and after', () => {
-    const { revisions, told, commit } = track()
+    const { versions, told, commit } = track()
     const before = told()
 
-    revisions.begin(CREATE)
+    versions.begin(CREATE)
     commit()
     const meanwhile = told()
-    revisions.end(COMMITTED)
+    versions.end(COMMITTED)
 
     expect(meanwhile).toEqual({ me: expect.any(Number), you: before.you, tokens: before.tokens })
     expect(meanwhile.me).not.toBe(before.me)
@@ -44,12 +44,12 @@ describe('what is known of changes', () => {
   })
 
   test('is the same where nobody asks before the report', () => {
-    const { revisions, told, commit } = track()
+    const { versions, told, commit } = track()
     const before = told()
 
-    revisions.begin([['revokeTokens', { userName: 'me' }, 0]])
+    versions.begin([['revokeTokens', { userName: 'me' }, 0]])
     commit()
-    revisions.end(COMMITTED)
+    versions.end(COMMITTED)
 
     const after = told()
     expect(after).toEqual({ me: before.me, you: before.you, tokens: expect.any(Number) })
@@ -57,13 +57,13 @@ describe('what is known of changes', () => {
   })
 
   test('is that all may have changed, once more users have changed than are known one by one', () => {
-    const { revisions, told, commit } = track()
+    const { versions, told, commit } = track()
     const before = told()
     const others = Array.from({ length: CHANGED_USERS_MAX + 1 }, (_, index) => YOU + 1 + index)
     const change = (users: readonly number[]) => {
-      revisions.begin(users.map((user): Call => ['createPlant', user, 1n, 'Fern', null]))
+      versions.begin(users.map((user): Call => ['createPlant', user, 1n, 'Fern', null]))
       commit()
-      revisions.end(COMMITTED)
+      versions.end(COMMITTED)
     }
 
     change(others.slice(1))
@@ -87,25 +87,25 @@ describe('what is known of changes', () => {
     ['after ours, which is not reported yet', ['ours', 'elsewhere']],
     ['before ours and after it', ['elsewhere', 'ours', 'elsewhere']],
   ])('is nothing where somebody else commits %s, and then that all may have changed', (_, commits) => {
-    const { revisions, told, commit, commitElsewhere } = track()
+    const { versions, told, commit, commitElsewhere } = track()
     const before = told()
 
-    revisions.begin(CREATE)
+    versions.begin(CREATE)
     for (const who of commits) {
       if (who === 'ours') commit()
       else commitElsewhere()
     }
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    revisions.end(COMMITTED)
+    versions.end(COMMITTED)
 
     expectAllOver(before, told())
   })
 
   test('is nothing while a commit is just being reported by the other thread', () => {
-    const { revisions, told, lastCommit, commitElsewhere } = track()
+    const { versions, told, lastCommit, commitElsewhere } = track()
     const before = told()
 
-    revisions.begin(CREATE)
+    versions.begin(CREATE)
     // The thread has committed, and has not yet said so, or half.
     const stamps = commitElsewhere()
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
@@ -113,22 +113,22 @@ describe('what is known of changes', () => {
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
     lastCommit.stamps[1] = BigInt(stamps.after)
     expect(told()).toMatchObject({ you: before.you, tokens: before.tokens })
-    revisions.end(COMMITTED)
+    versions.end(COMMITTED)
 
     expect(told()).toMatchObject({ me: expect.any(Number), you: before.you, tokens: before.tokens })
     expect(told().me).not.toBe(before.me)
   })
 
   test("is nothing, and then that all may have changed, where ours was announced and failed, and somebody else's came", () => {
-    const { revisions, told, lastCommit, commitElsewhere } = track()
+    const { versions, told, lastCommit, commitElsewhere } = track()
     const before = told()
 
-    revisions.begin(CREATE)
+    versions.begin(CREATE)
     announceCommit(lastCommit, commitElsewhere().before)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
     noteCommit(lastCommit, NO_STAMP, NO_STAMP)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    revisions.end(FAILED)
+    versions.end(FAILED)
 
     expectAllOver(before, told())
   })
@@ -138,21 +138,21 @@ describe('what is known of changes', () => {
     ['where ours failed, and is done again', true],
   ])("is never that somebody else's commit was ours, wherever the reader is held up: %s", (_, isRepeated) => {
     for (let heldUpAt = 0; heldUpAt < READS_MAX; heldUpAt++) {
-      const { revisions, told, stampNow, lastCommit, commit, commitElsewhere } = track()
-      revisions.begin(CREATE)
+      const { versions, told, stampNow, lastCommit, commit, commitElsewhere } = track()
+      versions.begin(CREATE)
       noteCommit(lastCommit, stampNow(), stampNow())
-      revisions.end(COMMITTED)
+      versions.end(COMMITTED)
       const before = told()
 
-      revisions.begin(CREATE)
+      versions.begin(CREATE)
       if (isRepeated) announceCommit(lastCommit, stampNow())
       commitElsewhere()
-      const meanwhile = tokensWhileHeldUp(revisions, heldUpAt, () => {
+      const meanwhile = tokensWhileHeldUp(versions, heldUpAt, () => {
         if (isRepeated) noteCommit(lastCommit, NO_STAMP, NO_STAMP)
         announceCommit(lastCommit, stampNow())
         commit()
       })
-      revisions.end(COMMITTED)
+      versions.end(COMMITTED)
 
       expect(meanwhile).not.toBe(before.tokens)
       expectAllOver(before, told())
@@ -160,32 +160,32 @@ describe('what is known of changes', () => {
   })
 
   test('is that all may have changed, where a group that failed has committed all the same', () => {
-    const { revisions, told, commit } = track()
+    const { versions, told, commit } = track()
     const before = told()
 
-    revisions.begin(CREATE)
+    versions.begin(CREATE)
     commit()
-    revisions.end(FAILED)
+    versions.end(FAILED)
 
     expectAllOver(before, told())
   })
 })
 
 describe.skipIf(!CAN_TELL).each(SQLITE_STORES)(
-  `revisions, $name${CAN_TELL ? '' : ' (skipped: not told here)'}`,
+  `versions, $name${CAN_TELL ? '' : ' (skipped: not told here)'}`,
   ({ open }) => {
     test('can be told whenever nothing is under way, and no more once the store is closed', async () => {
       await using opened = await open()
       const { store } = opened
       const { token } = await createToken(store, 'me')
-      const told = () => [typeof store.plantsRevision(token.userId), typeof store.tokensRevision()]
+      const told = () => [typeof store.plantsVersion(token.userId), typeof store.tokensVersion()]
 
       expect(told()).toEqual(['number', 'number'])
       await Promise.all([1n, 2n, 3n].map((id) => store.createPlant(token.userId, { id, name: 'Fern' })))
       expect(told()).toEqual(['number', 'number'])
       await (await opened.reopen()).deletePlant(token.userId, 1n)
       expect(told()).toEqual(['number', 'number'])
-      expect(typeof store.plantsRevision(token.userId + 1)).toBe('number')
+      expect(typeof store.plantsVersion(token.userId + 1)).toBe('number')
       await store.close()
 
       expect(told()).toEqual(['undefined', 'undefined'])
@@ -195,14 +195,14 @@ describe.skipIf(!CAN_TELL).each(SQLITE_STORES)(
       await using opened = await open()
       const { store } = opened
       const user = await createPlants(opened, 3)
-      const before = [store.plantsRevision(user), store.tokensRevision()]
+      const before = [store.plantsVersion(user), store.tokensVersion()]
 
       checkpoint(opened.database, mode)
 
-      expect([store.plantsRevision(user), store.tokensRevision()]).toEqual(before)
+      expect([store.plantsVersion(user), store.tokensVersion()]).toEqual(before)
       await store.createPlant(user, { id: 10n, name: 'Ivy' })
-      expect(store.plantsRevision(user)).not.toBe(before[0])
-      expect(store.tokensRevision()).toBe(before[1])
+      expect(store.plantsVersion(user)).not.toBe(before[0])
+      expect(store.tokensVersion()).toBe(before[1])
       expect(await listIds(store, user)).toEqual([0n, 1n, 2n, 10n])
     })
   },
@@ -212,7 +212,7 @@ describe.skipIf(!CAN_TELL).each(SQLITE_STORES)(
 const READS_MAX = 8
 
 /** What is told of tokens by a reader who, at one of its reads, is held up for as long as the other thread does its work. */
-function tokensWhileHeldUp(revisions: Revisions, heldUpAt: number, work: () => void) {
+function tokensWhileHeldUp(versions: Versions, heldUpAt: number, work: () => void) {
   const { load } = Atomics
   let reads = 0
   const readAndWork: (...read: Parameters<typeof load>) => unknown = (...read) => {
@@ -221,7 +221,7 @@ function tokensWhileHeldUp(revisions: Revisions, heldUpAt: number, work: () => v
   }
   // The same, but for when it happens.
   using _ = spyOn(Atomics, 'load').mockImplementation(readAndWork as typeof load)
-  const told = revisions.tokens()
+  const told = versions.tokens()
   if (reads <= heldUpAt) work()
   return told
 }
@@ -230,17 +230,17 @@ function tokensWhileHeldUp(revisions: Revisions, heldUpAt: number, work: () => v
 function track() {
   let stamp = 1000
   const lastCommit = shareLastCommit()
-  const revisions = trackRevisions(() => stamp, lastCommit)
+  const versions = trackVersions(() => stamp, lastCommit)
   const commitElsewhere = () => {
     const before = stamp
     stamp += 17
     return { before, after: stamp }
   }
   return {
-    revisions,
+    versions,
     lastCommit,
     stampNow: () => stamp,
-    told: () => ({ me: revisions.plants(ME), you: revisions.plants(YOU), tokens: revisions.tokens() }),
+    told: () => ({ me: versions.plants(ME), you: versions.plants(YOU), tokens: versions.tokens() }),
     commitElsewhere,
     /** As the writer does: the stamps are where it writes them before anybody hears of it. */
     commit() {

@@ -9,20 +9,20 @@ describe('what is known of changes of tokens', () => {
     let nowMs = 0
     const answer = Promise.withResolvers<bigint>()
     const answers = [answer.promise, new Promise<bigint>(() => {})]
-    const revisions = watchTokens(
+    const versions = watchTokens(
       () => answers.shift() ?? Promise.reject(new Error('it was asked too often')),
       () => nowMs,
     )
-    const renewed = revisions.renew()
+    const renewed = versions.renew()
     // The answer is as of the question, however long it takes.
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS / 2
     answer.resolve(7n)
     await renewed
 
     expect(TOKEN_CHANGES_SEEN_WITHIN_MS).toBe(1000)
-    expect(revisions.tokens()).toBe(1)
+    expect(versions.tokens()).toBe(1)
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS - 1
-    expect(revisions.tokens()).toBeUndefined()
+    expect(versions.tokens()).toBeUndefined()
   })
 
   test(
@@ -30,7 +30,7 @@ describe('what is known of changes of tokens', () => {
     async () => {
       let kept = 0
       let forgotten = 0
-      await expectProperty('revisions of tokens', fc.array(STEP, { minLength: 300, maxLength: 300 }), async (steps) => {
+      await expectProperty('versions of tokens', fc.array(STEP, { minLength: 300, maxLength: 300 }), async (steps) => {
         const world = makeWorld()
         for (const step of steps) await world.take(step)
         kept += world.counts.kept
@@ -66,16 +66,16 @@ interface Change {
   readonly isHere: boolean
 }
 
-/** A database that others change as well, and a process that keeps what it read with the revision from before it. */
+/** A database that others change as well, and a process that keeps what it read with the version from before it. */
 function makeWorld() {
   let nowMs = 0
   const changes: Change[] = []
-  /** How many changes are in what was read, by its revision. */
+  /** How many changes are in what was read, by its version. */
   const reads = new Map<number, number>()
   const counts = { kept: 0, forgotten: 0 }
   let question: { readonly answer: PromiseWithResolvers<bigint>; stamp: bigint | undefined } | undefined
   const stamp = () => BigInt(changes.length)
-  const revisions = watchTokens(
+  const versions = watchTokens(
     () => {
       question = { answer: Promise.withResolvers(), stamp: undefined }
       return question.answer.promise
@@ -84,7 +84,7 @@ function makeWorld() {
   )
   const settle = async (how: (asked: NonNullable<typeof question>) => void) => {
     if (question === undefined) return
-    const renewed = revisions.renew()
+    const renewed = versions.renew()
     how(question)
     question = undefined
     await renewed
@@ -94,7 +94,7 @@ function makeWorld() {
     changedHere: () => change(true),
     answeredHere() {
       for (const each of changes) each.isAnswered ||= each.isHere
-      revisions.changed()
+      versions.changed()
     },
     changedElsewhere: () => change(false),
     databaseReads() {
@@ -103,11 +103,11 @@ function makeWorld() {
     databaseAnswers: () => settle(({ answer, stamp: read }) => answer.resolve(read ?? stamp())),
     databaseFails: () => settle(({ answer }) => answer.reject(new Error('the connection was lost'))),
     request() {
-      const revision = revisions.tokens()
-      if (revision === undefined) return
-      const seen = reads.get(revision)
+      const version = versions.tokens()
+      if (version === undefined) return
+      const seen = reads.get(version)
       if (seen === undefined) {
-        reads.set(revision, changes.length)
+        reads.set(version, changes.length)
         if (reads.size > 1) counts.forgotten++
         return
       }

@@ -3,7 +3,7 @@ import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { closeNow, createToken, createUser } from '../fixtures.ts'
 
-/** What the comments of `StoreFigures` say. */
+/** What the comments of `StoreStatistics` say. */
 export function figuresContract({ open }: StoreUnderTest): void {
   describe('load', () => {
     test('is nothing in a store at rest, and the writes that wait, until they are done', async () => {
