@@ -24,10 +24,17 @@ export const TOKEN_CHANGES_SEEN_WITHIN_MS = 1000
 /** See `Store.plantsVersion`. */
 export type Version = number
 
-/** A part of a list: at most `limit` plants, those with an `id` larger than `after`; from the first without it. */
+/** Which part of a list to read: at most `limit` plants, those with an `id` larger than `after`; from the first without it. */
 export interface Page {
   readonly after: bigint | undefined
   readonly limit: number
+}
+
+/** A part of a list, by ascending id. */
+export interface PlantPage {
+  readonly plants: readonly StoredPlant[]
+  /** No plant follows the last of these. */
+  readonly isLast: boolean
 }
 
 /** A token to be remembered. `hash` is 32 bytes; `userName` becomes a user if it is none yet. */
@@ -54,10 +61,10 @@ export interface DeletionOptions {
   readonly signal?: AbortSignal
 }
 
-/** Length of text, in UTF-16 code units, at which a page ends, so that large plants do not make large pages. */
+/** A page ends with the plant whose text brings it to this length, in UTF-16 code units. So large plants make short pages. */
 export const PAGE_TEXT_LENGTH = 256 * 1024
 
-/** How much a plant counts for that. */
+/** The length of a plant's text, in UTF-16 code units. */
 export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.length ?? 0)
 
 /**
@@ -69,11 +76,8 @@ export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.
 export interface Store extends StoreStatistics {
   /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
-  /**
-   * The user's plants of one page, by ascending id. Fewer than `limit` mean that none follow, unless their text has
-   * `PAGE_TEXT_LENGTH` or more: with the plant that reaches it a page ends.
-   */
-  listPlants(user: UserId, page: Page): Promise<readonly StoredPlant[]>
+  /** The user's plants of one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
+  listPlants(user: UserId, page: Page): Promise<PlantPage>
   /** Deletes a plant. Rejects with `plant_not_found` if the user does not have it. */
   deletePlant(user: UserId, id: bigint): Promise<void>
   /**

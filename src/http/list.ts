@@ -1,5 +1,5 @@
 import { toPlant } from '../domain/plant.ts'
-import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../domain/store.ts'
+import { PAGE_TEXT_LENGTH, type Store, type StoredPlant } from '../domain/store.ts'
 import type { UserId } from '../domain/token.ts'
 import { JSON_TYPE, json, jsonHeaders } from './json.ts'
 import { LIST_MAX_BYTES, type LongBody, startLongBody } from './long-body.ts'
@@ -115,12 +115,10 @@ async function render(listPlants: ListPlants, user: UserId, after: bigint | unde
   let text = ''
   let last = after
   let roomBytes = LIST_MAX_BYTES - '[]'.length
-  // One plant more than asked for tells whether more follow.
-  for (let rest = limit + 1; ; ) {
-    const { page, isLast } = await readPage(listPlants, user, last, rest)
-    const asked = page.length === rest ? page.slice(0, -1) : page
-    const isFirst = rest > limit
-    const { shown, json } = renderFitting(asked, roomBytes, isFirst)
+  for (let rest = limit; ; ) {
+    const { plants, isLast } = await readPage(listPlants, user, last, rest)
+    const isFirst = rest === limit
+    const { shown, json } = renderFitting(plants, roomBytes, isFirst)
     text += text === '' || json === '' ? json : `,${json}`
     if (long !== undefined || text.length > PAGE_TEXT_LENGTH) {
       long ??= startLongBody()
@@ -128,9 +126,9 @@ async function render(listPlants: ListPlants, user: UserId, after: bigint | unde
       text = ''
     }
     last = shown.at(-1)?.id ?? last
-    const next = shown.length < page.length ? last : undefined
-    if (isLast || shown.length < asked.length) return { text: `[${text}]`, long, next }
-    rest -= page.length
+    rest -= plants.length
+    const isCut = shown.length < plants.length
+    if (isLast || isCut || rest === 0) return { text: `[${text}]`, long, next: isLast && !isCut ? undefined : last }
     roomBytes -= Buffer.byteLength(json) + ','.length
     await nextTurn()
   }
@@ -159,26 +157,20 @@ async function* readPages(
   after: bigint | undefined,
 ): AsyncGenerator<readonly StoredPlant[], undefined> {
   for (let last = after; ; ) {
-    const { page, isLast } = await readPage(listPlants, user, last, Number.POSITIVE_INFINITY)
-    if (page.length > 0) yield page
+    const { plants, isLast } = await readPage(listPlants, user, last, Number.POSITIVE_INFINITY)
+    if (plants.length > 0) yield plants
     if (isLast) return
-    last = page.at(-1)?.id
+    last = plants.at(-1)?.id
     await nextTurn()
   }
 }
 
-/** The next plants after one, at most `rest`, and whether there are no more of so many. */
-async function readPage(listPlants: ListPlants, user: UserId, after: bigint | undefined, rest: number) {
-  const limit = Math.min(rest, PAGE_PLANTS)
-  const page = await listPlants(user, { after, limit })
-  const isShort = page.length < limit && sumOf(page.map(textLength)) < PAGE_TEXT_LENGTH
-  return { page, isLast: isShort || page.length === rest }
-}
+/** The next plants after one, at most `rest`. */
+const readPage = (listPlants: ListPlants, user: UserId, after: bigint | undefined, rest: number) =>
+  listPlants(user, { after, limit: Math.min(rest, PAGE_PLANTS) })
 
 /** Between pages other requests get their turn, however fast this client reads. */
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 
 /** The JSON of plants, without the brackets around them. */
 const renderPlants = (plants: readonly StoredPlant[]): string => JSON.stringify(plants.map(toPlant)).slice(1, -1)

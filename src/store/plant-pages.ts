@@ -1,4 +1,4 @@
-import { PAGE_TEXT_LENGTH, type Store, type StoredPlant, textLength } from '../domain/store.ts'
+import { PAGE_TEXT_LENGTH, type PlantPage, type Store, type StoredPlant, textLength } from '../domain/store.ts'
 
 /** A plant as every database tells it. */
 export interface PlantRow {
@@ -10,15 +10,18 @@ export interface PlantRow {
 /** The part of a store that is about plants. */
 export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'>
 
-/** The plants of rows, up to where their text makes a page. */
-export function takePage(rows: Iterable<PlantRow>): readonly StoredPlant[] {
-  const page: StoredPlant[] = []
+/** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */
+export function takePage(rows: Iterable<PlantRow>, limit: number): PlantPage {
+  const plants: StoredPlant[] = []
   let length = 0
   for (const { id, name, tag } of rows) {
+    if (plants.length === limit || length >= PAGE_TEXT_LENGTH) return { plants, isLast: false }
     const plant = tag === null ? { id, name } : { id, name, tag }
-    page.push(plant)
+    plants.push(plant)
     length += textLength(plant)
-    if (length >= PAGE_TEXT_LENGTH) break
   }
-  return page
+  return { plants, isLast: true }
 }
+
+/** The page after the largest id. */
+export const EMPTY_PAGE: PlantPage = { plants: [], isLast: true }

@@ -109,7 +109,7 @@ describe.concurrent('while a server ends', () => {
     expect(answer).toStartWith('HTTP/1.1 200 OK\r\n')
     expect(answer).toEndWith('{"name":"Fern"}')
     expect(await server.ended()).toBe(0)
-    const plants = await withStore({ database, databasePrepare: 'true' }, (store) =>
+    const { plants } = await withStore({ database, databasePrepare: 'true' }, (store) =>
       store.listPlants(1, { after: undefined, limit: 5 }),
     )
     expect(plants).toEqual([{ id: 1n, name: 'Fern' }])

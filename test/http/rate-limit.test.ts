@@ -39,7 +39,7 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
       })
       expect(headers.get('retry-after')).toMatch(/^(?:3600|35\d\d)$/)
     }
-    expect(await service.store.listPlants(1, { after: undefined, limit: 9 })).toEqual([])
+    expect(await service.store.listPlants(1, { after: undefined, limit: 9 })).toEqual({ plants: [], isLast: true })
   })
 
   test('is none where none is set', async () => {

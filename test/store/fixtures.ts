@@ -62,9 +62,9 @@ export async function createUser(store: Store, name: string): Promise<UserId> {
 export async function listAll(store: Store, user: UserId): Promise<readonly StoredPlant[]> {
   const all: StoredPlant[] = []
   for (;;) {
-    const page = await store.listPlants(user, { after: all.at(-1)?.id, limit: ALL })
-    if (page.length === 0) return all
-    all.push(...page)
+    const { plants, isLast } = await store.listPlants(user, { after: all.at(-1)?.id, limit: ALL })
+    all.push(...plants)
+    if (isLast) return all
   }
 }
 

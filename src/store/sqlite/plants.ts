@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import type { UserId } from '../../domain/token.ts'
-import { type PlantMethods, type PlantRow, takePage } from '../plant-pages.ts'
+import { EMPTY_PAGE, type PlantMethods, type PlantRow, takePage } from '../plant-pages.ts'
 import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
 
@@ -17,9 +17,9 @@ export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Con
 
     listPlants: (user, { after, limit }) =>
       read(() => {
-        if (after === INT64_MAX) return []
+        if (after === INT64_MAX) return EMPTY_PAGE
         const first = after === undefined ? INT64_MIN : after + 1n
-        return takePage(select.iterate(user, first, limit))
+        return takePage(select.iterate(user, first, limit + 1), limit)
       }),
 
     deletePlant: (user, id) => write(['deletePlant', user, id]),

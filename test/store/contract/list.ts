@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import { PAGE_TEXT_LENGTH } from '../../../src/domain/store.ts'
+import { LIMIT_MAX, PAGE_TEXT_LENGTH, type Page, type Store } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
 
@@ -22,14 +23,28 @@ export function listContract({ open }: StoreUnderTest): void {
       for (const [id, plant] of [half, half, almostHalf, half, half, half].entries()) {
         await opened.store.createPlant(user, { id: BigInt(id), ...plant })
       }
-      const idsAfter = async (after: bigint | undefined, limit: number) =>
-        (await opened.store.listPlants(user, { after, limit })).map(({ id }) => id)
+      const pageAfter = (after: bigint | undefined, limit: number) => readPage(opened.store, user, { after, limit })
 
-      expect(await idsAfter(undefined, 10)).toEqual([0n, 1n])
-      expect(await idsAfter(1n, 10)).toEqual([2n, 3n, 4n])
-      expect(await idsAfter(1n, 2)).toEqual([2n, 3n])
-      expect(await idsAfter(4n, 10)).toEqual([5n])
-      expect(await idsAfter(5n, 10)).toEqual([])
+      for (const limit of [10, 100]) {
+        expect(await pageAfter(undefined, limit)).toEqual({ ids: [0n, 1n], isLast: false })
+        expect(await pageAfter(1n, limit)).toEqual({ ids: [2n, 3n, 4n], isLast: false })
+        expect(await pageAfter(3n, limit)).toEqual({ ids: [4n, 5n], isLast: true })
+        expect(await pageAfter(4n, limit)).toEqual({ ids: [5n], isLast: true })
+      }
+      expect(await pageAfter(1n, 2)).toEqual({ ids: [2n, 3n], isLast: false })
+    })
+
+    test('tells that a plant follows one that alone fills many pages', async () => {
+      await using opened = await open()
+      const user = await createUser(opened.store, 'me')
+      for (const id of [1n, 2n, 3n]) {
+        await opened.store.createPlant(user, { id, name: '水'.repeat(4 * PAGE_TEXT_LENGTH) })
+      }
+      const pageAfter = (after: bigint | undefined) => readPage(opened.store, user, { after, limit: 100 })
+
+      expect(await pageAfter(undefined)).toEqual({ ids: [1n], isLast: false })
+      expect(await pageAfter(1n)).toEqual({ ids: [2n], isLast: false })
+      expect(await pageAfter(2n)).toEqual({ ids: [3n], isLast: true })
     })
 
     test('is in ascending order of the id as a number, in whatever order they came', async () => {
@@ -42,43 +57,51 @@ export function listContract({ open }: StoreUnderTest): void {
       expect(await listIds(opened.store, user)).toEqual(IDS)
     })
 
-    test.each<[after: bigint | undefined, limit: number, ids: bigint[]]>([
-      [undefined, 10, [INT64_MIN, -1n, 0n, 1n, INT64_MAX]],
-      [undefined, 2147483647, [INT64_MIN, -1n, 0n, 1n, INT64_MAX]],
-      [undefined, 5, [INT64_MIN, -1n, 0n, 1n, INT64_MAX]],
-      [undefined, 1, [INT64_MIN]],
-      [undefined, 0, []],
-      [INT64_MIN, 2, [-1n, 0n]],
-      [-2n, 2, [-1n, 0n]],
-      [-1n, 10, [0n, 1n, INT64_MAX]],
-      [0n, 1, [1n]],
-      [1n, 10, [INT64_MAX]],
-      [INT64_MAX - 1n, 10, [INT64_MAX]],
-      [INT64_MAX, 10, []],
-      [INT64_MAX, 0, []],
-    ])('after %p with the limit %p holds %p', async (after, limit, ids) => {
+    test.each<[after: bigint | undefined, limit: number, ids: bigint[], isLast: boolean]>([
+      [undefined, 10, [INT64_MIN, -1n, 0n, 1n, INT64_MAX], true],
+      [undefined, LIMIT_MAX, [INT64_MIN, -1n, 0n, 1n, INT64_MAX], true],
+      [undefined, 5, [INT64_MIN, -1n, 0n, 1n, INT64_MAX], true],
+      [undefined, 4, [INT64_MIN, -1n, 0n, 1n], false],
+      [undefined, 1, [INT64_MIN], false],
+      [undefined, 0, [], false],
+      [INT64_MIN, 2, [-1n, 0n], false],
+      [-2n, 2, [-1n, 0n], false],
+      [-1n, 10, [0n, 1n, INT64_MAX], true],
+      [0n, 1, [1n], false],
+      [1n, 1, [INT64_MAX], true],
+      [1n, 10, [INT64_MAX], true],
+      [INT64_MAX - 1n, 10, [INT64_MAX], true],
+      [INT64_MAX, 10, [], true],
+      [INT64_MAX, 0, [], true],
+    ])('after %p with the limit %p holds %p, and isLast is %p', async (after, limit, ids, isLast) => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
       for (const id of [INT64_MIN, -1n, 0n, 1n, INT64_MAX]) await opened.store.createPlant(user, { id, name: 'Fern' })
 
-      const page = await opened.store.listPlants(user, { after, limit })
+      const page = await readPage(opened.store, user, { after, limit })
 
-      expect(page.map(({ id }) => id)).toEqual(ids)
+      expect(page).toEqual({ ids, isLast })
     })
 
-    test('page after page holds every plant once, and a page that is not full is the last', async () => {
+    test('page after page, up to the last, holds every plant once', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
       for (const id of IDS) await opened.store.createPlant(user, { id, name: 'Fern' })
 
       const pages: bigint[][] = []
-      for (let after: bigint | undefined; pages.at(-1)?.length !== 0; after = pages.at(-1)?.at(-1)) {
-        const page = await opened.store.listPlants(user, { after, limit: 4 })
-        pages.push(page.map(({ id }) => id))
+      for (let isLast = false; !isLast; ) {
+        const page = await readPage(opened.store, user, { after: pages.at(-1)?.at(-1), limit: 4 })
+        pages.push(page.ids)
+        isLast = page.isLast
       }
 
-      expect(pages.map((page) => page.length)).toEqual([4, 4, 4, 3, 0])
+      expect(pages.map((page) => page.length)).toEqual([4, 4, 4, 3])
       expect(pages.flat()).toEqual(IDS)
     })
   })
+}
+
+async function readPage(store: Store, user: UserId, page: Page) {
+  const { plants, isLast } = await store.listPlants(user, page)
+  return { ids: plants.map(({ id }) => id), isLast }
 }

@@ -120,7 +120,10 @@ describe('the count', () => {
       () => 'counted',
       (error: { readonly kind: string }) => error.kind,
     )
-    expect(await opened.store.listPlants(1, { after: undefined, limit: 1 })).toEqual([{ id: 1n, name: '' }])
+    expect(await opened.store.listPlants(1, { after: undefined, limit: 1 })).toEqual({
+      plants: [{ id: 1n, name: '' }],
+      isLast: false,
+    })
     await opened.store.close()
 
     expect(await counting).toBe('store_busy')
