@@ -1,136 +1,157 @@
-/** How long a connection is silent after its last byte before it counts as open. */
-const SILENCE_MS = 300
-/** How long the first byte, and the end that was asked for, is waited for: on a machine that is busy with other things, too. */
-const PATIENCE_MS = 5000
-
-interface Exchange {
-  readonly onFirst?: string
-  readonly ca?: string
+interface ConnectOptions {
+  /** The certificate to trust. Without one the connection is in clear. */
+  readonly ca?: string | undefined
 }
 
-/**
- * Sends bytes to a port, and `onFirst` when the first of an answer are there; by TLS where there is a certificate (`ca`) to
- * trust. Returns all that comes back until the server closes or has been silent for a while.
- */
-export async function exchange(port: number, bytes: string | Uint8Array, { onFirst = '', ca }: Exchange = {}) {
+/** A connection to a port of this machine on which a test sends bytes as they are. */
+export async function openConnection(port: number, { ca }: ConnectOptions = {}) {
   let text = ''
   let isClosed = false
-  const over = Promise.withResolvers<void>()
-  let timer: Timer | undefined
-  const silenceMs = Buffer.from(bytes).includes('Connection: close\r\n') ? PATIENCE_MS : SILENCE_MS
-  const wait = (ms: number) => {
-    clearTimeout(timer)
-    timer = setTimeout(over.resolve, ms)
-  }
+  let changed = Promise.withResolvers<void>()
+  const secured = Promise.withResolvers<void>()
   const socket = await Bun.connect({
     hostname: '127.0.0.1',
     port,
     ...(ca !== undefined && { tls: { ca } }),
     socket: {
-      handshake: (socket, _, error) => (error ? over.reject(error) : void socket.write(bytes)),
-      data(socket, chunk) {
-        if (text === '') socket.write(onFirst)
+      handshake: (_, __, error) => (error ? secured.reject(error) : secured.resolve()),
+      data(_, chunk) {
         text += chunk.toString('latin1')
-        wait(silenceMs)
+        changed.resolve()
       },
+      drain: () => changed.resolve(),
       close() {
         isClosed = true
-        over.resolve()
+        changed.resolve()
       },
-      error: (_, error) => over.reject(error),
+      error: (_, error) => changed.reject(error),
     },
   })
-  wait(PATIENCE_MS)
-  if (ca === undefined) socket.write(bytes)
-  await over.promise
-  clearTimeout(timer)
-  // Before our own end, which closes it, too.
-  const wasClosed = isClosed
-  socket.end()
-  return { text, isClosed: wasClosed, ...parse(text) }
+  socket.setNoDelay(true)
+  if (ca !== undefined) await secured.promise
+
+  /** Resolves when a condition holds, or the server has closed the connection. */
+  const until = async (holds: () => boolean) => {
+    while (!isClosed && !holds()) {
+      changed = Promise.withResolvers()
+      await changed.promise
+    }
+  }
+  return {
+    /** All that the server has sent so far, a character for each byte. */
+    text: () => text,
+    isClosed: () => isClosed,
+    until,
+    async send(bytes: string | Uint8Array): Promise<void> {
+      let rest = Buffer.from(bytes)
+      await until(() => {
+        rest = rest.subarray(Math.max(0, socket.write(rest)))
+        return rest.length === 0
+      })
+      socket.flush()
+    },
+    /** Ends this side of the connection and the other one. */
+    [Symbol.dispose]: () => void socket.end(),
+  }
 }
 
-/** The first answer of what came back: its status, its head and its body. */
+interface ExchangeOptions extends ConnectOptions {
+  /** Is sent once the first bytes of an answer have come. */
+  readonly onFirst?: string
+}
+
+/**
+ * Sends bytes on a connection of their own. Returns all that comes back until the first answer is whole, or until the end of
+ * the connection where the request or the answer asks for the end.
+ */
+export async function exchange(
+  port: number,
+  bytes: string | Uint8Array,
+  { onFirst = '', ...options }: ExchangeOptions = {},
+) {
+  const request = Buffer.from(bytes).toString('latin1')
+  const closes = /Connection: close\r\n|^\S+ \S+ HTTP\/1\.0\r\n/.test(request)
+  using connection = await openConnection(port, options)
+  const answers = () => readAnswers(connection.text(), () => request.startsWith('HEAD ')).answers
+  await connection.send(bytes)
+  if (onFirst !== '') {
+    await connection.until(() => connection.text() !== '')
+    await connection.send(onFirst)
+  }
+  await connection.until(
+    () => !closes && answers().some(({ status, headers }) => status >= 200 && headers.get('connection') !== 'close'),
+  )
+  return { text: connection.text(), isClosed: connection.isClosed(), ...parse(connection.text()) }
+}
+
+/** The first answer of a text: its status, its headers, and all that follows. */
 function parse(text: string) {
   const end = text.indexOf('\r\n\r\n')
-  const head = end === -1 ? text : text.slice(0, end)
-  const lines = head.split('\r\n')
+  const [statusLine = '', ...lines] = (end === -1 ? text : text.slice(0, end)).split('\r\n')
   const headers = new Headers(
-    lines.slice(1).map((line): [string, string] => {
+    lines.map((line): [string, string] => {
       const colon = line.indexOf(':')
       return [line.slice(0, colon), line.slice(colon + 1).trim()]
     }),
   )
-  return { status: Number(lines[0]?.split(' ')[1]), headers, body: end === -1 ? '' : text.slice(end + 4) }
+  return { status: Number(statusLine.split(' ')[1]), headers, body: end === -1 ? '' : text.slice(end + 4) }
 }
 
-/** What `answersTo` sends behind, with an id by which its answer is known. */
+type RawAnswer = ReturnType<typeof parse>
+
+const LAST_CHUNK = '0\r\n\r\n'
+
+/** The answers of a text that are whole, in their order, and what follows them. */
+function readAnswers(text: string, isOfHead: (answer: RawAnswer) => boolean) {
+  const answers: RawAnswer[] = []
+  let rest = text
+  while (rest.includes('\r\n\r\n')) {
+    const answer = parse(rest)
+    const bytes = isOfHead(answer) ? 0 : bodyBytesOf(answer)
+    if (bytes === undefined || answer.body.length < bytes) break
+    answers.push({ ...answer, body: answer.body.slice(0, bytes) })
+    rest = answer.body.slice(bytes)
+  }
+  return { answers, rest }
+}
+
+/** The length of a body on the wire; `undefined` where the body is not whole, or ends with the connection. */
+function bodyBytesOf({ status, headers, body }: RawAnswer): number | undefined {
+  const length = headers.get('content-length')
+  if (length !== null) return Number(length)
+  if (status < 200 || status === 204 || status === 304) return 0
+  if (headers.get('transfer-encoding') !== 'chunked') return headers.get('connection') === 'close' ? 0 : undefined
+  const end = body.startsWith(LAST_CHUNK) ? 0 : body.indexOf(`\r\n${LAST_CHUNK}`) + 2
+  return end === 1 ? undefined : end + LAST_CHUNK.length
+}
+
+/** The request that `answersTo` sends behind, with an id by which its answer is known. */
 const NEXT_ID = 'next'
 const NEXT = `GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: ${NEXT_ID}\r\n\r\n`
 
 /**
  * Sends bytes to a port, in pieces that are packets of their own. Once they are answered and the connection is still
- * there, it sends one more request behind. Returns all answers until the server closes: of each the code of its error, or
+ * there, sends one more request behind. Returns all answers until the server closes: of each the code of its error, or
  * its status where it has none, and `next` for the one to that request.
  */
 export async function answersTo(port: number, bytes: string, pieceBytes: number): Promise<string[]> {
-  const isHead = bytes.startsWith('HEAD ')
-  let text = ''
-  let isClosed = false
-  let heard = Promise.withResolvers<void>()
-  const socket = await Bun.connect({
-    hostname: '127.0.0.1',
-    port,
-    socket: {
-      data(_, chunk) {
-        text += chunk.toString('latin1')
-        heard.resolve()
-      },
-      close() {
-        isClosed = true
-        heard.resolve()
-      },
-      error: (_, error) => heard.reject(error),
-    },
-  })
-  const until = async (isEnough: () => boolean) => {
-    while (!isClosed && !isEnough()) {
-      heard = Promise.withResolvers()
-      await heard.promise
-    }
+  using connection = await openConnection(port)
+  const answers = () => {
+    const isNext = ({ headers }: RawAnswer) => headers.get('x-request-id') === NEXT_ID
+    const isOfHead = (answer: RawAnswer) => bytes.startsWith('HEAD ') && !isNext(answer)
+    const { answers, rest } = readAnswers(connection.text(), isOfHead)
+    const named = answers.map((answer) => (isNext(answer) ? NEXT_ID : codeOf(answer)))
+    return rest === '' ? named : [...named, rest]
   }
-  socket.setNoDelay(true)
-  for (let at = 0; at < bytes.length && !isClosed; at += pieceBytes) {
-    await sendAll(socket, Buffer.from(bytes.slice(at, at + pieceBytes), 'latin1'), () => isClosed)
+  for (let at = 0; at < bytes.length && !connection.isClosed(); at += pieceBytes) {
+    await connection.send(Buffer.from(bytes.slice(at, at + pieceBytes), 'latin1'))
     // A turn, in which the server reads it.
     if (pieceBytes < bytes.length) await Bun.sleep(1)
   }
-  await until(() => readAnswers(text, isHead).some((answer) => /^(?!100)\d{3,5}$/.test(answer)))
-  if (!isClosed) socket.write(NEXT)
-  await until(() => false)
-  return readAnswers(text, isHead)
+  await connection.until(() => answers().some((answer) => /^(?!100)\d{3,5}$/.test(answer)))
+  await connection.send(NEXT)
+  await connection.until(() => false)
+  return answers()
 }
 
-async function sendAll(socket: Bun.Socket, bytes: Uint8Array, isClosed: () => boolean): Promise<void> {
-  for (let rest = bytes; rest.length > 0 && !isClosed(); ) {
-    rest = rest.subarray(Math.max(0, socket.write(rest)))
-    if (rest.length > 0) await Bun.sleep(1)
-  }
-  socket.flush()
-}
-
-/** The answers that are there whole, in the order in which they came, and what is no whole answer. */
-function readAnswers(text: string, isHead: boolean): string[] {
-  const answers: string[] = []
-  let rest = text
-  while (rest.includes('\r\n\r\n')) {
-    const { status, headers, body } = parse(rest)
-    const isNext = headers.get('x-request-id') === NEXT_ID
-    const bytes = isHead && !isNext ? 0 : Number(headers.get('content-length'))
-    if (body.length < bytes) break
-    const code = /^\{"error":(\d+),/.exec(body.slice(0, bytes))?.[1]
-    answers.push(isNext ? NEXT_ID : (code ?? String(status)))
-    rest = body.slice(bytes)
-  }
-  return rest === '' ? answers : [...answers, rest]
-}
+const codeOf = ({ status, body }: RawAnswer): string => /^\{"error":(\d+),/.exec(body)?.[1] ?? String(status)
