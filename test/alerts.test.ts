@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { serve } from './support/executable.ts'
 import { makeFolder } from './support/folder.ts'
 import { scrape } from './support/metrics.ts'
-import { PROMTOOL_IS_SKIPPED, PROMTOOL_NOTE, runPromtool } from './support/promtool.ts'
+import { PROMTOOL, runPromtool } from './support/promtool.ts'
 import { README } from './support/readme.ts'
+import { lacks } from './support/requirement.ts'
 
 const MIB = 1024 * 1024
 const NAME = /\bplantstore_[a-z_]+/g
@@ -105,7 +106,7 @@ describe('the alert rules of the README', () => {
     expect(used.filter((name) => !names.has(name))).toEqual([])
   })
 
-  test.skipIf(PROMTOOL_IS_SKIPPED)(`fire when they say, and not next to it${PROMTOOL_NOTE}`, async () => {
+  test.skipIf(lacks(PROMTOOL))('fire when they say, and not next to it', async () => {
     using folder = await makeTrials(await readRules())
     const checked = await runPromtool(['check', 'rules', 'rules.yml'], { cwd: folder.path })
     const tested = await runPromtool(['test', 'rules', 'tests.yml'], { cwd: folder.path })
@@ -114,7 +115,7 @@ describe('the alert rules of the README', () => {
     expect(tested).toMatchObject({ text: expect.stringContaining('SUCCESS'), exitCode: 0 })
   })
 
-  test.skipIf(PROMTOOL_IS_SKIPPED)(`would be found wrong if one did not${PROMTOOL_NOTE}`, async () => {
+  test.skipIf(lacks(PROMTOOL))('would be found wrong if one did not', async () => {
     using folder = await makeTrials((await readRules()).replace('age_seconds > 1', 'age_seconds > 9'))
     const tested = await runPromtool(['test', 'rules', 'tests.yml'], { cwd: folder.path })
 

@@ -2,12 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../fault/watch.ts'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { startProgram } from '../support/program.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** More than a pipe has room for. */
@@ -83,7 +84,7 @@ describe.concurrent('backup -', () => {
     expect(readdirSync(made.folder).sort()).toEqual(['pipe', 'plantstore.db'])
   })
 
-  test.skipIf(DISKS_ARE_SKIPPED)(`without space writes nothing, leaves no file, and says so${DISKS_NOTE}`, async () => {
+  test.skipIf(lacks(MOUNTS))('without space writes nothing, leaves no file, and says so', async () => {
     using disk = mountDisk(200_000)
     const database = join(disk.path, 'plantstore.db')
     // By a process of its own, that has ended: files that are deleted and open take space for some time.

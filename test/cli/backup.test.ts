@@ -3,11 +3,12 @@ import { copyFileSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync, 
 import { basename, join } from 'node:path'
 import { holdElsewhere } from '../fault/hold.ts'
 import { damageTable, queryAll, snapshot } from '../store/sqlite/files.ts'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** More than are copied at once. */
@@ -190,7 +191,7 @@ describe.concurrent('backup FILE', () => {
     expect(readdirSync(made.backups)).toEqual([])
   })
 
-  test.skipIf(DISKS_ARE_SKIPPED)(`without space leaves nothing, and says so${DISKS_NOTE}`, async () => {
+  test.skipIf(lacks(MOUNTS))('without space leaves nothing, and says so', async () => {
     using made = await makeDatabase(10_000)
     using disk = mountDisk(100_000)
     const { stdout, stderr, exitCode } = await made.backup(join(disk.path, 'plants.db'))

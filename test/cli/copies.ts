@@ -2,7 +2,8 @@ import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { openStore } from '../../src/store/open.ts'
 import { type PlaceKind, POSTGRES, SQLITE } from '../support/copy-places.ts'
 import { runPlantstore } from '../support/executable.ts'
-import { POSTGRES_IS_SKIPPED } from '../support/postgres.ts'
+import { POSTGRES_SERVER } from '../support/postgres.ts'
+import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
 
 /** Texts that are easily lost or changed on their way. */
@@ -61,6 +62,6 @@ export const copy = (from: string, to: string, ...flags: readonly string[]) =>
 export const refusal = (message: string) => ({ stdout: '', stderr: `plantstore: ${message}\n`, exitCode: 3 })
 
 /** The kinds of stores that there are here, the ways between them, and those between two kinds. */
-export const KINDS: readonly PlaceKind[] = POSTGRES_IS_SKIPPED ? [SQLITE] : [SQLITE, POSTGRES]
+export const KINDS: readonly PlaceKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
 export const WAYS = KINDS.flatMap((from) => KINDS.map((to) => ({ from, to, way: `from ${from.name} to ${to.name}` })))
 export const ACROSS = WAYS.filter(({ from, to }) => from !== to || KINDS.length === 1)

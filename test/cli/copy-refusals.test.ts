@@ -7,7 +7,6 @@ import { fillSqlite } from '../../src/store/sqlite/tools/copy-target.ts'
 import { SQLITE } from '../support/copy-places.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { POSTGRES_NOTE } from '../support/postgres.ts'
 import { ACROSS, copy, fill, KINDS, refusal } from './copies.ts'
 
 const unfinished = (database: string) =>
@@ -22,7 +21,7 @@ function begin(database: string): Promise<void> {
     : fillPostgres({ address, passwordFile: undefined, prepares: false }, async () => {})
 }
 
-describe(`copy${POSTGRES_NOTE}`, () => {
+describe('copy', () => {
   test.each(ACROSS)('$way refuses a store that an idle server has open, but for a snapshot', async ({ from, to }) => {
     await using source = await from.make()
     await using target = await to.make()

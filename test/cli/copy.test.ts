@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
 import { POSTGRES, SQLITE } from '../support/copy-places.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../support/postgres.ts'
+import { POSTGRES_SERVER } from '../support/postgres.ts'
+import { lacks } from '../support/requirement.ts'
 import { ACROSS, copy, fill, IDS, refusal, TEXTS, WAYS } from './copies.ts'
 
 /** More than two batches. */
@@ -22,7 +23,7 @@ async function answersOf(database: string, tokens: Readonly<Record<string, strin
   return answers
 }
 
-describe(`copy${POSTGRES_NOTE}`, () => {
+describe('copy', () => {
   test.each(WAYS)(
     '$way copies everything exactly, and back, and tokens are valid as they were',
     async ({ from, to }) => {
@@ -95,7 +96,7 @@ describe(`copy${POSTGRES_NOTE}`, () => {
     expect(await target.dump()).toEqual(copied)
   })
 
-  test.skipIf(POSTGRES_IS_SKIPPED)(`takes passwords from files, and tells none${POSTGRES_NOTE}`, async () => {
+  test.skipIf(lacks(POSTGRES_SERVER))('takes passwords from files, and tells none', async () => {
     await using source = await SQLITE.make()
     await using target = await POSTGRES.make()
     await using back = await SQLITE.make()

@@ -2,12 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE, traceLooks, traceSyncs } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE, traceLooks, traceSyncs } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const MANY = 100
 
-describe.skipIf(STRACE_IS_SKIPPED)(`what serve syncs before it answers${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('what serve syncs before it answers', () => {
   test.each<[string, readonly string[]]>([
     ['by default', []],
     ['with --durability full', ['--durability', 'full']],

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { TlsFiles } from '../../src/http/tls.ts'
-import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE } from '../support/certificates.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 
 const READY = { stdout: '', stderr: 'The server is ready.\n', exitCode: 0 }
 /** A name by which nobody reaches the server here. */
@@ -31,7 +32,7 @@ const expectRefused = ({ stdout, stderr, exitCode }: Awaited<ReturnType<typeof h
   expect(stderr).toMatch(reason)
 }
 
-describe.skipIf(OPENSSL_IS_SKIPPED).concurrent(`healthcheck --tls-cert${OPENSSL_NOTE}`, () => {
+describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
   test('is ready where the server has that certificate, whatever name it is for, flag or variable', async () => {
     using folder = makeFolder()
     const own = await makeCertificate(folder.path, 'own', ELSEWHERE)

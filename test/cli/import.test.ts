@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import-check.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { queryAll } from '../store/sqlite/files.ts'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
-import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
+import { lacks } from '../support/requirement.ts'
+import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** Of a device without an end: so much is read before it is stopped, and after so long the reader is killed. */
@@ -276,21 +277,18 @@ describe.concurrent('import', () => {
     expect(made.plants()).toEqual(HAD)
   })
 
-  test.skipIf(RESTRICTION_IS_SKIPPED)(
-    `says in one sentence that it may not read a file${RESTRICTION_NOTE}`,
-    async () => {
-      using made = await makeDatabase()
-      const file = join(made.folder, 'plants.jsonl')
-      writeFileSync(file, lineOf({ user: 'me', id: 3, name: 'Fern' }), { mode: 0o200 })
-      const refused = await runPlantstore(['import', file, '--database', made.database], { under: RESTRICTED })
+  test.skipIf(lacks(SETPRIV))('says in one sentence that it may not read a file', async () => {
+    using made = await makeDatabase()
+    const file = join(made.folder, 'plants.jsonl')
+    writeFileSync(file, lineOf({ user: 'me', id: 3, name: 'Fern' }), { mode: 0o200 })
+    const refused = await runPlantstore(['import', file, '--database', made.database], { under: RESTRICTED })
 
-      expect(refused).toEqual({
-        stdout: '',
-        stderr: `plantstore: Cannot read ${file}: this user may not read it. Name another file, or - for stdin.\n`,
-        exitCode: 1,
-      })
-    },
-  )
+    expect(refused).toEqual({
+      stdout: '',
+      stderr: `plantstore: Cannot read ${file}: this user may not read it. Name another file, or - for stdin.\n`,
+      exitCode: 1,
+    })
+  })
 
   test('refuses a database that cannot be, and bad options', async () => {
     using made = await makeDatabase()
@@ -365,8 +363,8 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
     },
   )
 
-  test.skipIf(DISKS_ARE_SKIPPED)(
-    `without space for what is read says so in a line, ends with 3, and imports nothing${DISKS_NOTE}`,
+  test.skipIf(lacks(MOUNTS))(
+    'without space for what is read says so in a line, ends with 3, and imports nothing',
     async () => {
       using disk = mountDisk(3 * 1024 ** 2)
       using folder = makeFolder()
@@ -389,11 +387,11 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
     },
   )
 
-  test.skipIf(DISKS_ARE_SKIPPED).each([
+  test.skipIf(lacks(MOUNTS)).each([
     ['fail', ' with --on-conflict skip'],
     ['replace', ''],
   ])(
-    `without space says how many lines are in and how to go on, and ends with 3: --on-conflict %s${DISKS_NOTE}`,
+    'without space says how many lines are in and how to go on, and ends with 3: --on-conflict %s',
     async (rule, option) => {
       using disk = mountDisk(4_000_000)
       const database = join(disk.path, 'plantstore.db')

@@ -7,9 +7,10 @@ import { OPERATIONS } from '../../src/http/operations.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { opsUrlOf, type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
-import { PROMTOOL_IS_SKIPPED, PROMTOOL_NOTE, runPromtool } from '../support/promtool.ts'
+import { PROMTOOL, runPromtool } from '../support/promtool.ts'
+import { lacks } from '../support/requirement.ts'
 import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
-import { injectFault, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const OPS = ['--ops-listen', '127.0.0.1:0']
@@ -221,7 +222,7 @@ describe.concurrent('the metrics of the store', () => {
     expect(seriesOf(all, 'plantstore_writes_refused_total')).toEqual({ 'reason="queue_full"': 0, 'reason="locked"': 0 })
   })
 
-  test.skipIf(STRACE_IS_SKIPPED)(`say how many wait for the disk, and how long${STRACE_NOTE}`, async () => {
+  test.skipIf(lacks(STRACE))('say how many wait for the disk, and how long', async () => {
     await using metered = await startMetered()
     const { server, create } = metered
     await create(0)
@@ -289,7 +290,7 @@ describe.concurrent('the metrics', () => {
     expect(all.nodejs_eventloop_lag_p99_seconds).toBeWithin(0.000001, 60)
   })
 
-  test.skipIf(PROMTOOL_IS_SKIPPED)(`have nothing wrong in the eyes of promtool${PROMTOOL_NOTE}`, async () => {
+  test.skipIf(lacks(PROMTOOL))('have nothing wrong in the eyes of promtool', async () => {
     await using metered = await startMetered()
     const { server, create, list } = metered
     await create(1)

@@ -1,22 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE } from '../support/certificates.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { PLACES } from '../support/places.ts'
-import {
-  administer,
-  CLUSTER_IS_SKIPPED,
-  CLUSTER_NOTE,
-  freePort,
-  GUARDED,
-  ownedByServer,
-  startCluster,
-} from '../support/postgres.ts'
+import { administer, freePort, GUARDED, OWN_POSTGRES, ownedByServer, startCluster } from '../support/postgres.ts'
+import { lacks } from '../support/requirement.ts'
 import { statusOf } from '../support/service-client.ts'
 
-describe.skipIf(CLUSTER_IS_SKIPPED)(`a server whose database${CLUSTER_NOTE}`, () => {
+describe.skipIf(lacks(OWN_POSTGRES))('a server whose database', () => {
   test('wants another password ends with exit code 3 and one line, as every command does', async () => {
     using cluster = await startCluster()
     const url = (await cluster.makeGuarded()).replace(GUARDED.password, 'Wrong-99')
@@ -74,54 +67,51 @@ describe.skipIf(CLUSTER_IS_SKIPPED)(`a server whose database${CLUSTER_NOTE}`, ()
     expect([server.stdout(), server.stderr(), told].join()).not.toContain(GUARDED.password)
   })
 
-  test.skipIf(OPENSSL_IS_SKIPPED)(
-    `is who its certificate says is believed, and nobody else${OPENSSL_NOTE}`,
-    async () => {
-      using folder = makeFolder()
-      chmodSync(folder.path, 0o755)
-      const authority = await makeCertificate(folder.path, 'authority', { isAuthority: true })
-      const stranger = await makeCertificate(folder.path, 'stranger', { isAuthority: true })
-      const { certPath, keyPath } = await makeCertificate(folder.path, 'server', {
-        issuer: authority,
-        names: 'DNS:localhost',
+  test.skipIf(lacks(OPENSSL))('is who its certificate says is believed, and nobody else', async () => {
+    using folder = makeFolder()
+    chmodSync(folder.path, 0o755)
+    const authority = await makeCertificate(folder.path, 'authority', { isAuthority: true })
+    const stranger = await makeCertificate(folder.path, 'stranger', { isAuthority: true })
+    const { certPath, keyPath } = await makeCertificate(folder.path, 'server', {
+      issuer: authority,
+      names: 'DNS:localhost',
+    })
+    for (const path of [certPath, keyPath]) ownedByServer(path)
+    chmodSync(keyPath, 0o600)
+    using cluster = await startCluster({ ssl: 'on', ssl_cert_file: certPath, ssl_key_file: keyPath })
+    const url = await cluster.makeGuarded()
+    const connect = async (host: string, query: string, env: Record<string, string> = {}) => {
+      const database = `${url.replace('127.0.0.1', host)}?${query}`
+      const { exitCode, stderr } = await runPlantstore(['token', 'create', '--user', 'me', '--database', database], {
+        env,
       })
-      for (const path of [certPath, keyPath]) ownedByServer(path)
-      chmodSync(keyPath, 0o600)
-      using cluster = await startCluster({ ssl: 'on', ssl_cert_file: certPath, ssl_key_file: keyPath })
-      const url = await cluster.makeGuarded()
-      const connect = async (host: string, query: string, env: Record<string, string> = {}) => {
-        const database = `${url.replace('127.0.0.1', host)}?${query}`
-        const { exitCode, stderr } = await runPlantstore(['token', 'create', '--user', 'me', '--database', database], {
-          env,
-        })
-        return [exitCode, /certificate|altnames/.test(stderr)]
-      }
-      const NOT_ACCEPTED = [3, true]
+      return [exitCode, /certificate|altnames/.test(stderr)]
+    }
+    const NOT_ACCEPTED = [3, true]
 
-      expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${authority.certPath}`)).toEqual([0, false])
-      expect(await connect('127.0.0.1', `sslmode=verify-ca&sslrootcert=${authority.certPath}`)).toEqual([0, false])
-      expect(await connect('127.0.0.1', 'sslmode=require')).toEqual([0, false])
-      expect(await connect('127.0.0.1', `sslmode=verify-full&sslrootcert=${authority.certPath}`)).toEqual(NOT_ACCEPTED)
-      const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
-      expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${stranger.certPath}`, env)).toEqual(
-        NOT_ACCEPTED,
-      )
-      expect(await connect('localhost', 'sslmode=verify-full', env)).toEqual(NOT_ACCEPTED)
-      expect(await connect('localhost', 'sslmode=verify-ca', env)).toEqual(NOT_ACCEPTED)
-      // What is encrypted is not only said to be.
-      await using server = await serve(`${url}?sslmode=require`)
-      expect(await statusOf(server, '/readyz')).toBe(200)
-      const encrypted = await administer(cluster.url, (sql) =>
-        sql
-          .unsafe(`select count(*), count(*) filter (where ssl) from pg_stat_ssl join pg_stat_activity using (pid)
+    expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${authority.certPath}`)).toEqual([0, false])
+    expect(await connect('127.0.0.1', `sslmode=verify-ca&sslrootcert=${authority.certPath}`)).toEqual([0, false])
+    expect(await connect('127.0.0.1', 'sslmode=require')).toEqual([0, false])
+    expect(await connect('127.0.0.1', `sslmode=verify-full&sslrootcert=${authority.certPath}`)).toEqual(NOT_ACCEPTED)
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+    expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${stranger.certPath}`, env)).toEqual(
+      NOT_ACCEPTED,
+    )
+    expect(await connect('localhost', 'sslmode=verify-full', env)).toEqual(NOT_ACCEPTED)
+    expect(await connect('localhost', 'sslmode=verify-ca', env)).toEqual(NOT_ACCEPTED)
+    // What is encrypted is not only said to be.
+    await using server = await serve(`${url}?sslmode=require`)
+    expect(await statusOf(server, '/readyz')).toBe(200)
+    const encrypted = await administer(cluster.url, (sql) =>
+      sql
+        .unsafe(`select count(*), count(*) filter (where ssl) from pg_stat_ssl join pg_stat_activity using (pid)
         where usename = '${GUARDED.user}'`)
-          .values(),
-      )
-      const [[all, ssl] = []] = encrypted
-      expect(Number(all)).toBeGreaterThan(0)
-      expect(ssl).toBe(all)
-    },
-  )
+        .values(),
+    )
+    const [[all, ssl] = []] = encrypted
+    expect(Number(all)).toBeGreaterThan(0)
+    expect(ssl).toBe(all)
+  })
 
   test('has no TLS is refused where that was asked for', async () => {
     using cluster = await startCluster()

@@ -3,19 +3,13 @@ import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { openStore } from '../../src/store/open.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { FOREIGN_VARIABLES } from '../support/foreign-variables.ts'
-import {
-  CLUSTER_IS_SKIPPED,
-  CLUSTER_NOTE,
-  makeDatabase,
-  POSTGRES_IS_SKIPPED,
-  POSTGRES_NOTE,
-  startCluster,
-} from '../support/postgres.ts'
+import { makeDatabase, OWN_POSTGRES, POSTGRES_SERVER, startCluster } from '../support/postgres.ts'
+import { lacks } from '../support/requirement.ts'
 import { createPlant, listNames, statusOf } from '../support/service-client.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createToken, createTokenIn } from '../support/tokens.ts'
 
-describe.skipIf(POSTGRES_IS_SKIPPED)(`servers on one PostgreSQL database${POSTGRES_NOTE}`, () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('servers on one PostgreSQL database', () => {
   test('and token create say when they created the store', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     const create = () => runPlantstore(['token', 'create', '--user', 'me', '--database', database.url])
@@ -96,7 +90,7 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`servers on one PostgreSQL database${POSTGR
   })
 })
 
-describe.skipIf(CLUSTER_IS_SKIPPED)(`a server whose database${CLUSTER_NOTE}`, () => {
+describe.skipIf(lacks(OWN_POSTGRES))('a server whose database', () => {
   test('is not there listens, is not ready, and is ready as soon as it is there', async () => {
     using cluster = await startCluster()
     cluster.stop('fast')

@@ -3,11 +3,12 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, trunca
 import { join } from 'node:path'
 import { holdElsewhere } from '../fault/hold.ts'
 import { damageTable, overwrite, queryAll, runSql, snapshot } from '../store/sqlite/files.ts'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** Bytes of a database's header, which its schema follows. */
@@ -248,7 +249,7 @@ Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\
     made.expectBackupUntouched()
   })
 
-  test.skipIf(DISKS_ARE_SKIPPED)(`without space leaves the database as it was${DISKS_NOTE}`, async () => {
+  test.skipIf(lacks(MOUNTS))('without space leaves the database as it was', async () => {
     using made = await makeBackup()
     using disk = mountDisk(200_000)
     const database = join(disk.path, 'plantstore.db')

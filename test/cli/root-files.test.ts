@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks, type Requirement } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** The service's own user and group: numbers that no account needs to have. */
@@ -12,8 +13,7 @@ const AS_SERVICE = ['setpriv', `--reuid=${USER}`, `--regid=${GROUP}`, '--clear-g
 const WITHOUT_CHOWN = ['setpriv', '--bounding-set=-chown', '--inh-caps=-chown']
 
 /** Only root can become another user. With `CI=true` the tests fail instead of being skipped. */
-const IS_SKIPPED = process.env.CI !== 'true' && !canChangeUser()
-const NOTE = IS_SKIPPED ? ' (skipped: not root, or without setpriv)' : ''
+const CHANGE_OF_USER: Requirement = { missing: 'root or setpriv is missing', isMet: canChangeUser }
 
 function canChangeUser(): boolean {
   const commands = [AS_SERVICE, WITHOUT_CHOWN]
@@ -47,8 +47,8 @@ const ownersIn = (directory: string) =>
     }),
   )
 
-describe.skipIf(IS_SKIPPED).concurrent('root', () => {
-  test(`restores a database that its own user can serve, with the same owner, group and mode${NOTE}`, async () => {
+describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
+  test('restores a database that its own user can serve, with the same owner, group and mode', async () => {
     using made = await makeDirectory()
     await runPlantstore(['token', 'create', '--user', 'old', '--database', made.database], { under: AS_SERVICE })
     chmodSync(made.database, 0o640)
@@ -60,7 +60,7 @@ describe.skipIf(IS_SKIPPED).concurrent('root', () => {
     expect(ownersIn(made.directory)).toEqual({ 'plantstore.db': [USER, GROUP, 0o640] })
   })
 
-  test(`replaces a backup by one with the same owner, group and mode${NOTE}`, async () => {
+  test('replaces a backup by one with the same owner, group and mode', async () => {
     using made = await makeDirectory()
     chownSync(made.backup, USER, GROUP)
     chmodSync(made.backup, 0o440)
@@ -76,7 +76,7 @@ describe.skipIf(IS_SKIPPED).concurrent('root', () => {
     ['backup FILE', ({ database, original }) => ['backup', database, '--database', original]],
     ['backup --dir', ({ directory, original }) => ['backup', '--dir', directory, '--database', original]],
   ] satisfies readonly [string, (made: Awaited<ReturnType<typeof makeDirectory>>) => readonly string[]][])(
-    `gives a file that %s makes the owner and group of the directory${NOTE}`,
+    'gives a file that %s makes the owner and group of the directory',
     async (_, argsOf) => {
       using made = await makeDirectory()
       const { exitCode } = await runPlantstore(argsOf(made))
@@ -86,7 +86,7 @@ describe.skipIf(IS_SKIPPED).concurrent('root', () => {
     },
   )
 
-  test(`gives all files of a server the owner and group of the directory${NOTE}`, async () => {
+  test('gives all files of a server the owner and group of the directory', async () => {
     using made = await makeDirectory()
     await using _server = await serve(made.database)
 
@@ -98,7 +98,7 @@ describe.skipIf(IS_SKIPPED).concurrent('root', () => {
     })
   })
 
-  test(`that may not change owners makes a backup all the same, for itself alone${NOTE}`, async () => {
+  test('that may not change owners makes a backup all the same, for itself alone', async () => {
     using made = await makeDirectory()
     const file = join(made.directory, 'plants.db')
     const { exitCode } = await runPlantstore(['backup', file, '--database', made.original], { under: WITHOUT_CHOWN })

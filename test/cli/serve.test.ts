@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE } from '../support/certificates.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
@@ -47,7 +48,7 @@ describe.skipIf(!canCurl)(`serve --first-token${canCurl ? '' : ' (skipped: there
   })
 })
 
-describe.skipIf(!canCurl || OPENSSL_IS_SKIPPED)(`serve --first-token with TLS${OPENSSL_NOTE}`, () => {
+describe.skipIf(!canCurl || lacks(OPENSSL))('serve --first-token with TLS', () => {
   test.each([
     ['for its address', 'IP:127.0.0.1', () => '127.0.0.1:0'],
     ['for a name', 'DNS:*.example.org,DNS:plants.example.org', () => '127.0.0.1:0'],

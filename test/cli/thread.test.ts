@@ -3,10 +3,11 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
-describe.skipIf(STRACE_IS_SKIPPED)(`a server whose thread that writes cannot start${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('a server whose thread that writes cannot start', () => {
   test('says why in one line and ends with 3', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')

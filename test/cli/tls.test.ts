@@ -2,11 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TlsFiles } from '../../src/http/tls.ts'
-import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, openssl } from '../support/certificates.ts'
+import { makeCertificate, OPENSSL, openssl } from '../support/certificates.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { runProgram } from '../support/program.ts'
-import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
+import { lacks } from '../support/requirement.ts'
+import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 const flagsOf = ({ certPath, keyPath }: TlsFiles) => ['--tls-cert', certPath, '--tls-key', keyPath]
@@ -66,7 +67,7 @@ const shownBy = async (port: number) => {
 const ofFile = async (path: string) =>
   new Bun.CryptoHasher('sha256').update((await Bun.file(path).text()).trim()).digest('hex')
 
-describe.skipIf(OPENSSL_IS_SKIPPED)(`serve --tls-cert and --tls-key${OPENSSL_NOTE}`, () => {
+describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
   test('tell in one line, before anything is made, what is wrong with the files', async () => {
     using folder = makeFolder()
 
@@ -87,7 +88,7 @@ describe.skipIf(OPENSSL_IS_SKIPPED)(`serve --tls-cert and --tls-key${OPENSSL_NOT
     }
   })
 
-  test.skipIf(RESTRICTION_IS_SKIPPED)(`tell of a key that may not be read${RESTRICTION_NOTE}`, async () => {
+  test.skipIf(lacks(SETPRIV))('tell of a key that may not be read', async () => {
     using folder = makeFolder()
     const files = await makeCertificate(folder.path, 'own')
     chmodSync(files.keyPath, 0o000)

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import type { Store } from '../../src/domain/store.ts'
 import { hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { createToken, createTokenIn } from '../support/tokens.ts'
 
 const DISK_BYTES = 1024 ** 2
@@ -177,7 +178,7 @@ describe.concurrent('token revoke', () => {
     expect(await service.states()).toEqual(['active', 'active', 'active'])
   })
 
-  test.skipIf(DISKS_ARE_SKIPPED)(`on a full disk is refused, and done once there is room${DISKS_NOTE}`, async () => {
+  test.skipIf(lacks(MOUNTS))('on a full disk is refused, and done once there is room', async () => {
     using disk = mountDisk(DISK_BYTES)
     const database = join(disk.path, 'plantstore.db')
     const token = await createTokenIn(database)

@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import { EXECUTABLE, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { CLIENTS, heyApi } from './clients.ts'
-import { GO_IS_SKIPPED, GO_NOTE } from './go.ts'
+import { GO } from './go.ts'
 import { casesWith, runValidator } from './libopenapi.ts'
 import { runBehindPrism } from './prism.ts'
 import { runSchemathesis } from './schemathesis.ts'
@@ -43,7 +44,7 @@ beforeAll(async () => {
 }, LONG_MS)
 
 afterAll(() => {
-  if (GO_IS_SKIPPED) findings.push('SKIPPED, because go is missing: vacuum and libopenapi-validator')
+  if (lacks(GO)) findings.push('SKIPPED, because go is missing: vacuum and libopenapi-validator')
   console.log(['\nWhat was found:', ...findings].join('\n  '))
 })
 
@@ -85,7 +86,7 @@ describe('Prism', () => {
   })
 })
 
-describe.skipIf(GO_IS_SKIPPED)(`vacuum${GO_NOTE}`, () => {
+describe.skipIf(lacks(GO))('vacuum', () => {
   test('finds neither errors nor warnings, except that it wants no server at the path /', async () => {
     expect(await runVacuum(PUBLIC)).toEqual([])
     expect(await runVacuum(DOCUMENT)).toEqual([{ code: 'oas3-api-servers', at: 'servers.0.url' }])
@@ -97,7 +98,7 @@ describe.skipIf(GO_IS_SKIPPED)(`vacuum${GO_NOTE}`, () => {
   })
 })
 
-describe.skipIf(GO_IS_SKIPPED)(`libopenapi-validator${GO_NOTE}`, () => {
+describe.skipIf(lacks(GO))('libopenapi-validator', () => {
   test('takes the document, refuses what the server refuses, and finds no violation in any answer', async () => {
     await using server = await startServer()
     const cases = casesWith(server.token)

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { CPU_IS_SKIPPED, CPU_NOTE, cpuMsOf } from '../support/cpu.ts'
+import { CPU_TIME, cpuMsOf } from '../support/cpu.ts'
 import { EXECUTABLE, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
 /** How many times the CPU time of a plain name any other body of that length may take. A quadratic parser takes thousands. */
@@ -84,9 +85,7 @@ function withKeys(id: string, limitBytes: number, nameOf: (index: number) => str
 
 const PLAIN = 'a plain name'
 
-const note = EXECUTABLE ? CPU_NOTE : ' (skipped: TEST_EXECUTABLE names none)'
-
-describe.skipIf(!EXECUTABLE || CPU_IS_SKIPPED)(`the CPU time of a request${note}`, () => {
+describe.skipIf(!EXECUTABLE || lacks(CPU_TIME))('the CPU time of a request', () => {
   test.each(LIMITS)('depends on the length of a body and hardly on what is in it, $name', async (limit) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import { IS_LONG } from '../fault/scale.ts'
-import { BROWSER_IS_SKIPPED, BROWSER_NOTE, BROWSER_TIMEOUT_MS, startBrowser, startPage } from '../support/browser.ts'
+import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../support/browser.ts'
+import { lacks } from '../support/requirement.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 /** The library looks whether it may make code of text, and does without. */
@@ -142,76 +143,73 @@ async function tryOut(page: Page, name: RegExp, { token, answer, keep }: Attempt
   return status?.trim() ?? ''
 }
 
-describe.skipIf(BROWSER_IS_SKIPPED).each(SOCKET_TRANSPORTS)(
-  `the page in a browser, $name${BROWSER_NOTE}`,
-  (transport) => {
-    test.each(SCREENS)(
-      'shows the operations, and tries out a create and a list with a token, on $name',
-      async ({ name, background, ...screen }) => {
-        await using service = await startService(transport)
-        await using browser = await startBrowser()
-        const watched = await browser.open({ ...screen, only: urlOf(service) })
-        const { page, requests, errors, violations } = watched
-        const keep = keepPictures(page, name)
+describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in a browser, $name', (transport) => {
+  test.each(SCREENS)(
+    'shows the operations, and tries out a create and a list with a token, on $name',
+    async ({ name, background, ...screen }) => {
+      await using service = await startService(transport)
+      await using browser = await startBrowser()
+      const watched = await browser.open({ ...screen, only: urlOf(service) })
+      const { page, requests, errors, violations } = watched
+      const keep = keepPictures(page, name)
 
-        await page.goto(`${urlOf(service)}/docs`)
-        await page.getByRole('heading', { name: 'Plant Store' }).waitFor()
-        await keep('page')
-        for (const name of ['Delete a plant', 'Create a plant', 'List plants']) {
-          await scrolledTo(page, page.getByRole('heading', { name }))
-        }
-        const created = await tryOut(page, /Test Request.*post/i, { token: service.token, answer: '"Monstera"', keep })
-        const listed = await tryOut(page, /Test Request.*get/i, { answer: '"Monstera"', keep })
-        const widest = await page.evaluate<number>('document.documentElement.scrollWidth')
+      await page.goto(`${urlOf(service)}/docs`)
+      await page.getByRole('heading', { name: 'Plant Store' }).waitFor()
+      await keep('page')
+      for (const name of ['Delete a plant', 'Create a plant', 'List plants']) {
+        await scrolledTo(page, page.getByRole('heading', { name }))
+      }
+      const created = await tryOut(page, /Test Request.*post/i, { token: service.token, answer: '"Monstera"', keep })
+      const listed = await tryOut(page, /Test Request.*get/i, { answer: '"Monstera"', keep })
+      const widest = await page.evaluate<number>('document.documentElement.scrollWidth')
 
-        expect([created, listed]).toEqual(['200 OK', '200 OK'])
-        expect(await service.names()).toEqual(['Monstera'])
-        expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(background)
-        expect(widest).toBe(screen.viewport.width)
-        expect(errors).toEqual([])
-        expect(await violations()).toEqual([EVAL_PROBE])
-        expect(requests.filter((request) => !request.includes(` ${urlOf(service)}/`))).toEqual([])
-        expect(requests.filter((request) => request.includes('/plants'))).toEqual([
-          `POST ${urlOf(service)}/plants`,
-          `GET ${urlOf(service)}/plants?limit=20`,
-        ])
-      },
-      BROWSER_TIMEOUT_MS,
-    )
+      expect([created, listed]).toEqual(['200 OK', '200 OK'])
+      expect(await service.names()).toEqual(['Monstera'])
+      expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(background)
+      expect(widest).toBe(screen.viewport.width)
+      expect(errors).toEqual([])
+      expect(await violations()).toEqual([EVAL_PROBE])
+      expect(requests.filter((request) => !request.includes(` ${urlOf(service)}/`))).toEqual([])
+      expect(requests.filter((request) => request.includes('/plants'))).toEqual([
+        `POST ${urlOf(service)}/plants`,
+        `GET ${urlOf(service)}/plants?limit=20`,
+      ])
+    },
+    BROWSER_TIMEOUT_MS,
+  )
 
-    test(
-      'lets nothing else in, whatever somebody has put into it',
-      async () => {
-        await using service = await startService(transport)
-        using elsewhere = startPage()
-        await using browser = await startBrowser()
-        const { page } = await browser.open()
+  test(
+    'lets nothing else in, whatever somebody has put into it',
+    async () => {
+      await using service = await startService(transport)
+      using elsewhere = startPage()
+      await using browser = await startBrowser()
+      const { page } = await browser.open()
 
-        await page.goto(`${urlOf(service)}/docs`)
-        await page.getByText('List plants').first().waitFor()
-        const outcomes = await page.evaluate<Record<string, string>>(attempts(elsewhere.origin))
+      await page.goto(`${urlOf(service)}/docs`)
+      await page.getByText('List plants').first().waitFor()
+      const outcomes = await page.evaluate<Record<string, string>>(attempts(elsewhere.origin))
 
-        expect(outcomes).toEqual(REFUSALS)
-        expect(elsewhere.asked).toEqual([])
-      },
-      BROWSER_TIMEOUT_MS,
-    )
+      expect(outcomes).toEqual(REFUSALS)
+      expect(elsewhere.asked).toEqual([])
+    },
+    BROWSER_TIMEOUT_MS,
+  )
 
-    test(
-      'is shown in no frame',
-      async () => {
-        await using service = await startService(transport)
-        const frame = (path: string) => `<iframe src="${urlOf(service)}${path}"></iframe>`
-        using holder = startPage(frame('/docs') + frame('/openapi.json'))
-        await using browser = await startBrowser()
-        const { page } = await browser.open()
+  test(
+    'is shown in no frame',
+    async () => {
+      await using service = await startService(transport)
+      const frame = (path: string) => `<iframe src="${urlOf(service)}${path}"></iframe>`
+      using holder = startPage(frame('/docs') + frame('/openapi.json'))
+      await using browser = await startBrowser()
+      const { page } = await browser.open()
 
-        await page.goto(holder.origin)
+      await page.goto(holder.origin)
 
-        const [, docs, document] = page.frames()
-        expect([docs?.url(), document?.url()]).toEqual([REFUSED_FRAME, `${urlOf(service)}/openapi.json`])
-      },
-      BROWSER_TIMEOUT_MS,
-    )
-  },
-)
+      const [, docs, document] = page.frames()
+      expect([docs?.url(), document?.url()]).toEqual([REFUSED_FRAME, `${urlOf(service)}/openapi.json`])
+    },
+    BROWSER_TIMEOUT_MS,
+  )
+})

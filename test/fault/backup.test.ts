@@ -6,7 +6,8 @@ import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { runProgram, startProgram } from '../support/program.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal, largePlantOf } from './journal.ts'
 import { QUIET } from './left.ts'
@@ -58,8 +59,8 @@ describe('backup', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `that is killed leaves nothing of that name, and the next one removes what it has left${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'that is killed leaves nothing of that name, and the next one removes what it has left',
     () =>
       runRounds(rounds(4, 60), [], async ({ random }) => {
         using folder = makeFolder()
@@ -92,8 +93,8 @@ describe('backup', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `is synced before it gets its name, and its name after that${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'is synced before it gets its name, and its name after that',
     async () => {
       using folder = makeFolder()
       const database = join(folder.path, 'plantstore.db')
@@ -117,8 +118,8 @@ describe('backup', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `leaves no file or the whole one, wherever the power is lost, and the whole one once it has ended${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'leaves no file or the whole one, wherever the power is lost, and the whole one once it has ended',
     () =>
       runRounds(rounds(1, 5), [], async ({ random }) => {
         const name = 'plants.db'
@@ -142,8 +143,8 @@ describe('backup', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `is made on a file system that has no links${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'is made on a file system that has no links',
     async () => {
       using folder = makeFolder()
       const database = join(folder.path, 'plantstore.db')
@@ -161,8 +162,8 @@ describe('backup', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `never takes the name of a file that has just appeared on a file system that has no links${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'never takes the name of a file that has just appeared on a file system that has no links',
     async () => {
       using folder = makeFolder()
       const [made, taken] = [join(folder.path, 'made'), join(folder.path, 'taken')]

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
-import { CLOCKS_ARE_SKIPPED, CLOCKS_NOTE, makeClock } from '../support/clock.ts'
+import { FAKETIME, makeClock } from '../support/clock.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { randomNumbers } from '../support/random.ts'
+import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { sendHalf } from './clients.ts'
 import { holdElsewhere } from './hold.ts'
@@ -72,7 +73,7 @@ async function serveByClock(flags: readonly string[] = []) {
   }
 }
 
-describe.skipIf(CLOCKS_ARE_SKIPPED)(`a clock that jumps by a day while a server runs${CLOCKS_NOTE}`, () => {
+describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server runs', () => {
   test.concurrent('lets tokens expire, and no longer when it has jumped back; all else goes on, and takes as long as it takes', async () => {
     await using server = await serveByClock()
     const { token, database } = server

@@ -4,8 +4,9 @@ import { dirname } from 'node:path'
 import { type EmptyPlace, type PlaceKind, POSTGRES, SQLITE } from '../support/copy-places.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { addPlants } from '../support/many-plants.ts'
-import { POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../support/postgres.ts'
+import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
 
@@ -20,10 +21,10 @@ describe.each([
   { from: SQLITE, to: POSTGRES },
   { from: POSTGRES, to: SQLITE },
 ])('copy from $from.name to $to.name', ({ from, to }) => {
-  const isSkipped = POSTGRES_IS_SKIPPED && (from === POSTGRES || to === POSTGRES)
+  const isSkipped = lacks(POSTGRES_SERVER) && (from === POSTGRES || to === POSTGRES)
 
   test.skipIf(isSkipped)(
-    `that is killed leaves what no server takes, or all of it, and is started over${POSTGRES_NOTE}`,
+    'that is killed leaves what no server takes, or all of it, and is started over',
     async () => {
       await using source = await makeSource(from)
       const content = await source.dump()

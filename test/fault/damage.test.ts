@@ -7,7 +7,8 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
-import { injectFault, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal } from './journal.ts'
 import { QUIET } from './left.ts'
@@ -55,8 +56,8 @@ describe('a page that is damaged under load', () => {
   )
 })
 
-test.skipIf(STRACE_IS_SKIPPED)(
-  `a page that is damaged ends the server within a second also while a sync hangs${STRACE_NOTE}`,
+test.skipIf(lacks(STRACE))(
+  'a page that is damaged ends the server within a second also while a sync hangs',
   async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')

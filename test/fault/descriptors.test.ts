@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { compareP99, type Service, startService, until, untilAtRest } from './others.ts'
-import { countDescriptors, countOpen, PROCESSES_ARE_SKIPPED, PROCESSES_NOTE } from './process.ts'
+import { countDescriptors, countOpen, PROCESS_TOOLS } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './scale.ts'
 import { openWire, requestOf, type Wire } from './wire.ts'
 
@@ -11,7 +12,7 @@ const WAITING = 100
 /** For "at once". */
 const ACCEPT_LIMIT_MS = 1000
 
-describe.skipIf(PROCESSES_ARE_SKIPPED)(`more connections than there are descriptors${PROCESSES_NOTE}`, () => {
+describe.skipIf(lacks(PROCESS_TOOLS))('more connections than there are descriptors', () => {
   const limit = ['prlimit', `--nofile=${DESCRIPTORS_MAX}:${DESCRIPTORS_MAX}`]
 
   /** Those that find no place wait in the backlog of the kernel. */

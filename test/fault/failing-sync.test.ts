@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 import { dropLastCommit } from '../support/commits.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal, largePlantOf } from './journal.ts'
 import { copyLeft, QUIET, startAgain } from './left.ts'
@@ -51,7 +52,7 @@ const failures = { group: 0, checkpoint: 0, directory: 0, start: 0 }
 let longestEndMs = 0
 afterAll(() => console.log(`syncs that failed: ${JSON.stringify(failures)}; ends within ${Math.ceil(longestEndMs)} ms`))
 
-describe.skipIf(STRACE_IS_SKIPPED)(`a sync that fails${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('a sync that fails', () => {
   test.each(IS_LONG ? ALL : FEW)(
     'under load ends the process, and nothing is answered that is not on disk: $of, number $first, for good: $isForGood',
     (sync) =>

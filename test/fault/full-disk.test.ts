@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { serve } from '../support/executable.ts'
-import { canMountQuotaDisk, mountQuotaDisk } from '../support/quota-disk.ts'
+import { BTRFS_DISKS, mountQuotaDisk } from '../support/quota-disk.ts'
 import type { Random } from '../support/random.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { expectRefusedStart } from './refused-start.ts'
 import { REFUSED, refuseForAWhile, setScene, untilRefusing, untilStoring } from './refusing.ts'
@@ -21,7 +22,7 @@ const KILLED = 137
 /** The same of SIGBUS. */
 const BUS_ERROR = 135
 
-describe.skipIf(DISKS_ARE_SKIPPED)(`a disk that is full${DISKS_NOTE}`, () => {
+describe.skipIf(lacks(MOUNTS))('a disk that is full', () => {
   test(
     'has writes refused while lists go on; with room again all is well, and nothing acknowledged is ever missing',
     () => runRounds(rounds(1, 20), [], ({ random }) => fillUnderLoad(random)),
@@ -51,7 +52,7 @@ describe.skipIf(DISKS_ARE_SKIPPED)(`a disk that is full${DISKS_NOTE}`, () => {
   })
 })
 
-describe.skipIf(STRACE_IS_SKIPPED)(`a quota that is used up${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('a quota that is used up', () => {
   test(
     'has writes refused while lists go on; with room again all is well, and nothing acknowledged is missing',
     // A quota of blocks, as most are: there is room for names, and none for what is in files.
@@ -60,10 +61,7 @@ describe.skipIf(STRACE_IS_SKIPPED)(`a quota that is used up${STRACE_NOTE}`, () =
   )
 })
 
-const BTRFS_IS_SKIPPED = !IS_LONG || !canMountQuotaDisk()
-const BTRFS_NOTE = IS_LONG && BTRFS_IS_SKIPPED ? ' (skipped: no file can be mounted as a btrfs disk here)' : ''
-
-describe.skipIf(BTRFS_IS_SKIPPED)(`a quota of btrfs that is used up${BTRFS_NOTE}`, () => {
+describe.skipIf(!IS_LONG || lacks(BTRFS_DISKS))('a quota of btrfs that is used up', () => {
   test(
     'has writes refused or the server killed, and nothing acknowledged is missing',
     () => runRounds(20, [], ({ random }) => useUpQuotaOfBtrfs(random)),

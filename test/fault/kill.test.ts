@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal, largePlantOf } from './journal.ts'
 import { copyLeft, QUIET, startAgain } from './left.ts'
@@ -37,8 +38,8 @@ describe('what was acknowledged is there, and the next server starts', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `after a kill in a checkpoint${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'after a kill in a checkpoint',
     () =>
       runRounds(rounds(2, 50), [], async ({ random }) => {
         using life = await beginLife(random, keepJournal(1, largePlantOf))
@@ -48,8 +49,8 @@ describe('what was acknowledged is there, and the next server starts', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `after kills of starts that recover what a kill has left${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'after kills of starts that recover what a kill has left',
     () =>
       runRounds(rounds(1, 15), [], async ({ random }) => {
         using life = await beginLife(random)
@@ -65,8 +66,8 @@ describe('what was acknowledged is there, and the next server starts', () => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  test.skipIf(STRACE_IS_SKIPPED)(
-    `after a kill of the start that makes the database${STRACE_NOTE}`,
+  test.skipIf(lacks(STRACE))(
+    'after a kill of the start that makes the database',
     async () => {
       using empty = makeFolder()
       const calls = await callsOfStart(join(empty.path, 'plantstore.db'))

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks, program } from '../support/requirement.ts'
 import { keepJournal, largePlantOf } from './journal.ts'
 import { QUIET } from './left.ts'
 import { beginLife } from './life.ts'
@@ -12,14 +13,13 @@ import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
 import { fatalReasons, until } from './watch.ts'
 
 /** No package of Debian's: `go install github.com/benbjohnson/litestream/cmd/litestream@v0.3.13`. */
-const IS_SKIPPED = process.env.CI !== 'true' && Bun.which('litestream') === null
-const NOTE = IS_SKIPPED ? ' (skipped: litestream is missing)' : ''
+const LITESTREAM = program('litestream')
 /** Enough for some checkpoints, of either. */
 const ANSWERS = 3000
 const PLANTS = 'select id, name, tag from plants order by id'
 
-test.skipIf(IS_SKIPPED)(
-  `Litestream replicates a database while a server writes, and restores it to the last plant${NOTE}`,
+test.skipIf(lacks(LITESTREAM))(
+  'Litestream replicates a database while a server writes, and restores it to the last plant',
   () =>
     runRounds(rounds(1, 10), [], async ({ random }) => {
       using life = await beginLife(random, keepJournal(1, largePlantOf))

@@ -16,8 +16,9 @@ import { countCommits } from '../support/commits.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
-import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
-import { injectFault, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
+import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal } from './journal.ts'
 import { QUIET } from './left.ts'
@@ -147,7 +148,7 @@ describe('a database that is lost before a server has written anything', () => {
   })
 })
 
-describe.skipIf(STRACE_IS_SKIPPED)(`a database that is lost while a write waits for its sync${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('a database that is lost while a write waits for its sync', () => {
   test('does not acknowledge that write', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
@@ -170,7 +171,7 @@ describe.skipIf(STRACE_IS_SKIPPED)(`a database that is lost while a write waits 
 })
 
 describe('a database that a server must not look at any more', () => {
-  test.skipIf(RESTRICTION_IS_SKIPPED)(`acknowledges nothing, and ends it with 3${RESTRICTION_NOTE}`, async () => {
+  test.skipIf(lacks(SETPRIV))('acknowledges nothing, and ends it with 3', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)

@@ -3,10 +3,11 @@ import { describe, expect } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/long-body.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { administer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../support/postgres.ts'
+import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
+import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { startService } from './others.ts'
-import { PROCESSES_ARE_SKIPPED, PROCESSES_NOTE, peakMib, residentMib } from './process.ts'
+import { PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { testLong } from './scale.ts'
 import { openWire, requestOf } from './wire.ts'
 
@@ -24,17 +25,12 @@ const KINDS = [
 ] as const
 
 const STORES = [
-  { store: 'SQLite', isSkipped: PROCESSES_ARE_SKIPPED, note: PROCESSES_NOTE, start: startOnSqlite },
-  {
-    store: 'PostgreSQL',
-    isSkipped: PROCESSES_ARE_SKIPPED || POSTGRES_IS_SKIPPED,
-    note: `${PROCESSES_NOTE}${POSTGRES_NOTE}`,
-    start: startOnPostgres,
-  },
+  { store: 'SQLite', requirements: [PROCESS_TOOLS], start: startOnSqlite },
+  { store: 'PostgreSQL', requirements: [PROCESS_TOOLS, POSTGRES_SERVER], start: startOnPostgres },
 ]
 
-for (const { store, isSkipped, note, start } of STORES) {
-  describe.skipIf(isSkipped).each(KINDS)(`${store}, a list of LIST_MAX_BYTES of %s${note}`, (_, plants, name) => {
+for (const { store, requirements, start } of STORES) {
+  describe.skipIf(lacks(...requirements)).each(KINDS)(`${store}, a list of LIST_MAX_BYTES of %s`, (_, plants, name) => {
     testLong('lets another user wait less than 50 ms, and memory grow by less than 64 MiB', async () => {
       await using service = await start(plants, name)
       const { database } = service

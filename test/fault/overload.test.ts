@@ -3,17 +3,11 @@ import { join } from 'node:path'
 import { median } from '../bench/statistics.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal, plantOf } from './journal.ts'
-import {
-  moveToLoadCore,
-  ON_SERVER_CORE,
-  PROCESSES_ARE_SKIPPED,
-  PROCESSES_NOTE,
-  peakMib,
-  residentMib,
-} from './process.ts'
+import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { IS_LONG } from './scale.ts'
 import { openWires, type Storm, storm } from './storm.ts'
 import { openWire, type Reply, requestOf, type Wire } from './wire.ts'
@@ -132,33 +126,27 @@ async function overload(under: readonly string[], connections: number, busyConne
   return { middle, refusals: service.refusals }
 }
 
-describe.skipIf(!IS_LONG || PROCESSES_ARE_SKIPPED)(
-  `three times as many creates as can be done${PROCESSES_NOTE}`,
-  () => {
-    test.skipIf(STRACE_IS_SKIPPED)(
-      `by a slow disk: what can be done is done, and the rest is refused quickly${STRACE_NOTE}`,
-      async () => {
-        const { middle, refusals } = await overload(SLOW_SYNCS, 8000, 2000)
+describe.skipIf(!IS_LONG || lacks(PROCESS_TOOLS))('three times as many creates as can be done', () => {
+  test.skipIf(lacks(STRACE))('by a slow disk: what can be done is done, and the rest is refused quickly', async () => {
+    const { middle, refusals } = await overload(SLOW_SYNCS, 8000, 2000)
 
-        expect([...refusals]).toEqual(['503 50303 1'])
-        expect(middle(({ result }) => result.latencyMs(503, 0.99))).toBeLessThan(REFUSAL_LIMIT_MS)
-        // All of it has arrived.
-        expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeGreaterThan(0.9 * OVERLOAD)
-      },
-    )
+    expect([...refusals]).toEqual(['503 50303 1'])
+    expect(middle(({ result }) => result.latencyMs(503, 0.99))).toBeLessThan(REFUSAL_LIMIT_MS)
+    // All of it has arrived.
+    expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeGreaterThan(0.9 * OVERLOAD)
+  })
 
-    test('by the processor, from thousands of connections: what can be done is done, and the rest waits in them', async () => {
-      const { middle, refusals } = await overload([], 3000, 256)
+  test('by the processor, from thousands of connections: what can be done is done, and the rest waits in them', async () => {
+    const { middle, refusals } = await overload([], 3000, 256)
 
-      expect([...refusals]).toEqual([])
-      // No connection was free for all of it.
-      expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeLessThan(OVERLOAD)
-    })
+    expect([...refusals]).toEqual([])
+    // No connection was free for all of it.
+    expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeLessThan(OVERLOAD)
+  })
 
-    test('by the processor, from more connections than writes may wait: what can be done is done', async () => {
-      const { middle } = await overload([], 6000, 256)
+  test('by the processor, from more connections than writes may wait: what can be done is done', async () => {
+    const { middle } = await overload([], 6000, 256)
 
-      expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeLessThan(OVERLOAD)
-    })
-  },
-)
+    expect(middle(({ capacity, result }) => result.sentPerSecond / capacity)).toBeLessThan(OVERLOAD)
+  })
+})

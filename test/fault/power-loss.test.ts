@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Random } from '../support/random.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { chooseCuts, countsOf } from './power-loss/cuts.ts'
 import { EVERYTHING, type Files, NOTHING } from './power-loss/disk.ts'
 import { gapsIn, type Known, knownAfter, lossesIn, type Rows, readRebuilt } from './power-loss/judge.ts'
@@ -35,7 +36,7 @@ const SCRIPT = `: >"$1/a"; truncate -s 700 "$1/a"; sync "$1/a"; mv "$1/a" "$1/b"
 /** More than that say nothing more. */
 const MAX_FAULTS = 10
 
-describe.skipIf(STRACE_IS_SKIPPED)(`when the power is lost${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('when the power is lost', () => {
   test(
     'with --durability full, all that was acknowledged is there, and nothing that nobody sent',
     () =>

@@ -1,13 +1,12 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import type { Requirement } from '../support/requirement.ts'
 
-/** Whether the tests that look at processes are skipped: where nothing can. With `CI=true` they fail instead. */
-export const PROCESSES_ARE_SKIPPED =
-  process.env.CI !== 'true' && !(existsSync('/proc/self/status') && Bun.which('prlimit') && Bun.which('taskset'))
-/** For the names of those tests, to say that they are skipped. */
-export const PROCESSES_NOTE = PROCESSES_ARE_SKIPPED
-  ? ' (skipped: there is no /proc, or prlimit or taskset is missing)'
-  : ''
+/** What the tests of memory, CPU time and descriptors need. */
+export const PROCESS_TOOLS: Requirement = {
+  missing: '/proc, prlimit or taskset is missing',
+  isMet: () => Boolean(existsSync('/proc/self/status') && Bun.which('prlimit') && Bun.which('taskset')),
+}
 
 /** The core of a server whose limit is looked for, and that of whoever loads it. */
 const SERVER_CORE = 0

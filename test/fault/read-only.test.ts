@@ -1,17 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  DISKS_ARE_SKIPPED,
-  DISKS_NOTE,
-  FRAGILE_DISKS_ARE_SKIPPED,
-  mountDisk,
-  mountFragileDisk,
-} from '../support/disk.ts'
+import { EXT4_DISKS, MOUNTS, mountDisk, mountFragileDisk } from '../support/disk.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
-import { RESTRICTED, RESTRICTION_IS_SKIPPED, RESTRICTION_NOTE } from '../support/restricted.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import type { Journal } from './journal.ts'
 import { judgeLeft } from './life.ts'
@@ -25,9 +20,7 @@ const BEFORE_MAX = 1000
 /** How a write is refused when a sync has failed. */
 const FAILED = '503 50302, Retry-After: 1'
 
-const note = FRAGILE_DISKS_ARE_SKIPPED ? ' (skipped: no file can be mounted as a disk here)' : ''
-
-describe.skipIf(FRAGILE_DISKS_ARE_SKIPPED)(`a file system that turns read-only${note}`, () => {
+describe.skipIf(lacks(EXT4_DISKS))('a file system that turns read-only', () => {
   test(
     'between two syncs has writes refused while lists go on, and nothing acknowledged is missing',
     () => runRounds(rounds(1, 10), [], ({ random }) => turnBetweenSyncs(random)),
@@ -41,7 +34,7 @@ describe.skipIf(FRAGILE_DISKS_ARE_SKIPPED)(`a file system that turns read-only${
   )
 })
 
-describe.skipIf(STRACE_IS_SKIPPED)(`a file system that is read-only for a while${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('a file system that is read-only for a while', () => {
   test(
     'has writes refused while lists go on; after it all is well, and nothing acknowledged is missing',
     // Files that are open for writing keep a file system from being made read-only: strace says that it is.
@@ -121,7 +114,7 @@ describe.concurrent('at the start, in one line and with 3, a database is refused
     expect(readdirSync(folder.path)).toEqual(['file'])
   })
 
-  test.skipIf(DISKS_ARE_SKIPPED)(`whose file system is read-only${DISKS_NOTE}`, async () => {
+  test.skipIf(lacks(MOUNTS))('whose file system is read-only', async () => {
     using disk = mountDisk(1024 ** 2)
     const database = join(disk.path, 'plantstore.db')
     await createTokenIn(database)
@@ -133,7 +126,7 @@ describe.concurrent('at the start, in one line and with 3, a database is refused
     expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
   })
 
-  test.skipIf(RESTRICTION_IS_SKIPPED)(`whose directory may not be written to${RESTRICTION_NOTE}`, async () => {
+  test.skipIf(lacks(SETPRIV))('whose directory may not be written to', async () => {
     using folder = makeFolder()
     const directory = join(folder.path, 'closed')
     mkdirSync(directory, 0o500)
@@ -143,11 +136,11 @@ describe.concurrent('at the start, in one line and with 3, a database is refused
     expect(readdirSync(directory)).toEqual([])
   })
 
-  test.skipIf(RESTRICTION_IS_SKIPPED).each([
+  test.skipIf(lacks(SETPRIV)).each([
     ['only be read', 0o400],
     ['only be written', 0o200],
     ['be neither', 0o000],
-  ])(`whose file may %s${RESTRICTION_NOTE}`, async (_, mode) => {
+  ])('whose file may %s', async (_, mode) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database)

@@ -6,7 +6,8 @@ import { dump } from '../support/dump.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { contentOf, describeLoss, losePower, putInFolder } from './power-loss/lose.ts'
 import { DATABASE, recordCommand, recordFolder, recordProgram } from './power-loss/record.ts'
@@ -22,7 +23,7 @@ const DYING = `const { Database } = await import('bun:sqlite')
   db.run("update users set name = 'old, by its WAL'")
   process.kill(process.pid, 'SIGKILL')`
 
-describe.skipIf(STRACE_IS_SKIPPED)(`restore --force${STRACE_NOTE}`, () => {
+describe.skipIf(lacks(STRACE))('restore --force', () => {
   test(
     'leaves the one database or the other, whole, wherever the power is lost',
     () =>

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/context.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { type HoldName, hoard } from './hoard.ts'
 import { compareP99, startService, until, untilAtRest } from './others.ts'
-import { countDescriptors, PROCESSES_ARE_SKIPPED, PROCESSES_NOTE, peakMib, residentMib } from './process.ts'
+import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, testLong } from './scale.ts'
 import { openWire } from './wire.ts'
 
@@ -35,7 +36,7 @@ const CROWDS: readonly (readonly [name: string, counts: Partial<Record<HoldName,
   ...(IS_LONG ? Object.entries(CROWD) : []).map(([name, count]) => [name, { [name]: count }] as const),
 ]
 
-describe.skipIf(PROCESSES_ARE_SKIPPED).each(CROWDS)(`%s${PROCESSES_NOTE}`, (_, counts) => {
+describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
   const count = Object.values(counts).reduce((sum, each) => sum + each, 0)
 
   test(

@@ -1,8 +1,9 @@
 import { describe, expect } from 'bun:test'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { readSlowly } from './clients.ts'
 import { startService } from './others.ts'
-import { PROCESSES_ARE_SKIPPED, PROCESSES_NOTE } from './process.ts'
+import { PROCESS_TOOLS } from './process.ts'
 import { testLong } from './scale.ts'
 
 /** 13 MB: far more than the buffers of a connection hold. */
@@ -16,7 +17,7 @@ const LISTS = [
   ['with a limit', '?limit=150000', 150_000],
 ] as const
 
-describe.skipIf(PROCESSES_ARE_SKIPPED).concurrent.each(LISTS)(`a list %s${PROCESSES_NOTE}`, (_, query, count) => {
+describe.skipIf(lacks(PROCESS_TOOLS)).concurrent.each(LISTS)('a list %s', (_, query, count) => {
   testLong('arrives whole at a client that reads 16 KB/s, with the default idle timeout', async () => {
     using folder = makeFolder()
     await using service = await startService(folder.path, PLANTS)

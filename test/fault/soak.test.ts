@@ -6,17 +6,10 @@ import { median } from '../bench/statistics.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { randomNumbers } from '../support/random.ts'
+import { lacks } from '../support/requirement.ts'
 import { type Curve, toCsv, toSvg } from './curves.ts'
 import { type MixTokens, mixRequests } from './mix.ts'
-import {
-  countDescriptors,
-  moveToLoadCore,
-  ON_SERVER_CORE,
-  PROCESSES_ARE_SKIPPED,
-  PROCESSES_NOTE,
-  residentMib,
-  sizeMib,
-} from './process.ts'
+import { countDescriptors, moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, residentMib, sizeMib } from './process.ts'
 import { IS_LONG } from './scale.ts'
 import { openWires, storm } from './storm.ts'
 import { openWire, requestOf, type Wire } from './wire.ts'
@@ -134,37 +127,34 @@ async function soak(port: number, database: string, mix: Mix) {
   return { requests, cuts: cutting.cuts(), lost }
 }
 
-describe.skipIf(!IS_LONG || PROCESSES_ARE_SKIPPED)(
-  `${MINUTES} minutes at 70 % of what can be done${PROCESSES_NOTE}`,
-  () => {
-    test('with errors, cut connections and new tokens mixed in: memory, descriptors and the WAL level off', async () => {
-      using folder = makeFolder()
-      const database = join(folder.path, 'plantstore.db')
-      await using server = await serve(database, [], { under: [...WITHOUT_REQUESTS, ...ON_SERVER_CORE] })
-      moveToLoadCore()
-      const mix = mixRequests(randomNumbers(42))
-      using sampling = startSampling(server.pid, database)
-      const { requests, cuts, lost } = await soak(server.port, database, mix)
-      const { seconds, resident, descriptors, wal } = sampling
-      const exitCode = await server.end()
+describe.skipIf(!IS_LONG || lacks(PROCESS_TOOLS))(`${MINUTES} minutes at 70 % of what can be done`, () => {
+  test('with errors, cut connections and new tokens mixed in: memory, descriptors and the WAL level off', async () => {
+    using folder = makeFolder()
+    const database = join(folder.path, 'plantstore.db')
+    await using server = await serve(database, [], { under: [...WITHOUT_REQUESTS, ...ON_SERVER_CORE] })
+    moveToLoadCore()
+    const mix = mixRequests(randomNumbers(42))
+    using sampling = startSampling(server.pid, database)
+    const { requests, cuts, lost } = await soak(server.port, database, mix)
+    const { seconds, resident, descriptors, wal } = sampling
+    const exitCode = await server.end()
 
-      const curves = [resident, descriptors, wal]
-      mkdirSync(CURVES_FOLDER, { recursive: true })
-      await Bun.write(join(CURVES_FOLDER, 'soak.csv'), toCsv(seconds, curves))
-      const title = `${(requests / 1e6).toFixed(1)} million requests, ${cuts} cut connections`
-      await Bun.write(join(CURVES_FOLDER, 'soak.svg'), toSvg(title, seconds, curves))
-      console.log(`${title}: ${curves.map(describeCurve).join('; ')}`)
+    const curves = [resident, descriptors, wal]
+    mkdirSync(CURVES_FOLDER, { recursive: true })
+    await Bun.write(join(CURVES_FOLDER, 'soak.csv'), toCsv(seconds, curves))
+    const title = `${(requests / 1e6).toFixed(1)} million requests, ${cuts} cut connections`
+    await Bun.write(join(CURVES_FOLDER, 'soak.svg'), toSvg(title, seconds, curves))
+    console.log(`${title}: ${curves.map(describeCurve).join('; ')}`)
 
-      expect({ exitCode, lost, wrong: mix.wrong }).toEqual({ exitCode: 0, lost: 0, wrong: [] })
-      expect(server.stdout()).not.toMatch(/"level":"(?:error|fatal)"/)
-      expectPlants(database, mix)
-      const [memory, open, length] = [quartersOf(resident), quartersOf(descriptors), quartersOf(wal)]
-      expect(median(memory.last)).toBeLessThan(RESIDENT_FACTOR * median(memory.second) + RESIDENT_SLACK_MIB)
-      expect(median(open.last)).toBeLessThan(median(open.second) + DESCRIPTORS_SLACK)
-      expect(Math.max(...length.last)).toBeLessThan(Math.max(...length.second) + WAL_SLACK_MIB)
-    })
-  },
-)
+    expect({ exitCode, lost, wrong: mix.wrong }).toEqual({ exitCode: 0, lost: 0, wrong: [] })
+    expect(server.stdout()).not.toMatch(/"level":"(?:error|fatal)"/)
+    expectPlants(database, mix)
+    const [memory, open, length] = [quartersOf(resident), quartersOf(descriptors), quartersOf(wal)]
+    expect(median(memory.last)).toBeLessThan(RESIDENT_FACTOR * median(memory.second) + RESIDENT_SLACK_MIB)
+    expect(median(open.last)).toBeLessThan(median(open.second) + DESCRIPTORS_SLACK)
+    expect(Math.max(...length.last)).toBeLessThan(Math.max(...length.second) + WAL_SLACK_MIB)
+  })
+})
 
 function describeCurve(curve: Curve): string {
   const { second, last } = quartersOf(curve)

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
-import { STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { keepJournal } from './journal.ts'
 import { type Load, startLoad } from './load.ts'
@@ -32,8 +33,8 @@ test(
   ROUNDS_TIMEOUT_MS,
 )
 
-test.skipIf(STRACE_IS_SKIPPED)(
-  `a commit that comes just when another server is done with its own is seen by that one, too${STRACE_NOTE}`,
+test.skipIf(lacks(STRACE))(
+  'a commit that comes just when another server is done with its own is seen by that one, too',
   () => runRounds(rounds(1, 10), [], ({ random }) => commitSideBySide(random)),
   ROUNDS_TIMEOUT_MS,
 )

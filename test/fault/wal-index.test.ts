@@ -2,12 +2,13 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { copyFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { lacks } from '../support/requirement.ts'
 import { storedPlants } from '../support/stored.ts'
-import { injectFault, killAtAnswer, STRACE_IS_SKIPPED, STRACE_NOTE } from '../support/strace.ts'
+import { injectFault, killAtAnswer, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { QUIET } from './left.ts'
 
@@ -35,7 +36,7 @@ const WRITES = [
   { name: 'a delete', framesLeft: 0, method: 'DELETE', path: '/plants/1', sent: {} },
 ] as const
 
-describe.skipIf(DISKS_ARE_SKIPPED)(`a disk with room for a write but not for the WAL-index${DISKS_NOTE}`, () => {
+describe.skipIf(lacks(MOUNTS))('a disk with room for a write but not for the WAL-index', () => {
   test('refuses a create with 50301, stores nothing, and goes on', async () => {
     await using scene = await setScene(0)
     const { database, disk, token } = scene
@@ -52,31 +53,28 @@ describe.skipIf(DISKS_ARE_SKIPPED)(`a disk with room for a write but not for the
     expect(await server.end()).toBe(0)
   })
 
-  test.skipIf(STRACE_IS_SKIPPED).each(WRITES)(
-    `has nothing of $name on it by the time of the answer${STRACE_NOTE}`,
-    async (write) => {
-      await using scene = await setScene(write.framesLeft)
-      const { database, disk, token } = scene
-      await using server = await serve(database, QUIET)
-      disk.fillUp(ROOM_BYTES)
-      await using strace = await killAtAnswer(server.pid)
+  test.skipIf(lacks(STRACE)).each(WRITES)('has nothing of $name on it by the time of the answer', async (write) => {
+    await using scene = await setScene(write.framesLeft)
+    const { database, disk, token } = scene
+    await using server = await serve(database, QUIET)
+    disk.fillUp(ROOM_BYTES)
+    await using strace = await killAtAnswer(server.pid)
 
-      const cut = server.request(write.method, write.path, { token, ...write.sent })
+    const cut = server.request(write.method, write.path, { token, ...write.sent })
 
-      await expect(cut).rejects.toThrow()
-      await server.ended()
-      expect(await strace.answer()).toContain('"error":50301')
-      await expectUnchanged(database)
-    },
-  )
+    await expect(cut).rejects.toThrow()
+    await server.ended()
+    expect(await strace.answer()).toContain('"error":50301')
+    await expectUnchanged(database)
+  })
 
-  test.skipIf(STRACE_IS_SKIPPED).each([
+  test.skipIf(lacks(STRACE)).each([
     // The first sync is that of the create. The next is of the directory, and SQLite ignores its failure.
     ['full', '2+'],
     // The create is not synced.
     ['normal', '1+'],
   ])(
-    `ends the server with 3 if the refused write cannot be overwritten durably, with --durability %s${STRACE_NOTE}`,
+    'ends the server with 3 if the refused write cannot be overwritten durably, with --durability %s',
     async (durability, when) => {
       await using scene = await setScene(0)
       const { database, disk, token } = scene

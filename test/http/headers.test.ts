@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { ERRORS } from '../../src/http/errors.ts'
-import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE } from '../support/certificates.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
 import { cases, expectHeaders, startWithCases } from './cases.ts'
 
@@ -104,18 +105,15 @@ describe.each(TRANSPORTS)('every answer, $name', (transport) => {
   })
 })
 
-describe.skipIf(OPENSSL_IS_SKIPPED).each(SOCKET_TRANSPORTS)(
-  `every answer with TLS, $name${OPENSSL_NOTE}`,
-  (transport) => {
-    test('has the same headers, and tells browsers to come back by TLS alone', async () => {
-      using folder = makeFolder()
-      const { service, all } = await startWithCases(transport, { tls: await makeCertificate(folder.path, 'own') })
-      await using _service = service
+describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('every answer with TLS, $name', (transport) => {
+  test('has the same headers, and tells browsers to come back by TLS alone', async () => {
+    using folder = makeFolder()
+    const { service, all } = await startWithCases(transport, { tls: await makeCertificate(folder.path, 'own') })
+    await using _service = service
 
-      await expectHeaders(service, all, { besides: () => ({ 'strict-transport-security': 'max-age=31536000' }) })
-    })
-  },
-)
+    await expectHeaders(service, all, { besides: () => ({ 'strict-transport-security': 'max-age=31536000' }) })
+  })
+})
 
 test('every error code is brought about, here or in the suites of faults', () => {
   const here = Object.values(cases('', '')).flatMap(({ error }) => error ?? [])

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../support/disk.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
+import { lacks } from '../support/requirement.ts'
 import { SQLITE_TRANSPORTS, type Transport } from '../support/service.ts'
 import { createToken } from '../support/tokens.ts'
 
@@ -48,7 +49,7 @@ async function startOn(path: string, transport: Transport) {
   }
 }
 
-describe.skipIf(DISKS_ARE_SKIPPED).each(SQLITE_TRANSPORTS)(`a full disk, $name${DISKS_NOTE}`, (transport) => {
+describe.skipIf(lacks(MOUNTS)).each(SQLITE_TRANSPORTS)('a full disk, $name', (transport) => {
   test('refuses writes with 50301 and stores nothing of them, lists go on, and with room again all is well', async () => {
     using disk = mountDisk(DISK_BYTES)
     await using service = await startOn(disk.path, transport)

@@ -3,15 +3,16 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { testLong } from '../fault/scale.ts'
 import { makeFolder } from '../support/folder.ts'
-import { BUILDAH_IS_SKIPPED, BUILDAH_NOTE, buildDockerfile } from './buildah.ts'
-import { startContainer } from './container.ts'
+import { lacks } from '../support/requirement.ts'
+import { BUILDAH, buildDockerfile } from './buildah.ts'
+import { CONTAINERS, startContainer } from './container.ts'
 import { imageConfiguration } from './dockerfile.ts'
 import { PLANT_ROUND, plantRound } from './plant-round.ts'
 import { makeDirectory } from './root.ts'
 
 const BUILD_TIMEOUT_MS = 300_000
 
-describe.skipIf(BUILDAH_IS_SKIPPED)(`the Dockerfile, built by buildah on stand-ins${BUILDAH_NOTE}`, () => {
+describe.skipIf(lacks(CONTAINERS, BUILDAH))('the Dockerfile, built by buildah on stand-ins', () => {
   testLong(
     'makes an image that has /data for its user, and serves',
     async () => {

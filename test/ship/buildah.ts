@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { mountDisk } from '../support/disk.ts'
-import { CONTAINERS_ARE_SKIPPED } from './container.ts'
+import { program } from '../support/requirement.ts'
 import { addProgram, makeBaseRoot, unpack } from './root.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
@@ -81,7 +81,4 @@ async function makeImage(buildah: (...args: readonly string[]) => Promise<string
   await buildah('commit', '--quiet', '--rm', container, name)
 }
 
-/** Whether the test that builds the Dockerfile is skipped: where buildah is missing, or no container can be run. */
-export const BUILDAH_IS_SKIPPED = process.env.CI !== 'true' && (CONTAINERS_ARE_SKIPPED || Bun.which('buildah') === null)
-/** For the name of that test, to say that it is skipped. */
-export const BUILDAH_NOTE = BUILDAH_IS_SKIPPED ? ' (skipped: needs root, Debian 12, runc and buildah)' : ''
+export const BUILDAH = program('buildah')

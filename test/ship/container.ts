@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
+import type { Requirement } from '../support/requirement.ts'
 import { runIn, runWell } from './run.ts'
 
 /** What runs in a container, as an image says it. */
@@ -82,14 +83,9 @@ const configuration = ({ root, user, args, env, data }: ContainerOptions) => ({
   },
 })
 
-/** Whether the tests that run containers are skipped: where runc or Debian's packages are missing. With `CI=true` they fail. */
-export const CONTAINERS_ARE_SKIPPED = process.env.CI !== 'true' && !canRun()
-/** For the names of those tests, to say that they are skipped. */
-export const CONTAINERS_NOTE = CONTAINERS_ARE_SKIPPED
-  ? ' (skipped: needs root, runc, and the package manager of Debian 12)'
-  : ''
+const PROGRAMS = ['runc', 'apt-get', 'dpkg-deb', 'nsenter', 'curl']
 
-function canRun(): boolean {
-  const programs = ['runc', 'apt-get', 'dpkg-deb', 'nsenter', 'curl']
-  return process.getuid?.() === 0 && programs.every((program) => Bun.which(program) !== null)
+export const CONTAINERS: Requirement = {
+  missing: 'root, runc or the package manager of Debian 12 is missing',
+  isMet: () => process.getuid?.() === 0 && PROGRAMS.every((program) => Bun.which(program) !== null),
 }

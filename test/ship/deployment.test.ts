@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { CONTAINERS_ARE_SKIPPED, CONTAINERS_NOTE, startContainer } from './container.ts'
+import { lacks, program } from '../support/requirement.ts'
+import { CONTAINERS, startContainer } from './container.ts'
 import { imageConfiguration } from './dockerfile.ts'
 import { kubernetesProblems } from './kubernetes.ts'
 import { PLANT_ROUND, plantRound } from './plant-round.ts'
@@ -18,9 +19,6 @@ const PACKAGES_TIMEOUT_MS = 60_000
 const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
 const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 
-const COMPOSE_IS_SKIPPED = process.env.CI !== 'true' && Bun.which('docker-compose') === null
-const composeNote = COMPOSE_IS_SKIPPED ? ' (skipped: docker-compose is missing)' : ''
-
 const compose = await parseYaml('compose.yaml')
 const [statefulSet, service] = await parseYaml('plantstore.yaml')
 const pod = statefulSet.spec.template.spec
@@ -32,7 +30,7 @@ async function parseYaml(name: string): Promise<any> {
 }
 
 describe('the Compose file of the README', () => {
-  test.skipIf(COMPOSE_IS_SKIPPED)(`is one that docker-compose reads${composeNote}`, async () => {
+  test.skipIf(lacks(program('docker-compose')))('is one that docker-compose reads', async () => {
     using folder = makeFolder()
     const file = join(folder.path, 'compose.yaml')
     const config = async (text: string) => {
@@ -108,7 +106,7 @@ describe('the Kubernetes manifest of the README', () => {
   })
 })
 
-describe.skipIf(CONTAINERS_ARE_SKIPPED)(`what the README says of a container, run by runc${CONTAINERS_NOTE}`, () => {
+describe.skipIf(lacks(CONTAINERS))('what the README says of a container, run by runc', () => {
   let root: Awaited<ReturnType<typeof makeBaseRoot>> | undefined
 
   beforeAll(async () => {

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { Glob } from 'bun'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { CONTAINERS_ARE_SKIPPED, CONTAINERS_NOTE, startContainer } from './container.ts'
+import { lacks } from '../support/requirement.ts'
+import { CONTAINERS, startContainer } from './container.ts'
 import { imageConfiguration } from './dockerfile.ts'
 import { PLANT_ROUND, plantRound } from './plant-round.ts'
 import { addProgram, makeBaseRoot, makeDirectory, NONROOT } from './root.ts'
@@ -31,7 +32,7 @@ async function startImage() {
   }
 }
 
-describe.skipIf(CONTAINERS_ARE_SKIPPED)(`the image, on the packages of distroless base${CONTAINERS_NOTE}`, () => {
+describe.skipIf(lacks(CONTAINERS))('the image, on the packages of distroless base', () => {
   beforeAll(async () => {
     root = await makeBaseRoot()
     addProgram(root.path, EXECUTABLE || 'none', PLANTSTORE)

@@ -7,12 +7,12 @@ import manifest from '../../package.json'
 import { IS_LONG } from '../fault/scale.ts'
 import { runPlantstore, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { describeCommit } from './commit.ts'
 import { copyProject, type ProjectCopy } from './copy.ts'
-import { EMULATION_IS_MISSING, EMULATION_NOTE } from './emulation.ts'
 import { partsInside } from './inside.ts'
 import { runIn, runWell } from './run.ts'
-import { runnerOf, TARGETS } from './targets.ts'
+import { runnerFor, runnerOf, TARGETS } from './targets.ts'
 
 /** Two releases at once, of four executables, on a machine that does other things. */
 const RELEASE_TIMEOUT_MS = 180_000
@@ -78,39 +78,39 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     )
   })
 
-  test.each(TARGETS)(`makes an executable for $name that serves${EMULATION_NOTE}`, async (target) => {
-    const runner = runnerOf(target)
-    if (runner === undefined && EMULATION_IS_MISSING) return
-    using folder = makeFolder()
-    await runWell(
-      ['tar', '--extract', '--gzip', '--file', join(release(0), `${NAME}-${target.name}.tar.gz`)],
-      folder.path,
-    )
-    const unpacked = join(folder.path, `${NAME}-${target.name}`)
-    const command = [...(runner ?? []), join(unpacked, 'plantstore')]
-    const database = join(folder.path, 'plantstore.db')
-    const [version, licenses, token] = await Promise.all([
-      runPlantstore(['--version'], { command }),
-      runPlantstore(['licenses'], { command }),
-      runPlantstore(['token', 'create', '--user', 'me', '--database', database], { command }),
-    ])
-    await using server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database], {
-      command,
-    })
-    const sent = { token: token.stdout.trim(), body: { id: 1, name: 'Fern' } }
-    const answers = [
-      await server.request('POST', '/plants', sent),
-      await server.request('GET', '/plants', { token: sent.token }),
-    ]
+  for (const target of TARGETS) {
+    test.skipIf(lacks(runnerFor(target)))(`makes an executable for ${target.name} that serves`, async () => {
+      using folder = makeFolder()
+      await runWell(
+        ['tar', '--extract', '--gzip', '--file', join(release(0), `${NAME}-${target.name}.tar.gz`)],
+        folder.path,
+      )
+      const unpacked = join(folder.path, `${NAME}-${target.name}`)
+      const command = [...(runnerOf(target) ?? []), join(unpacked, 'plantstore')]
+      const database = join(folder.path, 'plantstore.db')
+      const [version, licenses, token] = await Promise.all([
+        runPlantstore(['--version'], { command }),
+        runPlantstore(['licenses'], { command }),
+        runPlantstore(['token', 'create', '--user', 'me', '--database', database], { command }),
+      ])
+      await using server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--database', database], {
+        command,
+      })
+      const sent = { token: token.stdout.trim(), body: { id: 1, name: 'Fern' } }
+      const answers = [
+        await server.request('POST', '/plants', sent),
+        await server.request('GET', '/plants', { token: sent.token }),
+      ]
 
-    expect(version.stdout).toBe(`${manifest.version}+${copies[0]?.commit.slice(0, 12)}\n`)
-    expect(licenses.stdout).toBe(await Bun.file(join(unpacked, 'THIRD_PARTY_LICENSES')).text())
-    expect(await Promise.all(answers.map(async (answer) => [answer.status, await answer.json()]))).toEqual([
-      [200, { name: 'Fern' }],
-      [200, [{ name: 'Fern' }]],
-    ])
-    expect(await server.end()).toBe(0)
-  })
+      expect(version.stdout).toBe(`${manifest.version}+${copies[0]?.commit.slice(0, 12)}\n`)
+      expect(licenses.stdout).toBe(await Bun.file(join(unpacked, 'THIRD_PARTY_LICENSES')).text())
+      expect(await Promise.all(answers.map(async (answer) => [answer.status, await answer.json()]))).toEqual([
+        [200, { name: 'Fern' }],
+        [200, [{ name: 'Fern' }]],
+      ])
+      expect(await server.end()).toBe(0)
+    })
+  }
 
   test('writes a bill of materials that is valid, and lists the runtime and all that is bundled', async () => {
     const text = await Bun.file(join(release(0), `${NAME}.cdx.json`)).text()

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
+import type { Requirement } from '../support/requirement.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
 /** Where a systemd of a test has the project. */
@@ -121,17 +122,13 @@ async function removeCgroup(path: string): Promise<void> {
   rmdirSync(path)
 }
 
-/** Whether the tests with a systemd are skipped: where none can be started. With `CI=true` they fail instead. */
-export const SYSTEMD_IS_SKIPPED = process.env.CI !== 'true' && !canBoot()
-/** For the names of those tests, to say that they are skipped. */
-export const SYSTEMD_NOTE = SYSTEMD_IS_SKIPPED ? ' (skipped: needs root, systemd, and unified cgroups)' : ''
+const PROGRAMS = ['systemctl', 'systemd-analyze', 'unshare', 'nsenter', 'pivot_root', 'runuser', 'useradd', 'curl']
 
-function canBoot(): boolean {
-  const programs = ['systemctl', 'systemd-analyze', 'unshare', 'nsenter', 'pivot_root', 'runuser', 'useradd', 'curl']
-  return (
+export const SYSTEMD: Requirement = {
+  missing: 'root, systemd or unified cgroups are missing',
+  isMet: () =>
     process.getuid?.() === 0 &&
     existsSync('/lib/systemd/systemd') &&
-    programs.every((program) => Bun.which(program) !== null) &&
-    / - cgroup2 /.test(readFileSync('/proc/self/mountinfo', 'utf8'))
-  )
+    PROGRAMS.every((program) => Bun.which(program) !== null) &&
+    / - cgroup2 /.test(readFileSync('/proc/self/mountinfo', 'utf8')),
 }

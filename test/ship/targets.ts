@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { Requirement } from '../support/requirement.ts'
 
 /** A kind of machine that executables are released for; all are Linux with glibc. */
 export interface Target {
@@ -39,3 +40,9 @@ export function runnerOf({ arch, emulator }: Target): readonly string[] | undefi
   if (Bun.which(emulator.program) === null || !existsSync(emulator.libraries)) return undefined
   return [emulator.program, '-L', emulator.libraries]
 }
+
+/** What this machine needs to run the executables for a target. */
+export const runnerFor = (target: Target): Requirement => ({
+  missing: `${target.emulator.packages} are missing, to run executables for ${target.name}`,
+  isMet: () => runnerOf(target) !== undefined,
+})

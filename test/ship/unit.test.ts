@@ -3,9 +3,10 @@ import { Glob } from 'bun'
 import { IS_LONG } from '../fault/scale.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
 import { readmeCommands, readmeFile } from './readme-blocks.ts'
 import { PROJECT, runIn } from './run.ts'
-import { bootSystemd, PROJECT_INSIDE, SYSTEMD_IS_SKIPPED, SYSTEMD_NOTE } from './systemd.ts'
+import { bootSystemd, PROJECT_INSIDE, SYSTEMD } from './systemd.ts'
 
 const UNIT = 'plantstore.service'
 /** Of 10, which is worst. */
@@ -36,7 +37,7 @@ async function healthyPid(): Promise<string> {
   return (await systemd.show(['MainPID'])).MainPID ?? ''
 }
 
-describe.skipIf(SYSTEMD_IS_SKIPPED)(`the systemd unit of the README${SYSTEMD_NOTE}`, () => {
+describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
   let token = ''
 
   beforeAll(async () => {

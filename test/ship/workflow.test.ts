@@ -2,12 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import manifest from '../../package.json'
 import { makeFolder } from '../support/folder.ts'
+import { lacks, program } from '../support/requirement.ts'
 import { PROJECT, runIn } from './run.ts'
 
 const WORKFLOW = join(PROJECT, '.github/workflows/check.yml')
-const ACTIONLINT_IS_SKIPPED = process.env.CI !== 'true' && Bun.which('actionlint') === null
-const note = ACTIONLINT_IS_SKIPPED ? ' (skipped: actionlint is missing)' : ''
-
 const text = await Bun.file(WORKFLOW).text()
 /** As GitHub reads it, which actionlint has checked. */
 interface Workflow {
@@ -18,7 +16,7 @@ const workflow = Bun.YAML.parse(text) as Workflow
 const stepsOf = (job: string): readonly string[] => workflow.jobs[job]?.steps.flatMap(({ run }) => run ?? []) ?? []
 
 describe('the workflow', () => {
-  test.skipIf(ACTIONLINT_IS_SKIPPED)(`is one in which actionlint finds nothing wrong${note}`, async () => {
+  test.skipIf(lacks(program('actionlint')))('is one in which actionlint finds nothing wrong', async () => {
     using folder = makeFolder()
     const lint = (file: string) => runIn(['actionlint', '-no-color', '-oneline', file])
     const wrong = join(folder.path, 'wrong.yml')

@@ -8,8 +8,9 @@ import { fillPostgres } from '../../src/store/postgres/tools/copy-target.ts'
 import { readSqlite } from '../../src/store/sqlite/tools/copy-source.ts'
 import { fillSqlite } from '../../src/store/sqlite/tools/copy-target.ts'
 import { type EmptyPlace, POSTGRES, SQLITE } from '../support/copy-places.ts'
-import { administer, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../support/postgres.ts'
+import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { rejectionOf } from '../support/rejection.ts'
+import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
 
 const connectionOf = ({ database }: EmptyPlace) => {
@@ -28,7 +29,7 @@ const KINDS = [
   },
   {
     kind: POSTGRES,
-    isSkipped: POSTGRES_IS_SKIPPED,
+    isSkipped: lacks(POSTGRES_SERVER),
     read: <T>(place: EmptyPlace, isSnapshot: boolean, use: (source: Source) => Promise<T>) =>
       readPostgres(connectionOf(place), { isSnapshot }, use),
     fill: <T>(place: EmptyPlace, fill: (target: Target) => Promise<T>) => fillPostgres(connectionOf(place), fill),
@@ -52,7 +53,7 @@ async function addPlant({ database }: EmptyPlace, id: bigint): Promise<void> {
 }
 
 describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) => {
-  test.skipIf(isSkipped)(`a snapshot is the moment at which it began${POSTGRES_NOTE}`, async () => {
+  test.skipIf(isSkipped)('a snapshot is the moment at which it began', async () => {
     await using place = await kind.make()
     await using other = await SQLITE.make()
     await fillPlace(place)
@@ -67,7 +68,7 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
     expect((await place.dump())?.plants).toHaveLength(2)
   })
 
-  test.skipIf(isSkipped)(`a target that turns out to be another is not finished${POSTGRES_NOTE}`, async () => {
+  test.skipIf(isSkipped)('a target that turns out to be another is not finished', async () => {
     await using original = await SQLITE.make()
     await using place = await kind.make()
     await fillPlace(original)
@@ -96,7 +97,7 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
     })
   })
 
-  test.skipIf(isSkipped)(`tell of each stage how many plants are done${POSTGRES_NOTE}`, async () => {
+  test.skipIf(isSkipped)('tell of each stage how many plants are done', async () => {
     await using place = await kind.make()
     await using other = await SQLITE.make()
     await fillPlace(place)
@@ -113,7 +114,7 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
     expect(told).toEqual(stages.map((stage) => [stage, 2, 2]))
   })
 
-  test.skipIf(isSkipped)(`one copy at a time fills a store${POSTGRES_NOTE}`, async () => {
+  test.skipIf(isSkipped)('one copy at a time fills a store', async () => {
     await using place = await kind.make()
     let second: unknown
 
@@ -128,7 +129,7 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
     expect(await place.isUnfinished()).toBe(true)
   })
 
-  test.skipIf(isSkipped)(`one that is stopped is not finished, and is started over${POSTGRES_NOTE}`, async () => {
+  test.skipIf(isSkipped)('one that is stopped is not finished, and is started over', async () => {
     await using original = await SQLITE.make()
     await using place = await kind.make()
     await fillPlace(original)
@@ -148,7 +149,7 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
   })
 })
 
-describe.skipIf(POSTGRES_IS_SKIPPED)(`a copy from PostgreSQL${POSTGRES_NOTE}`, () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
   test.each([
     ['a plant', (place: EmptyPlace) => addPlant(place, 2n)],
     [

@@ -1,12 +1,10 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import type { Requirement } from './requirement.ts'
 
 const EXECUTABLES = ['chromium', 'chromium-browser', 'google-chrome']
 const executable = EXECUTABLES.map((name) => Bun.which(name)).find((path) => path !== null)
 
-/** Whether the tests in a browser are skipped: where there is none. With `CI=true` they fail instead. */
-export const BROWSER_IS_SKIPPED = process.env.CI !== 'true' && executable === undefined
-/** For the names of those tests, to say that they are skipped. */
-export const BROWSER_NOTE = BROWSER_IS_SKIPPED ? ' (skipped: there is no Chromium)' : ''
+export const CHROMIUM: Requirement = { missing: 'Chromium is missing', isMet: () => executable !== undefined }
 
 /** How long a browser may take to start and to do what a test asks, on a machine that is busy with other things. */
 export const BROWSER_TIMEOUT_MS = 60_000

@@ -1,11 +1,9 @@
 import { join } from 'node:path'
 import type { TlsFiles } from '../../src/http/tls.ts'
 import { runProgram } from './program.ts'
+import { program } from './requirement.ts'
 
-/** Whether the tests that make certificates are skipped: where nothing can. With `CI=true` they fail instead. */
-export const OPENSSL_IS_SKIPPED = process.env.CI !== 'true' && Bun.which('openssl') === null
-/** For the names of those tests, to say that they are skipped. */
-export const OPENSSL_NOTE = OPENSSL_IS_SKIPPED ? ' (skipped: openssl is missing)' : ''
+export const OPENSSL = program('openssl')
 
 /** Names of the machine that the tests run on. */
 const OWN_NAMES = 'IP:127.0.0.1,DNS:localhost'

@@ -1,6 +1,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
+import type { Requirement } from './requirement.ts'
 
 const DAY_SECONDS = 86_400
 
@@ -40,10 +41,7 @@ export function makeClock() {
   }
 }
 
-/** Whether the tests of clocks are skipped: where there is no libfaketime. With `CI=true` they fail instead. */
-export const CLOCKS_ARE_SKIPPED = process.env.CI !== 'true' && LIBRARY === undefined
-/** For the names of those tests, to say that they are skipped. */
-export const CLOCKS_NOTE = CLOCKS_ARE_SKIPPED ? ' (skipped: faketime is missing)' : ''
+export const FAKETIME: Requirement = { missing: 'faketime is missing', isMet: () => LIBRARY !== undefined }
 
 function findLibrary(): string | undefined {
   if (Bun.which('faketime') === null) return undefined

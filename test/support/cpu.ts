@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import type { Requirement } from './requirement.ts'
 
-/** Whether the tests that count CPU time are skipped: where the system does not tell it. With `CI=true` they fail instead. */
-export const CPU_IS_SKIPPED = process.env.CI !== 'true' && !existsSync('/proc/self/schedstat')
-/** For the names of those tests, to say that they are skipped. */
-export const CPU_NOTE = CPU_IS_SKIPPED ? ' (skipped: the system does not say what CPU time a process has used)' : ''
+/** The kernel's count of the CPU time of each thread. */
+export const CPU_TIME: Requirement = {
+  missing: '/proc/self/schedstat is missing',
+  isMet: () => existsSync('/proc/self/schedstat'),
+}
 
 /** Milliseconds of CPU time that all threads of a process have used until now. */
 export function cpuMsOf(pid: number): number {

@@ -1,6 +1,7 @@
 import { appendFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
+import type { Requirement } from './requirement.ts'
 
 /** A file system of a few bytes of its own, gone after its use. Needs the right to mount. */
 export function mountDisk(bytes: number) {
@@ -40,14 +41,14 @@ export function mountDisk(bytes: number) {
   }
 }
 
-/** Whether the tests that mount are skipped: where nothing can be mounted. With `CI=true` they fail instead. */
-export const DISKS_ARE_SKIPPED = process.env.CI !== 'true' && !canMount()
-/** For the names of those tests, to say that they are skipped. */
-export const DISKS_NOTE = DISKS_ARE_SKIPPED ? ' (skipped: nothing can be mounted here)' : ''
+export const MOUNTS: Requirement = {
+  missing: 'the right to mount is missing',
+  isMet: () => canMount(() => mountDisk(65536)),
+}
 
-function canMount(): boolean {
+function canMount(mountOne: () => Disposable): boolean {
   try {
-    mountDisk(65536)[Symbol.dispose]()
+    mountOne()[Symbol.dispose]()
     return true
   } catch {
     return false
@@ -104,16 +105,13 @@ export function mountImage(bytes: number, makeFileSystem: readonly string[]) {
   return { path: folder.path, mount: mountIt, [Symbol.dispose]: dispose }
 }
 
-/** Whether the tests with such a disk are skipped: where no file can be mounted as a disk, or mkfs.ext4 is missing. */
-export const FRAGILE_DISKS_ARE_SKIPPED = !canMountWith('mkfs.ext4', mountFragileDisk)
+export const EXT4_DISKS = diskImages('mkfs.ext4', mountFragileDisk)
 
-/** Whether a disk that a program makes can be mounted. With `CI=true` a program that is missing is no excuse. */
-export function canMountWith(program: string, mountOne: () => Disposable): boolean {
-  if (process.env.CI === 'true' && Bun.which(program) === null) return true
-  try {
-    mountOne()[Symbol.dispose]()
-    return true
-  } catch {
-    return false
+/** A program that makes a file system in a file, and a kernel that mounts it. `CI=true` asks for the program alone. */
+export function diskImages(mkfs: string, mountOne: () => Disposable): Requirement {
+  return {
+    missing: `${mkfs} is missing, or a file with its file system cannot be mounted`,
+    isMet: () => canMount(mountOne),
+    isMetInCi: () => Bun.which(mkfs) === null || canMount(mountOne),
   }
 }

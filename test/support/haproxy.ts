@@ -2,13 +2,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
 import { endWithThisProcess, freePort } from './postgres.ts'
+import type { Requirement } from './requirement.ts'
 
 const PROGRAM = Bun.which('haproxy') ?? Bun.which('haproxy', { PATH: '/usr/sbin' })
 
-/** Whether the tests behind HAProxy are skipped: where it is missing. With `CI=true` they fail instead. */
-export const HAPROXY_IS_SKIPPED = process.env.CI !== 'true' && PROGRAM === null
-/** For the names of those tests, to say that they are skipped. */
-export const HAPROXY_NOTE = HAPROXY_IS_SKIPPED ? ' (skipped: haproxy is missing)' : ''
+export const HAPROXY: Requirement = { missing: 'haproxy is missing', isMet: () => PROGRAM !== null }
 
 const START_TIMEOUT_MS = 5000
 

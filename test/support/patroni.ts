@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { processesOf } from '../fault/postgres/processes.ts'
 import { makeFolder } from './folder.ts'
 import { AS_SERVER, endWithThisProcess, freePort, ownedByServer, POSTGRES_PROGRAMS } from './postgres.ts'
+import type { Requirement } from './requirement.ts'
 
-/** Whether the tests with Patroni are skipped: where it or etcd is missing. With `CI=true` they fail instead. */
-export const PATRONI_IS_SKIPPED =
-  process.env.CI !== 'true' && !(Bun.which('patroni') && Bun.which('etcd') && POSTGRES_PROGRAMS)
-/** For the names of those tests, to say that they are skipped. */
-export const PATRONI_NOTE = PATRONI_IS_SKIPPED ? ' (skipped: patroni, etcd or postgresql is missing)' : ''
+export const PATRONI: Requirement = {
+  missing: 'patroni, etcd or postgresql is missing',
+  isMet: () => Boolean(Bun.which('patroni') && Bun.which('etcd') && POSTGRES_PROGRAMS),
+}
 
 const NODES = [0, 1, 2]
 const START_TIMEOUT_MS = 120_000

@@ -4,13 +4,11 @@ import { parsePostgresUrl } from '../../src/domain/database-url.ts'
 import { makeFolder } from './folder.ts'
 import { AS_SERVER, freePort, ownedByServer } from './postgres.ts'
 import { startProgram } from './program.ts'
+import type { Requirement } from './requirement.ts'
 
 const PROGRAM = Bun.which('pgbouncer') ?? Bun.which('pgbouncer', { PATH: '/usr/sbin' })
 
-/** Whether the tests behind PgBouncer are skipped: where it is missing. With `CI=true` they fail instead. */
-export const PGBOUNCER_IS_SKIPPED = process.env.CI !== 'true' && PROGRAM === null
-/** For the names of those tests, to say that they are skipped. */
-export const PGBOUNCER_NOTE = PGBOUNCER_IS_SKIPPED ? ' (skipped: pgbouncer is missing)' : ''
+export const PGBOUNCER: Requirement = { missing: 'pgbouncer is missing', isMet: () => PROGRAM !== null }
 
 /** Starts a pooler of transactions before a database, with so few connections that all who come share them. */
 export async function startPgBouncer(url: string, connections: number) {

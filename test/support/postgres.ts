@@ -5,6 +5,7 @@ import { openStore } from '../../src/store/open.ts'
 import { APPLICATION_NAME } from '../../src/store/postgres/connection.ts'
 import { run } from './disk.ts'
 import { makeFolder } from './folder.ts'
+import type { Requirement } from './requirement.ts'
 
 /** Where Debian puts the programs of each version. */
 const VERSIONS = '/usr/lib/postgresql'
@@ -25,15 +26,17 @@ const BIN = findPrograms()
 /** The folder of the programs of a server, where there are such. */
 export const POSTGRES_PROGRAMS = BIN
 
-/** Whether the tests on PostgreSQL are skipped: where there is neither a server nor its programs. With `CI=true` they fail instead. */
-export const POSTGRES_IS_SKIPPED = process.env.CI !== 'true' && given === undefined && BIN === undefined
-/** For the names of those tests, to say that they are skipped. */
-export const POSTGRES_NOTE = POSTGRES_IS_SKIPPED ? ' (skipped: the programs of postgresql are missing)' : ''
+/** A server on which tests can make databases. */
+export const POSTGRES_SERVER: Requirement = {
+  missing: 'the programs of postgresql are missing',
+  isMet: () => given !== undefined || BIN !== undefined,
+}
 
-/** Whether the tests that need a server of their own are skipped. With `CI=true` they fail instead. */
-export const CLUSTER_IS_SKIPPED = process.env.CI !== 'true' && BIN === undefined
-/** For the names of those tests, to say that they are skipped. */
-export const CLUSTER_NOTE = CLUSTER_IS_SKIPPED ? ' (skipped: the programs of postgresql are missing)' : ''
+/** The programs with which a test starts a server of its own. */
+export const OWN_POSTGRES: Requirement = {
+  missing: 'the programs of postgresql are missing',
+  isMet: () => BIN !== undefined,
+}
 
 interface ClusterPlace {
   /** The folder in which it makes its own. */

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { canMountWith, mountImage, run } from './disk.ts'
+import { diskImages, mountImage, run } from './disk.ts'
 
 /** The least that mkfs.btrfs takes is 109 MiB. */
 const IMAGE_BYTES = 128 * 1024 ** 2
@@ -34,5 +34,4 @@ export function mountQuotaDisk() {
   }
 }
 
-/** Whether such a disk can be had: not where mkfs.btrfs is missing, or where the system knows no btrfs. */
-export const canMountQuotaDisk = (): boolean => canMountWith('mkfs.btrfs', mountQuotaDisk)
+export const BTRFS_DISKS = diskImages('mkfs.btrfs', mountQuotaDisk)

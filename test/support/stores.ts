@@ -5,7 +5,8 @@ import { openStore } from '../../src/store/open.ts'
 import type { OpenOptions } from '../../src/store/opening.ts'
 import { EXECUTABLE } from './executable.ts'
 import { makeFolder } from './folder.ts'
-import { borrowDatabase, POSTGRES_IS_SKIPPED } from './postgres.ts'
+import { borrowDatabase, POSTGRES_SERVER } from './postgres.ts'
+import { lacks } from './requirement.ts'
 
 /** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
 export interface StoreUnderTest {
@@ -74,7 +75,7 @@ const postgres = (name: string, options: OpenOptions): StoreUnderTest => ({
 })
 
 /** Those on a PostgreSQL server: none where it is skipped, as a test of its own says. */
-export const POSTGRES_STORES: readonly StoreUnderTest[] = POSTGRES_IS_SKIPPED
+export const POSTGRES_STORES: readonly StoreUnderTest[] = lacks(POSTGRES_SERVER)
   ? []
   : [postgres('PostgreSQL', { writesInThread: true })]
 

@@ -2,14 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
 import { startProgram } from './program.ts'
+import type { Requirement } from './requirement.ts'
 
-/** Whether the tests that look at system calls are skipped: where nothing can. With `CI=true` they fail instead. */
-export const STRACE_IS_SKIPPED = process.env.CI !== 'true' && !canTrace()
-/** For the names of those tests, to say that they are skipped. */
-export const STRACE_NOTE = STRACE_IS_SKIPPED ? ' (skipped: strace is missing or must not trace)' : ''
-
-function canTrace(): boolean {
-  return Bun.which('strace') !== null && Bun.spawnSync(['strace', '-o', '/dev/null', 'true']).exitCode === 0
+export const STRACE: Requirement = {
+  missing: 'strace is missing or must not trace',
+  isMet: () => Bun.which('strace') !== null && Bun.spawnSync(['strace', '-o', '/dev/null', 'true']).exitCode === 0,
 }
 
 /** A sync that is over, and the beginning of an answer. One that others come in between is two lines. */

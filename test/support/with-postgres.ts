@@ -1,4 +1,5 @@
-import { dropDatabases, POSTGRES_IS_SKIPPED, startCluster } from './postgres.ts'
+import { dropDatabases, POSTGRES_SERVER, startCluster } from './postgres.ts'
+import { lacks } from './requirement.ts'
 
 /** Runs a command with one server for all of its tests, unless PLANTSTORE_TEST_POSTGRES names one; and ends as it does. */
 async function runWithPostgres(command: readonly string[]): Promise<number> {
@@ -10,7 +11,7 @@ async function runWithPostgres(command: readonly string[]): Promise<number> {
     await dropDatabases(given, prefix)
     return exitCode
   }
-  if (POSTGRES_IS_SKIPPED) return runToEnd(command, env)
+  if (lacks(POSTGRES_SERVER)) return runToEnd(command, env)
   using cluster = await startCluster({ max_connections: '500' })
   return await runToEnd(command, { ...env, TEST_POSTGRES: cluster.url })
 }

@@ -1,8 +1,9 @@
 import { describe, expect } from 'bun:test'
 import { serve } from '../../support/executable.ts'
-import { HAPROXY_IS_SKIPPED, HAPROXY_NOTE, startHaproxy } from '../../support/haproxy.ts'
-import { PATRONI_IS_SKIPPED, PATRONI_NOTE, startPatroni } from '../../support/patroni.ts'
+import { HAPROXY, startHaproxy } from '../../support/haproxy.ts'
+import { PATRONI, startPatroni } from '../../support/patroni.ts'
 import { administer } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 import { keepJournal } from '../journal.ts'
 import { QUIET } from '../left.ts'
@@ -23,69 +24,66 @@ const ENOUGH = 500
 const DEADLINE_MS = 120_000
 const LOOK_MS = 50
 
-describe.skipIf(PATRONI_IS_SKIPPED || HAPROXY_IS_SKIPPED)(
-  `three nodes of Patroni behind HAProxy${PATRONI_NOTE || HAPROXY_NOTE}`,
-  () => {
-    testLong(
-      'whose primary is killed again and again under the load of two copies lose nothing acknowledged',
-      () =>
-        runRounds(1, [], async ({ random }) => {
-          await using patroni = await startPatroni()
-          await using proxy = await startHaproxy('tcp', [
-            'option httpchk GET /primary',
-            'http-check expect status 200',
-            'default-server inter 500ms fall 1 rise 1 on-marked-down shutdown-sessions',
-            ...patroni.nodes.map(({ name, port, rest }) => `server ${name} 127.0.0.1:${port} check port ${rest}`),
-          ])
-          const database = patroni.urlBy(proxy.port)
-          await until('every connection is led to the primary', () => isLedToPrimary(database))
-          const token = await createTokenIn(database)
-          const answers = countAnswers()
-          const gaps = watchGaps()
-          const onAnswer = (answer: Answered) => {
-            answers.note(answer)
-            if (answer.status < 300) gaps.note()
-          }
-          const journals = [keepJournal(), keepJournal(SECOND_ID)]
-          const copies: Awaited<ReturnType<typeof serve>>[] = []
-          try {
-            for (const _ of journals) copies.push(await serve(database, QUIET))
-            const loads = journals.map((journal, index) =>
-              startLoad({
-                ...{ url: copies[index]?.url ?? '', token, journal, random, onAnswer },
-                ...{ connections: CONNECTIONS, pauseMs: PAUSE_MS },
-              }),
-            )
+describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy', () => {
+  testLong(
+    'whose primary is killed again and again under the load of two copies lose nothing acknowledged',
+    () =>
+      runRounds(1, [], async ({ random }) => {
+        await using patroni = await startPatroni()
+        await using proxy = await startHaproxy('tcp', [
+          'option httpchk GET /primary',
+          'http-check expect status 200',
+          'default-server inter 500ms fall 1 rise 1 on-marked-down shutdown-sessions',
+          ...patroni.nodes.map(({ name, port, rest }) => `server ${name} 127.0.0.1:${port} check port ${rest}`),
+        ])
+        const database = patroni.urlBy(proxy.port)
+        await until('every connection is led to the primary', () => isLedToPrimary(database))
+        const token = await createTokenIn(database)
+        const answers = countAnswers()
+        const gaps = watchGaps()
+        const onAnswer = (answer: Answered) => {
+          answers.note(answer)
+          if (answer.status < 300) gaps.note()
+        }
+        const journals = [keepJournal(), keepJournal(SECOND_ID)]
+        const copies: Awaited<ReturnType<typeof serve>>[] = []
+        try {
+          for (const _ of journals) copies.push(await serve(database, QUIET))
+          const loads = journals.map((journal, index) =>
+            startLoad({
+              ...{ url: copies[index]?.url ?? '', token, journal, random, onAnswer },
+              ...{ connections: CONNECTIONS, pauseMs: PAUSE_MS },
+            }),
+          )
+          await untilMore(answers.successes, ENOUGH)
+          for (let kill = 1; kill <= KILLS; kill++) {
+            const what = kill % 2 === 0 ? 'machine' : 'database'
+            const primary = await patroni.untilThereIs('primary')
+            await patroni.untilThereIs('sync')
+            gaps.begin()
+            await patroni.kill(primary, what)
             await untilMore(answers.successes, ENOUGH)
-            for (let kill = 1; kill <= KILLS; kill++) {
-              const what = kill % 2 === 0 ? 'machine' : 'database'
-              const primary = await patroni.untilThereIs('primary')
-              await patroni.untilThereIs('sync')
-              gaps.begin()
-              await patroni.kill(primary, what)
-              await untilMore(answers.successes, ENOUGH)
-              console.log(`kill ${kill}, of the ${what} ${primary.name}: no success for ${gaps.longestMs()} ms`)
-              if (what === 'machine') patroni.start(primary)
-              await patroni.untilAllRun()
-            }
-            for (const load of loads) await load.stop()
-            for (const copy of copies) expect(await copy.end()).toBe(0)
-          } finally {
-            for (const copy of copies) await copy.kill()
+            console.log(`kill ${kill}, of the ${what} ${primary.name}: no success for ${gaps.longestMs()} ms`)
+            if (what === 'machine') patroni.start(primary)
+            await patroni.untilAllRun()
           }
+          for (const load of loads) await load.stop()
+          for (const copy of copies) expect(await copy.end()).toBe(0)
+        } finally {
+          for (const copy of copies) await copy.kill()
+        }
 
-          const plants = [...(await plantsOn(database))]
-          for (const [index, journal] of journals.entries()) {
-            journal.judgeRows(new Map(plants.filter(([id]) => id >= SECOND_ID === (index === 1))))
-          }
-          const known = [UNREACHABLE, BUSY, FULL]
-          expect(answers.refusals().filter((refusal) => !known.includes(refusal))).toEqual([])
-          console.log(`${answers.successes()} writes acknowledged, ${answers.refused()} answered by 503`)
-        }),
-      ROUNDS_TIMEOUT_MS,
-    )
-  },
-)
+        const plants = [...(await plantsOn(database))]
+        for (const [index, journal] of journals.entries()) {
+          journal.judgeRows(new Map(plants.filter(([id]) => id >= SECOND_ID === (index === 1))))
+        }
+        const known = [UNREACHABLE, BUSY, FULL]
+        expect(answers.refusals().filter((refusal) => !known.includes(refusal))).toEqual([])
+        console.log(`${answers.successes()} writes acknowledged, ${answers.refused()} answered by 503`)
+      }),
+    ROUNDS_TIMEOUT_MS,
+  )
+})
 
 /** HAProxy takes all nodes for good ones until it has asked them. */
 async function isLedToPrimary(database: string): Promise<boolean> {

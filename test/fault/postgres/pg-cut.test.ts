@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { CLUSTER_IS_SKIPPED, CLUSTER_NOTE, type Cluster, socketOf, startCluster } from '../../support/postgres.ts'
+import { type Cluster, OWN_POSTGRES, socketOf, startCluster } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
 import { until } from '../watch.ts'
 import { startProxy } from './proxy.ts'
@@ -14,7 +15,7 @@ const BETWEEN_MAX = 100
 let cluster: Cluster
 let cuts = 0
 
-describe.skipIf(CLUSTER_IS_SKIPPED)(`a connection that is cut at a commit${CLUSTER_NOTE}`, () => {
+describe.skipIf(lacks(OWN_POSTGRES))('a connection that is cut at a commit', () => {
   beforeAll(async () => {
     cluster = await startCluster()
   })

@@ -1,10 +1,11 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { chmodSync, chownSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
+import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { CLUSTER_IS_SKIPPED, CLUSTER_NOTE, startCluster } from '../../support/postgres.ts'
+import { OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
+import { lacks } from '../../support/requirement.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
 import { until } from '../watch.ts'
 import { BUSY, FULL, setScene, UNREACHABLE } from './scene.ts'
@@ -18,26 +19,23 @@ const NOBODY = 65534
 
 const tookMs: number[] = []
 
-describe.skipIf(!IS_LONG || CLUSTER_IS_SKIPPED || DISKS_ARE_SKIPPED)(
-  `a database server whose disk is full${CLUSTER_NOTE || DISKS_NOTE}`,
-  () => {
-    afterAll(() => {
-      console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`)
-    })
+describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES, MOUNTS))('a database server whose disk is full', () => {
+  afterAll(() => {
+    console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`)
+  })
 
-    test(
-      'that of its tables: has 503 answered until there is room, and nothing acknowledged is missing',
-      () => runRounds(rounds(1, 20), [], ({ random }) => fillTables(random)),
-      ROUNDS_TIMEOUT_MS,
-    )
+  test(
+    'that of its tables: has 503 answered until there is room, and nothing acknowledged is missing',
+    () => runRounds(rounds(1, 20), [], ({ random }) => fillTables(random)),
+    ROUNDS_TIMEOUT_MS,
+  )
 
-    testLong(
-      'that of its log, too: it ends; started with room, nothing acknowledged is missing',
-      () => runRounds(20, [], ({ random }) => fillAll(random)),
-      ROUNDS_TIMEOUT_MS,
-    )
-  },
-)
+  testLong(
+    'that of its log, too: it ends; started with room, nothing acknowledged is missing',
+    () => runRounds(20, [], ({ random }) => fillAll(random)),
+    ROUNDS_TIMEOUT_MS,
+  )
+})
 
 /** A statement that needs a new page of a table fails, and the server goes on. */
 async function fillTables(random: Random): Promise<void> {

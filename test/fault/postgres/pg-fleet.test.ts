@@ -1,8 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { runPlantstore, startExecutable } from '../../support/executable.ts'
-import { HAPROXY_IS_SKIPPED, HAPROXY_NOTE, startHaproxy } from '../../support/haproxy.ts'
-import { freePort, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
+import { HAPROXY, startHaproxy } from '../../support/haproxy.ts'
+import { freePort, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 import { keepJournal } from '../journal.ts'
 import { QUIET } from '../left.ts'
@@ -28,62 +29,59 @@ type Copy = Awaited<ReturnType<typeof startExecutable>>
 let requests = 0
 let shown = 0
 
-describe.skipIf(!IS_LONG || POSTGRES_IS_SKIPPED || HAPROXY_IS_SKIPPED)(
-  `three copies behind HAProxy${POSTGRES_NOTE || HAPROXY_NOTE}`,
-  () => {
-    afterAll(() => console.log(`${requests} writes and ${shown} lists right after one, and none failed`))
+describe.skipIf(!IS_LONG || lacks(POSTGRES_SERVER, HAPROXY))('three copies behind HAProxy', () => {
+  afterAll(() => console.log(`${requests} writes and ${shown} lists right after one, and none failed`))
 
-    test(
-      'restarted one after the other under load: no request fails, and each write shows in the next list',
-      () =>
-        runRounds(rounds(1, 20), [], async ({ random }) => {
-          await using fleet = await startFleet()
-          const { url, token, copies } = fleet
-          const journal = keepJournal()
-          const load = startLoad({ url, token, journal, random, connections: CONNECTIONS })
-          const reader = readOwnWrites(url, token)
-          for (let index = 0; index < COPIES; index++) {
-            await load.acknowledged(journal.counts().acknowledged + ENOUGH)
-            expect(await copies[index]?.end()).toBe(0)
-            copies[index] = await fleet.start(index)
-            await until('it is ready', async () => (await copies[index]?.request('GET', '/readyz'))?.status === 200)
-          }
+  test(
+    'restarted one after the other under load: no request fails, and each write shows in the next list',
+    () =>
+      runRounds(rounds(1, 20), [], async ({ random }) => {
+        await using fleet = await startFleet()
+        const { url, token, copies } = fleet
+        const journal = keepJournal()
+        const load = startLoad({ url, token, journal, random, connections: CONNECTIONS })
+        const reader = readOwnWrites(url, token)
+        for (let index = 0; index < COPIES; index++) {
           await load.acknowledged(journal.counts().acknowledged + ENOUGH)
-          await load.stop()
+          expect(await copies[index]?.end()).toBe(0)
+          copies[index] = await fleet.start(index)
+          await until('it is ready', async () => (await copies[index]?.request('GET', '/readyz'))?.status === 200)
+        }
+        await load.acknowledged(journal.counts().acknowledged + ENOUGH)
+        await load.stop()
 
-          expect(await reader.stop()).toEqual([])
-          expect([...load.statuses().keys()].sort()).toEqual([200, 204])
-          expect(journal.counts()).toMatchObject({ refused: 0, cutOff: 0 })
-          const plants = await plantsOn(fleet.database)
-          journal.judgeRows(new Map([...plants].filter(([id]) => id < FIRST_LISTED_ID)))
-          requests += journal.entries().length
-          shown += reader.count()
-        }),
-      ROUNDS_TIMEOUT_MS,
-    )
+        expect(await reader.stop()).toEqual([])
+        expect([...load.statuses().keys()].sort()).toEqual([200, 204])
+        expect(journal.counts()).toMatchObject({ refused: 0, cutOff: 0 })
+        const plants = await plantsOn(fleet.database)
+        journal.judgeRows(new Map([...plants].filter(([id]) => id < FIRST_LISTED_ID)))
+        requests += journal.entries().length
+        shown += reader.count()
+      }),
+    ROUNDS_TIMEOUT_MS,
+  )
 
-    test('refuse a token that was revoked, each of them within the time that is promised', async () => {
-      await using fleet = await startFleet()
-      const { token, copies } = fleet
-      const statuses = () =>
-        Promise.all(copies.map(async (copy) => (await copy.request('GET', '/plants?limit=1', { token })).status))
-      expect(await statuses()).toEqual([200, 200, 200])
+  test('refuse a token that was revoked, each of them within the time that is promised', async () => {
+    await using fleet = await startFleet()
+    const { token, copies } = fleet
+    const statuses = () =>
+      Promise.all(copies.map(async (copy) => (await copy.request('GET', '/plants?limit=1', { token })).status))
+    expect(await statuses()).toEqual([200, 200, 200])
 
-      const revoking = runPlantstore(['token', 'revoke', '--user', 'me', '--yes', '--database', fleet.database])
-      let isRevoked = false
-      void revoking.then(() => {
-        isRevoked = true
-      })
-      // So that none of them has to ask.
-      while (!isRevoked) await statuses()
-      const revokedMs = performance.now()
-      expect((await revoking).exitCode).toBe(0)
-
-      await until('all refuse it', async () => (await statuses()).every((status) => status === 401))
-      expect(performance.now() - revokedMs).toBeLessThan(TOKEN_CHANGES_SEEN_WITHIN_MS + SLACK_MS)
+    const revoking = runPlantstore(['token', 'revoke', '--user', 'me', '--yes', '--database', fleet.database])
+    let isRevoked = false
+    void revoking.then(() => {
+      isRevoked = true
     })
-  },
-)
+    // So that none of them has to ask.
+    while (!isRevoked) await statuses()
+    const revokedMs = performance.now()
+    expect((await revoking).exitCode).toBe(0)
+
+    await until('all refuse it', async () => (await statuses()).every((status) => status === 401))
+    expect(performance.now() - revokedMs).toBeLessThan(TOKEN_CHANGES_SEEN_WITHIN_MS + SLACK_MS)
+  })
+})
 
 /** Three copies on one new database, and HAProxy before them, which asks each whether it is ready. */
 async function startFleet() {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { CLUSTER_IS_SKIPPED, CLUSTER_NOTE, type Cluster, startCluster } from '../../support/postgres.ts'
+import { type Cluster, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
 import { freeze } from './processes.ts'
 import { BUSY, type Scene, setScene, UNREACHABLE } from './scene.ts'
@@ -14,7 +15,7 @@ let cluster: Cluster
 const tookMs: number[] = []
 const longestMs: number[] = []
 
-describe.skipIf(!IS_LONG || CLUSTER_IS_SKIPPED)(`a database server that stands still under load${CLUSTER_NOTE}`, () => {
+describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a database server that stands still under load', () => {
   beforeAll(async () => {
     cluster = await startCluster()
   })

@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'bun:test'
 import { SQL } from 'bun'
-import {
-  administer,
-  CLUSTER_IS_SKIPPED,
-  CLUSTER_NOTE,
-  type Cluster,
-  socketOf,
-  startCluster,
-} from '../../support/postgres.ts'
+import { administer, type Cluster, OWN_POSTGRES, socketOf, startCluster } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
 import { BUSY, setScene, UNREACHABLE } from './scene.ts'
 
@@ -16,33 +10,30 @@ const CONNECTIONS_MAX = 40
 let cluster: Cluster
 const tookMs: number[] = []
 
-describe.skipIf(!IS_LONG || CLUSTER_IS_SKIPPED)(
-  `a database server whose connections are taken by others${CLUSTER_NOTE}`,
-  () => {
-    beforeAll(async () => {
-      cluster = await startCluster({ max_connections: String(CONNECTIONS_MAX), superuser_reserved_connections: '0' })
-    })
-    afterAll(() => {
-      cluster[Symbol.dispose]()
-      console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`)
-    })
+describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a database server whose connections are taken by others', () => {
+  beforeAll(async () => {
+    cluster = await startCluster({ max_connections: String(CONNECTIONS_MAX), superuser_reserved_connections: '0' })
+  })
+  afterAll(() => {
+    cluster[Symbol.dispose]()
+    console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`)
+  })
 
-    test(
-      'has 503 answered until there are some, and nothing acknowledged is missing',
-      () =>
-        runRounds(rounds(1, 20), [], async ({ random }) => {
-          await using scene = await setScene(cluster.url, random)
-          {
-            await using _others = await takeAll(scene.service.pid)
-            await scene.untilRefusing()
-          }
-          tookMs.push(await scene.untilStoring())
-          await scene.judge([UNREACHABLE, BUSY])
-        }),
-      ROUNDS_TIMEOUT_MS,
-    )
-  },
-)
+  test(
+    'has 503 answered until there are some, and nothing acknowledged is missing',
+    () =>
+      runRounds(rounds(1, 20), [], async ({ random }) => {
+        await using scene = await setScene(cluster.url, random)
+        {
+          await using _others = await takeAll(scene.service.pid)
+          await scene.untilRefusing()
+        }
+        tookMs.push(await scene.untilStoring())
+        await scene.judge([UNREACHABLE, BUSY])
+      }),
+    ROUNDS_TIMEOUT_MS,
+  )
+})
 
 /** Ends the connections of a service, and takes all that there are before it can have new ones. */
 async function takeAll(pid: number) {

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, test } from 'bun:test'
-import { CLUSTER_IS_SKIPPED, CLUSTER_NOTE, type Cluster, startCluster } from '../../support/postgres.ts'
+import { type Cluster, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
 import { BUSY, setScene, UNREACHABLE } from './scene.ts'
 
 let cluster: Cluster
 const tookMs: number[] = []
 
-describe.skipIf(CLUSTER_IS_SKIPPED)(`a database server that is restarted under load${CLUSTER_NOTE}`, () => {
+describe.skipIf(lacks(OWN_POSTGRES))('a database server that is restarted under load', () => {
   beforeAll(async () => {
     cluster = await startCluster()
   })

@@ -1,13 +1,6 @@
 import { afterAll, describe, test } from 'bun:test'
-import {
-  administer,
-  CLUSTER_IS_SKIPPED,
-  CLUSTER_NOTE,
-  type Cluster,
-  socketOf,
-  startCluster,
-  urlOf,
-} from '../../support/postgres.ts'
+import { administer, type Cluster, OWN_POSTGRES, socketOf, startCluster, urlOf } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
 import { until } from '../watch.ts'
 import { freeze } from './processes.ts'
@@ -18,7 +11,7 @@ const STANDBY = 'standby'
 
 const tookMs: number[] = []
 
-describe.skipIf(!IS_LONG || CLUSTER_IS_SKIPPED)(`a standby that is promoted under load${CLUSTER_NOTE}`, () => {
+describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted under load', () => {
   afterAll(() =>
     console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`),
   )

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SQL } from 'bun'
-import { administer, CLUSTER_IS_SKIPPED, CLUSTER_NOTE, type Cluster, startCluster } from '../../support/postgres.ts'
+import { administer, type Cluster, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
 import { until } from '../watch.ts'
 import { BUSY, type Scene, setScene } from './scene.ts'
@@ -19,7 +20,7 @@ const PATIENT = "set local deadlock_timeout = '1s'"
 let cluster: Cluster
 const aborted = { '40P01': 0, '40001': 0 }
 
-describe.skipIf(!IS_LONG || CLUSTER_IS_SKIPPED)(`transactions of others that are in the way${CLUSTER_NOTE}`, () => {
+describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('transactions of others that are in the way', () => {
   beforeAll(async () => {
     // With the SQLSTATE of each error, and who was told it.
     cluster = await startCluster({ deadlock_timeout: '100ms', log_line_prefix: '%e %a: ' })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { BROWSER_IS_SKIPPED, BROWSER_NOTE, BROWSER_TIMEOUT_MS, startBrowser, startPage } from '../../support/browser.ts'
+import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../../support/browser.ts'
+import { lacks } from '../../support/requirement.ts'
 import { SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
 
 /** What a page does, and what it can read of the answers; what it cannot is the name of an error. */
@@ -33,39 +34,36 @@ const visit = (url: string, token: string) => `(async () => {
   ]
 })()`
 
-describe.skipIf(BROWSER_IS_SKIPPED).each(SOCKET_TRANSPORTS)(
-  `pages of other origins in a browser, $name${BROWSER_NOTE}`,
-  (transport) => {
-    test(
-      'use the whole service where their origin is listed, and nothing of it where it is not',
-      async () => {
-        using listed = startPage()
-        using stranger = startPage()
-        const rateLimit = { requests: 5, periodMs: 3_600_000, burst: 0 }
-        await using service = await startService(transport, { corsOrigins: [listed.origin], rateLimit })
-        const { text: other } = await service.createToken({ user: 'you' })
-        await using browser = await startBrowser()
-        const answersTo = async (origin: string, token: string) => {
-          const { page } = await browser.open()
-          await page.goto(origin)
-          return page.evaluate<unknown[]>(visit(`http://127.0.0.1:${service.port}`, token))
-        }
+describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('pages of other origins in a browser, $name', (transport) => {
+  test(
+    'use the whole service where their origin is listed, and nothing of it where it is not',
+    async () => {
+      using listed = startPage()
+      using stranger = startPage()
+      const rateLimit = { requests: 5, periodMs: 3_600_000, burst: 0 }
+      await using service = await startService(transport, { corsOrigins: [listed.origin], rateLimit })
+      const { text: other } = await service.createToken({ user: 'you' })
+      await using browser = await startBrowser()
+      const answersTo = async (origin: string, token: string) => {
+        const { page } = await browser.open()
+        await page.goto(origin)
+        return page.evaluate<unknown[]>(visit(`http://127.0.0.1:${service.port}`, token))
+      }
 
-        expect(await answersTo(listed.origin, service.token)).toEqual([
-          [200, null, 'x-request-id'],
-          [200, null, 'x-request-id'],
-          [409, 40901, 'x-request-id'],
-          [200, null, 'link', 'etag', 'x-request-id'],
-          [204, null, 'x-request-id'],
-          [401, 40101, 'x-request-id'],
-          [200, null, 'x-request-id'],
-          [429, 42901, 'retry-after', 'x-request-id'],
-        ])
-        expect(await answersTo(stranger.origin, other)).toEqual(Array.from({ length: 8 }, () => 'TypeError'))
-        // The browser asked first whether it may send what would have changed something.
-        expect(await service.names(other)).toEqual([])
-      },
-      BROWSER_TIMEOUT_MS,
-    )
-  },
-)
+      expect(await answersTo(listed.origin, service.token)).toEqual([
+        [200, null, 'x-request-id'],
+        [200, null, 'x-request-id'],
+        [409, 40901, 'x-request-id'],
+        [200, null, 'link', 'etag', 'x-request-id'],
+        [204, null, 'x-request-id'],
+        [401, 40101, 'x-request-id'],
+        [200, null, 'x-request-id'],
+        [429, 42901, 'retry-after', 'x-request-id'],
+      ])
+      expect(await answersTo(stranger.origin, other)).toEqual(Array.from({ length: 8 }, () => 'TypeError'))
+      // The browser asked first whether it may send what would have changed something.
+      expect(await service.names(other)).toEqual([])
+    },
+    BROWSER_TIMEOUT_MS,
+  )
+})

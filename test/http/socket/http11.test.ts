@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { makeCertificate, OPENSSL_IS_SKIPPED, OPENSSL_NOTE, openssl } from '../../support/certificates.ts'
+import { makeCertificate, OPENSSL, openssl } from '../../support/certificates.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { answersTo, exchange } from '../../support/raw.ts'
 import { README } from '../../support/readme.ts'
+import { lacks } from '../../support/requirement.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
 import { chunks, lengths, trailers, unreadBodies } from './http11/framing.ts'
 import { headers, methods, sizes, targets, versions } from './http11/heads.ts'
@@ -126,7 +127,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     expect([answer.status, answer.headers.get('connection'), answer.isClosed]).toEqual([200, null, true])
   })
 
-  test.skipIf(OPENSSL_IS_SKIPPED)(`chooses no protocol of those that TLS offers${OPENSSL_NOTE}`, async () => {
+  test.skipIf(lacks(OPENSSL))('chooses no protocol of those that TLS offers', async () => {
     using folder = makeFolder()
     await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
 

@@ -1,14 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import {
-  type KeyType,
-  makeCertificate,
-  OPENSSL_IS_SKIPPED,
-  OPENSSL_NOTE,
-  tryOpenssl,
-} from '../../support/certificates.ts'
+import { type KeyType, makeCertificate, OPENSSL, tryOpenssl } from '../../support/certificates.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { exchange } from '../../support/raw.ts'
+import { lacks } from '../../support/requirement.ts'
 import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
 
 /** What somebody may send as `Host`. */
@@ -18,7 +13,7 @@ const HOSTS = ['a', 'ab', 'abc', 'a.b:1', '[::1]:65535', 'x/plants', '/plants', 
 const shakeHands = (port: number, ...args: readonly string[]) =>
   tryOpenssl('s_client', '-connect', `127.0.0.1:${port}`, '-cipher', 'ALL:@SECLEVEL=0', ...args)
 
-describe.skipIf(OPENSSL_IS_SKIPPED).each(SOCKET_TRANSPORTS)(`a service with TLS, $name${OPENSSL_NOTE}`, (transport) => {
+describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a service with TLS, $name', (transport) => {
   test('creates, lists and deletes', async () => {
     using folder = makeFolder()
     await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })

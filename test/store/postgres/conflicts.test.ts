@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../../src/store/open.ts'
-import { administer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
+import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createUser, listAll, listIds, newToken } from '../fixtures.ts'
 
 /** A function and a trigger that refuse the first writes of a table with an error. */
@@ -14,7 +15,7 @@ const refuseFirst = (table: string, state: string, times: number) => `
   end $$;
   create trigger refusing before insert or update or delete on plantstore.${table} for each statement execute function public.refuse();`
 
-describe.skipIf(POSTGRES_IS_SKIPPED)(`writes that are in the way of others${POSTGRES_NOTE}`, () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('writes that are in the way of others', () => {
   test.each(['40001', '40P01'])('are repeated after %s until they are done, and done once', async (state) => {
     await using opened = await openUsed()
     const { store, user } = opened

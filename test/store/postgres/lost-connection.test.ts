@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../../src/store/open.ts'
-import { administer, makeDatabase, POSTGRES_IS_SKIPPED, POSTGRES_NOTE } from '../../support/postgres.ts'
+import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
+import { lacks } from '../../support/requirement.ts'
 import { type Decide, startProxy } from '../../support/tcp-proxy.ts'
 import { createUser, listAll } from '../fixtures.ts'
 
@@ -9,7 +10,7 @@ import { createUser, listAll } from '../fixtures.ts'
 const MARK = 'marked-plant'
 const has = (bytes: Uint8Array) => Buffer.from(bytes).includes(MARK)
 
-describe.skipIf(POSTGRES_IS_SKIPPED)(`a connection that is lost while plants are written${POSTGRES_NOTE}`, () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('a connection that is lost while plants are written', () => {
   test('after the commit: what was stored is answered with success, once, and conflicts with nothing', async () => {
     await using opened = await openBehindProxy()
     const { store, proxy, user } = opened

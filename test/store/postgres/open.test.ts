@@ -2,16 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { INT64_MAX } from '../../../src/domain/int64.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { Notice, OpenOptions } from '../../../src/store/opening.ts'
-import {
-  administer,
-  CLUSTER_IS_SKIPPED,
-  CLUSTER_NOTE,
-  makeDatabase,
-  POSTGRES_IS_SKIPPED,
-  POSTGRES_NOTE,
-  startCluster,
-} from '../../support/postgres.ts'
+import { administer, makeDatabase, OWN_POSTGRES, POSTGRES_SERVER, startCluster } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
 
 /** As many as may start at once. */
@@ -23,7 +16,7 @@ const failTest = (error: unknown): never => {
 const open = (url: string, options?: OpenOptions) => openStore(url, failTest, options)
 const run = (url: string, script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
 
-describe.skipIf(POSTGRES_IS_SKIPPED)(`opening a database${POSTGRES_NOTE}`, () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('opening a database', () => {
   test('makes the schema once, however many do at once', async () => {
     await using database = await makeDatabase({ isEmpty: true })
 
@@ -135,7 +128,7 @@ describe.skipIf(POSTGRES_IS_SKIPPED)(`opening a database${POSTGRES_NOTE}`, () =>
   })
 })
 
-describe.skipIf(CLUSTER_IS_SKIPPED)(`a server${CLUSTER_NOTE}`, () => {
+describe.skipIf(lacks(OWN_POSTGRES))('a server', () => {
   test('with fsync = off is refused', async () => {
     using cluster = await startCluster({ fsync: 'off' })
 

@@ -2,20 +2,14 @@ import { describe, expect, test } from 'bun:test'
 import { countWrites } from '../../../src/domain/statistics.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
-import {
-  administer,
-  lockTables,
-  makeDatabase,
-  POSTGRES_IS_SKIPPED,
-  POSTGRES_NOTE,
-  untilWaiting,
-} from '../../support/postgres.ts'
+import { administer, lockTables, makeDatabase, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createUser, listIds } from '../fixtures.ts'
 
 const BUSY = 'store_busy'
 const TEXT = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH / 16)
 
-describe.skipIf(POSTGRES_IS_SKIPPED)(`the plants that wait to be written to a server${POSTGRES_NOTE}`, () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a server', () => {
   test('are as many as QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
     await using opened = await openUsed()
     const { store, user } = opened

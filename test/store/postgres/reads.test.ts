@@ -2,15 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { READS_MAX } from '../../../src/store/postgres/connections.ts'
-import {
-  administer,
-  lockTables,
-  makeDatabase,
-  POSTGRES_IS_SKIPPED,
-  POSTGRES_NOTE,
-  untilWaiting,
-} from '../../support/postgres.ts'
+import { administer, lockTables, makeDatabase, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createUser, listAll } from '../fixtures.ts'
 
 const TABLES = 'plantstore.users, plantstore.tokens, plantstore.plants'
@@ -24,7 +18,7 @@ const READS_OF_ALL: readonly { readonly name: string; readonly read: (store: Sto
     { name: 'checkIntegrity', read: (store) => store.checkIntegrity() },
   ]
 
-describe.skipIf(POSTGRES_IS_SKIPPED)(`reads of a server${POSTGRES_NOTE}`, () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('reads of a server', () => {
   test('of everything may take longer than one for a request, which is refused', async () => {
     await using opened = await openUsed()
     const { url, user } = opened

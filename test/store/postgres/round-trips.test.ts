@@ -3,7 +3,8 @@ import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { appOptions } from '../../support/app.ts'
-import { administer, CLUSTER_IS_SKIPPED, CLUSTER_NOTE, startCluster } from '../../support/postgres.ts'
+import { administer, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createToken } from '../../support/tokens.ts'
 
 const CREATES = 512
@@ -53,7 +54,7 @@ async function startCounting() {
   }
 }
 
-describe.skipIf(CLUSTER_IS_SKIPPED)(`statements${CLUSTER_NOTE}`, () => {
+describe.skipIf(lacks(OWN_POSTGRES))('statements', () => {
   test('are one for a list, of a token that is known', async () => {
     await using service = await startCounting()
     await service.create(1)

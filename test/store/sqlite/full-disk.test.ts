@@ -2,14 +2,15 @@ import { describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
+import { MOUNTS, mountDisk } from '../../support/disk.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createToken, findToken, listIds, newToken } from '../fixtures.ts'
 import { openForTest, refusalOf } from './files.ts'
 
 const DISK_BYTES = 4 * 1024 ** 2
 const BALLAST_BYTES = 2 * 1024 ** 2
 
-describe.skipIf(DISKS_ARE_SKIPPED)(`on a full disk${DISKS_NOTE}`, () => {
+describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
   test('writes are refused, reads go on, and both work once there is room', async () => {
     using disk = mountDisk(DISK_BYTES)
     const path = join(disk.path, 'plantstore.db')

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DISKS_ARE_SKIPPED, DISKS_NOTE, mountDisk } from '../../support/disk.ts'
+import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createUser } from '../fixtures.ts'
 import {
   copyAsKilled,
@@ -141,7 +142,7 @@ describe('a path where no file can be is refused in one line that says which', (
     expect(snapshot(folder.path)).toEqual(before)
   })
 
-  test.skipIf(DISKS_ARE_SKIPPED)(`in a directory that cannot be written${DISKS_NOTE}`, async () => {
+  test.skipIf(lacks(MOUNTS))('in a directory that cannot be written', async () => {
     using disk = mountDisk(1_000_000)
     const [path, absent] = [join(disk.path, 'plantstore.db'), join(disk.path, 'absent.db')]
     await makeDatabase(path)

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { FRAGILE_DISKS_ARE_SKIPPED, mountFragileDisk } from '../../support/disk.ts'
+import { EXT4_DISKS, mountFragileDisk } from '../../support/disk.ts'
+import { lacks } from '../../support/requirement.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { openForTest } from './files.ts'
 
-const note = FRAGILE_DISKS_ARE_SKIPPED ? ' (skipped: no file can be mounted as a disk here)' : ''
-
-describe.skipIf(FRAGILE_DISKS_ARE_SKIPPED)(`on a file system that turns read-only${note}`, () => {
+describe.skipIf(lacks(EXT4_DISKS))('on a file system that turns read-only', () => {
   test('writes are refused like on a full disk, reads go on, and the end tells that it could not sync', async () => {
     using disk = mountFragileDisk()
     const opened = await openForTest(join(disk.path, 'plantstore.db'))
