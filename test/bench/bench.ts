@@ -12,7 +12,7 @@ import { reportRow } from './report.ts'
 import { requireExecutable, requireMachine, requirePeers } from './requirements.ts'
 import { failedRow, isAcceptable, measuredRow, type ResultRow, type Results } from './results.ts'
 import type { Row } from './rows/row.ts'
-import { LOAD_CORE, makeWorkspace, PROJECT, SCRATCH, type Workspace } from './workspace.ts'
+import { makeWorkspace, PROJECT, pinToLoadCore, SCRATCH, type Workspace } from './workspace.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const EXIT_BELOW_FLOOR = 1
@@ -52,8 +52,7 @@ function prepare(): Options {
     requireMachine()
     requireExecutable(say)
     requirePeers(say, { needsSqlite: parsed.database === undefined })
-    // All threads; what this process starts is pinned by itself.
-    Bun.spawnSync(['taskset', '--all-tasks', '--pid', '--cpu-list', String(LOAD_CORE), String(process.pid)])
+    pinToLoadCore()
     return parsed
   } catch (error) {
     say(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)

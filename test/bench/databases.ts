@@ -22,9 +22,13 @@ export interface Seed {
   copy(path: string): string
 }
 
-/** Makes a database by the service's own schema. */
-export async function makeDatabase(path: string, { users, plantsPerUser }: Content): Promise<Seed> {
-  const token = await createTokenIn(path, 'user 1')
+/** Makes a database by the service's own schema. `createFirstToken` makes its file and the first user. */
+export async function makeDatabase(
+  path: string,
+  { users, plantsPerUser }: Content,
+  createFirstToken: (path: string, user: string) => Promise<string> = createTokenIn,
+): Promise<Seed> {
+  const token = await createFirstToken(path, 'user-1')
   const db = new Database(path, { readwrite: true, strict: true })
   // For as long as nobody could lose anything.
   db.run('pragma journal_mode = off')
@@ -69,7 +73,7 @@ function insertUsers(db: Database, count: number): string[] {
     'insert into tokens (user_id, hash, scope, created_at_ms) values (?1, ?2, ?3, ?4)',
   )
   return Array.from({ length: count }, (_, index) => {
-    const userName = `user ${index + 2}`
+    const userName = `user-${index + 2}`
     const wish = { userName, scope: 'write', label: undefined, expiresAfterMs: undefined } as const
     const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))
     const { text, newToken } = makeToken(wish, random, nowMs)

@@ -51,7 +51,8 @@ export function parseOptions(args: readonly string[]): Options {
   }
 }
 
-function parseCount(name: string, text: string | undefined, defaultCount: number): number {
+/** Reads a number from 1 to 999. Throws if the text is something else. */
+export function parseCount(name: string, text: string | undefined, defaultCount: number): number {
   if (text === undefined) return defaultCount
   if (!/^[1-9]\d{0,2}$/.test(text)) throw new Error(`${name} must be a whole number from 1 to 999.`)
   return Number(text)

@@ -26,13 +26,14 @@ export function reportRow({ name, title, claims, figures, notes, failure }: Resu
 
 const spread = ({ min, max }: Spread): string => `(${amount(min)} – ${amount(max)})`
 
-/** Three digits, or all of those before the point. */
-function amount(value: number): string {
+/** Three digits, or all digits before the point. */
+export function amount(value: number): string {
   if (Math.abs(value) >= 100) return value.toFixed(0)
   return value.toPrecision(3)
 }
 
-function align(lines: readonly (readonly string[])[]): string[] {
+/** Pads the cells of lines, so that columns are aligned. */
+export function align(lines: readonly (readonly string[])[]): string[] {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)))
   return lines.map((cells) =>
     cells

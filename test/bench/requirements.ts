@@ -12,17 +12,18 @@ const CORES_MIN = 2
 /** Loads the one dependency that is no JavaScript: it is built for a version of Node. */
 const LOAD_SQLITE = "new (require('better-sqlite3'))(':memory:').close()"
 
-/** Rejects if this machine cannot run the benchmark, and says what to do. */
-export function requireMachine(): void {
+type Program = keyof typeof PACKAGES
+
+/** Throws if this machine cannot run the benchmark, or lacks one of the programs, and says what to do. */
+export function requireMachine(programs = Object.keys(PACKAGES) as readonly Program[]): void {
   if (platform() !== 'linux') throw new Error('The benchmark needs Linux: it pins to cores and reads /proc.')
   // Asked before this process is pinned to one of them.
   if (availableParallelism() < CORES_MIN)
     throw new Error('The benchmark needs two cores: server and load get one each.')
-  const missing = Object.entries(PACKAGES).filter(([program]) => Bun.which(program) === null)
+  const missing = programs.filter((program) => Bun.which(program) === null)
   if (missing.length === 0) return
-  const programs = missing.map(([program]) => program).join(', ')
-  const packages = missing.map(([, name]) => name).join(' ')
-  throw new Error(`Missing: ${programs}. On Debian and Ubuntu: apt-get install ${packages}`)
+  const packages = missing.map((program) => PACKAGES[program]).join(' ')
+  throw new Error(`Missing: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install ${packages}`)
 }
 
 /** Builds the executable if there is none. */

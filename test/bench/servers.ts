@@ -57,6 +57,8 @@ interface PlantstoreOptions {
   readonly hasSlowSyncs?: boolean
   /** Whether it serves metrics, on another port. */
   readonly hasMetrics?: boolean
+  /** The one that is started, unless it is the one that is built here. */
+  readonly executable?: string
   /** Those that it may use, unless it is the one of servers. */
   readonly cores?: string
 }
@@ -78,12 +80,12 @@ export function spawnPlantstore(
   workspace: Workspace,
   database: string,
   port: number,
-  { hasSlowSyncs = false, cores = String(SERVER_CORE) }: PlantstoreOptions = {},
+  { hasSlowSyncs = false, executable = EXECUTABLE, cores = String(SERVER_CORE) }: PlantstoreOptions = {},
   metricsPort?: number,
 ): Server {
   const metrics = metricsPort === undefined ? [] : ['--ops-listen', `127.0.0.1:${metricsPort}`]
   const flags = ['--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error', ...metrics]
-  const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), EXECUTABLE, 'serve', ...flags])
+  const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), executable, 'serve', ...flags])
   return toServer('plantstore', child, port)
 }
 

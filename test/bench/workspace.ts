@@ -16,6 +16,11 @@ const TMPFS_TYPE = 0x01021994
 /** A child whose output is read. */
 type Child = Subprocess<'ignore', 'pipe', 'inherit'>
 
+/** Pins all threads of this process to the core of the load. Programs that it starts are pinned one by one. */
+export function pinToLoadCore(): void {
+  Bun.spawnSync(['taskset', '--all-tasks', '--pid', '--cpu-list', String(LOAD_CORE), String(process.pid)])
+}
+
 /** A folder for databases, and the programs that run on them. Nothing of either is left at its end. */
 export interface Workspace {
   /** The path of a file in the folder. */

@@ -18,6 +18,8 @@ export interface Rate {
   readonly answered: number
   /** The share of the time in which the server had its core: well below 1 it is not the server that is measured. */
   readonly serverBusy: number
+  /** Processor time of the server's threads for each request. */
+  readonly cpuUsPerRequest: number
 }
 
 const WARM_UP_SECONDS = 1
@@ -90,8 +92,13 @@ export async function measureRate(workspace: Workspace, server: Server, load: Lo
   const startMs = performance.now()
   const startCpuMs = server.cpuMs()
   const measured = await runWrk(workspace, server, load, seconds)
-  const serverBusy = (server.cpuMs() - startCpuMs) / (performance.now() - startMs)
-  return { perSecond: measured.perSecond, answered: warmUp.answered + measured.answered, serverBusy }
+  const cpuMs = server.cpuMs() - startCpuMs
+  return {
+    perSecond: measured.perSecond,
+    answered: warmUp.answered + measured.answered,
+    serverBusy: cpuMs / (performance.now() - startMs),
+    cpuUsPerRequest: (cpuMs * 1000) / measured.answered,
+  }
 }
 
 /** Runs wrk once. Rejects if anything but successes come. */
