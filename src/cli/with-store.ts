@@ -28,7 +28,7 @@ export const openOptionsOf = ({ databasePasswordFile, databasePrepare }: Databas
 export async function withStore<T>(
   options: DatabaseOptions,
   task: (store: Store) => Promise<T>,
-  { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onNotice' | 'onCreated'> = {},
+  { mustExist = true, ...rest }: Pick<OpenOptions, 'mustExist' | 'onEvent' | 'onCreated'> = {},
 ): Promise<T> {
   const store = await openStore(options.database, () => {}, { ...openOptionsOf(options), ...rest, mustExist })
   try {

@@ -96,17 +96,17 @@ export interface Place {
 export async function copyStore(
   from: Place,
   to: Place,
-  options: ContentsOptions & Required<Pick<OpenOptions, 'onNotice'>> & { readonly isSnapshot: boolean },
+  options: ContentsOptions & Required<Pick<OpenOptions, 'onEvent'>> & { readonly isSnapshot: boolean },
 ): Promise<Digest> {
   if (locate(from.database) === locate(to.database)) {
     throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
   }
-  const { plainTextNotice } = await import('./postgres/store.ts')
+  const { plainTextWarning } = await import('./postgres/store.ts')
   const { readPostgres } = await import('./postgres/tools/copy-source.ts')
   const { fillPostgres } = await import('./postgres/tools/copy-target.ts')
   for (const { database } of [from, to]) {
-    const notice = isPostgresUrl(database) ? plainTextNotice(addressOf(database)) : undefined
-    if (notice !== undefined) options.onNotice(notice)
+    const event = isPostgresUrl(database) ? plainTextWarning(addressOf(database)) : undefined
+    if (event !== undefined) options.onEvent(event)
   }
   const copyInto = (target: Place) => (source: Source) => {
     const fill = (filled: Target) => copyContents(source, filled, options)

@@ -18,14 +18,14 @@ export interface OpenOptions {
   readonly preparesNothing?: boolean
   /** Told where the store is, if this created it. */
   readonly onCreated?: (where: string) => void
-  /** Told what the operator should know although nothing has failed. */
-  readonly onNotice?: (notice: Notice) => void
+  /** Called with each event that the operator should know of. */
+  readonly onEvent?: (event: StoreEvent) => void
   /** Told of every group of writes, for whoever operates the store. */
   readonly observer?: StoreObserver | undefined
 }
 
-/** What the operator should know although nothing has failed: a line, and the sizes that it is about. */
-export interface Notice {
+/** An event that the operator should know of although nothing has failed: a message, and the sizes that it is about. */
+export interface StoreEvent {
   readonly level: 'warn' | 'info'
   readonly message: string
   readonly sizes: Readonly<Record<string, number>>

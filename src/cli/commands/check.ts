@@ -15,7 +15,7 @@ export const checkCommand = (program: Command, io: Io, exit: (code: number) => v
     .addOption(OPTIONS.json())
     .action(async ({ json: asJson, ...options }: DatabaseOptions & { readonly json?: boolean }) => {
       const problems = await withStore(options, (store) => store.checkIntegrity(), {
-        onNotice: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
+        onEvent: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
       })
       const database = locate(options.database)
       const isWhole = problems.length === 0

@@ -58,7 +58,7 @@ async function copy(
       {
         isSnapshot,
         signal,
-        onNotice: ({ message }) => void io.tell(`Warning: ${message}.\n`),
+        onEvent: ({ message }) => void io.tell(`Warning: ${message}.\n`),
         onProgress(stage, done, total) {
           onReached(`${done} of ${counted(total, 'plant')} are ${stage}`)
           if (shown?.stage !== stage) {

@@ -107,7 +107,7 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
     writesInThread: true,
     keepsTrying: true,
     onCreated: (database) => log.info({ database }, 'created a new, empty store'),
-    onNotice: ({ level, message, sizes }) => log[level](sizes, message),
+    onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes.observer,
   })
   const exposed = exposedFiles(options.database)

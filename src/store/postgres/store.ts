@@ -2,7 +2,7 @@ import { describeAddress, isLocal, type PostgresAddress } from '../../domain/dat
 import { AppError } from '../../domain/error.ts'
 import { readFailure } from '../../domain/read-failure.ts'
 import type { Durability, Store } from '../../domain/store.ts'
-import { type Notice, type OpenOptions, unusable } from '../opening.ts'
+import { type OpenOptions, type StoreEvent, unusable } from '../opening.ts'
 import { type Connections, connect } from './connections.ts'
 import { isPassing } from './errors.ts'
 import { health } from './health.ts'
@@ -26,7 +26,7 @@ export async function openPostgresStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
 ): Promise<Store> {
-  const { mustExist = false, durability = 'full', keepsTrying = false, onNotice = () => {}, onCreated } = options
+  const { mustExist = false, durability = 'full', keepsTrying = false, onEvent = () => {}, onCreated } = options
   const connections = connect(
     {
       address,
@@ -38,8 +38,8 @@ export async function openPostgresStore(
     { monotonicMs: () => performance.now(), nowMs: Date.now },
   )
   const open = () => prepare(connections, address, { mustExist, durability, onCreated })
-  const plainText = plainTextNotice(address)
-  if (plainText !== undefined) onNotice(plainText)
+  const plainText = plainTextWarning(address)
+  if (plainText !== undefined) onEvent(plainText)
   try {
     await open()
   } catch (error) {
@@ -48,21 +48,21 @@ export async function openPostgresStore(
       await connections.close()
       throw toOpenError(address, error)
     }
-    onNotice({
+    onEvent({
       level: 'warn',
       message: `${cannotReach(address, error).message} It is tried again and again.`,
       sizes: {},
     })
     void keepOpening(connections, open, address).then((failure) => {
       if (failure !== undefined) onFailure(failure)
-      else if (!connections.isClosed()) onNotice({ level: 'info', message: 'the database is reached', sizes: {} })
+      else if (!connections.isClosed()) onEvent({ level: 'info', message: 'the database is reached', sizes: {} })
     })
   }
   return assemble(connections)
 }
 
 /** What the operator should know of a way to another machine that is not encrypted, or need not be. */
-export const plainTextNotice = (address: PostgresAddress): Notice | undefined =>
+export const plainTextWarning = (address: PostgresAddress): StoreEvent | undefined =>
   isLocal(address) || isEncrypted(address)
     ? undefined
     : {

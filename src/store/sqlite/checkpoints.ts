@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { Notice } from '../opening.ts'
+import type { StoreEvent } from '../opening.ts'
 import { rowsOf } from './connection.ts'
 import type { WalIndex } from './versions/wal-index.ts'
 
@@ -52,7 +52,7 @@ export function checkpoints(
   return {
     run,
     /** Runs one if the WAL has grown enough since the last. Returns what the operator should know of its length. */
-    runIfDue(): Notice | undefined {
+    runIfDue(): StoreEvent | undefined {
       const framesNow = countFrames()
       // After a checkpoint that was complete the WAL begins anew.
       if (framesNow < framesTried) {
@@ -75,14 +75,14 @@ export function checkpoints(
 function watchLength() {
   let bytesToTell = LONG_WAL_BYTES
   return {
-    tellLong(walBytes: number): Notice | undefined {
+    tellLong(walBytes: number): StoreEvent | undefined {
       if (walBytes < bytesToTell) return undefined
       while (bytesToTell <= walBytes) bytesToTell *= 2
       const message =
         'a program holds a read transaction open, so that the WAL is not reused and grows: end that program'
       return { level: 'warn', message, sizes: { walBytes } }
     },
-    tellShort(walBytes: number): Notice | undefined {
+    tellShort(walBytes: number): StoreEvent | undefined {
       if (walBytes >= LONG_WAL_BYTES || bytesToTell === LONG_WAL_BYTES) return undefined
       bytesToTell = LONG_WAL_BYTES
       return { level: 'info', message: 'the WAL is short again', sizes: { walBytes } }

@@ -3,7 +3,7 @@ import { AppError } from '../../domain/error.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
 import type { Durability, Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { Notice } from '../opening.ts'
+import type { StoreEvent } from '../opening.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/preflight.ts'
@@ -36,7 +36,7 @@ export interface Connections {
 interface ConnectOptions {
   readonly durability: Durability
   readonly writesInThread: boolean
-  readonly onNotice: (notice: Notice) => void
+  readonly onEvent: (event: StoreEvent) => void
   readonly observer: StoreObserver | undefined
 }
 
@@ -48,7 +48,7 @@ interface ConnectOptions {
 export function connect(
   path: string,
   onFailure: (error: AppError) => void,
-  { durability, writesInThread, onNotice, observer }: ConnectOptions,
+  { durability, writesInThread, onEvent, observer }: ConnectOptions,
 ): Connections {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
@@ -66,7 +66,7 @@ export function connect(
   const reader = openReader(path)
   const writer = openWriter(options, (report) => {
     if ('failure' in report) noteFailure(toError(report.failure))
-    else onNotice(report.notice)
+    else onEvent(report.event)
   })
   const walIndex = watchWalIndex(path)
   const versions = walIndex && trackVersions(walIndex.stamp, lastCommit)

@@ -1,6 +1,6 @@
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Durability } from '../../domain/store.ts'
-import type { Notice } from '../opening.ts'
+import type { StoreEvent } from '../opening.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
 import { openWriter } from './connection.ts'
@@ -33,7 +33,7 @@ export interface Outcomes {
 export type Report = 'done' | Outcomes | { readonly failure: Failure }
 
 /** What is told of a checkpoint, where there is something to tell. */
-export type CheckpointReport = { readonly failure: Failure } | { readonly notice: Notice }
+export type CheckpointReport = { readonly failure: Failure } | { readonly event: StoreEvent }
 
 /** What performs writes, on a connection of its own, in the thread that it was opened in. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
@@ -117,8 +117,8 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     /** Brings a WAL that has grown into the database. */
     checkpointIfDue(): CheckpointReport | undefined {
       try {
-        const notice = wal.runIfDue()
-        return notice && { notice }
+        const event = wal.runIfDue()
+        return event && { event }
       } catch (error) {
         return { failure: fail(error) }
       }

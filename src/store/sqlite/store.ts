@@ -28,7 +28,7 @@ export async function openSqliteStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
 ): Promise<Store> {
-  const { mustExist = false, durability = 'full', writesInThread = false, onNotice = () => {}, observer } = options
+  const { mustExist = false, durability = 'full', writesInThread = false, onEvent = () => {}, observer } = options
   const inspected = inspect(path)
   refuseLeftWal(path)
   if (mustExist && inspected === undefined)
@@ -45,9 +45,9 @@ export async function openSqliteStore(
       // SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file.
       syncDirectory(dirname(madePath))
       const foreign = listed(inspected?.foreignObjects ?? [])
-      if (foreign !== '') onNotice({ level: 'warn', message: `${FOREIGN_NOTICE}: ${foreign}`, sizes: {} })
+      if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
       if (isCreated) options.onCreated?.(madePath)
-      return assemble(connect(madePath, onFailure, { durability, writesInThread, onNotice, observer }))
+      return assemble(connect(madePath, onFailure, { durability, writesInThread, onEvent, observer }))
     } finally {
       first.close(true)
     }
@@ -74,7 +74,7 @@ const assemble = (connections: Connections): Store => ({
   close: connections.close,
 })
 
-const FOREIGN_NOTICE = 'the database has objects of other programs, which plantstore restore drops'
+const FOREIGN_OBJECTS = 'the database has objects of other programs, which plantstore restore drops'
 
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
 

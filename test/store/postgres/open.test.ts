@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX } from '../../../src/domain/int64.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { Notice, OpenOptions } from '../../../src/store/opening.ts'
+import type { OpenOptions, StoreEvent } from '../../../src/store/opening.ts'
 import { administer, makeDatabase, OWN_POSTGRES, POSTGRES_SERVER, startCluster } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -141,18 +141,18 @@ describe.skipIf(lacks(OWN_POSTGRES))('a server', () => {
   test('that is not there yet is reached when it is: until then everything is refused, and nothing is forgotten', async () => {
     using cluster = await startCluster()
     cluster.stop('fast')
-    const notices: Notice[] = []
+    const events: StoreEvent[] = []
     const refused = await rejectionOf(open(cluster.url))
     expect(refused).toMatchObject({ kind: 'store_unusable', message: expect.stringContaining('cannot be reached') })
 
-    const store = await open(cluster.url, { keepsTrying: true, onNotice: (notice) => notices.push(notice) })
+    const store = await open(cluster.url, { keepsTrying: true, onEvent: (event) => events.push(event) })
     expect(await rejectionOf(store.checkReady())).toMatchObject({ kind: 'store_failed' })
     expect(await rejectionOf(store.hasTokens())).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
     expect(await rejectionOf(createUser(store, 'me'))).toMatchObject({ kind: 'store_failed' })
     cluster.start()
-    while (notices.length < 2) await Bun.sleep(5)
+    while (events.length < 2) await Bun.sleep(5)
 
-    expect(notices.map(({ level }) => level)).toEqual(['warn', 'info'])
+    expect(events.map(({ level }) => level)).toEqual(['warn', 'info'])
     const me = await createUser(store, 'me')
     await store.createPlant(me, { id: 1n, name: 'Fern' })
     expect(await listIds(store, me)).toEqual([1n])

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { openStore } from '../../../src/store/open.ts'
-import type { Notice } from '../../../src/store/opening.ts'
+import type { StoreEvent } from '../../../src/store/opening.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/checkpoints.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
@@ -18,16 +18,16 @@ const MIB = 1024 ** 2
 /** A store on a database of its own with what it tells its operator, and somebody else's reader. */
 async function open(writesInThread: boolean) {
   const files = makeDatabaseFolder()
-  const notices: Notice[] = []
+  const events: StoreEvent[] = []
   const store = await openStore(files.path, (error) => Promise.reject(error), {
     writesInThread,
-    onNotice: (notice) => notices.push(notice),
+    onEvent: (event) => events.push(event),
   })
   const user = await createUser(store, 'me')
   let created = 0
   return {
     store,
-    notices,
+    events,
     walBytes: () => statSync(files.path + WAL).size,
     /** Creates plants until it is so. Says how many there are. */
     async createUntil(isSo: () => boolean): Promise<number> {
@@ -54,8 +54,8 @@ async function open(writesInThread: boolean) {
 }
 
 const sizes = { walBytes: expect.any(Number) }
-const WARNING: Notice = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
-const SHORT_AGAIN: Notice = { level: 'info', message: 'the WAL is short again', sizes }
+const WARNING: StoreEvent = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
+const SHORT_AGAIN: StoreEvent = { level: 'info', message: 'the WAL is short again', sizes }
 
 describe.each([
   ['in its own thread', true],
@@ -63,17 +63,17 @@ describe.each([
 ])('a store that writes %s', (_, writesInThread) => {
   test('tells when a reader lets the WAL grow, and when it is short again: then its file is, too', async () => {
     await using opened = await open(writesInThread)
-    const { notices, walBytes } = opened
+    const { events, walBytes } = opened
     const reader = opened.beginToRead()
 
     await opened.createUntil(() => walBytes() >= LONG_WAL_BYTES - STEP_BYTES)
-    expect(notices).toEqual([])
+    expect(events).toEqual([])
     await opened.createUntil(() => walBytes() >= 2 * LONG_WAL_BYTES + STEP_BYTES)
     reader.end()
-    const plants = await opened.createUntil(() => notices.length > 2)
+    const plants = await opened.createUntil(() => events.length > 2)
 
-    expect(notices).toEqual([WARNING, WARNING, SHORT_AGAIN])
-    const [first, second, last] = notices.map(({ sizes }) => sizes.walBytes)
+    expect(events).toEqual([WARNING, WARNING, SHORT_AGAIN])
+    const [first, second, last] = events.map(({ sizes }) => sizes.walBytes)
     expect(first).toBeWithin(LONG_WAL_BYTES, LONG_WAL_BYTES + STEP_BYTES)
     expect(second).toBeWithin(2 * LONG_WAL_BYTES, 2 * LONG_WAL_BYTES + STEP_BYTES)
     expect(last).toBeWithin(1, STEP_BYTES)
@@ -83,7 +83,7 @@ describe.each([
 
   test('tells nothing while nobody reads for long, however much is written', async () => {
     await using opened = await open(writesInThread)
-    const { notices, walBytes } = opened
+    const { events, walBytes } = opened
     let writtenBytes = 0
     let longestBytes = 0
 
@@ -93,7 +93,7 @@ describe.each([
       return writtenBytes > 2 * LONG_WAL_BYTES
     })
 
-    expect(notices).toEqual([])
+    expect(events).toEqual([])
     expect(longestBytes).toBeGreaterThan(0)
     expect(longestBytes).toBeLessThanOrEqual(KEPT_WAL_BYTES)
   })

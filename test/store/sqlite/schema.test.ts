@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { openStore } from '../../../src/store/open.ts'
-import type { Notice } from '../../../src/store/opening.ts'
+import type { StoreEvent } from '../../../src/store/opening.ts'
 import { createUser } from '../fixtures.ts'
 import {
   copyAsKilled,
@@ -143,16 +143,16 @@ describe('a database with objects of other programs that change no answer is ope
     using files = makeDatabaseFolder()
     await makeDatabase(files.path)
     runSql(files.path, sql)
-    const notices: Notice[] = []
+    const events: StoreEvent[] = []
 
-    const store = await openStore(files.path, () => {}, { onNotice: (notice) => notices.push(notice) })
+    const store = await openStore(files.path, () => {}, { onEvent: (event) => events.push(event) })
     try {
       expect(await store.checkIntegrity()).toEqual([])
     } finally {
       await store.close()
     }
     const message = `the database has objects of other programs, which plantstore restore drops: ${listed}`
-    expect(notices).toEqual(listed === undefined ? [] : [{ level: 'warn', message, sizes: {} }])
+    expect(events).toEqual(listed === undefined ? [] : [{ level: 'warn', message, sizes: {} }])
   })
 
   test('in a database that has had no migration yet', async () => {
