@@ -1,3 +1,5 @@
+import { nextTurn } from '../domain/next-turn.ts'
+
 /** Plants after which memory is given back. Left to itself the runtime takes twice as much for a million of them. */
 const COLLECT_EVERY_PLANTS = 100_000
 
@@ -13,6 +15,6 @@ export function pauses() {
       plants = 0
       Bun.gc(true)
     }
-    await (pauseMs > 0 ? Bun.sleep(pauseMs) : new Promise((resolve) => setImmediate(resolve)))
+    await (pauseMs > 0 ? Bun.sleep(pauseMs) : nextTurn())
   }
 }

@@ -1,3 +1,4 @@
+import { nextTurn } from '../domain/next-turn.ts'
 import { exitCodeOf, type Io, type Signal } from './io.ts'
 
 /**
@@ -35,7 +36,7 @@ export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSi
     if (item.done) return
     yield item.value
     // A device like /dev/zero is read without a turn of the event loop, and signals come in such a turn.
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
   }
 }
 

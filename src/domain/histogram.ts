@@ -1,11 +1,11 @@
-/** How often values came, by size: plain numbers, so that noting one costs next to nothing. */
+/** How often values were observed, by size. It is plain numbers, so that a request can afford it. */
 export interface Histogram {
   /** Upper bounds, ascending; a value that equals one is within it. */
   readonly bounds: readonly number[]
-  /** How many values came within each bound and above the one before, and last those above all. */
+  /** How many values are within each bound and above the bound before, then how many are above all bounds. */
   readonly counts: readonly number[]
   readonly sum: number
-  note(value: number): void
+  observe(value: number): void
 }
 
 /** An empty histogram. */
@@ -18,7 +18,7 @@ export function histogram(bounds: readonly number[]): Histogram {
     get sum() {
       return sum
     },
-    note(value) {
+    observe(value) {
       sum += value
       let index = 0
       while (index < bounds.length && value > (bounds[index] as number)) index++

@@ -3,14 +3,14 @@ import { histogram } from './histogram.ts'
 /** Writes that are not durable yet. */
 export interface StoreLoad {
   readonly waitingWrites: number
-  /** For how long the first of them has waited; 0 where none does. */
+  /** How long the first of them has waited, or 0 if none waits. */
   readonly longestWaitMs: number
 }
 
 /** What a store takes on disk. */
 export interface StoreSizes {
   readonly databaseBytes: number
-  /** Of the log in which writes are before they are in the database. */
+  /** The size of the write-ahead log, which holds the writes that are not in the database file yet. */
   readonly walBytes: number
 }
 
@@ -20,7 +20,7 @@ export interface StoreCounts {
   readonly tokens: number
 }
 
-/** What those who operate a store want to know of it. No client is told. */
+/** What operators of a store want to know. Clients never get it. */
 export interface StoreStatistics {
   /** What waits at the moment. Costs no I/O. */
   load(): StoreLoad
@@ -38,22 +38,22 @@ export interface StoreStatistics {
 const WRITE_REFUSALS = ['queue_full', 'locked'] as const
 export type WriteRefusal = (typeof WRITE_REFUSALS)[number]
 
-/** Told of what a store does, as it does it. It must cost next to nothing, and must not throw. */
+/** A store calls it with each thing that it does. It must be fast and must not throw. */
 export interface StoreObserver {
-  /** So many writes became durable together; of the time it took, `syncMs` was making them durable. */
-  noteGroup(writes: number, syncMs: number): void
-  /** A write was refused because too many wait, or because another process kept its lock too long. */
-  noteRefusal(reason: WriteRefusal): void
+  /** A group commit has made so many writes durable. The commit took `syncMs`. */
+  recordGroup(writes: number, syncMs: number): void
+  /** A write was refused because too many wait, or because another process kept the database locked. */
+  recordRefusal(reason: WriteRefusal): void
 }
 
-/** Upper bounds of the writes in a group, and of the time that making it durable takes, in seconds. */
+/** Upper bounds of histograms: of the writes in a group commit, and of the seconds that a commit takes. */
 const GROUP_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 const SYNC_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** What a store has done since its observer was made, in plain numbers. */
+/** The writes of a store since its observer was made, in plain numbers. */
 export type WriteStatistics = ReturnType<typeof countWrites>
 
-/** Counts what a store does. */
+/** Counts the writes of a store. */
 export function countWrites() {
   const refusals: Record<WriteRefusal, number> = { queue_full: 0, locked: 0 }
   const groups = histogram(GROUP_BOUNDS)
@@ -63,11 +63,11 @@ export function countWrites() {
     syncsS,
     refusals: refusals as Readonly<Record<WriteRefusal, number>>,
     observer: {
-      noteGroup(writes, syncMs) {
-        groups.note(writes)
-        syncsS.note(syncMs / 1000)
+      recordGroup(writes, syncMs) {
+        groups.observe(writes)
+        syncsS.observe(syncMs / 1000)
       },
-      noteRefusal(reason) {
+      recordRefusal(reason) {
         refusals[reason]++
       },
     } satisfies StoreObserver,

@@ -1,18 +1,18 @@
 import type { Store } from './store.ts'
 import type { Token, TokenId } from './token.ts'
 
-/** How exact "last used" is: it is written at most this often for a token. */
+/** The store gets a token's last use at most this often. So "last used" is exact to this. */
 export const TOKEN_USE_RESOLUTION_MS = 60_000
 
 type TouchTokens = Store['touchTokens']
 
-/** The uses that were noted and not written yet. */
+/** The uses of tokens that are not in the store yet. */
 export type TokenUses = ReturnType<typeof collectTokenUses>
 
-/** Collects which tokens were used, to be written later and together: never on a request's way. */
+/** Collects the uses of tokens. They are written later and together, so that no request waits for it. */
 export function collectTokenUses(touchTokens: TouchTokens, nowMs: () => number) {
   let unwritten = new Map<TokenId, number>()
-  /** The uses of late, written or not: a token that was looked up before does not know them. */
+  /** Recent uses, written or not: `lastUsedAtMs` of a cached token is older. */
   const recent = new Map<TokenId, number>()
 
   const forgetOld = () => {
@@ -21,16 +21,16 @@ export function collectTokenUses(touchTokens: TouchTokens, nowMs: () => number) 
   }
 
   return {
-    /** Notes that a request came with this token. */
-    note({ id, lastUsedAtMs }: Token): void {
+    /** Records that a request used this token now. */
+    recordUse({ id, lastUsedAtMs }: Token): void {
       const atMs = nowMs()
       const latestMs = recent.get(id) ?? lastUsedAtMs
-      // A clock that was ahead by mistake leaves a use in the future: that one does not count.
+      // A clock that was ahead by mistake has left a use in the future. It does not count.
       if (latestMs !== undefined && Math.abs(atMs - latestMs) < TOKEN_USE_RESOLUTION_MS) return
       recent.set(id, atMs)
       unwritten.set(id, atMs)
     },
-    /** Writes what was noted. What cannot be written is noted again by the token's next use. */
+    /** Writes all recorded uses. If that fails, the next use of each token is recorded again. */
     async flush(): Promise<void> {
       forgetOld()
       if (unwritten.size === 0) return

@@ -1,4 +1,5 @@
 import { AppError } from '../domain/error.ts'
+import { nextTurn } from '../domain/next-turn.ts'
 import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './json.ts'
 import { parseNewPlant } from './new-plant.ts'
@@ -68,7 +69,7 @@ async function readChunks({ body, signal }: Request, maxBodyBytes: number): Prom
   }
   // The runtime says that the body is over before it looks at what is behind the last chunk. Where it refuses that (with a
   // 400 of its own, and the end of the connection), nothing is to be stored.
-  await new Promise((resolve) => setImmediate(resolve))
+  await nextTurn()
   if (signal.aborted) throw new AppError('body_not_json')
   return Buffer.concat(chunks)
 }

@@ -1,3 +1,4 @@
+import { nextTurn } from '../domain/next-turn.ts'
 import { toPlant } from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type Store, type StoredPlant } from '../domain/store.ts'
 import type { UserId } from '../domain/token.ts'
@@ -130,6 +131,7 @@ async function render(listPlants: ListPlants, user: UserId, after: bigint | unde
     const isCut = shown.length < plants.length
     if (isLast || isCut || rest === 0) return { text: `[${text}]`, long, next: isLast && !isCut ? undefined : last }
     roomBytes -= Buffer.byteLength(json) + ','.length
+    // Other requests get their turn, however fast this client reads.
     await nextTurn()
   }
 }
@@ -168,9 +170,6 @@ async function* readPages(
 /** The next plants after one, at most `rest`. */
 const readPage = (listPlants: ListPlants, user: UserId, after: bigint | undefined, rest: number) =>
   listPlants(user, { after, limit: Math.min(rest, PAGE_PLANTS) })
-
-/** Between pages other requests get their turn, however fast this client reads. */
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** The JSON of plants, without the brackets around them. */
 const renderPlants = (plants: readonly StoredPlant[]): string => JSON.stringify(plants.map(toPlant)).slice(1, -1)

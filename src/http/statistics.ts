@@ -53,7 +53,7 @@ export function countRequests() {
     answer(context: RequestContext, { operation, status, durationMs }: Answered): void {
       const { statuses, durationsS } = operations[operation]
       statuses[status] = (statuses[status] ?? 0) + 1
-      durationsS.note(durationMs / 1000)
+      durationsS.observe(durationMs / 1000)
       const { refusal } = context
       if (refusal !== undefined) {
         const reason = refusal === 'store_busy' && context.isPastLimit ? 'in_flight_limit' : refusal

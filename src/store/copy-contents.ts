@@ -1,3 +1,4 @@
+import { nextTurn } from '../domain/next-turn.ts'
 import { type Contents, type Digest, digestContents, type Source, type Target } from './contents.ts'
 import { unusable } from './opening.ts'
 
@@ -52,5 +53,3 @@ function digestWith(
     onProgress(stage, plants, contents.counts.plants)
   })
 }
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

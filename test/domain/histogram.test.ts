@@ -3,7 +3,7 @@ import { histogram } from '../../src/domain/histogram.ts'
 
 test('a histogram counts values by the first bound that they do not pass, and their sum', () => {
   const sizes = histogram([1, 10])
-  for (const value of [0, 1, 1.5, 10, 10.5, 1000]) sizes.note(value)
+  for (const value of [0, 1, 1.5, 10, 10.5, 1000]) sizes.observe(value)
 
   expect({ bounds: sizes.bounds, counts: sizes.counts, sum: sizes.sum }).toEqual({
     bounds: [1, 10],

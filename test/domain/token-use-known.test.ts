@@ -14,7 +14,7 @@ describe.each(STORES)('the use of a token that was looked up before it was ever 
 
     for (const minute of minutes) {
       clock.nowMs = START_MS + minute * TOKEN_USE_RESOLUTION_MS
-      uses.note(token)
+      uses.recordUse(token)
       await uses.flush()
     }
 
@@ -29,7 +29,7 @@ describe.each(STORES)('the use of a token that was looked up before it was ever 
     const { token, uses, writes, clock } = await collect(opened)
 
     for (let count = 0; count < 100; count++) {
-      uses.note(token)
+      uses.recordUse(token)
       clock.nowMs += 1
     }
     for (let count = 0; count < 10; count++) await uses.flush()
@@ -43,15 +43,15 @@ describe.each(STORES)('the use of a token that was looked up before it was ever 
     const { id } = await opened.store.createToken({ ...NEW_TOKEN, hash: hashToken('another') })
     const other = { ...token, id }
 
-    uses.note(token)
+    uses.recordUse(token)
     await uses.flush()
     clock.nowMs += TOKEN_USE_RESOLUTION_MS / 2
-    uses.note(other)
-    uses.note(token)
+    uses.recordUse(other)
+    uses.recordUse(token)
     await uses.flush()
     clock.nowMs += TOKEN_USE_RESOLUTION_MS / 2
-    uses.note(other)
-    uses.note(token)
+    uses.recordUse(other)
+    uses.recordUse(token)
     await uses.flush()
 
     expect(writes).toEqual([
@@ -65,14 +65,14 @@ describe.each(STORES)('the use of a token that was looked up before it was ever 
     await using opened = await open()
     const { token, uses, writes, clock, fault } = await collect(opened)
 
-    uses.note(token)
+    uses.recordUse(token)
     fault.isOn = true
     expect(await uses.flush().catch(String)).toBe('Error: broken')
     fault.isOn = false
     clock.nowMs += 1
-    uses.note(token)
+    uses.recordUse(token)
     await uses.flush()
-    uses.note(token)
+    uses.recordUse(token)
     await uses.flush()
 
     expect(writes).toEqual([[[token.id, START_MS + 1]]])
@@ -83,10 +83,10 @@ describe.each(STORES)('the use of a token that was looked up before it was ever 
     const { token, uses, writes, clock } = await collect(opened)
     const used = { ...token, lastUsedAtMs: START_MS - TOKEN_USE_RESOLUTION_MS + 1 }
 
-    uses.note(used)
+    uses.recordUse(used)
     await uses.flush()
     clock.nowMs += 1
-    uses.note(used)
+    uses.recordUse(used)
     await uses.flush()
 
     expect(writes).toEqual([[[token.id, START_MS + 1]]])

@@ -15,7 +15,7 @@ describe.each(STORES)('the last use of a token, $name', ({ open }) => {
     const clock = { nowMs: START_MS }
     const { uses, writes } = collect(opened.store, clock)
 
-    uses.note(token)
+    uses.recordUse(token)
     expect(writes).toEqual([])
     clock.nowMs += 3000
     await uses.flush()
@@ -30,9 +30,9 @@ describe.each(STORES)('the last use of a token, $name', ({ open }) => {
     const clock = { nowMs: START_MS }
     const { uses } = collect(opened.store, clock)
 
-    uses.note(token)
+    uses.recordUse(token)
     clock.nowMs += 10
-    uses.note(token)
+    uses.recordUse(token)
     await uses.flush()
 
     expect((await read(opened.store)).lastUsedAtMs).toBe(START_MS)
@@ -46,7 +46,7 @@ describe.each(STORES)('the last use of a token, $name', ({ open }) => {
 
     for (const afterMs of [0, 1, TOKEN_USE_RESOLUTION_MS - 1, TOKEN_USE_RESOLUTION_MS, TOKEN_USE_RESOLUTION_MS + 1]) {
       clock.nowMs = START_MS + afterMs
-      uses.note(await read(opened.store))
+      uses.recordUse(await read(opened.store))
       await uses.flush()
     }
 
@@ -63,7 +63,7 @@ describe.each(STORES)('the last use of a token, $name', ({ open }) => {
 
     for (const nowMs of [START_MS, START_MS + DAY_MS, rightedMs, rightedMs + 1]) {
       clock.nowMs = nowMs
-      uses.note(await read(opened.store))
+      uses.recordUse(await read(opened.store))
       await uses.flush()
     }
 
@@ -77,8 +77,8 @@ describe.each(STORES)('the last use of a token, $name', ({ open }) => {
     const { uses, writes } = collect(opened.store, { nowMs: START_MS })
 
     for (let count = 0; count < 3; count++) {
-      uses.note(first)
-      uses.note({ ...first, id })
+      uses.recordUse(first)
+      uses.recordUse({ ...first, id })
     }
     await uses.flush()
 
@@ -112,13 +112,13 @@ describe.each(STORES)('the last use of a token, $name', ({ open }) => {
       () => clock.nowMs,
     )
 
-    uses.note(token)
+    uses.recordUse(token)
     await expect(uses.flush()).rejects.toThrow('broken')
     isBroken = false
     await uses.flush()
     expect((await read(opened.store)).lastUsedAtMs).toBeUndefined()
     clock.nowMs += 5
-    uses.note(token)
+    uses.recordUse(token)
     await uses.flush()
 
     expect((await read(opened.store)).lastUsedAtMs).toBe(START_MS + 5)

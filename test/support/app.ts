@@ -4,7 +4,7 @@ import { createLogger } from '../../src/log.ts'
 
 /** The options of the app with the defaults of `serve`, but that it logs nothing; and what a test wants otherwise. */
 export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOptions>): AppOptions => ({
-  noteUse: () => {},
+  recordUse: () => {},
   log: createLogger('error', { write: () => {} }),
   logsRequests: false,
   statistics: undefined,

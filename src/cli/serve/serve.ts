@@ -147,7 +147,7 @@ async function serveStore(
   const uses = collectTokenUses((lastUsedAtMs) => store.touchTokens(lastUsedAtMs), io.nowMs)
   const app = createApp({
     store,
-    noteUse: uses.note,
+    recordUse: uses.recordUse,
     log,
     logsRequests: options.accessLog === 'on',
     statistics: statistics?.http,

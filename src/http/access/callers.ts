@@ -36,7 +36,7 @@ export type Callers = ReturnType<typeof rememberCallers>
 /** What the check of a token needs: where tokens are, what to do with one that was used, and the time. */
 export interface CallersOptions {
   readonly store: Pick<Store, 'findToken' | 'tokensVersion' | 'plantsVersion' | 'hasOnlyGrown'>
-  readonly noteUse: (token: Token) => void
+  readonly recordUse: (token: Token) => void
   /** Told what had to be read. */
   readonly statistics: Pick<RequestStatistics, 'miss'> | undefined
   /** Milliseconds since 1970-01-01 UTC. */
@@ -47,12 +47,12 @@ export interface CallersOptions {
  * Looks up who comes with an `Authorization` line, and remembers them with the lists that they were answered. What is
  * remembered is used only as long as nothing has changed it, by whomever: exactly what reading it anew would give.
  */
-export function rememberCallers({ store, noteUse, statistics, nowMs }: CallersOptions) {
+export function rememberCallers({ store, recordUse, statistics, nowMs }: CallersOptions) {
   const known = new LRUCache<string, Caller>({ maxSize: CALLERS_MAX_BYTES })
 
   const admit = (token: Token): boolean => {
     if (tokenState(token, nowMs()) !== 'active') return false
-    noteUse(token)
+    recordUse(token)
     return true
   }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/error.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
 import { textLength } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
@@ -70,7 +71,7 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
   }
   const refuseLate = (step: Step) => {
     if (step.waiting.length === 0) return
-    observer?.noteRefusal('locked')
+    observer?.recordRefusal('locked')
     waitingWrites -= step.waiting.length
     waitingTextLength -= step.textLength * step.waiting.length
     settle(step, new AppError('store_busy', { cause: 'writes before this one took too long' }))
@@ -112,7 +113,7 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
     underWay[kind] = group
     try {
       const refused = await writers[kind].perform(rowsOf(steps))
-      observer?.noteGroup(countWrites(group), monotonicMs() - startMs)
+      observer?.recordGroup(countWrites(group), monotonicMs() - startMs)
       const strangers = kind === 'create' ? await strangersAmong(steps, refused) : NOBODY
       for (const [place, step] of steps.entries()) {
         settle(step, refused.has(place) ? refusalOf(step, strangers) : undefined)
@@ -120,7 +121,7 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
       for (const step of group) if (step.row === undefined) settle(step, undefined)
     } catch (error) {
       const isLocked = error instanceof AppError && error.kind === 'store_busy'
-      for (let count = isLocked ? countWrites(group) : 0; count > 0; count--) observer?.noteRefusal('locked')
+      for (let count = isLocked ? countWrites(group) : 0; count > 0; count--) observer?.recordRefusal('locked')
       for (const step of group) settle(step, error)
     }
     underWay[kind] = []
@@ -158,7 +159,7 @@ export function queueWrites({ writers, existing, monotonicMs, observer }: QueueO
       const length = row === undefined || kind === 'delete' ? 0 : textLength({ ...row, tag: row.tag ?? '' })
       const isFull = waitingTextLength > 0 && waitingTextLength + length > QUEUE_MAX_TEXT_LENGTH
       if (isFull || waitingWrites >= QUEUE_MAX_WRITES) {
-        observer?.noteRefusal('queue_full')
+        observer?.recordRefusal('queue_full')
         return reject(new AppError('store_busy'))
       }
       waitingWrites++
@@ -238,7 +239,7 @@ async function gather(ready: readonly Step[]): Promise<void> {
   let before = -1
   for (let turn = 0; turn < GATHER_TURNS_MAX && before < ready.length; turn++) {
     before = ready.length
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
   }
 }
 

@@ -75,8 +75,8 @@ export function connect(
     versions,
     noteFailure,
     observer && {
-      noteGroup: (count) => observer.noteGroup(count, commitMsOf(lastCommit)),
-      noteRefusal: observer.noteRefusal,
+      recordGroup: (count) => observer.recordGroup(count, commitMsOf(lastCommit)),
+      recordRefusal: observer.recordRefusal,
     },
   )
 

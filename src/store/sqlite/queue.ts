@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/error.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
 import { GROUP_MAX_TEXT_LENGTH, GROUP_MAX_WRITES, QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../limits.ts'
 import { BUSY_TIMEOUT_MS } from './connection.ts'
@@ -26,8 +27,8 @@ interface Waiting {
 }
 
 /** Told of groups that were committed, and of writes that were refused. */
-interface QueueObserver extends Pick<StoreObserver, 'noteRefusal'> {
-  noteGroup(writes: number): void
+interface QueueObserver extends Pick<StoreObserver, 'recordRefusal'> {
+  recordGroup(writes: number): void
 }
 
 /** The writes that wait for the disk, and the one way to it. */
@@ -104,7 +105,7 @@ export function queueWrites(
     committing = []
     const hasFailed = typeof report === 'object' && 'failure' in report
     versions?.end({ isCommitted: !hasFailed })
-    if (!hasFailed) observer?.noteGroup(group.length)
+    if (!hasFailed) observer?.recordGroup(group.length)
     if (!hasFailed) settle(group, report)
     else if (report.failure.kind === 'store_busy') await retry(group, report.failure)
     else rejectAll(group, report.failure)
@@ -125,7 +126,7 @@ export function queueWrites(
     const patient = group.filter(({ deadlineMs }) => deadlineMs > nowMs)
     for (const write of group) {
       if (patient.includes(write)) continue
-      observer?.noteRefusal('locked')
+      observer?.recordRefusal('locked')
       write.reject(toError(failure))
     }
     if (refusal !== undefined) return rejectAll(patient, failure)
@@ -141,7 +142,7 @@ export function queueWrites(
         if (refusal !== undefined) return reject(refusal)
         const textLength = textLengthOf(call)
         if (isFull(textLength)) {
-          observer?.noteRefusal('queue_full')
+          observer?.recordRefusal('queue_full')
           return reject(new AppError('store_busy'))
         }
         waitingTextLength += textLength
@@ -185,8 +186,6 @@ function settle(group: readonly Waiting[], outcomes: 'done' | Outcomes): void {
 const lost = (cause: unknown): { readonly failure: Failure } => ({
   failure: { kind: 'store_failed', outcomeIsUnknown: true, reason: String(cause) },
 })
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Characters of the texts behind the name. */
 function textLengthOf(call: readonly unknown[]): number {

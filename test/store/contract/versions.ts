@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { nextTurn } from '../../../src/domain/next-turn.ts'
 import type { Store, Version } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { runElsewhere, startElsewhere } from '../../support/elsewhere.ts'
@@ -217,5 +218,3 @@ function ignoreBusy(error: unknown): void {
 }
 
 const render = (plants: Awaited<ReturnType<typeof listAll>>) => plants.map(({ id, name }) => `${id} ${name}`).join()
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import { nextTurn } from '../../../src/domain/next-turn.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, openForTest, runSql, WAL } from './files.ts'
 
@@ -19,7 +20,7 @@ describe('the WAL stays small over few writes that are large', () => {
       await opened.store.createPlant(user, { id, name })
       largestBytes = Math.max(largestBytes, statSync(files.path + WAL).size)
       // As between two requests.
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
     }
 
     expect(largestBytes).toBeLessThan(WAL_MAX_BYTES)

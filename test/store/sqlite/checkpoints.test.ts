@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
+import { nextTurn } from '../../../src/domain/next-turn.ts'
 import { checkpoints } from '../../../src/store/sqlite/checkpoints.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
@@ -26,7 +27,7 @@ describe('the WAL stays small', () => {
       writtenBytes += Math.max(4096, name.length)
       largestBytes = Math.max(largestBytes, statSync(files.path + WAL).size)
       // As between two requests.
-      await new Promise((resolve) => setImmediate(resolve))
+      await nextTurn()
     }
 
     expect(writtenBytes).toBeGreaterThan(2 * WAL_MAX_BYTES)

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
+import { nextTurn } from '../../../src/domain/next-turn.ts'
 import { openStore } from '../../../src/store/open.ts'
 import type { StoreEvent } from '../../../src/store/opening.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/checkpoints.ts'
@@ -35,7 +36,7 @@ async function open(writesInThread: boolean) {
         const ids = Array.from({ length: AT_ONCE }, () => BigInt(created++))
         await Promise.all(ids.map((id) => store.createPlant(user, { id, name: NAME })))
         // As between two requests.
-        await new Promise((resolve) => setImmediate(resolve))
+        await nextTurn()
       }
       return created
     },

@@ -20,8 +20,8 @@ async function openObserved(writesInThread: boolean) {
   const store = await openStore(files.path, failTest, {
     writesInThread,
     observer: {
-      noteGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
-      noteRefusal: (reason) => refusals.push(reason),
+      recordGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
+      recordRefusal: (reason) => refusals.push(reason),
     },
   })
   return {

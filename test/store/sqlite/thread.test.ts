@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AppError } from '../../../src/domain/error.ts'
+import { nextTurn } from '../../../src/domain/next-turn.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/preflight.ts'
 import type { CheckpointReport } from '../../../src/store/sqlite/group-commit.ts'
@@ -219,5 +220,3 @@ async function openWithPlant() {
 const failTest = (error: AppError): never => {
   throw error
 }
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))

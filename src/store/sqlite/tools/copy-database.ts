@@ -2,6 +2,7 @@ import { constants, type Database } from 'bun:sqlite'
 import { openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
+import { nextTurn } from '../../../domain/next-turn.ts'
 import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../../opening.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
@@ -209,5 +210,3 @@ const cannotMake = (target: string, reason: string, cause?: unknown) =>
 
 /** An identifier in SQL, whatever is in it. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
