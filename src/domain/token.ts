@@ -7,7 +7,7 @@ export type UserId = number
 /** A token's number, by which administrators name it. It is never given to another token. */
 export type TokenId = number
 
-/** A token as it is remembered. Times are milliseconds since 1970-01-01 UTC. Its text is known to its holder alone. */
+/** A token as it is stored. Times are milliseconds since 1970-01-01 UTC. Only its holder has its text. */
 export interface Token {
   readonly id: TokenId
   readonly userId: UserId
@@ -20,17 +20,17 @@ export interface Token {
   readonly lastUsedAtMs: number | undefined
 }
 
-/** What a token is worth now; an `active` one lets in. */
+/** Only an `active` token gives access. */
 export type TokenState = 'active' | 'expired' | 'revoked'
 
-/** The state of a token at a time; `revoked` is the stronger word where both hold. */
+/** The state of a token at a time. A token that is revoked and has expired is `revoked`. */
 export function tokenState(token: Token, nowMs: number): TokenState {
   if (token.revokedAtMs !== undefined) return 'revoked'
   return token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs ? 'expired' : 'active'
 }
 
-/** What a new token shall be. `expiresAfterMs` counts from its making. */
-export interface TokenWish {
+/** A request for a new token. `expiresAfterMs` counts from its creation. */
+export interface TokenRequest {
   readonly userName: string
   readonly scope: Scope
   readonly label: string | undefined
@@ -40,29 +40,30 @@ export interface TokenWish {
 /** Bytes of randomness in a token: 256 bits. */
 export const TOKEN_RANDOM_BYTES = 32
 
-/** Makes a token: its text, which is for its holder alone, and what a store remembers of it. */
-export function makeToken({ expiresAfterMs, ...wish }: TokenWish, random: Uint8Array, nowMs: number) {
+/** Makes a token: its text, which only its holder gets, and what the store keeps. */
+export function makeToken({ expiresAfterMs, ...request }: TokenRequest, random: Uint8Array, nowMs: number) {
   const text = tokenText(random)
   const expiresAtMs = expiresAfterMs === undefined ? undefined : nowMs + expiresAfterMs
-  return { text, newToken: { ...wish, hash: hashToken(text), createdAtMs: nowMs, expiresAtMs } }
+  return { text, newToken: { ...request, hash: hashToken(text), createdAtMs: nowMs, expiresAtMs } }
 }
 
-const PREFIX = 'plst_'
+/** Every token begins with this, so that people and secret scanners recognise one. */
+export const TOKEN_PREFIX = 'plst_'
 const SECRET_LENGTH = 43
 const CHECKSUM_LENGTH = 6
-const SHAPE = /^plst_[0-9A-Za-z]{49}$/
+const SHAPE = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** The text of a token: `plst_`, 43 base62 characters of the random bytes, 6 of the CRC-32 over those 43. */
+/** The text of a token: the prefix, 43 base62 characters of the random bytes, 6 of the CRC-32 over those 43. */
 export function tokenText(random: Uint8Array): string {
   const secret = base62(BigInt(`0x${random.toHex()}`), SECRET_LENGTH)
-  return PREFIX + secret + checksum(secret)
+  return TOKEN_PREFIX + secret + checksum(secret)
 }
 
-/** Whether a text can be a token at all. A typing error is told by the checksum, without a look-up. */
+/** Whether a text can be a token at all. The checksum finds typing errors without a look-up. */
 export function isTokenText(text: string): boolean {
   if (!SHAPE.test(text)) return false
-  const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_LENGTH)
+  const secret = text.slice(TOKEN_PREFIX.length, TOKEN_PREFIX.length + SECRET_LENGTH)
   return text.endsWith(checksum(secret))
 }
 

@@ -1,4 +1,5 @@
 import { AppError } from '../domain/error.ts'
+import { TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import type { Connection, RequestContext } from './context.ts'
 import { httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
@@ -11,8 +12,8 @@ type Answer = Response | Promise<Response>
 /** What answers a request in its context. */
 export type Handle = (request: Request, context: RequestContext) => Answer
 
-/** Without `plst_`, by which every token begins: what is in it is answered and logged. */
-const CLIENT_REQUEST_ID = /^(?!.*plst_)[a-z0-9._-]{1,64}$/i
+/** It has no token in it, because it is answered and logged. */
+const CLIENT_REQUEST_ID = new RegExp(`^(?!.*${TOKEN_PREFIX})[a-z0-9._-]{1,64}$`, 'i')
 
 /** For how long a browser asks this host by TLS alone (RFC 6797 §6.1). */
 const ONE_YEAR = 'max-age=31536000'
@@ -126,7 +127,7 @@ function logRequest(log: Logger, request: LoggedRequest, { requestId, caller }: 
       requestId,
       operation,
       method,
-      path: path.replace(TOKEN_TEXT, 'plst_***'),
+      path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
       status,
       durationMs: Math.round(durationMs * 1000) / 1000,
       user: caller?.token.userName,
@@ -153,4 +154,4 @@ export function logFault(log: Logger, { requestId }: RequestContext, error: unkn
  * What looks like a token or the most of one, percent-encoded too, wherever somebody put it: neither path nor query are
  * places for it, and no log keeps one. No path of ours has such a word.
  */
-const TOKEN_TEXT = /plst_[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}/g
+const TOKEN_TEXT = new RegExp(`${TOKEN_PREFIX}[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}`, 'g')

@@ -3,6 +3,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { Error } from '../../domain/error.ts'
 import { NewPlant, Plant } from '../../domain/plant.ts'
 import { LIMIT_MAX } from '../../domain/store.ts'
+import { TOKEN_PREFIX } from '../../domain/token.ts'
 import { codeTable, ERRORS, type HttpErrorKind, statusOf } from '../errors.ts'
 import { JSON_TYPE } from '../json.ts'
 import { LIST_MAX_BYTES } from '../long-body.ts'
@@ -235,7 +236,7 @@ const COMPONENTS: OpenAPIV3.ComponentsObject = {
   },
   headers: {
     RequestId: header(
-      "The request's id in the server's log: the client's own X-Request-Id if it is 1 to 64 of A-Z a-z 0-9 . _ - and does not contain plst_ in any letter case.",
+      `The request's id in the server's log: the client's own X-Request-Id if it is 1 to 64 of A-Z a-z 0-9 . _ - and does not contain ${TOKEN_PREFIX} in any letter case.`,
       '0c8a2a4e-2a0f-4f0e-9d55-0a3a8a1b2c3d',
       true,
     ),
