@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { exchange } from '../support/raw.ts'
+import { exchange } from '../support/raw-connection.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../support/slow.ts'
 import { createTokenIn } from '../support/tokens.ts'
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { untilAccepted } from '../support/connect.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { exchange } from '../support/raw.ts'
+import { exchange } from '../support/raw-connection.ts'
+import { untilAccepted } from './support/connect.ts'
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
 const ID = /[0-9a-f-]{36}/

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { PLACES } from '../support/places.ts'
 import { administer, freePort, GUARDED, OWN_POSTGRES, ownedByServer, startCluster } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
-import { statusOf } from '../support/service-client.ts'
+import { PLACES } from './support/places.ts'
+import { statusOf } from './support/service-client.ts'
 
 describe.skipIf(lacks(OWN_POSTGRES))('a server whose database', () => {
   test('wants another password ends with exit code 3 and one line, as every command does', async () => {

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { openStore } from '../../src/store/open.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { FOREIGN_VARIABLES } from '../support/foreign-variables.ts'
 import { makeDatabase, OWN_POSTGRES, POSTGRES_SERVER, startCluster } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
-import { createPlant, listNames, statusOf } from '../support/service-client.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createToken, createTokenIn } from '../support/tokens.ts'
+import { FOREIGN_VARIABLES } from './support/foreign-variables.ts'
+import { createPlant, listNames, statusOf } from './support/service-client.ts'
 
 describe.skipIf(lacks(POSTGRES_SERVER))('servers on one PostgreSQL database', () => {
   test('and token create say when they created the store', async () => {

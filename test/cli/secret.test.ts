@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { LOG_LEVELS } from '../../src/log.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { filesIn, PLACES } from '../support/places.ts'
+import { filesIn, PLACES } from './support/places.ts'
 
 const FINEST_LEVEL = LOG_LEVELS.at(-1) ?? ''
 /** So many of its characters in a row are a part of a token. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { untilAccepted } from '../support/connect.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { untilAccepted } from './support/connect.ts'
 
 const VARIABLES = {
   PLANTSTORE_MAX_BODY: '40B',

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { withStore } from '../../src/cli/with-store.ts'
 import { snapshot } from '../store/sqlite/files.ts'
-import { untilAccepted } from '../support/connect.ts'
 import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { untilAccepted } from './support/connect.ts'
 
 /** In a shell: file descriptor 4 is a pipe that nobody reads any more. */
 const BROKEN_PIPE = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&-'

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { CPU_TIME, cpuMsOf } from '../support/cpu.ts'
 import { EXECUTABLE, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { CPU_TIME, cpuMsOf } from './cpu-time.ts'
 
 /** How many times the CPU time of a plain name any other body of that length may take. A quadratic parser takes thousands. */
 const PLAIN_FACTOR_MAX = 10

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { runPlantstore } from '../support/executable.ts'
-import { exchange } from '../support/raw.ts'
+import { exchange } from '../support/raw-connection.ts'
 import {
   type Answer,
   bytesOf,
@@ -10,7 +10,7 @@ import {
   startService,
   TRANSPORTS,
   type Transport,
-} from '../support/service.ts'
+} from './support/service.ts'
 
 const INVALID = { status: 401, error: 40102 }
 const FERN = [{ name: 'Fern' }]

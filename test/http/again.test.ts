@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/access/callers.ts'
 import { runElsewhere } from '../support/elsewhere.ts'
-import { type Answer, type Service, startService, TRANSPORTS } from '../support/service.ts'
-import { type Asked, expectedList, type Model, queryOf } from './list-model.ts'
+import { type Asked, expectedList, type Model, queryOf } from './support/list-model.ts'
+import { type Answer, type Service, startService, TRANSPORTS } from './support/service.ts'
 
 /** Lists with and without more behind them, and one that nothing remembers. */
 const ASKED: readonly Asked[] = [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/domain/error.ts'
 import { PLAIN_LENGTH_MAX, parseNewPlant } from '../../src/http/new-plant.ts'
-import { jsonText } from '../support/json-texts.ts'
 import { randomNumbers } from '../support/random.ts'
-import { startService, TRANSPORTS } from '../support/service.ts'
+import { jsonText } from './support/json-texts.ts'
+import { startService, TRANSPORTS } from './support/service.ts'
 
 /** Enough white space for a body not to be short. */
 const LONG = ' '.repeat(PLAIN_LENGTH_MAX)

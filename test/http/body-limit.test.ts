@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw.ts'
-import { type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { exchange } from '../support/raw-connection.ts'
+import { type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
 const LIMIT_BYTES = 1000
 const DEFAULT_LIMIT_BYTES = 64 * 1024

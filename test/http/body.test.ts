@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { startService, TRANSPORTS } from '../support/service.ts'
 import { storedText } from '../support/stored.ts'
+import { startService, TRANSPORTS } from './support/service.ts'
 
 const JSON_DEPTH_MAX = 64
 const VALID = '{"id":1,"name":"Fern"}'

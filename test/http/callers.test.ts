@@ -6,7 +6,7 @@ import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'
 import { createToken } from '../support/tokens.ts'
-import { listRequest, userIdOf } from './many-plants.ts'
+import { listRequest, userIdOf } from './support/long-lists.ts'
 
 /** What is read can be counted from the source alone. What is known of PostgreSQL, and when, is a matter of test/store/postgres. */
 const COUNTED = EXECUTABLE === undefined ? SQLITE_STORES : []

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { exchange } from '../support/raw-connection.ts'
+import { type Service, SOCKET_TRANSPORTS, startService } from './support/service.ts'
 
 const BODY = '{"id":1,"name":"Fern"}'
 const GZIPPED = Bun.gzipSync(BODY)

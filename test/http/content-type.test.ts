@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw.ts'
-import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { exchange } from '../support/raw-connection.ts'
+import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
 const BODY = '{"id":1,"name":"Fern"}'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw.ts'
-import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { exchange } from '../support/raw-connection.ts'
 import { storedPlants } from '../support/stored.ts'
+import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
 /** "Quickly": far more than any honest refusal takes on a slow machine, far less than to write such a number out. */
 const QUICKLY_MS = 2000

@@ -3,8 +3,8 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
-import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
-import { cases, expectHeaders, startWithCases } from './cases.ts'
+import { cases, expectHeaders, startWithCases } from './support/cases.ts'
+import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
 /** Those of the server's own making have suites of their own: bug.test.ts, store-faults.test.ts and rate-limit.test.ts. */
 const BROUGHT_ABOUT_ELSEWHERE = [42901, 50000, 50301, 50302, 50303]

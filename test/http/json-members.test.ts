@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/domain/error.ts'
 import { JSON_DEPTH_MAX, readMembers } from '../../src/http/json-members.ts'
-import { jsonText } from '../support/json-texts.ts'
 import { randomNumbers } from '../support/random.ts'
+import { jsonText } from './support/json-texts.ts'
 
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8]
 const TEXTS_PER_SEED = 5000

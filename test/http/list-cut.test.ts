@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { STORES } from '../support/stores.ts'
-import { appOf, bearer, createMany, createUser, FAULT, failingOn, get, listRequest, serveApp } from './many-plants.ts'
+import {
+  appOf,
+  bearer,
+  createMany,
+  createUser,
+  FAULT,
+  failingOn,
+  get,
+  listRequest,
+  serveApp,
+} from './support/long-lists.ts'
 
 describe.each(STORES)('a list without a limit that fails, read from $name', (implementation) => {
   test('is cut without the last chunk if it fails half-way', async () => {

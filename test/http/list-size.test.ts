@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/long-body.ts'
 import { EXECUTABLE } from '../support/executable.ts'
-import { type Answer, type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 import { STORES } from '../support/stores.ts'
-import { appOf, bearer, createUser, failingOn, listRequest, serveApp, userIdOf } from './many-plants.ts'
+import { appOf, bearer, createUser, failingOn, listRequest, serveApp, userIdOf } from './support/long-lists.ts'
+import { type Answer, type Service, SOCKET_TRANSPORTS, startService } from './support/service.ts'
 
 /** What the body of a list has for each plant besides its name, and a comma before all but the first. */
 const PLANT_BYTES = '{"name":""},'.length

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../src/domain/store.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
-import { exchange } from '../support/raw.ts'
-import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { exchange } from '../support/raw-connection.ts'
 import { STORES } from '../support/stores.ts'
 import {
   appOf,
@@ -15,7 +14,8 @@ import {
   MANY,
   serveApp,
   userIdOf,
-} from './many-plants.ts'
+} from './support/long-lists.ts'
+import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
 const LAST_CHUNK = '\r\n0\r\n\r\n'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw.ts'
-import { type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { exchange } from '../support/raw-connection.ts'
+import { type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw.ts'
-import { type RequestOptions, SOCKET_TRANSPORTS, startService, TRANSPORTS } from '../support/service.ts'
+import { exchange } from '../support/raw-connection.ts'
+import { type RequestOptions, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
 const JSON_HEADER = { 'content-type': 'application/json' }
 const MAX_BODY_BYTES = 200

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
-import { type Answer, type Service, startService, TRANSPORTS } from '../support/service.ts'
+import { type Answer, type Service, startService, TRANSPORTS } from './support/service.ts'
 
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { startService, TRANSPORTS } from '../support/service.ts'
+import { startService, TRANSPORTS } from './support/service.ts'
 
 const PATH_UNKNOWN = {
   status: 404,

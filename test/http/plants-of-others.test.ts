@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { bytesOf, type RequestOptions, type Service, startService, TRANSPORTS } from '../support/service.ts'
+import { bytesOf, type RequestOptions, type Service, startService, TRANSPORTS } from './support/service.ts'
 
 type Asked = readonly [method: string, path: string, options?: RequestOptions]
 

@@ -6,7 +6,7 @@ import { openStore } from '../../src/store/open.ts'
 import { appOptions } from '../support/app.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { startService, TRANSPORTS } from '../support/service.ts'
+import { startService, TRANSPORTS } from './support/service.ts'
 
 const OK = { status: 200, body: { status: 'ok' } }
 const SHUTTING_DOWN = {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { EXECUTABLE } from '../support/executable.ts'
-import { jsonText } from '../support/json-texts.ts'
-import { differences, snapshotPrototypes } from '../support/prototypes.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
-import { type RequestOptions, type Service, startService, TRANSPORTS } from '../support/service.ts'
+import { jsonText } from './support/json-texts.ts'
+import { differences, snapshotPrototypes } from './support/prototypes.ts'
+import { type RequestOptions, type Service, startService, TRANSPORTS } from './support/service.ts'
 
 /** What is shared can be seen in this process alone. */
 const SEEN = EXECUTABLE === undefined ? TRANSPORTS : []

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Token } from '../../src/domain/token.ts'
 import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/access/rate-limit.ts'
 import { EXECUTABLE } from '../support/executable.ts'
-import { type Answer, type RequestOptions, type Service, startService, TRANSPORTS } from '../support/service.ts'
+import { type Answer, type RequestOptions, type Service, startService, TRANSPORTS } from './support/service.ts'
 
 const HOUR_MS = 3_600_000
 const REFUSAL = {

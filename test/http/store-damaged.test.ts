@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
 import { EXECUTABLE } from '../support/executable.ts'
-import { exchange } from '../support/raw.ts'
+import { exchange } from '../support/raw-connection.ts'
 import {
   type Answer,
   type RequestOptions,
@@ -12,7 +12,7 @@ import {
   SOCKET_TRANSPORTS,
   SQLITE_TRANSPORTS,
   startService,
-} from '../support/service.ts'
+} from './support/service.ts'
 
 const FAILED = 'The store has failed: try again later.'
 const UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'

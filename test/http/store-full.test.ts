@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { lacks } from '../support/requirement.ts'
-import { SQLITE_TRANSPORTS, type Transport } from '../support/service.ts'
 import { createToken } from '../support/tokens.ts'
+import { SQLITE_TRANSPORTS, type Transport } from './support/service.ts'
 
 const DISK_BYTES = 1024 * 1024
 /** What is left on the full disk before the first plant: some plants fit in, and then none. */

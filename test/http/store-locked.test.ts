@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
-import { type Answer, SOCKET_TRANSPORTS, SQLITE_TRANSPORTS, startService } from '../support/service.ts'
+import { type Answer, SOCKET_TRANSPORTS, SQLITE_TRANSPORTS, startService } from './support/service.ts'
 
 const BUSY = {
   status: 503,

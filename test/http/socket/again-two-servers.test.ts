@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { serve } from '../../support/executable.ts'
-import { SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
-import { type Asked, expectedList, type Model, queryOf } from '../list-model.ts'
+import { type Asked, expectedList, type Model, queryOf } from '../support/list-model.ts'
+import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 const STEPS = 100
 /** Plants have one of so many ids, so that creates and deletes meet. */

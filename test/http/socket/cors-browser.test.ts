@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../../support/browser.ts'
 import { lacks } from '../../support/requirement.ts'
-import { SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
+import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../support/browser.ts'
+import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 /** What a page does, and what it can read of the answers; what it cannot is the name of an error. */
 const visit = (url: string, token: string) => `(async () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { openStore } from '../../../src/store/open.ts'
 import { runPlantstore } from '../../support/executable.ts'
-import { exchange } from '../../support/raw.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
+import { exchange } from '../../support/raw-connection.ts'
+import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 /** All that came back but the request's id and the time. */
 const bytesOf = (text: string) => text.replace(/^(?:x-request-id|date): .*\r\n/gim, '')

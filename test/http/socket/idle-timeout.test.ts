@@ -1,8 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../../src/store/sqlite/connection.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../support/slow.ts'
+import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 /** The smallest there is. The runtime counts in steps of four seconds. */
 const IDLE_TIMEOUT_MS = 5000

@@ -2,16 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { createApp } from '../../../src/http/app.ts'
 import { appOptions } from '../../support/app.ts'
 import { EXECUTABLE } from '../../support/executable.ts'
-import {
-  type Answer,
-  type RequestOptions,
-  type Service,
-  SOCKET_TRANSPORTS,
-  startService,
-} from '../../support/service.ts'
 import { addLongPlants, requestAndWait, sendHalf } from '../../support/slow.ts'
 import { STORES } from '../../support/stores.ts'
-import { createMany, createUser, failingOn, listRequest } from '../many-plants.ts'
+import { createMany, createUser, failingOn, listRequest } from '../support/long-lists.ts'
+import { type Answer, type RequestOptions, type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const REFUSED = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../../support/raw.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
+import { exchange } from '../../support/raw-connection.ts'
+import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 /** Requests as bytes, each on a connection of its own. Resolves to status and error code, or the body of a success. */
 const ask = async (service: Service, target: string, lines: readonly string[], method = 'GET', version = '1.1') => {

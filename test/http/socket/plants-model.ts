@@ -1,6 +1,6 @@
 import { type NewPlant, type Plant, toPlant } from '../../../src/domain/plant.ts'
 import type { Scope } from '../../../src/domain/token.ts'
-import { type Asked, expectedList, type Model } from '../list-model.ts'
+import { type Asked, expectedList, type Model } from '../support/list-model.ts'
 
 /** Whose token a request has, and of which kind. */
 export interface Who {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { INT64_MIN } from '../../../src/domain/int64.ts'
 import { toPlant } from '../../../src/domain/plant.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
-import { type Service, STORES_ON_SOCKETS, startService } from '../../support/service.ts'
+import { type Service, STORES_ON_SOCKETS, startService } from '../support/service.ts'
 import { anyMutated } from './plant-mutations.ts'
 import { anyPlant, anyStyle, membersOf, writeBody } from './plant-texts.ts'
 

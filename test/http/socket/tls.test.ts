@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type KeyType, makeCertificate, OPENSSL, tryOpenssl } from '../../support/certificates.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { exchange } from '../../support/raw.ts'
+import { exchange } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
-import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
+import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 /** What somebody may send as `Host`. */
 const HOSTS = ['a', 'ab', 'abc', 'a.b:1', '[::1]:65535', 'x/plants', '/plants', 'u@x', '%', ':', 'x'.repeat(300), '']

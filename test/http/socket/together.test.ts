@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { countCommits } from '../../support/commits.ts'
-import { SOCKET_TRANSPORTS, startService } from '../../support/service.ts'
+import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 const MANY = 100
 

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { diskImages, mountImage, run } from './disk.ts'
+import { diskImages, mountImage, run } from '../support/disk.ts'
 
 /** The least that mkfs.btrfs takes is 109 MiB. */
 const IMAGE_BYTES = 128 * 1024 ** 2

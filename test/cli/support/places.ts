@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runPlantstore, type serve } from './executable.ts'
-import { makeFolder } from './folder.ts'
-import { opsUrlOf } from './metrics.ts'
+import { runPlantstore, type serve } from '../../support/executable.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { opsUrlOf } from '../../support/metrics.ts'
 
 /** A server that was used, and the folder in which it has its files. */
 export interface Used {

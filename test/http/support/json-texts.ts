@@ -1,4 +1,4 @@
-import type { Random } from './random.ts'
+import type { Random } from '../../support/random.ts'
 
 /** JSON, most of it an object that looks like a plant, or the same with something put in or taken out. */
 export function jsonText(random: Random): string {

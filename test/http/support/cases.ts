@@ -6,7 +6,7 @@ import {
   type ServiceOptions,
   startService,
   type Transport,
-} from '../support/service.ts'
+} from './service.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const MAX_BODY_BYTES = 100

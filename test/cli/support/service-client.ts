@@ -1,4 +1,4 @@
-import type { serve } from './executable.ts'
+import type { serve } from '../../support/executable.ts'
 
 /** A server that was started. */
 export type Server = Awaited<ReturnType<typeof serve>>

@@ -1,11 +1,11 @@
-import type { Store } from '../../src/domain/store.ts'
-import type { UserId } from '../../src/domain/token.ts'
-import { createApp } from '../../src/http/app.ts'
-import { PAGE_PLANTS } from '../../src/http/list.ts'
-import { listen } from '../../src/http/server.ts'
-import { createLogger } from '../../src/log.ts'
-import { appOptions, LISTEN_OPTIONS } from '../support/app.ts'
-import { createToken } from '../support/tokens.ts'
+import type { Store } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
+import { createApp } from '../../../src/http/app.ts'
+import { PAGE_PLANTS } from '../../../src/http/list.ts'
+import { listen } from '../../../src/http/server.ts'
+import { createLogger } from '../../../src/log.ts'
+import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
+import { createToken } from '../../support/tokens.ts'
 
 /** Two pages of the store and one plant more. */
 export const MANY = 2 * PAGE_PLANTS + 1

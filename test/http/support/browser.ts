@@ -1,5 +1,5 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import type { Requirement } from './requirement.ts'
+import type { Requirement } from '../../support/requirement.ts'
 
 const EXECUTABLES = ['chromium', 'chromium-browser', 'google-chrome']
 const executable = EXECUTABLES.map((name) => Bun.which(name)).find((path) => path !== null)

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import type { Requirement } from './requirement.ts'
+import type { Requirement } from '../support/requirement.ts'
 
 /** The kernel's count of the CPU time of each thread. */
 export const CPU_TIME: Requirement = {

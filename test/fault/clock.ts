@@ -1,7 +1,7 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolder } from './folder.ts'
-import type { Requirement } from './requirement.ts'
+import { makeFolder } from '../support/folder.ts'
+import type { Requirement } from '../support/requirement.ts'
 
 const DAY_SECONDS = 86_400
 
