@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { copyFileSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { holdElsewhere } from '../fault/hold.ts'
+import { holdTransaction } from '../fault/foreign-transaction.ts'
 import { damageTable, queryAll, snapshot } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
@@ -333,7 +333,7 @@ describe.concurrent('backup --dir', () => {
     )
     for (const path of [left, foreign]) writeFileSync(path ?? '', 'half a page')
     await createTokenIn(taken ?? '')
-    await using _maker = await holdElsewhere(taken ?? '', 'pragma journal_mode = delete', 'begin exclusive')
+    await using _maker = await holdTransaction(taken ?? '', 'pragma journal_mode = delete', 'begin exclusive')
     const { stdout } = await made.backup('--dir', made.backups)
 
     expect(

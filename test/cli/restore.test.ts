@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { holdElsewhere } from '../fault/hold.ts'
+import { holdTransaction } from '../fault/foreign-transaction.ts'
 import { damageTable, overwrite, queryAll, runSql, snapshot } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
@@ -119,7 +119,7 @@ describe.concurrent('restore', () => {
   ])('refuses a database that a program of others has open, which %s', async (_, statements) => {
     using made = await makeBackup()
     await putOther(made.database)
-    await using holder = await holdElsewhere(made.database, ...statements)
+    await using holder = await holdTransaction(made.database, ...statements)
     const refused = await made.restore('--force')
     await holder.release()
     const restored = await made.restore('--force')

@@ -9,14 +9,14 @@ import { runProgram, startProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal, largePlantOf } from './journal.ts'
-import { QUIET } from './left.ts'
+import { requireOneMoment } from './backup-moment.ts'
+import { largePlantOf, startHistory } from './history.ts'
 import { beginLife, endInGoodOrder } from './life.ts'
 import { startLoad } from './load.ts'
-import { requireOneMoment } from './moment.ts'
 import { losePower } from './power-loss/lose.ts'
 import { DATABASE, recordCommand, recordFolder } from './power-loss/record.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { QUIET } from './restart.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { traceCalls } from './system-calls.ts'
 import { until } from './watch.ts'
 
@@ -35,15 +35,15 @@ describe('backup', () => {
   test(
     'under load is the database at one moment, and what follows is not in its way',
     () =>
-      runRounds(rounds(2, 100), [], async ({ random }) => {
-        using life = await beginLife(random, keepJournal(1, largePlantOf))
+      runRounds(rounds(2, 100), async (random) => {
+        using life = await beginLife(random, startHistory(1, largePlantOf))
         const backup = join(makeBackups(life.database), 'plants.db')
         await using server = await serve(life.database, QUIET)
         const load = startLoad({ ...life, url: server.url, deletesPercent: 30 })
         await load.acknowledged(ANSWERS_BEFORE)
-        const begunAt = life.journal.now()
+        const begunAt = life.history.now()
         const { stderr, exitCode } = await runPlantstore(['backup', backup, '--database', life.database])
-        const endedAt = life.journal.now()
+        const endedAt = life.history.now()
         const after = load.statuses().get(200) ?? 0
         await until('the load goes on', () => (load.statuses().get(200) ?? 0) > after)
         await load.stop()
@@ -52,7 +52,7 @@ describe('backup', () => {
         expect(load.statuses().keys().toArray().sort()).toEqual([200, 204])
         // Otherwise nothing was written meanwhile.
         expect(endedAt).toBeGreaterThan(begunAt)
-        requireOneMoment(backup, life.journal, begunAt, endedAt)
+        requireOneMoment(backup, life.history, begunAt, endedAt)
         expect(await server.end()).toBe(0)
         await endInGoodOrder(life)
       }),
@@ -62,7 +62,7 @@ describe('backup', () => {
   test.skipIf(lacks(STRACE))(
     'that is killed leaves nothing of that name, and the next one removes what it has left',
     () =>
-      runRounds(rounds(4, 60), [], async ({ random }) => {
+      runRounds(rounds(4, 60), async (random) => {
         using folder = makeFolder()
         const database = join(folder.path, 'plantstore.db')
         await createTokenIn(database)
@@ -121,7 +121,7 @@ describe('backup', () => {
   test.skipIf(lacks(STRACE))(
     'leaves no file or the whole one, wherever the power is lost, and the whole one once it has ended',
     () =>
-      runRounds(rounds(1, 5), [], async ({ random }) => {
+      runRounds(rounds(1, 5), async (random) => {
         const name = 'plants.db'
         const { events } = await recordFolder(async (path, trace) => {
           const database = join(path, DATABASE)

@@ -1,11 +1,11 @@
-import { type Entry, type Journal, plantOf, requestIdOf } from './journal.ts'
-import { openWire, readReply, requestOf } from './wire.ts'
+import { type Entry, type History, plantOf, requestIdOf } from './history.ts'
+import { formatRequest, openConnection, readReply } from './raw-connection.ts'
 
 const NEWCOMERS = 16
 
 /** A create as it is on the wire, with its name in the log as its `X-Request-Id`. */
 const createOf = (token: string, entry: Entry): string =>
-  requestOf('POST', '/plants', token, plantOf(entry.id), `X-Request-Id: ${requestIdOf(entry)}\r\n`)
+  formatRequest('POST', '/plants', token, plantOf(entry.id), `X-Request-Id: ${requestIdOf(entry)}\r\n`)
 
 /** Whether an answer says that it is the last of its connection. */
 const isLast = (head: string): boolean => /^connection: close$/im.test(head)
@@ -19,17 +19,17 @@ export interface NewcomerAnswer {
 }
 
 /** Creates over a connection of its own for each, again and again, until one is cut or refused. */
-export function startNewcomers(port: number, token: string, journal: Journal) {
+export function startNewcomers(port: number, token: string, history: History) {
   const answers: NewcomerAnswer[] = []
   let isStopped = false
   const work = async () => {
     while (!isStopped) {
-      const entry = journal.create()
+      const entry = history.create()
       const sentMs = performance.now()
       try {
-        using wire = await openWire(port)
+        using wire = await openConnection(port)
         const { status, head, body } = await wire.ask(createOf(token, entry))
-        journal.note(entry, status, body)
+        history.record(entry, status, body)
         answers.push({ sentMs, isLast: isLast(head) })
       } catch {
         return
@@ -48,18 +48,18 @@ export function startNewcomers(port: number, token: string, journal: Journal) {
 }
 
 /** Sends a create but for its end: up to the middle of its head, or of its body. */
-export async function sendHalf(port: number, token: string, journal: Journal, part: 'head' | 'body') {
-  const entry = journal.create()
+export async function sendHalf(port: number, token: string, history: History, part: 'head' | 'body') {
+  const entry = history.create()
   const request = createOf(token, entry)
   const cutAt = part === 'head' ? request.indexOf('Content-Type') + 4 : request.length - 10
-  const wire = await openWire(port)
+  const wire = await openConnection(port)
   wire.write(request.slice(0, cutAt))
   return {
     entry,
     /** Sends the rest. Resolves to the status of the answer, if one comes. */
     async complete(): Promise<number | undefined> {
       const reply = await wire.ask(request.slice(cutAt)).catch(() => undefined)
-      if (reply !== undefined) journal.note(entry, reply.status, reply.body)
+      if (reply !== undefined) history.record(entry, reply.status, reply.body)
       return reply?.status
     },
     [Symbol.dispose]: wire.cut,
@@ -81,7 +81,7 @@ export async function readSlowly(port: number, token: string, bytesPerSecond: nu
     hostname: '127.0.0.1',
     port,
     socket: {
-      open: (socket) => void socket.write(requestOf('GET', `/plants${query}`, token)),
+      open: (socket) => void socket.write(formatRequest('GET', `/plants${query}`, token)),
       data(socket, chunk) {
         begun.resolve()
         chunks.push(Buffer.from(chunk))

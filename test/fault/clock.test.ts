@@ -8,12 +8,12 @@ import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { sendHalf } from './clients.ts'
 import { FAKETIME, makeClock } from './clock.ts'
-import { holdElsewhere } from './hold.ts'
-import { keepJournal } from './journal.ts'
+import { holdTransaction } from './foreign-transaction.ts'
+import { startHistory } from './history.ts'
 import { startLoad } from './load.ts'
-import { rounds, testLong } from './scale.ts'
+import { formatRequest, openConnection } from './raw-connection.ts'
+import { rounds, testLong } from './rounds.ts'
 import { until } from './watch.ts'
-import { openWire, requestOf } from './wire.ts'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
@@ -78,8 +78,8 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     await using server = await serveByClock()
     const { token, database } = server
     const [known, unknown] = [await server.createToken('--expires', '1h'), await server.createToken('--expires', '1h')]
-    const journal = keepJournal()
-    const load = startLoad({ url: server.url, token, journal, random: randomNumbers(1) })
+    const history = startHistory()
+    const load = startLoad({ url: server.url, token, history, random: randomNumbers(1) })
     expect(await server.refusalOf(known)).toBe(0)
 
     for (const days of JUMPS) {
@@ -87,14 +87,14 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
       const expected = days > 0 ? 40102 : 0
       expect([days, await server.refusalOf(known), await server.refusalOf(unknown)]).toEqual([days, expected, expected])
       expect([days, await server.refusalOf(token)]).toEqual([days, 0])
-      const { acknowledged } = journal.counts()
-      await until('plants are stored', () => journal.counts().acknowledged > acknowledged + ENOUGH)
+      const { acknowledged } = history.counts()
+      await until('plants are stored', () => history.counts().acknowledged > acknowledged + ENOUGH)
     }
     await load.stop()
     expect(await server.end()).toBe(0)
 
-    expect(journal.counts()).toMatchObject({ refused: 0, cutOff: 0 })
-    journal.judge(database)
+    expect(history.counts()).toMatchObject({ refused: 0, cutOff: 0 })
+    history.check(database)
     expect(server.daysAhead()).toEqual([-1, 0, 1])
     const durationsMs = server.lines().flatMap(({ durationMs }) => durationMs ?? [])
     expect(durationsMs.length).toBeGreaterThan(JUMPS.length * ENOUGH)
@@ -123,7 +123,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
       return { status, waitedMs: performance.now() - startMs }
     }
     expect(await readiness()).toBe(200)
-    await using lock = await holdElsewhere(server.database, 'begin exclusive')
+    await using lock = await holdTransaction(server.database, 'begin exclusive')
 
     const creating: ReturnType<typeof create>[] = []
     for (const days of [1, 0, -1]) {
@@ -144,8 +144,8 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
 
   test.concurrent('leaves the time that a server has for its end, in which it cuts nothing', async () => {
     await using server = await serveByClock(['--drain', '20s', '--drain-wait', '5s'])
-    const journal = keepJournal()
-    using half = await sendHalf(server.port, server.token, journal, 'body')
+    const history = startHistory()
+    using half = await sendHalf(server.port, server.token, history, 'body')
     await server.request('GET', '/healthz')
     server.signal('SIGTERM')
     await until('the server ends', () => server.stdout().includes('"ending"'))
@@ -157,12 +157,12 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     expect(await half.complete()).toBe(200)
     expect(await server.ended()).toBe(0)
     expect(server.daysAhead()).toEqual([0, 1])
-    journal.judge(server.database)
+    history.check(server.database)
   })
 
   test.concurrent('leaves the time after which a server that ends cuts what is not there', async () => {
     await using server = await serveByClock(['--drain', '1s'])
-    using _half = await sendHalf(server.port, server.token, keepJournal(), 'body')
+    using _half = await sendHalf(server.port, server.token, startHistory(), 'body')
     await server.request('GET', '/healthz')
     const startMs = performance.now()
     server.signal('SIGTERM')
@@ -178,8 +178,8 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
 
   testLong('leaves the time in which a request has to arrive, and how often the use of tokens is written', async () => {
     await using server = await serveByClock()
-    using wire = await openWire(server.port)
-    wire.write(requestOf('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
+    using wire = await openConnection(server.port)
+    wire.write(formatRequest('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
     const startMs = performance.now()
 
     for (const days of [1, -1]) {

@@ -8,7 +8,7 @@ import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 
 const PLANTS = 20_000
 /** So many that a signal comes before they are copied. */
@@ -31,7 +31,7 @@ describe.each([
       const wholeMs = await timeCopy(source, to)
       let refused = 0
       let round = 0
-      await runRounds(rounds(3, 40), [], async ({ random }) => {
+      await runRounds(rounds(3, 40), async (random) => {
         await using target = await to.make()
         // The first one is killed as soon as there is something to leave.
         await killCopy(source, target, round++ === 0 ? 0 : random(Math.round(wholeMs)))

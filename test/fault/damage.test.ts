@@ -10,10 +10,10 @@ import { type Random, randomNumbers } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal } from './journal.ts'
-import { QUIET } from './left.ts'
+import { startHistory } from './history.ts'
 import { type Answered, startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { QUIET } from './restart.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { SYNCS } from './system-calls.ts'
 import { countAnswers, fatalReasons, until, untilEnded } from './watch.ts'
 
@@ -51,7 +51,7 @@ const MEETINGS = {
 describe('a page that is damaged under load', () => {
   test.each(Object.entries(MEETINGS))(
     '(%s) ends the server with 3; nothing more is written, check finds it, and put right it is all there is to mend',
-    (_, meeting) => runRounds(rounds(1, 7), [], ({ random }) => damageUnderLoad(meeting, random)),
+    (_, meeting) => runRounds(rounds(1, 7), (random) => damageUnderLoad(meeting, random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
@@ -85,15 +85,15 @@ async function damageUnderLoad({ isMet, deletesPercent, lists }: Meeting, random
   using folder = makeFolder()
   const database = join(folder.path, 'plantstore.db')
   const token = await createTokenIn(database)
-  const journal = keepJournal()
+  const history = startHistory()
   const answers = countAnswers()
   let sentBefore: number | undefined
   const onAnswer = (answer: Answered) => {
-    answers.note(answer)
-    if (answer.status === 503) sentBefore ??= journal.entries().length
+    answers.record(answer)
+    if (answer.status === 503) sentBefore ??= history.entries().length
   }
   await using server = await serve(database, QUIET)
-  const load = { url: server.url, token, journal, random, onAnswer }
+  const load = { url: server.url, token, history, random, onAnswer }
   const before = startLoad({ ...load, deletesPercent: 10 })
   await before.acknowledged(BEFORE_MIN + random(MORE_MAX))
   await before.stop()
@@ -104,13 +104,13 @@ async function damageUnderLoad({ isMet, deletesPercent, lists }: Meeting, random
     const answer = await server.request('GET', '/plants?limit=2147483647', { token })
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
     expect(await answer.json()).toEqual({ error: 50302, message: MESSAGE })
-    sentBefore = journal.entries().length
+    sentBefore = history.entries().length
   }
   await until('the page is met', () => sentBefore !== undefined)
 
   expect(await untilEnded(server)).toBe(3)
   await after.stop()
-  const late = journal.entries().slice(sentBefore)
+  const late = history.entries().slice(sentBefore)
   expect(late.filter(({ outcome }) => outcome === 'acknowledged')).toEqual([])
   expect(answers.refusals().filter((refusal) => refusal !== FAILED)).toEqual([])
   expect(fatalReasons(server)).toEqual([expect.stringMatching(/malformed|not a database/)])
@@ -120,7 +120,7 @@ async function damageUnderLoad({ isMet, deletesPercent, lists }: Meeting, random
   expect(check).toMatchObject({ stdout: '', exitCode: 3 })
   expect(check.stderr).toMatch(/is damaged|cannot be read|is not a database|belongs to another application/)
   damage.repair()
-  journal.judge(database)
+  history.check(database)
 }
 
 interface Meeting {

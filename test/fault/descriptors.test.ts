@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
-import { compareP99, type Service, startService, until, untilAtRest } from './others.ts'
+import { compareP99, type Service, startService, until, untilAtRest } from './other-clients.ts'
 import { countDescriptors, countOpen, PROCESS_TOOLS } from './process.ts'
-import { ROUNDS_TIMEOUT_MS, testLong } from './scale.ts'
-import { openWire, requestOf, type Wire } from './wire.ts'
+import { formatRequest, openConnection, type RawConnection } from './raw-connection.ts'
+import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
 
 const DESCRIPTORS_MAX = 200
 const WAITING = 100
@@ -17,12 +17,12 @@ describe.skipIf(lacks(PROCESS_TOOLS))('more connections than there are descripto
 
   /** Those that find no place wait in the backlog of the kernel. */
   const takeAll = async ({ server, token }: Service) => {
-    const wires: Wire[] = []
+    const wires: RawConnection[] = []
     const statuses: number[] = []
     for (let count = 0; count < DESCRIPTORS_MAX + WAITING; count++) {
-      const wire = await openWire(server.port)
+      const wire = await openConnection(server.port)
       wires.push(wire)
-      void wire.ask(requestOf('GET', '/healthz', token)).then(
+      void wire.ask(formatRequest('GET', '/healthz', token)).then(
         ({ status }) => statuses.push(status),
         () => {},
       )
@@ -57,8 +57,8 @@ describe.skipIf(lacks(PROCESS_TOOLS))('more connections than there are descripto
       const answeredBefore = held.statuses.length
       for (const { cut } of held.wires.slice(0, DESCRIPTORS_MAX)) cut()
       const startMs = performance.now()
-      using wire = await openWire(service.server.port)
-      const { status } = await wire.ask(requestOf('GET', '/plants?limit=20', service.token))
+      using wire = await openConnection(service.server.port)
+      const { status } = await wire.ask(formatRequest('GET', '/plants?limit=20', service.token))
 
       expect(status).toBe(200)
       expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS + SLACK_MS)

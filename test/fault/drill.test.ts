@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { keepJournal } from './journal.ts'
-import { QUIET, startAgain } from './left.ts'
+import { requireOneMoment } from './backup-moment.ts'
+import { startHistory } from './history.ts'
 import { beginLife, endInGoodOrder, judgeLeft } from './life.ts'
 import { startLoad } from './load.ts'
-import { requireOneMoment } from './moment.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { QUIET, restart } from './restart.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 
 /** Answers before the backup, and after it. */
 const ANSWERS = 500
@@ -17,18 +17,18 @@ const ANSWERS = 500
 test(
   'load, backup, more load, kill, restore: what the backup had is there, and nothing else, and the service goes on',
   () =>
-    runRounds(rounds(2, 50), [], async ({ random }) => {
+    runRounds(rounds(2, 50), async (random) => {
       using life = await beginLife(random)
       using elsewhere = makeFolder()
-      const { database, token, journal } = life
+      const { database, token, history } = life
       const [backup, kept] = [join(elsewhere.path, 'plants.db'), join(elsewhere.path, 'kept.db')]
       await using server = await serve(database, QUIET)
       const load = startLoad({ ...life, url: server.url })
       await load.acknowledged(ANSWERS)
-      const begunAt = journal.now()
+      const begunAt = history.now()
       expect(await runPlantstore(['backup', backup, '--database', database])).toMatchObject({ exitCode: 0 })
-      const endedAt = journal.now()
-      await load.acknowledged(journal.counts().acknowledged + ANSWERS)
+      const endedAt = history.now()
+      await load.acknowledged(history.counts().acknowledged + ANSWERS)
       const refused = await runPlantstore(['restore', backup, '--force', '--database', database])
       await server.kill()
       await load.stop()
@@ -39,14 +39,14 @@ test(
 
       // Not while the server ran.
       expect([refused.exitCode, restored.exitCode]).toEqual([3, 0])
-      requireOneMoment(database, journal, begunAt, endedAt)
+      requireOneMoment(database, history, begunAt, endedAt)
       expect(dump(database)).toEqual(dump(kept))
-      await using again = await startAgain(database)
+      await using again = await restart(database)
       const plants = await (await again.request('GET', '/plants', { token })).json()
       expect(plants).toHaveLength((dump(kept).plants as unknown[]).length)
       expect(await again.end()).toBe(0)
-      const other = keepJournal(journal.entries().length + 1)
-      await endInGoodOrder({ ...life, journal: other })
+      const other = startHistory(history.entries().length + 1)
+      await endInGoodOrder({ ...life, history: other })
     }),
   ROUNDS_TIMEOUT_MS,
 )

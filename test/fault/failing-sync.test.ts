@@ -7,13 +7,13 @@ import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal, largePlantOf } from './journal.ts'
-import { copyLeft, QUIET, startAgain } from './left.ts'
+import { largePlantOf, startHistory } from './history.ts'
 import { beginLife, callsOfStart, endInGoodOrder, type Life } from './life.ts'
 import { CONNECTIONS, startLoad } from './load.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { openConnection } from './raw-connection.ts'
+import { copyDatabase, QUIET, restart } from './restart.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { type SeenCall, SYNCS, traceCalls } from './system-calls.ts'
-import { openWire } from './wire.ts'
 
 const LAST_SYNC = 40
 /** How long a sync takes that fails: meanwhile the next writes gather. */
@@ -56,8 +56,8 @@ describe.skipIf(lacks(STRACE))('a sync that fails', () => {
   test.each(IS_LONG ? ALL : FEW)(
     'under load ends the process, and nothing is answered that is not on disk: $of, number $first, for good: $isForGood',
     (sync) =>
-      runRounds(1, [], async ({ random }) => {
-        using life = await beginLife(random, keepJournal(1, largePlantOf))
+      runRounds(1, async (random) => {
+        using life = await beginLife(random, startHistory(1, largePlantOf))
         await failUnderLoad(life, sync)
         await endInGoodOrder(life)
       }),
@@ -67,8 +67,8 @@ describe.skipIf(lacks(STRACE))('a sync that fails', () => {
   test(
     'under load and a tracer that stops the process at every system call ends the process in time',
     () =>
-      runRounds(rounds(2, 12), [], async ({ random }) => {
-        using life = await beginLife(random, keepJournal(1, largePlantOf))
+      runRounds(rounds(2, 12), async (random) => {
+        using life = await beginLife(random, startHistory(1, largePlantOf))
         await failUnderLoad(life, once('any file', 5), { stopsAtAll: true })
       }),
     ROUNDS_TIMEOUT_MS,
@@ -77,7 +77,7 @@ describe.skipIf(lacks(STRACE))('a sync that fails', () => {
   test(
     'ends the start of a new database with one line, and the next start makes it',
     () =>
-      runRounds(1, [], async ({ random }) => {
+      runRounds(1, async (random) => {
         using empty = makeFolder()
         const calls = await callsOfStart(join(empty.path, 'plantstore.db'))
         const last = calls.filter(isSync).length
@@ -85,8 +85,8 @@ describe.skipIf(lacks(STRACE))('a sync that fails', () => {
           using folder = makeFolder()
           const database = join(folder.path, 'plantstore.db')
           await failAtStart(database, sync, last)
-          await (await startAgain(database)).kill()
-          await endInGoodOrder({ database, token: await createTokenIn(database), journal: keepJournal(), random })
+          await (await restart(database)).kill()
+          await endInGoodOrder({ database, token: await createTokenIn(database), history: startHistory(), random })
         }
       }),
     ROUNDS_TIMEOUT_MS,
@@ -110,7 +110,7 @@ async function failUnderLoad(life: Life, sync: FailingSync, { stopsAtAll = false
   using trace = traceFailing(life.database, sync, stopsAtAll)
   await using server = await serve(life.database, QUIET, { under: trace.under })
   // Half of the time somebody is there who would make the end wait.
-  using slow = life.random(2) === 0 ? await openWire(server.port) : undefined
+  using slow = life.random(2) === 0 ? await openConnection(server.port) : undefined
   slow?.write('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: ')
   const errors = new Set<string>()
   const load = startLoad({
@@ -163,14 +163,14 @@ function expectNoWriteAfter(failed: SeenCall, life: Life): void {
  * Judges what is left if what the failed sync was to bring to the disk did not get there: a group, if one was written
  * just before. What a checkpoint syncs is in the WAL already.
  */
-function judgeSynced({ database, journal }: Life, calls: readonly SeenCall[], failed: SeenCall): void {
+function judgeSynced({ database, history }: Life, calls: readonly SeenCall[], failed: SeenCall): void {
   const before = calls.slice(0, calls.indexOf(failed))
   const last = before.findLast(({ path, name }) => path === `${database}-wal` && name !== 'pread64')
   const isGroup = last?.name === 'pwrite64'
   failures[isGroup ? 'group' : 'checkpoint']++
-  using copy = copyLeft(database)
+  using copy = copyDatabase(database)
   if (isGroup) dropLastCommit(copy.database)
-  journal.judge(copy.database)
+  history.check(copy.database)
 }
 
 /** Lets a sync fail of those that make a database. */

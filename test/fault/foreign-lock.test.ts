@@ -5,10 +5,10 @@ import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { holdElsewhere } from './hold.ts'
-import { type Journal, keepJournal } from './journal.ts'
+import { holdTransaction } from './foreign-transaction.ts'
+import { type History, startHistory } from './history.ts'
 import { startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { countAnswers, until, watchLists } from './watch.ts'
 
 const HOLD_MS = rounds(6000, 30_000)
@@ -27,7 +27,7 @@ const BUSY = {
 
 test(
   'a lock that another process holds has writes refused in time while lists go on, and nothing of them stored later',
-  () => runRounds(rounds(1, 4), [], ({ random }) => lockUnderLoad(random)),
+  () => runRounds(rounds(1, 4), (random) => lockUnderLoad(random)),
   ROUNDS_TIMEOUT_MS,
 )
 
@@ -36,14 +36,14 @@ async function lockUnderLoad(random: Random): Promise<void> {
   using folder = makeFolder()
   const database = join(folder.path, 'plantstore.db')
   const token = await createTokenIn(database)
-  const journal = keepJournal()
+  const history = startHistory()
   const answers = countAnswers()
   await using server = await serve(database, ['--access-log', 'off'])
   const lists = watchLists(server, token)
-  const load = startLoad({ url: server.url, token, journal, random, onAnswer: answers.note })
+  const load = startLoad({ url: server.url, token, history, random, onAnswer: answers.record })
   await until('plants are stored', () => answers.successes() >= ENOUGH_WRITES)
 
-  await using holder = await holdElsewhere(database, 'begin exclusive')
+  await using holder = await holdTransaction(database, 'begin exclusive')
   const endMs = performance.now() + HOLD_MS
   const readiness = server.request('GET', '/readyz')
   await watchCreates()
@@ -61,15 +61,15 @@ async function lockUnderLoad(random: Random): Promise<void> {
   expect(await lists.stop()).toEqual([200])
   await load.stop()
   expect(answers.refusals()).toEqual(['503 50303, Retry-After: 1'])
-  expect(journal.counts().cutOff).toBe(0)
+  expect(history.counts().cutOff).toBe(0)
   expect(await server.end()).toBe(0)
   expect(server.stderr()).toBe('')
-  journal.judge(database)
+  history.check(database)
 
   /** Sends creates while the lock is held. Throws unless each is refused in time, and lists are answered before. */
   async function watchCreates(): Promise<void> {
     const listed = lists.count()
-    const seen = await Promise.all(Array.from({ length: WATCHED }, () => create(journal, server, token)))
+    const seen = await Promise.all(Array.from({ length: WATCHED }, () => create(history, server, token)))
     const late = seen.filter(({ waitedMs }) => waitedMs > REFUSAL_LIMIT_MS + SLACK_MS)
     expect(late).toEqual([])
     expect(seen.map(({ body }) => body)).toEqual(seen.map(() => BUSY))
@@ -78,12 +78,12 @@ async function lockUnderLoad(random: Random): Promise<void> {
 }
 
 /** Creates a plant. Resolves to the answer and to how long it took to come. */
-async function create(journal: Journal, server: Awaited<ReturnType<typeof serve>>, token: string) {
-  const entry = journal.create()
+async function create(history: History, server: Awaited<ReturnType<typeof serve>>, token: string) {
+  const entry = history.create()
   const sentMs = performance.now()
-  const response = await server.request('POST', '/plants', { token, body: journal.plantOf(entry.id) })
+  const response = await server.request('POST', '/plants', { token, body: history.plantOf(entry.id) })
   const waitedMs = performance.now() - sentMs
   const text = await response.text()
-  journal.note(entry, response.status, text)
+  history.record(entry, response.status, text)
   return { waitedMs, body: JSON.parse(text) }
 }

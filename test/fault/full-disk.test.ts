@@ -9,8 +9,8 @@ import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { BTRFS_DISKS, mountQuotaDisk } from './quota-disk.ts'
 import { expectRefusedStart } from './refused-start.ts'
-import { REFUSED, refuseForAWhile, setScene, untilRefusing, untilStoring } from './refusing.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { REFUSED, refuseForAWhile, setScene, untilRefusing, untilStoring } from './refused-writes.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { until } from './watch.ts'
 
 const DISK_BYTES = 24 * 1024 ** 2
@@ -25,7 +25,7 @@ const BUS_ERROR = 135
 describe.skipIf(lacks(MOUNTS))('a disk that is full', () => {
   test(
     'has writes refused while lists go on; with room again all is well, and nothing acknowledged is ever missing',
-    () => runRounds(rounds(1, 20), [], ({ random }) => fillUnderLoad(random)),
+    () => runRounds(rounds(1, 20), (random) => fillUnderLoad(random)),
     ROUNDS_TIMEOUT_MS,
   )
 
@@ -56,7 +56,7 @@ describe.skipIf(lacks(STRACE))('a quota that is used up', () => {
   test(
     'has writes refused while lists go on; with room again all is well, and nothing acknowledged is missing',
     // A quota of blocks, as most are: there is room for names, and none for what is in files.
-    () => runRounds(rounds(1, 20), [], ({ random }) => refuseForAWhile(['pwrite64'], 'EDQUOT', random)),
+    () => runRounds(rounds(1, 20), (random) => refuseForAWhile(['pwrite64'], 'EDQUOT', random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
@@ -64,7 +64,7 @@ describe.skipIf(lacks(STRACE))('a quota that is used up', () => {
 describe.skipIf(!IS_LONG || lacks(BTRFS_DISKS))('a quota of btrfs that is used up', () => {
   test(
     'has writes refused or the server killed, and nothing acknowledged is missing',
-    () => runRounds(20, [], ({ random }) => useUpQuotaOfBtrfs(random)),
+    () => runRounds(20, (random) => useUpQuotaOfBtrfs(random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
@@ -73,7 +73,7 @@ describe.skipIf(!IS_LONG || lacks(BTRFS_DISKS))('a quota of btrfs that is used u
 async function fillUnderLoad(random: Random): Promise<void> {
   using disk = mountDisk(DISK_BYTES)
   await using scene = await setScene(disk.path, random)
-  const { server, answers, lists, journal } = scene
+  const { server, answers, lists, history } = scene
   const load = scene.startLoad()
 
   await load.acknowledged(1 + random(BEFORE_MAX))
@@ -94,7 +94,7 @@ async function fillUnderLoad(random: Random): Promise<void> {
   disk.makeRoom()
 
   expect(server.stderr()).toBe('')
-  journal.judge(scene.database)
+  history.check(scene.database)
 }
 
 /**
@@ -104,7 +104,7 @@ async function fillUnderLoad(random: Random): Promise<void> {
 async function useUpQuotaOfBtrfs(random: Random): Promise<void> {
   using disk = mountQuotaDisk()
   await using scene = await setScene(disk.path, random)
-  const { server, answers, journal } = scene
+  const { server, answers, history } = scene
   const load = scene.startLoad()
   await load.acknowledged(1 + random(BEFORE_MAX))
 
@@ -119,5 +119,5 @@ async function useUpQuotaOfBtrfs(random: Random): Promise<void> {
   else expect(exitCode).toBe(BUS_ERROR)
   await using again = await serve(scene.database)
   expect((await again.request('GET', '/readyz')).status).toBe(200)
-  journal.judge(scene.database)
+  history.check(scene.database)
 }

@@ -6,8 +6,8 @@ import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { QUIET, startAgain } from './left.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds } from './scale.ts'
+import { QUIET, restart } from './restart.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { until } from './watch.ts'
 
 /** Enough that an import takes many batches. */
@@ -130,7 +130,7 @@ describe('import', () => {
       importing.kill('SIGKILL')
       await importing.ended()
       const names = readdirSync(made.folder).filter((name) => name.startsWith('plantstore-import'))
-      await (await startAgain(made.database)).kill()
+      await (await restart(made.database)).kill()
       const check = await runPlantstore(['check', '--database', made.database])
 
       expect(names).toEqual([])

@@ -7,11 +7,11 @@ import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal, largePlantOf } from './journal.ts'
-import { copyLeft, QUIET, startAgain } from './left.ts'
+import { largePlantOf, startHistory } from './history.ts'
 import { beginLife, callsOfStart, endInGoodOrder, judgeLeft, type Life } from './life.ts'
 import { startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { copyDatabase, QUIET, restart } from './restart.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { type CallName, type SeenCall, traceCalls } from './system-calls.ts'
 
 const KILLS_PER_ROUND = 3
@@ -30,7 +30,7 @@ describe('what was acknowledged is there, and the next server starts', () => {
   test(
     'after a kill under load',
     () =>
-      runRounds(rounds(1, 50), [], async ({ random }) => {
+      runRounds(rounds(1, 50), async (random) => {
         using life = await beginLife(random)
         for (let kill = 0; kill < KILLS_PER_ROUND; kill++) await killUnderLoad(life)
         await endInGoodOrder(life)
@@ -41,8 +41,8 @@ describe('what was acknowledged is there, and the next server starts', () => {
   test.skipIf(lacks(STRACE))(
     'after a kill in a checkpoint',
     () =>
-      runRounds(rounds(2, 50), [], async ({ random }) => {
-        using life = await beginLife(random, keepJournal(1, largePlantOf))
+      runRounds(rounds(2, 50), async (random) => {
+        using life = await beginLife(random, startHistory(1, largePlantOf))
         await killInCheckpoint(life)
         await endInGoodOrder(life)
       }),
@@ -52,7 +52,7 @@ describe('what was acknowledged is there, and the next server starts', () => {
   test.skipIf(lacks(STRACE))(
     'after kills of starts that recover what a kill has left',
     () =>
-      runRounds(rounds(1, 15), [], async ({ random }) => {
+      runRounds(rounds(1, 15), async (random) => {
         using life = await beginLife(random)
         await killUnderLoad(life)
         const calls = await callsOfStart(life.database)
@@ -71,14 +71,14 @@ describe('what was acknowledged is there, and the next server starts', () => {
     async () => {
       using empty = makeFolder()
       const calls = await callsOfStart(join(empty.path, 'plantstore.db'))
-      await runRounds(rounds(3, 55), [], async ({ random }) => {
+      await runRounds(rounds(3, 55), async (random) => {
         using folder = makeFolder()
         const database = join(folder.path, 'plantstore.db')
         await killStart(database, calls, random)
         expectAllOrNothing(database)
         killed['in a migration']++
-        await (await startAgain(database)).kill()
-        await endInGoodOrder({ database, token: await createTokenIn(database), journal: keepJournal(), random })
+        await (await restart(database)).kill()
+        await endInGoodOrder({ database, token: await createTokenIn(database), history: startHistory(), random })
       })
     },
     ROUNDS_TIMEOUT_MS,
@@ -87,9 +87,9 @@ describe('what was acknowledged is there, and the next server starts', () => {
 
 /** Kills a server at a random moment, while writes are under way. */
 async function killUnderLoad(life: Life): Promise<void> {
-  const cutOffBefore = life.journal.counts().cutOff
+  const cutOffBefore = life.history.counts().cutOff
   // All may have been answered together just before: then there was nothing to be lost, and another moment is tried.
-  while (life.journal.counts().cutOff === cutOffBefore) {
+  while (life.history.counts().cutOff === cutOffBefore) {
     await killAtAMoment(life)
     judgeLeft(life)
   }
@@ -97,7 +97,7 @@ async function killUnderLoad(life: Life): Promise<void> {
 }
 
 async function killAtAMoment(life: Life): Promise<void> {
-  await using server = await startAgain(life.database)
+  await using server = await restart(life.database)
   const load = startLoad({ ...life, url: server.url })
   await load.acknowledged(1 + life.random(MOMENT_MAX.answers))
   // By another process: this one is busy just when the server waits for it.
@@ -136,7 +136,7 @@ const killAt = (name: CallName, when: number) => ({ calls: [name], fault: 'signa
 
 /** A migration is a transaction: there is no table of it, or all of them. */
 function expectAllOrNothing(database: string): void {
-  using copy = copyLeft(database)
+  using copy = copyDatabase(database)
   using db = new Database(copy.database)
   const tables = db.prepare(
     "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",

@@ -5,11 +5,11 @@ import { queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program } from '../support/requirement.ts'
-import { keepJournal, largePlantOf } from './journal.ts'
-import { QUIET } from './left.ts'
+import { largePlantOf, startHistory } from './history.ts'
 import { beginLife } from './life.ts'
 import { startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { QUIET } from './restart.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { fatalReasons, until } from './watch.ts'
 
 /** No package of Debian's: `go install github.com/benbjohnson/litestream/cmd/litestream@v0.3.13`. */
@@ -21,8 +21,8 @@ const PLANTS = 'select id, name, tag from plants order by id'
 test.skipIf(lacks(LITESTREAM))(
   'Litestream replicates a database while a server writes, and restores it to the last plant',
   () =>
-    runRounds(rounds(1, 10), [], async ({ random }) => {
-      using life = await beginLife(random, keepJournal(1, largePlantOf))
+    runRounds(rounds(1, 10), async (random) => {
+      using life = await beginLife(random, startHistory(1, largePlantOf))
       using elsewhere = makeFolder()
       const replica = `file://${join(elsewhere.path, 'replica')}`
       const [restored, backup] = ['restored.db', 'backup.db'].map((name) => join(elsewhere.path, name))
@@ -49,8 +49,8 @@ test.skipIf(lacks(LITESTREAM))(
         expect(load.statuses().keys().toArray().sort()).toEqual([200, 204])
         expect(fatalReasons(server)).toEqual([])
         expect(await server.end()).toBe(0)
-        life.journal.judge(life.database)
-        life.journal.judge(restored ?? '')
+        life.history.check(life.database)
+        life.history.check(restored ?? '')
       } finally {
         litestream.kill('SIGTERM')
         await litestream.exited

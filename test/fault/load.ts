@@ -1,6 +1,6 @@
 import type { Random } from '../support/random.ts'
-import type { Entry, Journal } from './journal.ts'
-import { requestIdOf } from './journal.ts'
+import type { Entry, History } from './history.ts'
+import { requestIdOf } from './history.ts'
 
 /** As many as the issue of faults is about: enough that groups of writes form. */
 export const CONNECTIONS = 64
@@ -9,7 +9,7 @@ interface LoadOptions {
   /** Of the server, like `http://127.0.0.1:8080`. */
   readonly url: string
   readonly token: string
-  readonly journal: Journal
+  readonly history: History
   readonly random: Random
   readonly connections?: number
   /** How many of a hundred writes are deletes, where there is something to delete. */
@@ -39,16 +39,16 @@ export interface Load {
 
 /**
  * Creates and deletes plants over many connections at once, each with its next write when the last was answered, and
- * keeps the journal. A connection that is cut, or refused, ends: what it had sent stays cut off.
+ * keeps the history. A connection that is cut, or refused, ends: what it had sent stays cut off.
  */
 export function startLoad(options: LoadOptions): Load {
-  const { journal, random, connections = CONNECTIONS, deletesPercent = 30, pauseMs } = options
+  const { history, random, connections = CONNECTIONS, deletesPercent = 30, pauseMs } = options
   const statuses = new Map<number, number>()
   let isStopped = false
   let successes = 0
   let running = connections
 
-  const next = (): Entry => (random(100) < deletesPercent ? journal.delete(random) : undefined) ?? journal.create()
+  const next = (): Entry => (random(100) < deletesPercent ? history.delete(random) : undefined) ?? history.create()
   const work = async () => {
     while (!isStopped) {
       const entry = next()
@@ -58,14 +58,14 @@ export function startLoad(options: LoadOptions): Load {
         status = response.status
         // What says success has said it, also where the rest of it is cut off.
         if (response.ok) {
-          journal.note(entry, status, '')
+          history.record(entry, status, '')
           successes++
         }
         const body = await response.text()
-        if (!response.ok) journal.note(entry, status, body)
+        if (!response.ok) history.record(entry, status, body)
         options.onAnswer?.({ status, headers: response.headers, body })
       } catch {
-        // Cut off, and the journal says so of it, unless an answer of success had begun.
+        // Cut off, and the history says so of it, unless an answer of success had begun.
         return
       }
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
@@ -89,12 +89,12 @@ export function startLoad(options: LoadOptions): Load {
   }
 }
 
-function send({ url, token, journal }: LoadOptions, entry: Entry): Promise<Response> {
+function send({ url, token, history }: LoadOptions, entry: Entry): Promise<Response> {
   const headers = { authorization: `Bearer ${token}`, 'x-request-id': requestIdOf(entry) }
   if (entry.kind === 'delete') return fetch(`${url}/plants/${entry.id}`, { method: 'DELETE', headers })
   return fetch(`${url}/plants`, {
     method: 'POST',
     headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(journal.plantOf(entry.id)),
+    body: JSON.stringify(history.plantOf(entry.id)),
   })
 }

@@ -20,10 +20,10 @@ import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal } from './journal.ts'
-import { QUIET } from './left.ts'
+import { startHistory } from './history.ts'
 import { startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { QUIET } from './restart.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { countAnswers, fatalReasons, until, untilEnded } from './watch.ts'
 
 /** Successes before the file is lost, at most. */
@@ -62,7 +62,7 @@ const LOSSES: Readonly<Record<string, (database: string, aside: string) => void>
 describe('a database that is lost under load', () => {
   test.each(Object.entries(LOSSES))(
     '(%s) acknowledges nothing any more, and all that it did is in the lost files; the server ends with 3',
-    (_, lose) => runRounds(rounds(1, 3), [], ({ random }) => loseUnderLoad(lose, random)),
+    (_, lose) => runRounds(rounds(1, 3), (random) => loseUnderLoad(lose, random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
@@ -74,27 +74,27 @@ async function loseUnderLoad(lose: (database: string, aside: string) => void, ra
   const kept = join(folder.path, 'kept.db')
   mkdirSync(dirname(database))
   const token = await createTokenIn(database)
-  const journal = keepJournal()
+  const history = startHistory()
   const answers = countAnswers()
   await using server = await serve(database, QUIET)
-  const load = startLoad({ url: server.url, token, journal, random, onAnswer: answers.note })
+  const load = startLoad({ url: server.url, token, history, random, onAnswer: answers.record })
   await load.acknowledged(1 + random(BEFORE_MAX))
   for (const end of ['', '-wal']) linkSync(database + end, kept + end)
 
   lose(database, join(folder.path, 'aside'))
-  const sentBefore = journal.entries().length
+  const sentBefore = history.entries().length
   const inPlace = lookAt(database, kept)
 
   expect(await untilEnded(server)).toBe(3)
   await load.stop()
-  const late = journal.entries().slice(sentBefore)
+  const late = history.entries().slice(sentBefore)
   expect(late.length).toBeGreaterThan(0)
   expect(late.filter(({ outcome }) => outcome === 'acknowledged')).toEqual([])
   expect(answers.refusals()).toEqual([FAILED])
   expect(fatalReasons(server)).toEqual([LOST])
   expect(server.stderr()).toBe('')
   expect(lookAt(database, kept)).toBe(inPlace)
-  journal.judge(kept)
+  history.check(kept)
 }
 
 /** What has taken the place of a file that was lost: it is neither made anew nor, what took its place, written to. */

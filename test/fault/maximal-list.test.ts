@@ -6,10 +6,10 @@ import { makeFolder } from '../support/folder.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { startService } from './others.ts'
+import { startService } from './other-clients.ts'
 import { PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
-import { testLong } from './scale.ts'
-import { openWire, requestOf } from './wire.ts'
+import { formatRequest, openConnection } from './raw-connection.ts'
+import { testLong } from './rounds.ts'
 
 const LISTS = 20
 const WAIT_MAX_MS = 50
@@ -36,10 +36,10 @@ for (const { store, requirements, start } of STORES) {
       const { database } = service
       const { pid, port } = service.server
       const other = await createTokenIn(database, 'other')
-      using wire = await openWire(port)
+      using wire = await openConnection(port)
       const wait = async () => {
         const startMs = performance.now()
-        expect((await wire.ask(requestOf('GET', '/plants?limit=20', other))).status).toBe(200)
+        expect((await wire.ask(formatRequest('GET', '/plants?limit=20', other))).status).toBe(200)
         return performance.now() - startMs
       }
       const longestWait = async (under: Promise<unknown>) => {
@@ -121,7 +121,7 @@ async function readList(port: number, token: string): Promise<number> {
     port,
     socket: {
       open: (socket) =>
-        void socket.write(requestOf('GET', '/plants?limit=2147483647', token, undefined, 'Connection: close\r\n')),
+        void socket.write(formatRequest('GET', '/plants?limit=2147483647', token, undefined, 'Connection: close\r\n')),
       data(_, chunk) {
         bytes += chunk.length
       },

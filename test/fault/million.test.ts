@@ -5,7 +5,7 @@ import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { ROUNDS_TIMEOUT_MS, testLong } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
 
 const MILLION = 1_000_000
 /** What a million plants may take of a processor, each way: so long on a machine that does nothing else, and waits for its disk. */

@@ -6,11 +6,11 @@ import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal, plantOf } from './journal.ts'
+import { plantOf, startHistory } from './history.ts'
+import { openConnections, type SentRequests, sendRequests } from './paced-requests.ts'
 import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
-import { IS_LONG } from './scale.ts'
-import { openWires, type Storm, storm } from './storm.ts'
-import { openWire, type Reply, requestOf, type Wire } from './wire.ts'
+import { formatRequest, openConnection, type RawConnection, type Reply } from './raw-connection.ts'
+import { IS_LONG } from './rounds.ts'
 
 /** How much more is due than can be done. */
 const OVERLOAD = 3
@@ -39,14 +39,14 @@ async function startService(folder: string, under: readonly string[]) {
   const token = await createTokenIn(database)
   const server = await serve(database, ['--access-log', 'off'], { under: [...ON_SERVER_CORE, ...under] })
   moveToLoadCore()
-  const journal = keepJournal()
+  const history = startHistory()
   const refusals = new Set<string>()
   const next = () => {
-    const entry = journal.create()
+    const entry = history.create()
     return {
-      request: requestOf('POST', '/plants', token, plantOf(entry.id)),
+      request: formatRequest('POST', '/plants', token, plantOf(entry.id)),
       noteReply({ status, head, body }: Reply) {
-        journal.note(entry, status, body)
+        history.record(entry, status, body)
         if (status !== 200)
           refusals.add(`${status} ${JSON.parse(body).error} ${/^retry-after: (.*)$/im.exec(head)?.[1]}`)
       },
@@ -55,12 +55,12 @@ async function startService(folder: string, under: readonly string[]) {
   return {
     database,
     server,
-    journal,
+    history,
     /** Statuses, codes and `Retry-After` of what was refused. */
     refusals,
     next,
     /** How long a create takes by itself. */
-    async createMs(wire: Wire): Promise<number> {
+    async createMs(wire: RawConnection): Promise<number> {
       const { request, noteReply } = next()
       const startMs = performance.now()
       noteReply(await wire.ask(request))
@@ -72,9 +72,9 @@ async function startService(folder: string, under: readonly string[]) {
 
 interface Round {
   readonly capacity: number
-  readonly result: Storm
+  readonly result: SentRequests
   readonly usefulShare: number
-  /** From the end of the storm until a create takes as long as before. */
+  /** From the end of the sendRequests until a create takes as long as before. */
   readonly wellAfterMs: number
 }
 
@@ -83,13 +83,13 @@ type Service = Awaited<ReturnType<typeof startService>>
 async function runRound(service: Service, connections: number, busyConnections: number): Promise<Round> {
   const { next, createMs } = service
   // New ones for each round: the server cuts those that are idle.
-  const wires = await openWires(service.server.port, connections)
-  using probe = await openWire(service.server.port)
+  const wires = await openConnections(service.server.port, connections)
+  using probe = await openConnection(service.server.port)
   const alone: number[] = []
   while (alone.length < PROBES) alone.push(await createMs(probe))
-  const busy = await storm({ wires: wires.slice(0, busyConnections), seconds: CAPACITY_SECONDS, next })
+  const busy = await sendRequests({ wires: wires.slice(0, busyConnections), seconds: CAPACITY_SECONDS, next })
   const capacity = busy.answeredPerSecond(200)
-  const result = await storm({ wires, seconds: STORM_SECONDS, next, perSecond: OVERLOAD * capacity })
+  const result = await sendRequests({ wires, seconds: STORM_SECONDS, next, perSecond: OVERLOAD * capacity })
   const clearedMs = performance.now()
   while ((await createMs(probe)) > WELL_FACTOR * median(alone));
   for (const wire of wires) wire.cut()
@@ -116,7 +116,7 @@ async function overload(under: readonly string[], connections: number, busyConne
   while (done.length < ROUNDS) done.push(await runRound(service, connections, busyConnections))
   const growthMib = peakMib(pid) - residentBeforeMib
   const exitCode = await service.server.end()
-  service.journal.judge(service.database)
+  service.history.check(service.database)
 
   const middle = (of: (round: Round) => number) => median(done.map(of))
   expect({ exitCode, cut: middle(({ result }) => result.cut) }).toEqual({ exitCode: 0, cut: 0 })

@@ -9,13 +9,13 @@ import { gapsIn, type Known, knownAfter, lossesIn, type Rows, readRebuilt } from
 import { contentOf, describeLoss, formOf, type Loss, losePower, putInFolder, startOn } from './power-loss/lose.ts'
 import {
   DATABASE,
-  type JournaledRecording,
+  type RecordingWithHistory,
   recordCommand,
   recordFolder,
   recordLife,
   recordProgram,
 } from './power-loss/record.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 
 /**
  * A seed fixes what is sent, the cut points and the subsets, but not in which order threads run: no recording is
@@ -40,7 +40,7 @@ describe.skipIf(lacks(STRACE))('when the power is lost', () => {
   test(
     'with --durability full, all that was acknowledged is there, and nothing that nobody sent',
     () =>
-      runRounds(RECORDINGS, [], async ({ random }) => {
+      runRounds(RECORDINGS, async (random) => {
         const recording = await recordLife(['--durability', 'full'], random)
 
         const { faults, cutsWithUnsynced } = await judgeLosses(recording, random, (_, rows, known) =>
@@ -58,7 +58,7 @@ describe.skipIf(lacks(STRACE))('when the power is lost', () => {
   test(
     'with --durability normal, the latest writes alone are missing, all from some point on',
     () =>
-      runRounds(RECORDINGS, [], async ({ random }) => {
+      runRounds(RECORDINGS, async (random) => {
         const recording = await recordLife(['--durability', 'normal'], random)
         let lossCount = 0
         let latest: Rows = new Map()
@@ -89,7 +89,7 @@ describe.skipIf(lacks(STRACE))('when the power is lost', () => {
   test(
     'while a database is made, the next start makes it or goes on with it, with no manual step',
     () =>
-      runRounds(1, [], async ({ random }) => {
+      runRounds(1, async (random) => {
         const { events } = await recordFolder((path, trace) =>
           recordCommand(trace, join(path, DATABASE), 'token', 'create', '--user', 'me'),
         )
@@ -129,10 +129,10 @@ describe.skipIf(lacks(STRACE))('when the power is lost', () => {
 })
 
 /** Whether a recording has had what it must for all that was said of it to mean something. */
-function expectAll(recording: JournaledRecording): ReturnType<typeof countsOf> {
+function expectAll(recording: RecordingWithHistory): ReturnType<typeof countsOf> {
   const counts = countsOf(recording)
   console.log(`${recording.events.length} events`, counts)
-  const { acknowledged, ...others } = recording.journal.counts()
+  const { acknowledged, ...others } = recording.history.counts()
   expect(others).toEqual({ refused: 0, cutOff: 0 })
   expect(counts.answers).toBe(acknowledged)
   expect(counts.walRestarts).toBeGreaterThan(0)
@@ -145,7 +145,7 @@ function expectAll(recording: JournaledRecording): ReturnType<typeof countsOf> {
 type Judge = (loss: Loss, rows: Rows, known: Known) => readonly string[]
 
 /** Rebuilds what the disk may hold at the cut points, opens it and judges it. */
-async function judgeLosses(recording: JournaledRecording, random: Random, judge: Judge) {
+async function judgeLosses(recording: RecordingWithHistory, random: Random, judge: Judge) {
   const { events } = recording
   const faults: string[] = []
   const unsynced = new Set<number>()

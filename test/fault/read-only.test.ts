@@ -8,11 +8,11 @@ import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import type { Journal } from './journal.ts'
+import type { History } from './history.ts'
 import { judgeLeft } from './life.ts'
 import { expectRefusedStart } from './refused-start.ts'
-import { REFUSED, refuseForAWhile, setScene, untilRefusing } from './refusing.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { REFUSED, refuseForAWhile, setScene, untilRefusing } from './refused-writes.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { fatalReasons, until, untilEnded } from './watch.ts'
 
 /** Successes before the file system turns read-only, at most. */
@@ -23,13 +23,13 @@ const FAILED = '503 50302, Retry-After: 1'
 describe.skipIf(lacks(EXT4_DISKS))('a file system that turns read-only', () => {
   test(
     'between two syncs has writes refused while lists go on, and nothing acknowledged is missing',
-    () => runRounds(rounds(1, 10), [], ({ random }) => turnBetweenSyncs(random)),
+    () => runRounds(rounds(1, 10), (random) => turnBetweenSyncs(random)),
     ROUNDS_TIMEOUT_MS,
   )
 
   test(
     'at any moment has writes refused, or a sync fail, and nothing acknowledged before is missing',
-    () => runRounds(rounds(1, 10), [], ({ random }) => turnAtAnyMoment(random)),
+    () => runRounds(rounds(1, 10), (random) => turnAtAnyMoment(random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
@@ -38,7 +38,7 @@ describe.skipIf(lacks(STRACE))('a file system that is read-only for a while', ()
   test(
     'has writes refused while lists go on; after it all is well, and nothing acknowledged is missing',
     // Files that are open for writing keep a file system from being made read-only: strace says that it is.
-    () => runRounds(rounds(1, 10), [], ({ random }) => refuseForAWhile(['pwrite64', 'openat'], 'EROFS', random)),
+    () => runRounds(rounds(1, 10), (random) => refuseForAWhile(['pwrite64', 'openat'], 'EROFS', random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
@@ -47,7 +47,7 @@ describe.skipIf(lacks(STRACE))('a file system that is read-only for a while', ()
 async function turnBetweenSyncs(random: Random): Promise<void> {
   using disk = mountFragileDisk()
   await using scene = await setScene(disk.path, random)
-  const { server, answers, lists, journal } = scene
+  const { server, answers, lists, history } = scene
   await scene.store(1 + random(BEFORE_MAX))
   // Should the last of these have had the WAL brought into the database, there is something in it again.
   await scene.store(1)
@@ -64,17 +64,17 @@ async function turnBetweenSyncs(random: Random): Promise<void> {
   expect(server.stderr()).not.toMatch(/backup|remove/i)
   await load.stop()
   disk.mountAgain()
-  journal.judge(scene.database)
+  history.check(scene.database)
 }
 
 async function turnAtAnyMoment(random: Random): Promise<void> {
   using disk = mountFragileDisk()
   await using scene = await setScene(disk.path, random)
-  const { server, answers, journal } = scene
+  const { server, answers, history } = scene
   const load = scene.startLoad()
   await load.acknowledged(1 + random(BEFORE_MAX))
 
-  const turnedAt = journal.now()
+  const turnedAt = history.now()
   disk.turnReadOnly()
   await until('a write is refused', () => answers.refused() > 0)
   // A sync that failed proves nothing of what is on disk, whatever the reason: nobody can say that nothing was stored.
@@ -87,16 +87,16 @@ async function turnAtAnyMoment(random: Random): Promise<void> {
   await load.stop()
   judgeLeft(scene)
   disk.mountAgain()
-  doubtSince(turnedAt, journal)
-  journal.judge(scene.database)
+  doubtSince(turnedAt, history)
+  history.check(scene.database)
 }
 
 /**
  * The disk itself may have lied: when its journal is aborted in the middle of a sync, ext4 at times says that the sync was
  * done, and loses what was written (seen with Linux 6.18, of the last group, in one of forty rounds).
  */
-function doubtSince(moment: number, journal: Journal): void {
-  for (const entry of journal.entries()) {
+function doubtSince(moment: number, history: History): void {
+  for (const entry of history.entries()) {
     if (entry.outcome === 'acknowledged' && (entry.answeredAt ?? 0) >= moment) entry.outcome = 'cut off'
   }
 }

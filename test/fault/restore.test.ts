@@ -11,7 +11,7 @@ import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { contentOf, describeLoss, losePower, putInFolder } from './power-loss/lose.ts'
 import { DATABASE, recordCommand, recordFolder, recordProgram } from './power-loss/record.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { traceCalls } from './system-calls.ts'
 
 const SUBSETS = rounds(60, 300)
@@ -27,7 +27,7 @@ describe.skipIf(lacks(STRACE))('restore --force', () => {
   test(
     'leaves the one database or the other, whole, wherever the power is lost',
     () =>
-      runRounds(rounds(1, 5), [], async ({ random }) => {
+      runRounds(rounds(1, 5), async (random) => {
         using backups = makeFolder()
         const backup = await makeBackup(backups.path)
         const { events } = await recordFolder(async (path, trace) => {
@@ -60,7 +60,7 @@ describe.skipIf(lacks(STRACE))('restore --force', () => {
   test(
     'that is killed leaves the one database or the other, and can be repeated',
     () =>
-      runRounds(rounds(3, 60), [], async ({ random }) => {
+      runRounds(rounds(3, 60), async (random) => {
         using folder = makeFolder()
         const backup = await makeBackup(folder.path)
         const database = join(folder.path, DATABASE)

@@ -9,11 +9,11 @@ import type { Random } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { readSlowly, sendHalf, startNewcomers } from './clients.ts'
-import { type Entry, keepJournal, requestIdOf } from './journal.ts'
+import { type Entry, requestIdOf, startHistory } from './history.ts'
 import { startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 
-/** Of the journal's plants, above those of the long list. */
+/** Of the history's plants, above those of the long list. */
 const FIRST_ID = 1_000_000
 /** Together more than the buffers of a connection hold. */
 const LIST_PLANTS = 2000
@@ -49,9 +49,9 @@ async function makeDatabase(folder: string) {
 async function serveLoad(folder: string, random: Random, flags: readonly string[] = []) {
   const { database, token, readerToken } = await makeDatabase(folder)
   const server = await serve(database, flags)
-  const journal = keepJournal(FIRST_ID)
-  const load = startLoad({ url: server.url, token, journal, random })
-  const newcomers = startNewcomers(server.port, token, journal)
+  const history = startHistory(FIRST_ID)
+  const load = startLoad({ url: server.url, token, history, random })
+  const newcomers = startNewcomers(server.port, token, history)
   const answered = () => [...load.statuses().values()].reduce((sum, count) => sum + count, 0)
   const answersBefore = 1 + random(ANSWERS_MAX)
   await until(() => answered() >= answersBefore && newcomers.answers.length > 0)
@@ -60,7 +60,7 @@ async function serveLoad(folder: string, random: Random, flags: readonly string[
     token,
     readerToken,
     server,
-    journal,
+    history,
     newcomers,
     stop: () => Promise.all([load.stop(), newcomers.stop()]),
     /** Creates and deletes that were answered whole. */
@@ -88,12 +88,12 @@ describe('SIGTERM under load', () => {
   test(
     'lets every request be answered whole that a handler has begun, and ends the server with 0 within --drain',
     async () => {
-      await runRounds(rounds(2, 40), [], async ({ random }) => {
+      await runRounds(rounds(2, 40), async (random) => {
         using folder = makeFolder()
         await using under = await serveLoad(folder.path, random)
-        const { server, journal, database } = under
-        using halfHead = await sendHalf(server.port, under.token, journal, 'head')
-        using halfBody = await sendHalf(server.port, under.token, journal, 'body')
+        const { server, history, database } = under
+        using halfHead = await sendHalf(server.port, under.token, history, 'head')
+        using halfBody = await sendHalf(server.port, under.token, history, 'body')
         const list = await readSlowly(server.port, under.readerToken, READ_BYTES_PER_SECOND)
 
         server.signal('SIGTERM')
@@ -105,14 +105,14 @@ describe('SIGTERM under load', () => {
         const elapsedMs = performance.now() - signalMs
         await under.stop()
 
-        journal.judge(database)
-        const { acknowledged, refused, cutOff } = journal.counts()
+        history.check(database)
+        const { acknowledged, refused, cutOff } = history.counts()
         // Of the half head nothing is promised, but that it is answered whole or not at all.
         const wholeAnswers = under.wholeAnswers() + (head === undefined ? 1 : 2)
         expect({ exitCode, body, refused }).toEqual({ exitCode: 0, body: 200, refused: 0 })
         expect(await list.plants()).toBe(LIST_PLANTS)
         expect(acknowledged).toBe(wholeAnswers)
-        expect(begunOf(journal.cutOff(), server.stdout(), database)).toEqual([])
+        expect(begunOf(history.cutOff(), server.stdout(), database)).toEqual([])
         expect(elapsedMs).toBeLessThan(DRAIN_MS + SLACK_MS)
         expect(afterSignal(server.stdout())).not.toContain('requests were cut')
         // The signal came while all of them were at work.
@@ -127,12 +127,12 @@ describe('SIGTERM under load', () => {
   test(
     'ends the server with 0 within --drain also where a half-sent request never becomes whole',
     async () => {
-      await runRounds(rounds(1, 20), [], async ({ random }) => {
+      await runRounds(rounds(1, 20), async (random) => {
         using folder = makeFolder()
         await using under = await serveLoad(folder.path, random, ['--drain', `${SHORT_DRAIN_MS / 1000}s`])
-        const { server, journal, database } = under
-        using _halfHead = await sendHalf(server.port, under.token, journal, 'head')
-        using halfBody = await sendHalf(server.port, under.token, journal, 'body')
+        const { server, history, database } = under
+        using _halfHead = await sendHalf(server.port, under.token, history, 'head')
+        using halfBody = await sendHalf(server.port, under.token, history, 'body')
         // The handler has begun once a later request is answered.
         await server.request('GET', '/healthz')
 
@@ -142,8 +142,8 @@ describe('SIGTERM under load', () => {
         const elapsedMs = performance.now() - signalMs
         await under.stop()
 
-        journal.judge(database)
-        const cutOff = journal.cutOff().filter((entry) => entry !== halfBody.entry)
+        history.check(database)
+        const cutOff = history.cutOff().filter((entry) => entry !== halfBody.entry)
         expect(exitCode).toBe(0)
         expect(elapsedMs).toBeLessThan(SHORT_DRAIN_MS + SLACK_MS)
         expect(begunOf(cutOff, server.stdout(), database)).toEqual([])
@@ -156,10 +156,10 @@ describe('SIGTERM under load', () => {
   test(
     'loses no request and refuses no connection during --drain-wait, and every answer ends its connection',
     async () => {
-      await runRounds(rounds(1, 20), [], async ({ random }) => {
+      await runRounds(rounds(1, 20), async (random) => {
         using folder = makeFolder()
         await using under = await serveLoad(folder.path, random, ['--drain-wait', `${DRAIN_WAIT_MS / 1000}s`])
-        const { server, journal, newcomers } = under
+        const { server, history, newcomers } = under
 
         server.signal('SIGTERM')
         const signalMs = performance.now()
@@ -169,9 +169,9 @@ describe('SIGTERM under load', () => {
         await under.stop()
         const exitCode = await server.ended()
 
-        journal.judge(under.database)
+        history.check(under.database)
         const afterEnding = newcomers.answers.filter(({ sentMs }) => sentMs > endingMs)
-        const { acknowledged, refused, cutOff } = journal.counts()
+        const { acknowledged, refused, cutOff } = history.counts()
         expect({ exitCode, refused, cutOff }).toEqual({ exitCode: 0, refused: 0, cutOff: 0 })
         expect(acknowledged).toBe(under.wholeAnswers())
         expect(afterEnding.length).toBeGreaterThan(0)
@@ -193,7 +193,7 @@ describe('SIGTERM while a server starts on what a killed one has left', () => {
       const starts = rounds(4, 60)
       let count = 0
       let signalledInStart = 0
-      await runRounds(starts, [], async ({ random }) => {
+      await runRounds(starts, async (random) => {
         const database = left.copyTo(`start-${count}`)
         const serving = ['serve', '--listen', '127.0.0.1:0', '--database', database]
         const { child, ended } = startProgram([...COMMAND, ...serving], { env: { PATH: process.env.PATH ?? '' } })
@@ -207,7 +207,7 @@ describe('SIGTERM while a server starts on what a killed one has left', () => {
         expect(stderr).toBe('')
         expect<unknown>(child.exitCode ?? child.signalCode).toBeOneOf(ENDINGS)
         expect(Date.now() - signalledAtMs).toBeLessThan(DRAIN_MS + SLACK_MS)
-        left.journal.judge(database)
+        left.history.check(database)
       })
       expect(signalledInStart).toBeGreaterThan(0)
     },
@@ -221,7 +221,7 @@ async function leaveBehind(folder: string) {
   await under.server.kill()
   await under.stop()
   return {
-    journal: under.journal,
+    history: under.history,
     /** Copies it, and returns the path of the copy. */
     copyTo(name: string): string {
       const copy = join(folder, `${name}.db`)

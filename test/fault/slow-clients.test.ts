@@ -2,11 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/context.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
-import { type HoldName, hoard } from './hoard.ts'
-import { compareP99, startService, until, untilAtRest } from './others.ts'
+import { type HoldingName, holdConnections } from './held-connections.ts'
+import { compareP99, startService, until, untilAtRest } from './other-clients.ts'
 import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, testLong } from './scale.ts'
-import { openWire } from './wire.ts'
+import { openConnection } from './raw-connection.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
 
 /** Of the list that is never read: far more than the buffers of a connection hold. */
 const PLANTS = rounds(200_000, 1_000_000)
@@ -28,10 +28,10 @@ const CROWD = {
   'bodies of a byte a second': 100,
   'long lists that are never read': 20,
   'idle connections': rounds(500, 5000),
-} as const satisfies Record<HoldName, number>
+} as const satisfies Record<HoldingName, number>
 
 /** All of them at once; in the long form also each way by itself. */
-const CROWDS: readonly (readonly [name: string, counts: Partial<Record<HoldName, number>>])[] = [
+const CROWDS: readonly (readonly [name: string, counts: Partial<Record<HoldingName, number>>])[] = [
   ['slow clients of every kind', CROWD],
   ...(IS_LONG ? Object.entries(CROWD) : []).map(([name, count]) => [name, { [name]: count }] as const),
 ]
@@ -49,7 +49,7 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
       const residentBeforeMib = residentMib(pid)
       const untilTaken = waitForAll(pid, count)
       const { besideMs, limitMs } = await compareP99(service, async () => {
-        const held = await hoard(port, service.token, counts)
+        const held = await holdConnections(port, service.token, counts)
         await untilTaken(held)
         // By then lists have been sent as far as buffers hold them. With slow bytes a busy machine would never come to rest.
         await untilAtRest(pid)
@@ -73,7 +73,7 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
     const residentBeforeMib = residentMib(pid)
     const descriptors = countDescriptors(pid)
     const untilTaken = waitForAll(pid, count)
-    using held = await hoard(port, service.token, counts)
+    using held = await holdConnections(port, service.token, counts)
     held.startDripping()
     const startMs = performance.now()
     await untilTaken(held)
@@ -84,7 +84,7 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
     expect(performance.now() - startMs).toBeLessThan(Math.max(...limitsMs) + CUT_SLACK_MS)
     console.log(`memory: ${residentBeforeMib.toFixed(0)} MiB before, ${peakMib(pid).toFixed(0)} MiB at most`)
     expect(peakMib(pid) - residentBeforeMib).toBeLessThan(GROWTH_MAX_MIB)
-    using wire = await openWire(port)
+    using wire = await openConnection(port)
     expect(await service.create(wire)).toBe(200)
     expect(stdout()).not.toContain('"level":"error"')
   })
@@ -96,6 +96,6 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
  */
 function waitForAll(pid: number, count: number) {
   const descriptors = countDescriptors(pid)
-  return ({ countEnded }: Pick<Awaited<ReturnType<typeof hoard>>, 'countEnded'>): Promise<void> =>
+  return ({ countEnded }: Pick<Awaited<ReturnType<typeof holdConnections>>, 'countEnded'>): Promise<void> =>
     until(() => countDescriptors(pid) + countEnded() >= descriptors + count)
 }

@@ -2,9 +2,9 @@ import { describe, expect } from 'bun:test'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { readSlowly } from './clients.ts'
-import { startService } from './others.ts'
+import { startService } from './other-clients.ts'
 import { PROCESS_TOOLS } from './process.ts'
-import { testLong } from './scale.ts'
+import { testLong } from './rounds.ts'
 
 /** 13 MB: far more than the buffers of a connection hold. */
 const PLANTS = 250_000

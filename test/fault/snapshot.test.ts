@@ -6,10 +6,10 @@ import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { randomNumbers } from '../support/random.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { holdElsewhere } from './hold.ts'
-import { keepJournal, plantOf } from './journal.ts'
+import { holdTransaction } from './foreign-transaction.ts'
+import { plantOf, startHistory } from './history.ts'
 import { startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { countAnswers, until, watchLists } from './watch.ts'
 
 /** How long the snapshot is held once the log has said so, and the pace of creates in that time. */
@@ -36,24 +36,25 @@ test(
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)
-    const journal = keepJournal(1, largePlant)
+    const history = startHistory(1, largePlant)
     const answers = countAnswers()
     await using server = await serve(database, ['--access-log', 'off'])
     // Of a user without plants: these are too large to be listed all the time.
     const lists = watchLists(server, await createTokenIn(database, 'you'))
-    const begin = () => startLoad({ url: server.url, token, journal, random: randomNumbers(1), onAnswer: answers.note })
+    const begin = () =>
+      startLoad({ url: server.url, token, history, random: randomNumbers(1), onAnswer: answers.record })
     const walBytes = () => statSync(`${database}-wal`).size
 
     const load = begin()
     await until('plants are stored', () => answers.successes() > ENOUGH)
     expect(walLines(server)).toEqual([])
-    await using reader = await holdElsewhere(database, 'begin', 'select count(*) from plants')
+    await using reader = await holdTransaction(database, 'begin', 'select count(*) from plants')
     await until('the log warns of the WAL', () => walLines(server).length > 0)
     await load.stop()
     for (const endMs = performance.now() + HOLD_MS; performance.now() < endMs; await Bun.sleep(PAUSE_MS)) {
-      const entry = journal.create()
+      const entry = history.create()
       const response = await server.request('POST', '/plants', { token, body: largePlant(entry.id) })
-      journal.note(entry, response.status, await response.text())
+      history.record(entry, response.status, await response.text())
     }
     const longestBytes = walBytes()
     const warnings = walLines(server)
@@ -76,7 +77,7 @@ test(
     expect(walLines(server).slice(warnings.length)).toEqual([['info', expect.any(Number)]])
     expect([await lists.stop(), answers.refusals()]).toEqual([[200], []])
     expect(await server.end()).toBe(0)
-    journal.judge(database)
+    history.check(database)
     console.log(`the WAL grew to ${longestBytes} bytes, told by ${warnings.length} warnings`)
   },
   ROUNDS_TIMEOUT_MS,

@@ -8,11 +8,11 @@ import { makeFolder } from '../support/folder.ts'
 import { randomNumbers } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { type Curve, toCsv, toSvg } from './curves.ts'
-import { type MixTokens, mixRequests } from './mix.ts'
+import { type MixTokens, mixRequests } from './mixed-requests.ts'
+import { openConnections, sendRequests } from './paced-requests.ts'
 import { countDescriptors, moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, residentMib, sizeMib } from './process.ts'
-import { IS_LONG } from './scale.ts'
-import { openWires, storm } from './storm.ts'
-import { openWire, requestOf, type Wire } from './wire.ts'
+import { formatRequest, openConnection, type RawConnection } from './raw-connection.ts'
+import { IS_LONG } from './rounds.ts'
 
 /** `FAULT_SOAK_MINUTES=2` shortens it, to try it. */
 const MINUTES = Number(process.env.FAULT_SOAK_MINUTES ?? 30)
@@ -51,18 +51,18 @@ async function renewTokens(database: string, outdated: MixTokens | undefined): P
 }
 
 /** Connections that are cut, each in the middle of something else. */
-const CUTS: readonly ((wire: Wire, mix: Mix, token: string) => void)[] = [
+const CUTS: readonly ((wire: RawConnection, mix: Mix, token: string) => void)[] = [
   (wire, mix) => wire.write(mix.createToCut()),
   (wire, mix) => wire.write(mix.createToCut().slice(0, -10)),
   (wire, mix) => wire.write(mix.createToCut().slice(0, 30)),
-  (wire, _mix, token) => wire.write(requestOf('GET', '/plants', token)),
+  (wire, _mix, token) => wire.write(formatRequest('GET', '/plants', token)),
   () => {},
 ]
 
 function startCutting(port: number, mix: Mix, token: () => string) {
   let cuts = 0
   const timer = setInterval(async () => {
-    const wire = await openWire(port)
+    const wire = await openConnection(port)
     CUTS[cuts++ % CUTS.length]?.(wire, mix, token())
     setTimeout(wire.cut, cuts % 7)
   }, CUT_EVERY_MS)
@@ -105,15 +105,15 @@ async function soak(port: number, database: string, mix: Mix) {
   let outdated: MixTokens | undefined
   let tokens = await renewTokens(database, outdated)
   mix.useTokens(tokens)
-  let wires = await openWires(port, CONNECTIONS)
-  const { sentPerSecond: capacity } = await storm({ wires, seconds: CAPACITY_SECONDS, next: mix.next })
+  let wires = await openConnections(port, CONNECTIONS)
+  const { sentPerSecond: capacity } = await sendRequests({ wires, seconds: CAPACITY_SECONDS, next: mix.next })
   const perSecond = LOAD_SHARE * capacity
   console.log(`${capacity.toFixed(0)} requests a second at most; ${perSecond.toFixed(0)} are sent`)
   using cutting = startCutting(port, mix, () => tokens.write)
   let requests = 0
   let lost = 0
   for (const endMs = performance.now() + MINUTES * 60_000; performance.now() < endMs; ) {
-    const loading = storm({ wires, seconds: SLICE_SECONDS, next: mix.next, perSecond })
+    const loading = sendRequests({ wires, seconds: SLICE_SECONDS, next: mix.next, perSecond })
     const [{ sentPerSecond, cut }, renewed] = await Promise.all([loading, renewTokens(database, outdated)])
     requests += sentPerSecond * SLICE_SECONDS
     lost += cut
@@ -121,7 +121,7 @@ async function soak(port: number, database: string, mix: Mix) {
     tokens = renewed
     mix.useTokens(tokens)
     for (const wire of wires.splice(0, CONNECTIONS / 2)) wire.cut()
-    wires = [...wires.filter(({ isOpen }) => isOpen()), ...(await openWires(port, CONNECTIONS / 2))]
+    wires = [...wires.filter(({ isOpen }) => isOpen()), ...(await openConnections(port, CONNECTIONS / 2))]
   }
   for (const wire of wires) wire.cut()
   return { requests, cuts: cutting.cuts(), lost }

@@ -6,10 +6,10 @@ import { makeFolder } from '../support/folder.ts'
 import { randomNumbers } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal } from './journal.ts'
+import { startHistory } from './history.ts'
 import { startLoad } from './load.ts'
 import { residentMib } from './process.ts'
-import { ROUNDS_TIMEOUT_MS, rounds } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { until } from './watch.ts'
 
 const MIB = 1024 ** 2
@@ -45,8 +45,8 @@ async function serveUnderLoad(script: string) {
     under: ['sh', '-c', script, 'sh'],
     cwd: folder.path,
   })
-  const journal = keepJournal()
-  const load = startLoad({ url: server.url, token, journal, random: randomNumbers(1) })
+  const history = startHistory()
+  const load = startLoad({ url: server.url, token, history, random: randomNumbers(1) })
   const readerPid = Number(/^reader (\d+)$/m.exec(server.stdout())?.[1])
   return {
     ...server,
@@ -62,14 +62,14 @@ async function serveUnderLoad(script: string) {
     },
     /** Ends the load and the server. Throws unless all was done, and is there. Returns how many writes that were. */
     async endWell(): Promise<number> {
-      await until('plants are stored', () => journal.counts().acknowledged > ENOUGH)
+      await until('plants are stored', () => history.counts().acknowledged > ENOUGH)
       await load.stop()
       const startMs = performance.now()
       expect(await server.end()).toBe(0)
       expect(performance.now() - startMs).toBeLessThan(END_LIMIT_MS)
-      const { acknowledged, ...others } = journal.counts()
+      const { acknowledged, ...others } = history.counts()
       expect(others).toEqual({ refused: 0, cutOff: 0 })
-      journal.judge(database)
+      history.check(database)
       return acknowledged
     },
     async [Symbol.asyncDispose]() {

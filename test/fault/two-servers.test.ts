@@ -6,9 +6,9 @@ import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal } from './journal.ts'
+import { startHistory } from './history.ts'
 import { type Load, startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { until } from './watch.ts'
 
 /** What is tried one after the other while both servers write. */
@@ -29,13 +29,13 @@ type Server = Awaited<ReturnType<typeof serve>>
 
 test(
   'two servers on one database and commands beside them do all that is asked, and see at once what any of them wrote',
-  () => runRounds(rounds(1, 10), [], ({ random }) => workTogether(random)),
+  () => runRounds(rounds(1, 10), (random) => workTogether(random)),
   ROUNDS_TIMEOUT_MS,
 )
 
 test.skipIf(lacks(STRACE))(
   'a commit that comes just when another server is done with its own is seen by that one, too',
-  () => runRounds(rounds(1, 10), [], ({ random }) => commitSideBySide(random)),
+  () => runRounds(rounds(1, 10), (random) => commitSideBySide(random)),
   ROUNDS_TIMEOUT_MS,
 )
 
@@ -72,14 +72,14 @@ async function workTogether(random: Random): Promise<void> {
   using folder = makeFolder()
   const database = join(folder.path, 'plantstore.db')
   const token = await createTokenIn(database)
-  // One journal, so that what one server creates the other deletes.
-  const journal = keepJournal()
+  // One history, so that what one server creates the other deletes.
+  const history = startHistory()
   await using one = await serve(database, ['--access-log', 'off'])
   await using other = await serve(database, ['--access-log', 'off'])
   const servers = [one, other]
   // Alone first: a server that writes all the time learns of others by its own writes, too.
   await useGuest(database, servers)
-  const loads = servers.map(({ url }) => startLoad({ url, token, journal, random, connections: CONNECTIONS }))
+  const loads = servers.map(({ url }) => startLoad({ url, token, history, random, connections: CONNECTIONS }))
 
   for (let step = 1; step <= STEPS; step++) {
     const before = loads.map(countSuccesses)
@@ -93,11 +93,11 @@ async function workTogether(random: Random): Promise<void> {
   for (const load of loads) expect([...load.statuses().keys()].sort()).toEqual([200, 204])
   const [listed, otherListed] = await Promise.all(servers.map((server) => list(server, token)))
   expect(listed).toEqual(otherListed)
-  journal.judge(database)
+  history.check(database)
   expect(await one.end()).toBe(0)
   expect(await other.end()).toBe(0)
   expect(one.stderr() + other.stderr()).toBe('')
-  journal.judge(database)
+  history.check(database)
 }
 
 /** Makes a user by commands, has both servers work for them, and takes all of it away again. */
@@ -106,7 +106,7 @@ async function useGuest(database: string, servers: readonly Server[]): Promise<v
   const stored: string[] = []
   for (let count = 1; count <= GUEST_PLANTS; count++) {
     const [writing, reading] = count % 2 === 0 ? servers : servers.toReversed()
-    // Below the ids of the journal, which judges no plants but its own.
+    // Below the ids of the history, which judges no plants but its own.
     const plant = { id: -count, name: `guest ${count}` }
     expect((await writing?.request('POST', '/plants', { token, body: plant }))?.status).toBe(200)
     expect(await listTwice(reading, token)).toEqual([plant.name, ...stored])

@@ -10,7 +10,7 @@ import { lacks } from '../support/requirement.ts'
 import { storedPlants } from '../support/stored.ts'
 import { injectFault, killAtAnswer, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { QUIET } from './left.ts'
+import { QUIET } from './restart.ts'
 
 const DISK_BYTES = 40 * 1024 ** 2
 /** Frames that the WAL-index has room for as SQLite makes it. At the next it grows by 32 KiB (https://sqlite.org/walformat.html). */

@@ -29,7 +29,7 @@ export function countAnswers() {
   let successes = 0
   return {
     /** For `onAnswer` of a load. */
-    note({ status, headers, body }: Answered): void {
+    record({ status, headers, body }: Answered): void {
       if (status < 300) {
         successes++
         return

@@ -1,7 +1,7 @@
 import { describe, expect } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { testLong } from '../fault/scale.ts'
+import { testLong } from '../fault/rounds.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { BUILDAH, buildDockerfile } from './buildah.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'
-import { IS_LONG } from '../fault/scale.ts'
+import { IS_LONG } from '../fault/rounds.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'

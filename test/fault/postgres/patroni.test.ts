@@ -5,10 +5,10 @@ import { PATRONI, startPatroni } from '../../support/patroni.ts'
 import { administer } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
-import { keepJournal } from '../journal.ts'
-import { QUIET } from '../left.ts'
+import { startHistory } from '../history.ts'
 import { type Answered, startLoad } from '../load.ts'
-import { ROUNDS_TIMEOUT_MS, runRounds, testLong } from '../scale.ts'
+import { QUIET } from '../restart.ts'
+import { ROUNDS_TIMEOUT_MS, runRounds, testLong } from '../rounds.ts'
 import { countAnswers, until } from '../watch.ts'
 import { BUSY, FULL, plantsOn, UNREACHABLE } from './scene.ts'
 
@@ -28,7 +28,7 @@ describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy'
   testLong(
     'whose primary is killed again and again under the load of two copies lose nothing acknowledged',
     () =>
-      runRounds(1, [], async ({ random }) => {
+      runRounds(1, async (random) => {
         await using patroni = await startPatroni()
         await using proxy = await startHaproxy('tcp', [
           'option httpchk GET /primary',
@@ -42,16 +42,16 @@ describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy'
         const answers = countAnswers()
         const gaps = watchGaps()
         const onAnswer = (answer: Answered) => {
-          answers.note(answer)
+          answers.record(answer)
           if (answer.status < 300) gaps.note()
         }
-        const journals = [keepJournal(), keepJournal(SECOND_ID)]
+        const journals = [startHistory(), startHistory(SECOND_ID)]
         const copies: Awaited<ReturnType<typeof serve>>[] = []
         try {
           for (const _ of journals) copies.push(await serve(database, QUIET))
-          const loads = journals.map((journal, index) =>
+          const loads = journals.map((history, index) =>
             startLoad({
-              ...{ url: copies[index]?.url ?? '', token, journal, random, onAnswer },
+              ...{ url: copies[index]?.url ?? '', token, history, random, onAnswer },
               ...{ connections: CONNECTIONS, pauseMs: PAUSE_MS },
             }),
           )
@@ -74,8 +74,8 @@ describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy'
         }
 
         const plants = [...(await plantsOn(database))]
-        for (const [index, journal] of journals.entries()) {
-          journal.judgeRows(new Map(plants.filter(([id]) => id >= SECOND_ID === (index === 1))))
+        for (const [index, history] of journals.entries()) {
+          history.checkRows(new Map(plants.filter(([id]) => id >= SECOND_ID === (index === 1))))
         }
         const known = [UNREACHABLE, BUSY, FULL]
         expect(answers.refusals().filter((refusal) => !known.includes(refusal))).toEqual([])

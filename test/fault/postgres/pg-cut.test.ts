@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Cluster, OWN_POSTGRES, socketOf, startCluster } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
 import { until } from '../watch.ts'
 import { startProxy } from './proxy.ts'
 import { BUSY, setScene, UNREACHABLE } from './scene.ts'
@@ -27,7 +27,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection that is cut at a commit', () 
   test.each(['sent', 'answered'] as const)(
     'when the group is %s: each write has the answer that is true',
     (moment) =>
-      runRounds(rounds(1, 30), [], async ({ random }) => {
+      runRounds(rounds(1, 30), async (random) => {
         using proxy = startProxy(socketOf(cluster))
         await using scene = await setScene(cluster.url, random, proxy)
         for (let cut = 1; cut <= CUTS_PER_ROUND; cut++) {
@@ -39,7 +39,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection that is cut at a commit', () 
         cuts += proxy.cuts()
         // The database is there, so that it can be asked at once what became of them.
         expect(scene.answers.refused()).toBeLessThan(scene.answers.successes() * REFUSED_MAX)
-        await scene.judge([UNREACHABLE, BUSY])
+        await scene.check([UNREACHABLE, BUSY])
       }),
     ROUNDS_TIMEOUT_MS,
   )

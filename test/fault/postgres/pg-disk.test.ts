@@ -6,7 +6,7 @@ import { makeFolder } from '../../support/folder.ts'
 import { OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
 import { lacks } from '../../support/requirement.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../rounds.ts'
 import { until } from '../watch.ts'
 import { BUSY, FULL, setScene, UNREACHABLE } from './scene.ts'
 
@@ -26,13 +26,13 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES, MOUNTS))('a database server whos
 
   test(
     'that of its tables: has 503 answered until there is room, and nothing acknowledged is missing',
-    () => runRounds(rounds(1, 20), [], ({ random }) => fillTables(random)),
+    () => runRounds(rounds(1, 20), (random) => fillTables(random)),
     ROUNDS_TIMEOUT_MS,
   )
 
   testLong(
     'that of its log, too: it ends; started with room, nothing acknowledged is missing',
-    () => runRounds(20, [], ({ random }) => fillAll(random)),
+    () => runRounds(20, (random) => fillAll(random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
@@ -52,7 +52,7 @@ async function fillTables(random: Random): Promise<void> {
   expect(scene.answers.refusals()).toContain(FULL)
   disk.makeRoom()
   tookMs.push(await scene.untilStoring())
-  await scene.judge([FULL, UNREACHABLE, BUSY])
+  await scene.check([FULL, UNREACHABLE, BUSY])
 }
 
 /** A server that cannot go on with its log ends with all its processes, and cannot start again by itself. */
@@ -70,7 +70,7 @@ async function fillAll(random: Random): Promise<void> {
     return cluster.answers()
   })
   tookMs.push(await scene.untilStoring())
-  await scene.judge([FULL, UNREACHABLE, BUSY])
+  await scene.check([FULL, UNREACHABLE, BUSY])
 }
 
 function folderOfServer(parent: string): string {

@@ -5,10 +5,10 @@ import { HAPROXY, startHaproxy } from '../../support/haproxy.ts'
 import { freePort, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
-import { keepJournal } from '../journal.ts'
-import { QUIET } from '../left.ts'
+import { startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
+import { QUIET } from '../restart.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
 import { until } from '../watch.ts'
 import { plantsOn } from './scene.ts'
 
@@ -16,7 +16,7 @@ const COPIES = 3
 const CONNECTIONS = 32
 /** Answers before a copy is restarted. */
 const ENOUGH = 200
-/** Of plants that are listed right after they were stored: above those of the journal. */
+/** Of plants that are listed right after they were stored: above those of the history. */
 const FIRST_LISTED_ID = 1_000_000
 /** Longer than HAProxy takes to notice that a copy is not ready. */
 const DRAIN_WAIT = '1s'
@@ -35,27 +35,27 @@ describe.skipIf(!IS_LONG || lacks(POSTGRES_SERVER, HAPROXY))('three copies behin
   test(
     'restarted one after the other under load: no request fails, and each write shows in the next list',
     () =>
-      runRounds(rounds(1, 20), [], async ({ random }) => {
+      runRounds(rounds(1, 20), async (random) => {
         await using fleet = await startFleet()
         const { url, token, copies } = fleet
-        const journal = keepJournal()
-        const load = startLoad({ url, token, journal, random, connections: CONNECTIONS })
+        const history = startHistory()
+        const load = startLoad({ url, token, history, random, connections: CONNECTIONS })
         const reader = readOwnWrites(url, token)
         for (let index = 0; index < COPIES; index++) {
-          await load.acknowledged(journal.counts().acknowledged + ENOUGH)
+          await load.acknowledged(history.counts().acknowledged + ENOUGH)
           expect(await copies[index]?.end()).toBe(0)
           copies[index] = await fleet.start(index)
           await until('it is ready', async () => (await copies[index]?.request('GET', '/readyz'))?.status === 200)
         }
-        await load.acknowledged(journal.counts().acknowledged + ENOUGH)
+        await load.acknowledged(history.counts().acknowledged + ENOUGH)
         await load.stop()
 
         expect(await reader.stop()).toEqual([])
         expect([...load.statuses().keys()].sort()).toEqual([200, 204])
-        expect(journal.counts()).toMatchObject({ refused: 0, cutOff: 0 })
+        expect(history.counts()).toMatchObject({ refused: 0, cutOff: 0 })
         const plants = await plantsOn(fleet.database)
-        journal.judgeRows(new Map([...plants].filter(([id]) => id < FIRST_LISTED_ID)))
-        requests += journal.entries().length
+        history.checkRows(new Map([...plants].filter(([id]) => id < FIRST_LISTED_ID)))
+        requests += history.entries().length
         shown += reader.count()
       }),
     ROUNDS_TIMEOUT_MS,

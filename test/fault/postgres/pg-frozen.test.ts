@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Cluster, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
 import { freeze } from './processes.ts'
 import { BUSY, type Scene, setScene, UNREACHABLE } from './scene.ts'
 
@@ -28,7 +28,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a database server that stands 
   test(
     'has 503 answered until it goes on, and nothing acknowledged is missing',
     () =>
-      runRounds(rounds(1, 20), [], async ({ random }) => {
+      runRounds(rounds(1, 20), async (random) => {
         await using scene = await setScene(cluster.url, random)
         {
           using _frozen = freeze(cluster)
@@ -38,7 +38,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a database server that stands 
         }
         expect(Math.max(...longestMs)).toBeLessThan(IDLE_TIMEOUT_MIN_MS)
         tookMs.push(await scene.untilStoring())
-        await scene.judge([UNREACHABLE, BUSY])
+        await scene.check([UNREACHABLE, BUSY])
       }),
     ROUNDS_TIMEOUT_MS,
   )

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, test } from 'bun:test'
 import { SQL } from 'bun'
 import { administer, type Cluster, OWN_POSTGRES, socketOf, startCluster } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
 import { BUSY, setScene, UNREACHABLE } from './scene.ts'
 
 const CONNECTIONS_MAX = 40
@@ -22,14 +22,14 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a database server whose connec
   test(
     'has 503 answered until there are some, and nothing acknowledged is missing',
     () =>
-      runRounds(rounds(1, 20), [], async ({ random }) => {
+      runRounds(rounds(1, 20), async (random) => {
         await using scene = await setScene(cluster.url, random)
         {
           await using _others = await takeAll(scene.service.pid)
           await scene.untilRefusing()
         }
         tookMs.push(await scene.untilStoring())
-        await scene.judge([UNREACHABLE, BUSY])
+        await scene.check([UNREACHABLE, BUSY])
       }),
     ROUNDS_TIMEOUT_MS,
   )

@@ -1,7 +1,7 @@
 import { afterAll, describe, test } from 'bun:test'
 import { administer, type Cluster, OWN_POSTGRES, socketOf, startCluster, urlOf } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../rounds.ts'
 import { until } from '../watch.ts'
 import { freeze } from './processes.ts'
 import { startProxy } from './proxy.ts'
@@ -19,7 +19,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted und
   testLong(
     'when the primary has ended: 503 until then, and nothing acknowledged is missing',
     () =>
-      runRounds(20, [], async ({ random }) => {
+      runRounds(20, async (random) => {
         using primary = await startCluster()
         using standby = await startStandby(primary)
         using proxy = startProxy(socketOf(primary))
@@ -31,7 +31,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted und
         proxy.leadTo(socketOf(standby))
 
         tookMs.push(await scene.untilStoring())
-        await scene.judge([UNREACHABLE, BUSY], urlOf(standby.url, scene.database.name))
+        await scene.check([UNREACHABLE, BUSY], urlOf(standby.url, scene.database.name))
       }),
     ROUNDS_TIMEOUT_MS,
   )
@@ -39,7 +39,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted und
   testLong(
     'when the primary stands still and goes on later: nothing of what it does then was answered with success',
     () =>
-      runRounds(20, [], async ({ random }) => {
+      runRounds(20, async (random) => {
         using primary = await startCluster()
         using standby = await startStandby(primary)
         using proxy = startProxy(socketOf(primary))
@@ -51,7 +51,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted und
           proxy.leadTo(socketOf(standby))
           tookMs.push(await scene.untilStoring())
         }
-        await scene.judge([UNREACHABLE, BUSY], urlOf(standby.url, scene.database.name))
+        await scene.check([UNREACHABLE, BUSY], urlOf(standby.url, scene.database.name))
       }),
     ROUNDS_TIMEOUT_MS,
   )
@@ -59,7 +59,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted und
   test(
     'before connections are led to it: a standby that takes no writes has them refused, and is used once it is promoted',
     () =>
-      runRounds(rounds(1, 20), [], async ({ random }) => {
+      runRounds(rounds(1, 20), async (random) => {
         using primary = await startCluster()
         using standby = await startStandby(primary)
         using proxy = startProxy(socketOf(primary))
@@ -71,7 +71,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted und
         standby.promote()
 
         tookMs.push(await scene.untilStoring())
-        await scene.judge([UNREACHABLE, BUSY, FULL], urlOf(standby.url, scene.database.name))
+        await scene.check([UNREACHABLE, BUSY, FULL], urlOf(standby.url, scene.database.name))
       }),
     ROUNDS_TIMEOUT_MS,
   )

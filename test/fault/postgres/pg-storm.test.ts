@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import type { SQL } from 'bun'
 import { administer, type Cluster, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../scale.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
 import { until } from '../watch.ts'
 import { BUSY, type Scene, setScene } from './scene.ts'
 
-/** Aborted statements of the service that make a storm. */
+/** Aborted statements of the service that make a sendRequests. */
 const ABORTS = rounds(10, 30)
 /** The part of writes that may be refused on a busy machine: all others are repeated until they succeed. */
 const REFUSED_MAX = 0.01
@@ -31,30 +31,30 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('transactions of others that ar
   })
 
   test(
-    'a storm of deadlocks: writes are repeated, and each has the answer that is true',
+    'a sendRequests of deadlocks: writes are repeated, and each has the answer that is true',
     () =>
-      runRounds(rounds(1, 20), [], async ({ random }) => {
+      runRounds(rounds(1, 20), async (random) => {
         await using scene = await setScene(cluster.url, random)
-        await storm('40P01', scene, lockInOtherOrder)
+        await sendRequests('40P01', scene, lockInOtherOrder)
       }),
     ROUNDS_TIMEOUT_MS,
   )
 
   test(
-    'a storm of failures to serialize: writes are repeated, and each has the answer that is true',
+    'a sendRequests of failures to serialize: writes are repeated, and each has the answer that is true',
     () =>
-      runRounds(rounds(1, 20), [], async ({ random }) => {
+      runRounds(rounds(1, 20), async (random) => {
         await using scene = await setScene(cluster.url, random, {
           statement: (database) => `alter database ${database} set default_transaction_isolation = 'serializable'`,
         })
-        await storm('40001', scene, changeWhatIsRead)
+        await sendRequests('40001', scene, changeWhatIsRead)
       }),
     ROUNDS_TIMEOUT_MS,
   )
 })
 
 /** Has another client be in the way again and again, until the service was told so often enough. */
-async function storm(
+async function sendRequests(
   state: keyof typeof aborted,
   scene: Scene,
   beInTheWay: (sql: SQL, nextId: number) => Promise<void>,
@@ -62,20 +62,20 @@ async function storm(
   const before = countAborted(state)
   const nextId = () =>
     Math.max(
-      ...scene.journal
+      ...scene.history
         .entries()
         .slice(-AHEAD)
         .map(({ id }) => id),
     )
   await administer(scene.database.url, (sql) =>
-    until('there was a storm', async () => {
+    until('there was a sendRequests', async () => {
       await beInTheWay(sql, nextId())
       return countAborted(state) - before >= ABORTS
     }),
   )
   aborted[state] += countAborted(state) - before
   await scene.untilStoring()
-  await scene.judge([BUSY])
+  await scene.check([BUSY])
   expect(scene.answers.refused()).toBeLessThan(scene.answers.successes() * REFUSED_MAX)
 }
 

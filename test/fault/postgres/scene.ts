@@ -4,10 +4,10 @@ import { administer, makeDatabase } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createTokenIn } from '../../support/tokens.ts'
-import { keepJournal, type PlantRow } from '../journal.ts'
-import { QUIET } from '../left.ts'
+import { type PlantRow, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
-import { rounds } from '../scale.ts'
+import { QUIET } from '../restart.ts'
+import { rounds } from '../rounds.ts'
 import { countAnswers, until } from '../watch.ts'
 
 /** Within what time writes succeed again once the database can be written. */
@@ -49,15 +49,15 @@ export async function setScene(server: string, random: Random, options: SceneOpt
   }
   const token = await createTokenIn(database.url)
   const service = await serve(by(database.url), QUIET)
-  const journal = keepJournal()
+  const history = startHistory()
   const answers = countAnswers()
   const load = startLoad({
     url: service.url,
     token,
-    journal,
+    history,
     random,
     connections: CONNECTIONS,
-    onAnswer: answers.note,
+    onAnswer: answers.record,
   })
   const alive = watchAlive(service)
   await load.acknowledged(1 + random(BEFORE_MAX))
@@ -71,7 +71,7 @@ export async function setScene(server: string, random: Random, options: SceneOpt
     database,
     token,
     service,
-    journal,
+    history,
     answers,
     /** Waits until writes are refused and `/readyz` says so. */
     async untilRefusing(): Promise<void> {
@@ -100,12 +100,12 @@ export async function setScene(server: string, random: Random, options: SceneOpt
       return tookMs
     },
     /** Ends the load and the service, and compares what there is with what was answered. */
-    async judge(refusals: readonly string[], url = database.url): Promise<void> {
+    async check(refusals: readonly string[], url = database.url): Promise<void> {
       await load.stop()
       expect(await alive.stop()).toEqual([200])
       expect(answers.refusals().filter((refusal) => !refusals.includes(refusal))).toEqual([])
       expect(await service.end()).toBe(0)
-      journal.judgeRows(await plantsOn(url))
+      history.checkRows(await plantsOn(url))
     },
     [Symbol.asyncDispose]: dispose,
   }

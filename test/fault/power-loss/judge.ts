@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
-import { type Entry, faultsIn, type PlantRow, plantsIn, requestIdOf } from '../journal.ts'
-import type { JournaledRecording } from './record.ts'
+import { type Entry, faultsIn, type PlantRow, plantsIn, requestIdOf } from '../history.ts'
+import type { RecordingWithHistory } from './record.ts'
 
 /**
  * What was known of the writes at the moment when the power was lost: those that were sent, and what had been
@@ -13,11 +13,11 @@ export type Known = readonly Entry[]
  * What was known after so many events. A write was acknowledged when its answer was on its way. One that the client
  * sent after it had seen an answer of later than that was not sent yet.
  */
-export function knownAfter(count: number, { events, journal }: JournaledRecording): Known {
+export function knownAfter(count: number, { events, history }: RecordingWithHistory): Known {
   const answered = new Set<string>()
   for (const event of events.slice(0, count)) if (event.kind === 'answered') answered.add(event.requestId)
   const isAnswered = (entry: Entry) => answered.has(requestIdOf(entry))
-  const entries = journal.entries()
+  const entries = history.entries()
   const firstLater = Math.min(...entries.filter((entry) => !isAnswered(entry)).map(answeredAt))
   return entries
     .filter(({ sentAt }) => sentAt < firstLater)
@@ -42,16 +42,16 @@ export function readRebuilt(database: string): Rows {
 }
 
 /** What a database lacks that was acknowledged, and what it has that nobody has sent: nothing may be. */
-export const lossesIn = (rows: Rows, known: Known, { journal }: JournaledRecording): string[] =>
-  faultsIn(rows, known, journal.plantOf)
+export const lossesIn = (rows: Rows, known: Known, { history }: RecordingWithHistory): string[] =>
+  faultsIn(rows, known, history.plantOf)
 
 /**
  * What a database has that nobody has sent, and what it lacks though it has a write that was sent after that had been
  * answered: only the latest writes may be missing, all from some point on.
  */
-export function gapsIn(rows: Rows, known: Known, { journal }: JournaledRecording): string[] {
+export function gapsIn(rows: Rows, known: Known, { history }: RecordingWithHistory): string[] {
   const unsure = known.map((entry): Entry => ({ ...entry, outcome: 'cut off' }))
-  return [...faultsIn(rows, unsure, journal.plantOf), ...gapsBetween(rows, known)]
+  return [...faultsIn(rows, unsure, history.plantOf), ...gapsBetween(rows, known)]
 }
 
 function gapsBetween(rows: Rows, known: Known): string[] {

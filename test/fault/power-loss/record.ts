@@ -4,7 +4,7 @@ import { runPlantstore, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { runProgram } from '../../support/program.ts'
 import type { Random } from '../../support/random.ts'
-import { type Journal, keepJournal } from '../journal.ts'
+import { type History, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
 import { EVERYTHING, emptyDisk, type Files } from './disk.ts'
 import { type Event, type FileId, readEvents } from './events.ts'
@@ -37,8 +37,8 @@ export interface Recording {
 }
 
 /** What happened to a database under load, and the client's record of the same time. */
-export interface JournaledRecording extends Recording {
-  readonly journal: Journal
+export interface RecordingWithHistory extends Recording {
+  readonly history: History
 }
 
 /**
@@ -73,15 +73,15 @@ export async function recordProgram(trace: string, ...command: readonly string[]
  * Records a life of a database: a server makes it, writes until the WAL has begun anew, and ends; commands make a user
  * and delete it, which empties the WAL; another server goes on.
  */
-export async function recordLife(flags: readonly string[], random: Random): Promise<JournaledRecording> {
-  const journal = keepJournal(1, largePlantOf)
+export async function recordLife(flags: readonly string[], random: Random): Promise<RecordingWithHistory> {
+  const history = startHistory(1, largePlantOf)
   const recording = await recordFolder(async (path, trace) => {
     const database = join(path, DATABASE)
     const serveUntil = async (isEnough: (answers: number) => Promise<boolean>, known?: string) => {
       const more = known === undefined ? ['--first-token'] : []
       await using server = await serve(database, [...flags, ...more], { under: strace(trace, { detached: true }) })
       const token = known ?? (await firstTokenOf(server))
-      const load = startLoad({ url: server.url, token, journal, random, connections: CONNECTIONS })
+      const load = startLoad({ url: server.url, token, history, random, connections: CONNECTIONS })
       const countAnswers = () =>
         load
           .statuses()
@@ -104,7 +104,7 @@ export async function recordLife(flags: readonly string[], random: Random): Prom
     await recordCommand(trace, database, 'user', 'delete', 'leaver', '--yes')
     await serveUntil(async (answers) => answers >= ANSWERS_OF_SECOND_SERVER, token)
   })
-  return { ...recording, journal }
+  return { ...recording, history }
 }
 
 type Server = Awaited<ReturnType<typeof serve>>

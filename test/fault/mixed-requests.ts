@@ -1,7 +1,7 @@
 import type { Random } from '../support/random.ts'
-import { plantOf } from './journal.ts'
-import type { Sending } from './storm.ts'
-import { type Reply, requestOf } from './wire.ts'
+import { plantOf } from './history.ts'
+import type { Sending } from './paced-requests.ts'
+import { formatRequest, type Reply } from './raw-connection.ts'
 
 /** Plants that there are at a time: as many are deleted as are created. */
 const LIVE_PLANTS = 5000
@@ -33,7 +33,7 @@ export function mixRequests(random: Random) {
   const create = (): Sending => {
     const id = nextId++
     possible.add(id)
-    return expecting([200, requestOf('POST', '/plants', tokens.write, plantOf(id))], () => {
+    return expecting([200, formatRequest('POST', '/plants', tokens.write, plantOf(id))], () => {
       possible.delete(id)
       live.push(id)
     })
@@ -44,7 +44,7 @@ export function mixRequests(random: Random) {
     live[index] = live.at(-1) ?? 0
     live.pop()
     possible.add(id)
-    return expecting([204, requestOf('DELETE', `/plants/${id}`, tokens.write)], () => possible.delete(id))
+    return expecting([204, formatRequest('DELETE', `/plants/${id}`, tokens.write)], () => possible.delete(id))
   }
   const expecting = ([status, request]: Wish, done: () => void = () => {}): Sending => ({
     request,
@@ -62,8 +62,9 @@ export function mixRequests(random: Random) {
     next(): Sending {
       const kind = random(1000)
       if (kind < WRITES) return live.length < LIVE_PLANTS ? create() : remove()
-      if (kind < WRITES + CAPPED_LISTS) return expecting([200, requestOf('GET', '/plants?limit=20', tokens.write)])
-      if (kind < WRITES + CAPPED_LISTS + WHOLE_LISTS) return expecting([200, requestOf('GET', '/plants', tokens.read)])
+      if (kind < WRITES + CAPPED_LISTS) return expecting([200, formatRequest('GET', '/plants?limit=20', tokens.write)])
+      if (kind < WRITES + CAPPED_LISTS + WHOLE_LISTS)
+        return expecting([200, formatRequest('GET', '/plants', tokens.read)])
       const refused = refusedOf(tokens)
       return expecting(refused[random(refused.length)] ?? [200, ''])
     },
@@ -85,16 +86,16 @@ function refusedOf({ write, read, revoked }: MixTokens): readonly Wish[] {
   return [
     [400, json('{"id":')],
     [400, json('[[[[[[')],
-    [400, requestOf('POST', '/plants', write, BAD_PLANT)],
-    [400, requestOf('GET', '/plants?limit=x', write)],
-    [400, requestOf('DELETE', '/plants/x', write)],
+    [400, formatRequest('POST', '/plants', write, BAD_PLANT)],
+    [400, formatRequest('GET', '/plants?limit=x', write)],
+    [400, formatRequest('DELETE', '/plants/x', write)],
     [401, 'GET /plants?limit=1 HTTP/1.1\r\nHost: a\r\n\r\n'],
-    [401, requestOf('GET', '/plants?limit=1', 'plst_unknown')],
-    [401, requestOf('GET', '/plants?limit=1', revoked)],
-    [403, requestOf('DELETE', '/plants/1', read)],
-    [404, requestOf('GET', '/nowhere', write)],
-    [404, requestOf('DELETE', '/plants/-1', write)],
-    [405, requestOf('PUT', '/plants', write)],
+    [401, formatRequest('GET', '/plants?limit=1', 'plst_unknown')],
+    [401, formatRequest('GET', '/plants?limit=1', revoked)],
+    [403, formatRequest('DELETE', '/plants/1', read)],
+    [404, formatRequest('GET', '/nowhere', write)],
+    [404, formatRequest('DELETE', '/plants/-1', write)],
+    [405, formatRequest('PUT', '/plants', write)],
     [413, json(JSON.stringify({ id: 1, name: 'x'.repeat(BODY_MAX) }))],
     [415, json('{}').replace('application/json', 'text/plain')],
   ]

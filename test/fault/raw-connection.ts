@@ -7,7 +7,7 @@ export interface Reply {
 }
 
 /** A connection of a client that sees what is on the wire, with one request under way at a time. */
-export interface Wire {
+export interface RawConnection {
   /** Sends a request, or what is left of one. Resolves to the answer; rejects if the connection ends before it is whole. */
   ask(bytes: string): Promise<Reply>
   /** Sends bytes, and expects nothing. */
@@ -23,7 +23,7 @@ export interface Wire {
 }
 
 /** Connects to a port of this machine. Rejects if nobody accepts. */
-export async function openWire(port: number): Promise<Wire> {
+export async function openConnection(port: number): Promise<RawConnection> {
   const ended = Promise.withResolvers<void>()
   let asking: { readonly resolve: (reply: Reply) => void; readonly reject: (error: Error) => void } | undefined
   let received = ''
@@ -102,7 +102,7 @@ function joinChunks(body: string): string {
 }
 
 /** A request of a client that keeps its connections. */
-export function requestOf(method: string, path: string, token: string, body?: object, headers = ''): string {
+export function formatRequest(method: string, path: string, token: string, body?: object, headers = ''): string {
   const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n${headers}`
   if (body === undefined) return `${head}\r\n`
   const text = JSON.stringify(body)

@@ -1,5 +1,5 @@
 import { percentile } from '../bench/statistics.ts'
-import { openWire, type Reply, type Wire } from './wire.ts'
+import { openConnection, type RawConnection, type Reply } from './raw-connection.ts'
 
 /** A request, and who is told what it was answered. */
 export interface Sending {
@@ -8,7 +8,7 @@ export interface Sending {
 }
 
 interface StormOptions {
-  readonly wires: readonly Wire[]
+  readonly wires: readonly RawConnection[]
   readonly seconds: number
   readonly next: () => Sending
   /** How many requests are due a second, whatever becomes of those before; without it each follows an answer. */
@@ -16,7 +16,7 @@ interface StormOptions {
 }
 
 /** What came of requests that were sent for a while. */
-export interface Storm {
+export interface SentRequests {
   readonly sentPerSecond: number
   /** Answers with a status, a second. */
   answeredPerSecond(status: number): number
@@ -31,11 +31,11 @@ export interface Storm {
 const OPENED_AT_ONCE = 100
 
 /** Opens connections, a few at a time. */
-export async function openWires(port: number, count: number): Promise<Wire[]> {
-  const wires: Wire[] = []
+export async function openConnections(port: number, count: number): Promise<RawConnection[]> {
+  const wires: RawConnection[] = []
   while (wires.length < count) {
     const some = Math.min(OPENED_AT_ONCE, count - wires.length)
-    wires.push(...(await Promise.all(Array.from({ length: some }, () => openWire(port)))))
+    wires.push(...(await Promise.all(Array.from({ length: some }, () => openConnection(port)))))
   }
   return wires
 }
@@ -44,7 +44,7 @@ export async function openWires(port: number, count: number): Promise<Wire[]> {
  * Sends requests over connections, each of which has one under way at a time. One that is due while no connection is free
  * is never sent: `sentPerSecond` says how many were.
  */
-export async function storm({ wires, seconds, next, perSecond }: StormOptions): Promise<Storm> {
+export async function sendRequests({ wires, seconds, next, perSecond }: StormOptions): Promise<SentRequests> {
   const latenciesMs = new Map<number, number[]>()
   const free = [...wires]
   const startMs = performance.now()
@@ -54,7 +54,7 @@ export async function storm({ wires, seconds, next, perSecond }: StormOptions): 
   let underWay = 0
   let cut = 0
 
-  const send = async (wire: Wire) => {
+  const send = async (wire: RawConnection) => {
     const sentMs = performance.now()
     const { request, noteReply } = next()
     sent += 1

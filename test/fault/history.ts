@@ -16,12 +16,12 @@ export interface Entry {
 }
 
 /** The client's own record of what it sent and what it was told: the judge of what a server has kept. */
-export type Journal = ReturnType<typeof keepJournal>
+export type History = ReturnType<typeof startHistory>
 
 /** What a write is called in the log of the server, where a client sends it as its `X-Request-Id`. */
 export const requestIdOf = ({ kind, id }: Pick<Entry, 'kind' | 'id'>) => `${kind}-${id}`
 
-/** The plant that every create of a journal stores: one that is kept in part, or mixed up, is found. */
+/** The plant that every create of a history stores: one that is kept in part, or mixed up, is found. */
 export const plantOf = (id: number) => ({
   id,
   name: `Monstera deliciosa ${id} ${'x'.repeat(id % 50)}`,
@@ -32,10 +32,10 @@ export const plantOf = (id: number) => ({
 export const largePlantOf = (id: number) => ({ ...plantOf(id), name: `${plantOf(id).name} ${'y'.repeat(2500)}` })
 
 /**
- * Begins a journal. The ids of its plants start at `firstId` and belong to no other journal of the same database. Where
+ * Begins a history. The ids of its plants start at `firstId` and belong to no other history of the same database. Where
  * plants must be larger, `makePlant` makes them of their ids.
  */
-export function keepJournal(firstId = 1, makePlant = plantOf) {
+export function startHistory(firstId = 1, makePlant = plantOf) {
   const entries: Entry[] = []
   const own: number[] = []
   const wrong: string[] = []
@@ -69,7 +69,7 @@ export function keepJournal(firstId = 1, makePlant = plantOf) {
       return add('delete', id)
     },
     /** An answer came. */
-    note(entry: Entry, status: number, body: string): void {
+    record(entry: Entry, status: number, body: string): void {
       entry.outcome = outcomeOf(entry.kind, status, body)
       entry.answeredAt = moment++
       if (entry.outcome === 'acknowledged' && entry.kind === 'create') own.push(entry.id)
@@ -88,11 +88,11 @@ export function keepJournal(firstId = 1, makePlant = plantOf) {
      * was acknowledged, nothing that was refused, and what was cut off whole or not at all. Plants with ids below
      * `firstId` are passed over.
      */
-    judge(database: string): void {
-      this.judgeRows(readPlants(database, firstId))
+    check(database: string): void {
+      this.checkRows(readPlants(database, firstId))
     },
     /** The same of plants that were read from a database of another kind. */
-    judgeRows(rows: ReadonlyMap<number, PlantRow>): void {
+    checkRows(rows: ReadonlyMap<number, PlantRow>): void {
       const faults = [...wrong, ...faultsIn(rows, entries, makePlant)]
       if (faults.length === 0) return
       throw new Error(`${faults.length} faults: ${faults.slice(0, 5).join('; ')}`)

@@ -6,9 +6,9 @@ import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
 import { injectFault } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { keepJournal } from './journal.ts'
-import { QUIET } from './left.ts'
+import { startHistory } from './history.ts'
 import { startLoad } from './load.ts'
+import { QUIET } from './restart.ts'
 import { countAnswers, until, watchLists } from './watch.ts'
 
 /** How a write is refused that a disk does not take, and the answer of `/readyz` then. */
@@ -32,14 +32,14 @@ export async function setScene(folder: string, random: Random) {
   const database = join(folder, 'plantstore.db')
   const token = await createTokenIn(database)
   const server = await serve(database, QUIET)
-  const journal = keepJournal()
+  const history = startHistory()
   const answers = countAnswers()
   const lists = watchLists(server, token)
-  const start = () => startLoad({ url: server.url, token, journal, random, onAnswer: answers.note })
+  const start = () => startLoad({ url: server.url, token, history, random, onAnswer: answers.record })
   return {
     database,
     server,
-    journal,
+    history,
     /** Those to all loads. */
     answers,
     lists,
@@ -81,7 +81,7 @@ export async function untilStoring({ server, answers }: Scene): Promise<void> {
 export async function refuseForAWhile(calls: readonly string[], error: string, random: Random): Promise<void> {
   using folder = makeFolder()
   await using scene = await setScene(folder.path, random)
-  const { server, answers, lists, journal } = scene
+  const { server, answers, lists, history } = scene
   const load = scene.startLoad()
   await load.acknowledged(1 + random(BEFORE_MAX))
   for (let time = 1; time <= TIMES; time++) {
@@ -101,5 +101,5 @@ export async function refuseForAWhile(calls: readonly string[], error: string, r
   expect(answers.refusals()).toEqual([REFUSED])
   expect(await server.end()).toBe(0)
   expect(readdirSync(folder.path)).toEqual([basename(scene.database)])
-  journal.judge(scene.database)
+  history.check(scene.database)
 }

@@ -14,14 +14,14 @@ export const QUIET = ['--access-log', 'off']
  * The files that a server has left, once more: whoever looks at a database changes it, and the next start is to find it
  * as it was left. Nothing must have it open.
  */
-export function copyLeft(database: string) {
+export function copyDatabase(database: string) {
   const folder = makeFolder()
   cpSync(dirname(database), folder.path, { recursive: true })
   return { database: join(folder.path, basename(database)), [Symbol.dispose]: folder[Symbol.dispose] }
 }
 
 /** Starts a server on what another has left, with no step between. Throws unless it can read and write in time. */
-export async function startAgain(database: string) {
+export async function restart(database: string) {
   const begunMs = performance.now()
   const server = await serve(database, QUIET)
   const ready = await server.request('GET', '/readyz')

@@ -1,17 +1,17 @@
 import { Database } from 'bun:sqlite'
-import type { Entry, Journal } from './journal.ts'
+import type { Entry, History } from './history.ts'
 
 /**
- * Throws unless a backup is the database at one moment between two of a journal's: it has all that was answered before the
+ * Throws unless a backup is the database at one moment between two of a history's: it has all that was answered before the
  * first, nothing that was sent after the second, and of two creates of which one was sent after the other's answer never the
  * later alone.
  */
-export function requireOneMoment(backup: string, journal: Journal, begunAt: number, endedAt: number): void {
+export function requireOneMoment(backup: string, history: History, begunAt: number, endedAt: number): void {
   using db = new Database(backup, { readonly: true })
   const ids = new Set(db.prepare('select id from plants').values().flat())
-  const deleted = new Set(journal.entries().flatMap(({ kind, id }) => (kind === 'delete' ? [id] : [])))
+  const deleted = new Set(history.entries().flatMap(({ kind, id }) => (kind === 'delete' ? [id] : [])))
   // Of a plant that was deleted later nobody knows whether it was there.
-  const known = journal.entries().filter(({ kind, id }) => kind === 'delete' || !deleted.has(id))
+  const known = history.entries().filter(({ kind, id }) => kind === 'delete' || !deleted.has(id))
   const isSeen = ({ kind, id }: Entry) => ids.has(id) === (kind === 'create')
   const early = known.filter((entry) => answeredAt(entry) < begunAt)
   const creates = known.filter(({ kind }) => kind === 'create')

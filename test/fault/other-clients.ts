@@ -4,8 +4,8 @@ import { percentile } from '../bench/statistics.ts'
 import { serve } from '../support/executable.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { countDescriptors, cpuMs } from './process.ts'
-import { rounds } from './scale.ts'
-import { openWire, requestOf, type Wire } from './wire.ts'
+import { formatRequest, openConnection, type RawConnection } from './raw-connection.ts'
+import { rounds } from './rounds.ts'
 
 /** Of the clients that are not slow. */
 const FIRST_ID = 10_000_000
@@ -26,14 +26,14 @@ export async function startService(folder: string, plants: number, under: readon
   const token = await createTokenIn(database)
   addPlants(database, plants)
   const server = await serve(database, ['--access-log', 'off'], { under })
-  const others = await Promise.all(Array.from({ length: OTHERS }, () => openWire(server.port)))
+  const others = await Promise.all(Array.from({ length: OTHERS }, () => openConnection(server.port)))
   let nextId = FIRST_ID
 
-  const create = () => requestOf('POST', '/plants', token, { id: nextId++, name: 'Fern' })
-  const work = async (wire: Wire): Promise<number[]> => {
+  const create = () => formatRequest('POST', '/plants', token, { id: nextId++, name: 'Fern' })
+  const work = async (wire: RawConnection): Promise<number[]> => {
     const latenciesMs: number[] = []
     while (latenciesMs.length < REQUESTS) {
-      const request = latenciesMs.length % 2 === 0 ? create() : requestOf('GET', '/plants?limit=20', token)
+      const request = latenciesMs.length % 2 === 0 ? create() : formatRequest('GET', '/plants?limit=20', token)
       const startMs = performance.now()
       const { status, body } = await wire.ask(request)
       latenciesMs.push(performance.now() - startMs)
@@ -47,7 +47,7 @@ export async function startService(folder: string, plants: number, under: readon
     server,
     others,
     /** Sends a create. Resolves to the status. */
-    create: async (wire: Wire | undefined) => (await wire?.ask(create()))?.status,
+    create: async (wire: RawConnection | undefined) => (await wire?.ask(create()))?.status,
     /** How long creates and lists take that are not slow themselves. */
     p99Ms: async () => percentile((await Promise.all(others.map(work))).flat(), 0.99),
     async [Symbol.asyncDispose]() {

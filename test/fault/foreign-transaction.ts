@@ -10,7 +10,7 @@ const program = (database: string, statements: readonly string[]) => `
   db.close(true)`
 
 /** Has a process of its own hold a transaction on a database. Resolves when `statements` have begun it. */
-export async function holdElsewhere(database: string, ...statements: readonly string[]) {
+export async function holdTransaction(database: string, ...statements: readonly string[]) {
   const child = Bun.spawn([process.execPath, '-e', program(database, statements)], {
     stdin: 'pipe',
     stdout: 'pipe',

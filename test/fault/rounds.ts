@@ -1,0 +1,37 @@
+import { test } from 'bun:test'
+import { type Random, randomNumbers } from '../support/random.ts'
+
+/** Whether this is `bun run check:long`. The README names its numbers of rounds. */
+export const IS_LONG = process.env.FAULT_LONG === '1'
+
+/** The number for `bun run check`, or the one for `bun run check:long`. */
+export const rounds = (short: number, long: number): number => (IS_LONG ? long : short)
+
+/** How long a test with rounds may take. The short forms take seconds, and up to 40 s beside four busy loops. */
+export const ROUNDS_TIMEOUT_MS = IS_LONG ? 3_600_000 : 240_000
+
+/** Registers a test that only `bun run check:long` runs. */
+export const testLong = test.skipIf(!IS_LONG)
+
+/**
+ * Runs rounds with a new seed each. A round that fails prints its seed, and `FAULT_SEED=… bun run check:long NAME` runs that
+ * round alone.
+ */
+export async function runRounds(count: number, run: (random: Random) => Promise<void>): Promise<void> {
+  const wanted = process.env.FAULT_SEED
+  const seeds = Array.from({ length: count }, () => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0)
+  for (const seed of wanted === undefined ? seeds : [Number(wanted)]) {
+    try {
+      await run(randomNumbers(seed))
+    } catch (error) {
+      const cause = firstOf(error)
+      throw new Error(`in the round of FAULT_SEED=${seed}: ${cause instanceof Error ? cause.message : cause}`, {
+        cause,
+      })
+    }
+  }
+  console.log(`${count} rounds, FAULT_SEED=${seeds.join(',').slice(0, 200)}`)
+}
+
+/** The first error, if disposing of things caused another one. */
+const firstOf = (error: unknown): unknown => (error instanceof SuppressedError ? firstOf(error.suppressed) : error)
