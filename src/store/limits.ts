@@ -1,9 +1,23 @@
-/** Writes that may wait for the disk, and the text they may hold, in UTF-16 code units. What comes then is refused. */
+/** Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. */
 export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
-/** A group ends with the write that reaches either, so that the first of them does not wait for too many. */
+/** A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. */
 export const GROUP_MAX_WRITES = 512
 export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
-/** Plants of a deleted user that go in one transaction, and the pause after it in which others can write. */
+/** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
 export const DELETE_PAUSE_MS = 20
+
+/** Some writes, and the length of their text in UTF-16 code units. */
+export interface WriteLoad {
+  readonly writes: number
+  readonly textLength: number
+}
+
+/** Whether a queue has no room for one more write with this much text. An empty queue takes a text of any length. */
+export const isQueueFull = (queue: WriteLoad, textLength: number): boolean =>
+  queue.writes >= QUEUE_MAX_WRITES || (queue.textLength > 0 && queue.textLength + textLength > QUEUE_MAX_TEXT_LENGTH)
+
+/** Whether a group takes no further write. */
+export const isGroupFull = ({ writes, textLength }: WriteLoad): boolean =>
+  writes >= GROUP_MAX_WRITES || textLength >= GROUP_MAX_TEXT_LENGTH

@@ -1,63 +1,64 @@
 import { SQL, type TransactionSQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
 
-/** How long the server may take to let a connection in, and to answer a statement. After that it counts as unreachable. */
+/** How long the server may take to accept a connection, and to answer a statement. Later it counts as unreachable. */
 const CONNECT_TIMEOUT_S = 2
 const ANSWER_TIMEOUT_MS = 5000
 
-/** Under what name the server knows all connections of ours. */
+/** The server shows all connections of this program under this name. */
 export const APPLICATION_NAME = 'plantstore'
 
-/** Whoever connects: to what, how to prove who it is, and whether statements are prepared once per connection. */
+/** How to connect to a database. */
 export interface ConnectionOptions {
   readonly address: PostgresAddress
-  /** A file whose text is the password, instead of what the URL says. It is read for every connection. */
+  /** A file with the password, which replaces the one in the URL. Every new connection reads it again. */
   readonly passwordFile: string | undefined
+  /** Whether a connection prepares each statement once and reuses it. */
   readonly prepares: boolean
 }
 
-/** A column of values for one statement, as an array of the database's. */
+/** A parameter that is an array of the database: a column of values. */
 export type Column = ReturnType<SQL['array']>
 export type Parameter = string | number | bigint | boolean | Uint8Array | Column | null
 
-/** The statements of one transaction, one after the other. */
+/** A transaction runs one statement after the other. */
 export interface Transaction {
-  query<Row>(text: string, parameters?: readonly Parameter[]): Promise<readonly Row[]>
+  query<Values>(text: string, parameters?: readonly Parameter[]): Promise<readonly Values[]>
   /** Several statements without parameters. */
   run(script: string): Promise<void>
 }
 
-/** One or several connections, made when they are needed, and again when they were lost. */
+/** One or several connections. Each is made when a statement needs it, and made again after it was lost. */
 export interface Client {
-  /** Runs one statement; the columns decide the shape of its rows. Rejects with what the driver says, or `Unanswered`. */
-  query<Row>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Row[]>
-  /** Does all of it or nothing, within this time. */
+  /** Runs one statement. A row is an array of its columns' values. Rejects with an error of the driver or `AnswerTimeout`. */
+  query<Values>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Values[]>
+  /** Does all of the work or nothing, within this time. */
   transaction<T>(work: (transaction: Transaction) => Promise<T>, timeoutMs?: number): Promise<T>
   column(values: readonly (string | null)[], type: 'text'): Column
   column(values: readonly (number | bigint | null)[], type: 'int8'): Column
-  /** Ends the connections that there are: what is under way rejects. */
+  /** Closes the connections. Statements that have no answer yet reject. */
   close(): Promise<void>
 }
 
-/** No answer came in time, and none will be waited for: nobody knows what becomes of the statement. */
-export class Unanswered extends Error {
-  override readonly name = 'Unanswered'
+/** The server did not answer a statement in time. It may still execute the statement. */
+export class AnswerTimeout extends Error {
+  override readonly name = 'AnswerTimeout'
 }
 
-/** Opens nothing yet. */
+/** Prepares a client. It connects with its first statement. */
 export function createClient(options: ConnectionOptions, connections: number): Client {
-  let sql = connect(options, connections)
+  let pool = createPool(options, connections)
 
-  /** A server that does not answer keeps its connections busy: they are given up, and others made. */
+  /** A server that does not answer blocks its connections. After the timeout other connections take their place. */
   const answered = async <T>(work: Promise<T>, limitMs: number): Promise<T> => {
-    const used = sql
-    // What is left of a longer time may be nothing.
+    const used = pool
+    // The rest of a caller's time may be negative.
     const timeoutMs = Math.max(0, Math.round(limitMs))
     const timeout = Promise.withResolvers<never>()
     const timer = setTimeout(() => {
-      if (sql === used) sql = connect(options, connections)
+      if (pool === used) pool = createPool(options, connections)
       void used.close({ timeout: 0 })
-      timeout.reject(new Unanswered(`the database did not answer within ${timeoutMs} ms`))
+      timeout.reject(new AnswerTimeout(`the database did not answer within ${timeoutMs} ms`))
     }, timeoutMs)
     try {
       return await Promise.race([work, timeout.promise])
@@ -67,14 +68,15 @@ export function createClient(options: ConnectionOptions, connections: number): C
   }
 
   return {
-    query: (text, parameters = [], timeoutMs = ANSWER_TIMEOUT_MS) => answered(rowsOf(sql, text, parameters), timeoutMs),
+    query: (text, parameters = [], timeoutMs = ANSWER_TIMEOUT_MS) =>
+      answered(rowsOf(pool, text, parameters), timeoutMs),
     transaction: (work, timeoutMs = ANSWER_TIMEOUT_MS) =>
       answered(
-        sql.begin((transaction) => work(inTransaction(transaction))),
+        pool.begin((transaction) => work(inTransaction(transaction))),
         timeoutMs,
       ),
-    column: (values: readonly unknown[], type: 'text' | 'int8') => sql.array([...values], type),
-    close: () => sql.close({ timeout: 0 }),
+    column: (values: readonly unknown[], type: 'text' | 'int8') => pool.array([...values], type),
+    close: () => pool.close({ timeout: 0 }),
   }
 }
 
@@ -83,15 +85,15 @@ const inTransaction = (transaction: TransactionSQL): Transaction => ({
   run: async (script) => void (await transaction.unsafe(script).simple()),
 })
 
-/** As arrays, like those of the twin. */
-const rowsOf = async <Row>(sql: SQL, text: string, parameters: readonly Parameter[]): Promise<readonly Row[]> =>
-  (await sql.unsafe(text, [...parameters]).values()) as Row[]
+/** Rows as arrays, as `bun:sqlite` returns them. */
+const rowsOf = async <Values>(sql: SQL, text: string, parameters: readonly Parameter[]): Promise<readonly Values[]> =>
+  (await sql.unsafe(text, [...parameters]).values()) as Values[]
 
-/** Everything is said here: what is not would be taken from variables of the environment, like DATABASE_URL or PGSSLMODE. */
-function connect({ address, passwordFile, prepares }: ConnectionOptions, connections: number): SQL {
+/** Sets every option: the driver takes others from environment variables, such as DATABASE_URL or PGSSLMODE. */
+function createPool({ address, passwordFile, prepares }: ConnectionOptions, connections: number): SQL {
   const { user, password, host, port, database, sslMode, caPath } = address
   return new SQL({
-    // The only way to tell verify-ca from verify-full where there is a file of authorities.
+    // With a file of authorities, only the URL can tell verify-ca from verify-full.
     url: `postgres://localhost/?sslmode=${sslMode}`,
     adapter: 'postgres',
     ...(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { hostname: host, port }),
@@ -112,5 +114,5 @@ function connect({ address, passwordFile, prepares }: ConnectionOptions, connect
   })
 }
 
-/** The text of the file without the end of its line. */
+/** The text of the file without its newline. */
 const readPassword = async (path: string): Promise<string> => (await Bun.file(path).text()).replace(/\r?\n$/, '')

@@ -1,6 +1,7 @@
 import { type HealthMethods, withKnownOutcome } from '../readiness.ts'
-import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
+import type { Connections } from './connections.ts'
 import { sqlState } from './errors.ts'
+import { READ_ALL_TIMEOUT_MS } from './reads.ts'
 
 /** Statements that read whole tables, and the reasons for which they find something. */
 const CHECKS: readonly (readonly [text: string, problem: string])[] = [

@@ -4,7 +4,7 @@ import { readFailure } from '../../domain/read-failure.ts'
 import type { Durability, Store } from '../../domain/store.ts'
 import { type OpenOptions, type StoreEvent, unusable } from '../opening.ts'
 import { type Connections, connect } from './connections.ts'
-import { isPassing } from './errors.ts'
+import { isTemporary } from './errors.ts'
 import { health } from './health.ts'
 import { migrate } from './migrate.ts'
 import { plants } from './plants.ts'
@@ -117,7 +117,7 @@ const isEncrypted = ({ sslMode }: PostgresAddress): boolean => sslMode !== 'disa
 /** Why a store can never be used as it is; nothing where that may change by itself. */
 function cannotUse(address: PostgresAddress, error: unknown): AppError | undefined {
   if (error instanceof AppError && error.kind === 'store_unusable') return error
-  if (isPassing(error)) return undefined
+  if (isTemporary(error)) return undefined
   return unusable(`The database ${describeAddress(address)} cannot be used: ${reasonOf(error)}.`, error)
 }
 

@@ -2,7 +2,8 @@ import { AppError } from '../../domain/error.ts'
 import type { NewToken, TokenSelection } from '../../domain/store.ts'
 import { type TokenMethods, type TokenRow, toToken } from '../token-rows.ts'
 import type { Parameter, Transaction } from './connection.ts'
-import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
+import type { Connections } from './connections.ts'
+import { READ_ALL_TIMEOUT_MS } from './reads.ts'
 import { findUser, unknownUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,

@@ -2,7 +2,8 @@ import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import type { Transaction } from './connection.ts'
-import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
+import type { Connections } from './connections.ts'
+import { READ_ALL_TIMEOUT_MS } from './reads.ts'
 import { lockTokens } from './tokens.ts'
 
 type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { READS_MAX } from '../../../src/store/postgres/connections.ts'
+import { READS_MAX } from '../../../src/store/postgres/reads.ts'
 import { administer, lockTables, makeDatabase, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'

@@ -1,6 +1,6 @@
 import type { Source } from '../../contents.ts'
 import { type ConnectionOptions, createClient, type Transaction } from '../connection.ts'
-import { isLost, toAppError } from '../errors.ts'
+import { isConnectionLost, toAppError } from '../errors.ts'
 import { migrate } from '../migrate.ts'
 import { inspect } from '../preflight.ts'
 import { toOpenError } from '../store.ts'
@@ -43,7 +43,7 @@ export async function readPostgres<T>(
       })
     }, COPY_TIMEOUT_MS)
   } catch (error) {
-    throw isLost(error) ? toAppError(error) : error
+    throw isConnectionLost(error) ? toAppError(error) : error
   } finally {
     await Promise.all([client.close(), watcher.close()])
   }

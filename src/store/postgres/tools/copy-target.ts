@@ -2,7 +2,7 @@ import { describeAddress } from '../../../domain/database-url.ts'
 import type { Row, Table, Target } from '../../contents.ts'
 import { unusable } from '../../opening.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from '../connection.ts'
-import { isLost, toAppError } from '../errors.ts'
+import { isConnectionLost, toAppError } from '../errors.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion, UNFINISHED_VERSION } from '../migrate.ts'
 import { inspect } from '../preflight.ts'
 import { toOpenError } from '../store.ts'
@@ -56,7 +56,7 @@ export async function fillPostgres<T>(options: ConnectionOptions, fill: (target:
     }
     return await fill(targetOf(client))
   } catch (error) {
-    throw isLost(error) ? toAppError(error) : error
+    throw isConnectionLost(error) ? toAppError(error) : error
   } finally {
     await client.close()
   }
