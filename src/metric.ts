@@ -14,7 +14,7 @@ interface CounterSource extends Described {
   readonly values: () => readonly (readonly [Labels, number])[]
 }
 
-/** A counter that is counted elsewhere. */
+/** A counter whose values are read at each scrape. */
 export function counter(registry: Registry, { name, help, labelNames, values }: CounterSource): void {
   new Counter({
     name,
@@ -29,20 +29,17 @@ export function counter(registry: Registry, { name, help, labelNames, values }: 
 }
 
 interface GaugeSource extends Described {
-  /** `undefined` while there is none. */
-  readonly value: () => number | undefined | Promise<number>
+  readonly value: () => number | Promise<number>
 }
 
-/** A gauge that is read when somebody asks. */
+/** A gauge whose value is read at each scrape. */
 export function gauge(registry: Registry, { name, help, value }: GaugeSource): void {
   new Gauge({
     name,
     help,
     registers: [registry],
     async collect() {
-      const now = await value()
-      if (now === undefined) this.remove()
-      else this.set(now)
+      this.set(await value())
     },
   })
 }
@@ -51,7 +48,7 @@ interface HistogramSource extends Described {
   readonly histograms: readonly (readonly [Labels, Histogram])[]
 }
 
-/** A histogram that is counted elsewhere: the library's own would cost each request more than all that is counted of it. */
+/** A histogram that is read at each scrape. The library's own would cost each request more than all our counting. */
 export function histogram(registry: Registry, { name, help, histograms }: HistogramSource): void {
   const metric = {
     name,
@@ -62,11 +59,11 @@ export function histogram(registry: Registry, { name, help, histograms }: Histog
       values: histograms.flatMap(([labels, t]) => valuesOf(name, labels, t)),
     }),
   }
-  // All that a registry asks of a metric is this; its type names the library's own classes.
+  // A registry uses only these properties of a metric. Its type names the library's own classes.
   registry.registerMetric(metric as unknown as Metric)
 }
 
-/** The values of a histogram: each bucket counts all up to its bound. */
+/** The values of a histogram. Each bucket counts all values up to its bound. */
 function valuesOf(name: string, labels: Labels, { bounds, counts, sum }: Histogram) {
   let count = 0
   const buckets = counts.map((within, index) => {

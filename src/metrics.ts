@@ -1,32 +1,24 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import type { StoreCounts, StoreStatistics, WriteStatistics } from './domain/statistics.ts'
+import type { StoreStatistics, WriteStatistics } from './domain/statistics.ts'
 import type { RequestStatistics } from './http/statistics.ts'
 import { counter, gauge, histogram } from './metric.ts'
 
-/** Where the statistics are that metrics are made of. */
+/** The statistics that become metrics. */
 export interface MetricSources {
   readonly http: RequestStatistics
   readonly writes: WriteStatistics
-  readonly store: Pick<StoreStatistics, 'load' | 'sizes'>
-  /** What was counted last; `undefined` before that. */
-  readonly sample: () => Sample | undefined
+  readonly store: StoreStatistics
   readonly version: string
-}
-
-/** What the store held. */
-export interface Sample extends StoreCounts {
-  /** Milliseconds since 1970-01-01 UTC. */
-  readonly atMs: number
 }
 
 /** All metrics in the text form of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 export interface Metrics {
   readonly contentType: string
-  /** As they are now: nothing is counted for it, statistics are copied. */
+  /** Their values now. It copies statistics and counts nothing. */
   text(): Promise<string>
 }
 
-/** Of the library's metrics of a process those that this runtime gives a meaning. */
+/** The process metrics of the library that have a meaning in this runtime. The others are always 0. */
 const PROCESS_METRICS = [
   'process_cpu_user_seconds_total',
   'process_cpu_system_seconds_total',
@@ -36,7 +28,7 @@ const PROCESS_METRICS = [
   'process_virtual_memory_bytes',
   'process_open_fds',
   'process_max_fds',
-  // Reads those below when it is read.
+  // Reading this one fills those below.
   'nodejs_eventloop_lag_seconds',
   'nodejs_eventloop_lag_mean_seconds',
   'nodejs_eventloop_lag_p50_seconds',
@@ -44,12 +36,12 @@ const PROCESS_METRICS = [
   'nodejs_eventloop_lag_max_seconds',
 ]
 
-/** Makes metrics of statistics. No label is a user, a token, an id or a path of a client's: all their values are known here. */
+/** Makes metrics of statistics. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry()
   registerRequests(registry, sources.http)
   registerWrites(registry, sources.writes, sources.store)
-  registerHoldings(registry, sources)
+  registerSizes(registry, sources.store)
   registerProcess(registry)
   new Gauge({
     name: 'plantstore_build_info',
@@ -102,7 +94,7 @@ function registerRequests(registry: Registry, http: RequestStatistics): void {
   })
 }
 
-function registerWrites(registry: Registry, writes: WriteStatistics, store: MetricSources['store']): void {
+function registerWrites(registry: Registry, writes: WriteStatistics, store: StoreStatistics): void {
   gauge(registry, {
     name: 'plantstore_write_queue_length',
     help: 'Writes that wait to be on disk.',
@@ -131,7 +123,7 @@ function registerWrites(registry: Registry, writes: WriteStatistics, store: Metr
   })
 }
 
-function registerHoldings(registry: Registry, { store, sample }: MetricSources): void {
+function registerSizes(registry: Registry, store: StoreStatistics): void {
   gauge(registry, {
     name: 'plantstore_database_size_bytes',
     help: 'Size of the database without its WAL.',
@@ -142,30 +134,9 @@ function registerHoldings(registry: Registry, { store, sample }: MetricSources):
     help: 'Size of the WAL of the database.',
     value: async () => (await store.sizes()).walBytes,
   })
-  const sampled = {
-    plantstore_plants: ['Plants of all users, as of the last sample.', ({ plants }: Sample) => plants],
-    plantstore_tokens: [
-      'Tokens, those that were revoked or have expired included, as of the last sample.',
-      ({ tokens }: Sample) => tokens,
-    ],
-    plantstore_sample_timestamp_seconds: [
-      'When plants and tokens were counted last, in seconds since 1970-01-01 UTC.',
-      ({ atMs }: Sample) => atMs / 1000,
-    ],
-  } as const
-  for (const [name, [help, read]] of Object.entries(sampled)) {
-    gauge(registry, {
-      name,
-      help,
-      value: () => {
-        const last = sample()
-        return last && read(last)
-      },
-    })
-  }
 }
 
-/** The library collects more of a process than this runtime knows: what is always 0 says nothing. */
+/** Registers the metrics of the process that this runtime knows. */
 function registerProcess(registry: Registry): void {
   const all = new Registry()
   collectDefaultMetrics({ register: all })

@@ -7,31 +7,19 @@ export interface StoreLoad {
   readonly longestWaitMs: number
 }
 
-/** What a store takes on disk. */
+/** How much room a store takes on disk. */
 export interface StoreSizes {
   readonly databaseBytes: number
   /** The size of the write-ahead log, which holds the writes that are not in the database file yet. */
   readonly walBytes: number
 }
 
-/** How much a store holds, tokens that were revoked or have expired included. */
-export interface StoreCounts {
-  readonly plants: number
-  readonly tokens: number
-}
-
 /** What operators of a store want to know. Clients never get it. */
 export interface StoreStatistics {
-  /** What waits at the moment. Costs no I/O. */
+  /** The writes that wait now. Costs no I/O. */
   load(): StoreLoad
-  /** What is on disk at the moment, in some microseconds at any size. */
+  /** The sizes now. Takes some microseconds, however large they are. */
   sizes(): Promise<StoreSizes>
-  /**
-   * Counts in small steps with pauses between them, so that nobody waits for it and it takes a small share of a core: the
-   * more there is, the longer it takes. What changes meanwhile may count or not. `previous`, what the last call has
-   * returned, is returned again where nothing has changed since. Rejects with `store_busy` once the store is closing.
-   */
-  count(previous?: StoreCounts): Promise<StoreCounts>
 }
 
 /** Why a write was refused before it was begun. */

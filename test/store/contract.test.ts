@@ -6,10 +6,10 @@ import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
 import { plantsContract } from './contract/plants.ts'
 import { revokeContract } from './contract/revoke.ts'
-import { figuresContract } from './contract/statistics.ts'
+import { statisticsContract } from './contract/statistics.ts'
 import { tokensContract } from './contract/tokens.ts'
 import { usersContract } from './contract/users.ts'
-import { revisionsContract } from './contract/versions.ts'
+import { versionsContract } from './contract/versions.ts'
 
 describe.each(STORES)('the store, $name', (store) => {
   plantsContract(store)
@@ -19,7 +19,7 @@ describe.each(STORES)('the store, $name', (store) => {
   revokeContract(store)
   usersContract(store)
   healthContract(store)
-  revisionsContract(store)
+  versionsContract(store)
   growthContract(store)
-  figuresContract(store)
+  statisticsContract(store)
 })

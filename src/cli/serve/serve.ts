@@ -114,7 +114,7 @@ async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
   if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
   let ops: RunningOps | undefined
   try {
-    ops = options.opsListen && statistics && (await serveOps(options.opsListen, { store, statistics, log, io }))
+    ops = options.opsListen && statistics && (await serveOps(options.opsListen, { store, statistics, log }))
     const servedCode = await serveStore(store, { signalled, failed: failed.promise }, statistics, log, options, io)
     ops?.stop()
     await store.close()

@@ -22,7 +22,7 @@ const CHANGES: readonly (readonly [name: string, changed: Changed, write: Write]
 ]
 
 /** What the comments of `Store` say of versions. */
-export function revisionsContract({ open, tokenChangesSeenWithinMs }: StoreUnderTest): void {
+export function versionsContract({ open, tokenChangesSeenWithinMs }: StoreUnderTest): void {
   describe('plantsVersion and tokensVersion', () => {
     test('stay while there are reads alone, and tokens are touched', async () => {
       await using opened = await openUsed(open)

@@ -4,9 +4,8 @@ import { statSync } from 'node:fs'
 import type { WriteRefusal } from '../../../src/domain/statistics.ts'
 import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { COUNT_STEP_ROWS } from '../../../src/store/sqlite/statistics.ts'
 import { createUser } from '../fixtures.ts'
-import { makeDatabaseFolder, queryAll, runSql, WAL } from './files.ts'
+import { makeDatabaseFolder, WAL } from './files.ts'
 
 const WRITERS = [
   { name: 'in this thread', writesInThread: false },
@@ -85,48 +84,6 @@ describe('the sizes', () => {
       databaseBytes: statSync(opened.path).size,
       walBytes: statSync(opened.path + WAL).size,
     })
-  })
-})
-
-describe('the count', () => {
-  test.each([0, 1, COUNT_STEP_ROWS - 1, COUNT_STEP_ROWS, COUNT_STEP_ROWS + 1, 3 * COUNT_STEP_ROWS])(
-    'is exact where steps end: %d plants and tokens of users',
-    async (count) => {
-      await using opened = await openObserved(false)
-      const series = `with recursive series (id) as (select 1 union all select id + 1 from series) select`
-      runSql(
-        opened.path,
-        "insert into users (name, created_at_ms) values ('a', 0), ('b', 0), ('c', 0)",
-        `insert into plants (user_id, id, name) ${series} 1 + id % 3, id - 500, '' from series limit ${count}`,
-        `insert into tokens (user_id, hash, scope, created_at_ms)
-          ${series} 1 + id % 3, randomblob(32), 'read', 0 from series limit ${count}`,
-      )
-
-      expect(queryAll(opened.path, 'select count(*) from plants')).toEqual([[BigInt(count)]])
-      expect(await opened.store.count()).toEqual({ plants: count, tokens: count })
-    },
-  )
-
-  test('lets others have their turn between steps, and ends when the store is closed', async () => {
-    await using opened = await openObserved(false)
-    const rows = 100 * COUNT_STEP_ROWS
-    runSql(
-      opened.path,
-      "insert into users (name, created_at_ms) values ('a', 0)",
-      `insert into plants (user_id, id, name)
-        with recursive series (id) as (select 1 union all select id + 1 from series) select 1, id, '' from series limit ${rows}`,
-    )
-    const counting = opened.store.count().then(
-      () => 'counted',
-      (error: { readonly kind: string }) => error.kind,
-    )
-    expect(await opened.store.listPlants(1, { after: undefined, limit: 1 })).toEqual({
-      plants: [{ id: 1n, name: '' }],
-      isLast: false,
-    })
-    await opened.store.close()
-
-    expect(await counting).toBe('store_busy')
   })
 })
 
