@@ -17,24 +17,77 @@ const Text = (description: string, example: string) =>
 const Int64 = (description: string, example: number) =>
   Type.Unsafe<bigint>({ [Kind]: 'Int64', type: 'integer', format: 'int64', description, example })
 
+/** Names for a message, like `name` and `tag`. */
+const listed = (names: readonly string[]): string =>
+  names
+    .map((name) => `\`${name}\``)
+    .join(', ')
+    .replace(/, ([^,]+)$/, ' and $1')
+
 const plantProperties = {
   name: Text('The name of the plant', 'Monstera'),
   tag: Type.Optional(Text('Tag that specifies the type of plant', 'evergreen')),
 }
 
-/** What a client is told of a plant. A plant without a tag has no `tag`, never `null`. */
+/**
+ * What a client is told of a plant. A plant without a tag has no `tag`, never `null`. Both databases have a column of the same
+ * name for each field. All other lists of the fields derive from this schema: statements, exports, imports and copies.
+ */
 export const Plant = Type.Object(plantProperties, { title: 'Plant', description: 'A plant as it is returned.' })
 export type Plant = Static<typeof Plant>
+
+/** The fields of a plant, in the order in which they are stored and sent. */
+export const PLANT_FIELDS = Object.keys(Plant.properties) as readonly (keyof Plant)[]
 
 /** What a client sends to create a plant. `id` is exact over the whole int64 range, hence a bigint. */
 export const NewPlant = Type.Object(
   { id: Int64('Identification number of the plant', 42), ...plantProperties },
   {
     title: 'NewPlant',
-    description: 'A plant as it is sent. `name` and `tag` must hold neither U+0000 nor an unpaired surrogate.',
+    description: `A plant as it is sent. ${listed(PLANT_FIELDS)} must hold neither U+0000 nor an unpaired surrogate.`,
   },
 )
 export type NewPlant = Static<typeof NewPlant>
 
+/** The fields that a client sends. */
+export const NEW_PLANT_FIELDS = Object.keys(NewPlant.properties) as readonly (keyof NewPlant)[]
+
+/** Whether a plant may lack the field. */
+export const isOptional = (field: keyof NewPlant): boolean => !REQUIRED.includes(field)
+const REQUIRED: readonly string[] = NewPlant.required ?? []
+
+/** Text for a message, like: `id` and `name`, and optionally `tag`. `others` are further required fields. */
+export const describeFields = (others: readonly string[] = []): string =>
+  `${listed([...others, ...REQUIRED])}, and optionally ${listed(NEW_PLANT_FIELDS.filter(isOptional))}`
+
+/** The values of `PLANT_FIELDS`, in the same order. A field that the plant does not have is `null`. */
+export type PlantValues = readonly (string | null)[]
+
+export const valuesOf = (plant: Plant): PlantValues => PLANT_FIELDS.map((field) => plant[field] ?? null)
+
+/** A plant, or a row with a column for each of its fields. */
+export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
+
+/** Gives `target` the fields of a plant or a row, but for those that are missing or `null`. Returns `target`. */
+export function assignFields<T extends object>(target: T, row: PlantRow): T & Plant {
+  const plant: Partial<Record<keyof Plant, string>> = target
+  for (const field of PLANT_FIELDS) {
+    const value = row[field]
+    if (value !== null && value !== undefined) plant[field] = value
+  }
+  // The columns of required fields are `not null`.
+  return target as T & Plant
+}
+
+/** The same of values in the order of `PLANT_FIELDS`. */
+export function assignValues<T extends object>(target: T, values: PlantValues): T & Plant {
+  const plant: Partial<Record<keyof Plant, string>> = target
+  for (const [index, field] of PLANT_FIELDS.entries()) {
+    const value = values[index]
+    if (value !== null && value !== undefined) plant[field] = value
+  }
+  return target as T & Plant
+}
+
 /** The part of a plant that is returned. Its `id` is in no response body. */
-export const toPlant = ({ name, tag }: Plant): Plant => (tag === undefined ? { name } : { name, tag })
+export const toPlant = (plant: Plant): Plant => assignFields({}, plant)

@@ -1,4 +1,4 @@
-import type { NewPlant, Plant } from './plant.ts'
+import { type NewPlant, PLANT_FIELDS, type Plant } from './plant.ts'
 import type { StoreStatistics } from './statistics.ts'
 import type { Scope, Token, TokenId, UserId } from './token.ts'
 import type { User } from './user.ts'
@@ -65,7 +65,11 @@ export interface DeletionOptions {
 export const PAGE_TEXT_LENGTH = 256 * 1024
 
 /** The length of a plant's text, in UTF-16 code units. */
-export const textLength = ({ name, tag }: Plant): number => name.length + (tag?.length ?? 0)
+export function textLength(plant: Plant): number {
+  let length = 0
+  for (const field of PLANT_FIELDS) length += plant[field]?.length ?? 0
+  return length
+}
 
 /**
  * Everything the service remembers. These comments are the contract; test/store/contract.test.ts runs it against every

@@ -1,4 +1,5 @@
 import { AppError, type Error, type ErrorKind } from '../domain/error.ts'
+import { describeFields } from '../domain/plant.ts'
 import { json } from './json.ts'
 
 interface ErrorEntry {
@@ -24,7 +25,7 @@ export const ERRORS = {
   plant_invalid: {
     code: 40002,
     when: 'the body is no object, or a field is missing or of the wrong type or range',
-    message: 'The body must be a JSON object with `id` and `name`, and optionally `tag`.',
+    message: `The body must be a JSON object with ${describeFields()}.`,
   },
   query_invalid: {
     code: 40003,

@@ -1,29 +1,27 @@
-import type { Static } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { AppError } from '../domain/error.ts'
 import { parseInt64JsonNumber } from '../domain/int64.ts'
-import { NewPlant } from '../domain/plant.ts'
+import { isOptional, NEW_PLANT_FIELDS, NewPlant } from '../domain/plant.ts'
 import { readMembers } from './json-members.ts'
 
-const FIELD_RULES: Readonly<Record<keyof NewPlant, string>> = {
-  id: '`id` is required and must be a whole number from -9223372036854775808 to 9223372036854775807.',
-  name: '`name` is required and must be a string without U+0000 and without unpaired surrogates.',
-  tag: '`tag` must be left out or be a string without U+0000 and without unpaired surrogates.',
+/** What a field must be, for a message. */
+function ruleOf(field: keyof NewPlant): string {
+  const value = field === 'id' ? ID_RULE : 'a string without U+0000 and without unpaired surrogates'
+  return `\`${field}\` ${isOptional(field) ? 'must be left out or be' : 'is required and must be'} ${value}.`
 }
+const ID_RULE = 'a whole number from -9223372036854775808 to 9223372036854775807'
 
 const newPlant = TypeCompiler.Compile(NewPlant)
 
 /** Strict: what JSON takes for the same is the same, and nothing is coerced. Unknown properties are passed over. */
-export const parseNewPlant = (body: Uint8Array): NewPlant => checkNewPlant(readFields(decode(body), FIELDS))
-
-/** The fields of a plant, and of anything else that a text has beside them. */
-export const FIELDS = ['id', 'name', 'tag'] as const satisfies readonly (keyof NewPlant)[]
+export const parseNewPlant = (body: Uint8Array): NewPlant => checkNewPlant(readFields(decode(body), NEW_PLANT_FIELDS))
 
 /** Takes what `readFields` has read for a plant, or rejects with `plant_invalid`. */
 export function checkNewPlant(plant: Fields<keyof NewPlant>): NewPlant {
   if (newPlant.Check(plant)) return plant
-  const field = newPlant.Errors(plant).First()?.path.slice(1)
-  throw new AppError('plant_invalid', { message: isField(field) ? FIELD_RULES[field] : '' })
+  const path = newPlant.Errors(plant).First()?.path.slice(1)
+  const field = NEW_PLANT_FIELDS.find((name) => name === path)
+  throw new AppError('plant_invalid', { message: field === undefined ? '' : ruleOf(field) })
 }
 
 /** A BOM stays what it is, and is no JSON. */
@@ -98,6 +96,3 @@ function fieldValue(source: string): unknown {
   if (source.startsWith('"')) return JSON.parse(source)
   return parseInt64JsonNumber(source) ?? null
 }
-
-const isField = (name: string | undefined): name is keyof Static<typeof NewPlant> =>
-  name !== undefined && Object.hasOwn(FIELD_RULES, name)

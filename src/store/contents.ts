@@ -1,4 +1,5 @@
 import type { Counts } from './opening.ts'
+import { PLANT_COLUMNS, PLANT_KEY } from './plant-columns.ts'
 
 /** The tables of a store, in the order in which they can be filled: no row belongs to one that is not there yet. */
 export const TABLES = ['users', 'tokens', 'plants'] as const
@@ -11,13 +12,13 @@ export const COLUMNS: Readonly<Record<Table, readonly string[]>> = {
     ...['id', 'user_id', 'hash', 'scope', 'label'],
     ...['created_at_ms', 'expires_at_ms', 'revoked_at_ms', 'last_used_at_ms'],
   ],
-  plants: ['user_id', 'id', 'name', 'tag'],
+  plants: PLANT_COLUMNS,
 }
 /** Those by which their rows are in order: the first ones. */
 export const KEYS: Readonly<Record<Table, readonly string[]>> = {
   users: ['id'],
   tokens: ['id'],
-  plants: ['user_id', 'id'],
+  plants: PLANT_KEY,
 }
 
 /** The values of a row's columns: numbers are exact. */

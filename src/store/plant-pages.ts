@@ -1,22 +1,19 @@
+import { assignFields, type PlantRow } from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type PlantPage, type Store, type StoredPlant, textLength } from '../domain/store.ts'
 
-/** A plant as every database tells it. */
-export interface PlantRow {
-  readonly id: bigint
-  readonly name: string
-  readonly tag: string | null
-}
+/** A plant as a database tells it: with a column for each field. */
+export type StoredPlantRow = PlantRow & { readonly id: bigint }
 
 /** The part of a store that is about plants. */
 export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'>
 
 /** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */
-export function takePage(rows: Iterable<PlantRow>, limit: number): PlantPage {
+export function takePage(rows: Iterable<StoredPlantRow>, limit: number): PlantPage {
   const plants: StoredPlant[] = []
   let length = 0
-  for (const { id, name, tag } of rows) {
+  for (const row of rows) {
     if (plants.length === limit || length >= PAGE_TEXT_LENGTH) return { plants, isLast: false }
-    const plant = tag === null ? { id, name } : { id, name, tag }
+    const plant = assignFields({ id: row.id }, row)
     plants.push(plant)
     length += textLength(plant)
   }

@@ -1,4 +1,6 @@
+import { PLANT_FIELDS, type PlantValues } from '../../domain/plant.ts'
 import type { UserId } from '../../domain/token.ts'
+import { FIELD_COLUMNS, PLANT_COLUMNS } from '../plant-columns.ts'
 import type { Client, Parameter } from './connection.ts'
 import type { LedgerEntry } from './ledger.ts'
 
@@ -6,12 +8,11 @@ import type { LedgerEntry } from './ledger.ts'
 export const WRITE_KINDS = ['create', 'delete'] as const
 export type WriteKind = (typeof WRITE_KINDS)[number]
 
-/** A plant to create or delete. A delete uses only its key, the user and the id. */
+/** A plant to create or delete. A delete uses only its key, the user and the id, and has no values. */
 export interface PlantWrite {
   readonly user: UserId
   readonly id: bigint
-  readonly name: string
-  readonly tag: string | null
+  readonly values: PlantValues
 }
 
 /** Locks the writer's row in the ledger. It has no row if this group is not the writer's next one, or the writer is closed. */
@@ -24,15 +25,17 @@ const RECORD = `update plantstore.writers set groups = groups + 1, refused = arr
   )
   where id = (select id from gate) returning refused`
 
+const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).join(', ')
+
 /** Each group is one statement, and so one transaction. The keys of a group all differ. */
 const STATEMENTS: Readonly<Record<WriteKind, string>> = {
   // Every process inserts in the same order, so that two of them do not wait for each other.
   create: `with ${GATE}, wanted as (
-    select * from unnest($3::int8[], $4::int8[], $5::text[], $6::text[]) with ordinality
-      as wanted (user_id, id, name, tag, number)
+    select * from unnest($3::int8[], $4::int8[], ${FIELD_ARRAYS}) with ordinality
+      as wanted (user_id, id, ${FIELD_COLUMNS}, number)
   ), done as (
-    insert into plantstore.plants (user_id, id, name, tag)
-    select wanted.user_id, wanted.id, wanted.name, wanted.tag
+    insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
+    select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
     from gate cross join wanted join plantstore.users on users.id = wanted.user_id
     order by wanted.user_id, wanted.id
     on conflict (user_id, id) do nothing
@@ -67,9 +70,10 @@ export async function sendGroup(
   const ids = plants.map(({ id }) => id)
   const parameters: Parameter[] = [entry.id, entry.groups, column(users, 'int8'), column(ids, 'int8')]
   if (kind === 'create') {
-    const names = plants.map(({ name }) => name)
-    const tags = plants.map(({ tag }) => tag)
-    parameters.push(column(names, 'text'), column(tags, 'text'))
+    for (const index of PLANT_FIELDS.keys()) {
+      const texts = plants.map(({ values }) => values[index] ?? null)
+      parameters.push(column(texts, 'text'))
+    }
   }
   const [row] = await query<[refused: bigint[]]>(STATEMENTS[kind], parameters, timeoutMs)
   return row?.[0]

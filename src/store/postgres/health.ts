@@ -1,7 +1,11 @@
+import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { type HealthMethods, withKnownOutcome } from '../readiness.ts'
 import type { Connections } from './connections.ts'
 import { sqlState } from './errors.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'
+
+/** PostgreSQL reads a whole text to count its characters. */
+const NEGATIVE_LENGTH = PLANT_FIELDS.map((field) => `length(${field}) < 0`).join(' or ')
 
 /** Statements that read whole tables, and the reasons for which they find something. */
 const CHECKS: readonly (readonly [text: string, problem: string])[] = [
@@ -13,8 +17,7 @@ const CHECKS: readonly (readonly [text: string, problem: string])[] = [
     `select 1 from plantstore.tokens where not exists (select 1 from plantstore.users where users.id = tokens.user_id)`,
     'a row of tokens belongs to no user',
   ],
-  // The length in characters is known only when the text was read.
-  [`select 1 from plantstore.plants where length(name) < 0 or length(tag) < 0`, 'a text has no length'],
+  [`select 1 from plantstore.plants where ${NEGATIVE_LENGTH}`, 'a text has no length'],
   [`select 1 from plantstore.tokens where length(label) < 0 or length(hash) <> 32`, 'a token has no hash'],
   [
     `select 1 from plantstore.counters where last_user_id < (select max(id) from plantstore.users)`,

@@ -1,17 +1,22 @@
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
+import { assignValues, PLANT_FIELDS, type PlantValues, valuesOf } from '../../domain/plant.ts'
 import { PAGE_TEXT_LENGTH } from '../../domain/store.ts'
+import { FIELD_COLUMNS } from '../plant-columns.ts'
 import { EMPTY_PAGE, type PlantMethods, takePage } from '../plant-pages.ts'
 import type { Connections } from './connections.ts'
 
-type Row = [id: bigint, name: string, tag: string | null]
+type Row = [id: bigint, ...values: PlantValues]
 
-const SELECT = 'select id, name, tag from plantstore.plants where user_id = $1 and id >= $2 order by id limit $3'
+/** The length of a plant's text in bytes. PostgreSQL knows it without reading the text. */
+export const PLANT_TEXT_BYTES = PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')
+
+const SELECT = `select id, ${FIELD_COLUMNS} from plantstore.plants where user_id = $1 and id >= $2 order by id limit $3`
 /**
  * The same up to the first plant behind $4 bytes of text: 500 large plants would not fit in memory. The plant before that
- * one does not count, because it may be the one that ends the page. PostgreSQL knows the length of a text without reading it.
+ * one does not count, because it may be the one that ends the page.
  */
-const SELECT_PAGE = `select id, name, tag from (
-    select id, name, tag, sum(octet_length(name) + coalesce(octet_length(tag), 0))
+const SELECT_PAGE = `select id, ${FIELD_COLUMNS} from (
+    select id, ${FIELD_COLUMNS}, sum(${PLANT_TEXT_BYTES})
       over (order by id rows between unbounded preceding and 2 preceding) as bytes_before
     from (${SELECT}) as plants
   ) as plants where coalesce(bytes_before, 0) < $4 order by id`
@@ -23,7 +28,7 @@ const SHORT_LIST_PLANTS = 32
 /** Plants in PostgreSQL. */
 export function plants({ read, plants }: Connections): PlantMethods {
   return {
-    createPlant: (user, { id, name, tag }) => plants.create({ user, id, name, tag: tag ?? null }),
+    createPlant: (user, plant) => plants.create({ user, id: plant.id, values: valuesOf(plant) }),
 
     async listPlants(user, { after, limit }) {
       if (after === INT64_MAX) return EMPTY_PAGE
@@ -33,7 +38,7 @@ export function plants({ read, plants }: Connections): PlantMethods {
           ? await read<Row>(SELECT, [user, first, limit + 1])
           : await read<Row>(SELECT_PAGE, [user, first, limit + 1, PAGE_TEXT_BYTES])
       return takePage(
-        rows.map(([id, name, tag]) => ({ id, name, tag })),
+        rows.map(([id, ...values]) => assignValues({ id }, values)),
         limit,
       )
     },

@@ -1,6 +1,5 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
-import { textLength } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { isQueueFull } from '../limits.ts'
 import { linger } from '../linger.ts'
@@ -61,7 +60,7 @@ export function queueWrites(options: QueueOptions) {
   const ask = (kind: WriteKind, plant: PlantWrite | undefined): Promise<void> =>
     new Promise((resolve, reject) => {
       if (refusal !== undefined) return reject(refusal)
-      const length = kind === 'delete' || plant === undefined ? 0 : textLength({ ...plant, tag: plant.tag ?? '' })
+      const length = plant?.values.reduce((sum, value) => sum + (value?.length ?? 0), 0) ?? 0
       if (isQueueFull(steps.size, length)) {
         observer?.recordRefusal('queue_full')
         return reject(new AppError('store_busy'))
@@ -73,7 +72,7 @@ export function queueWrites(options: QueueOptions) {
 
   return {
     create: (plant: PlantWrite) => ask('create', plant),
-    delete: (user: UserId, id: bigint) => ask('delete', { user, id, name: '', tag: null }),
+    delete: (user: UserId, id: bigint) => ask('delete', { user, id, values: [] }),
     /** Resolves if a write is possible now. It writes no plant, but it writes durably. */
     probe: () => ask('create', undefined),
     /** The writes that are not durable yet, those of the current groups included. */

@@ -1,19 +1,22 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
+import { type PlantValues, valuesOf } from '../../domain/plant.ts'
 import type { UserId } from '../../domain/token.ts'
-import { EMPTY_PAGE, type PlantMethods, type PlantRow, takePage } from '../plant-pages.ts'
+import { FIELD_COLUMNS, PLANT_COLUMNS } from '../plant-columns.ts'
+import { EMPTY_PAGE, type PlantMethods, type StoredPlantRow, takePage } from '../plant-pages.ts'
 import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
+import { insertInto } from './insert.ts'
 
 /** Plants in SQLite. */
 export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Connections): PlantMethods {
-  const select = reader.prepare<PlantRow, [UserId, bigint, number]>(
-    'select id, name, tag from plants where user_id = ?1 and id >= ?2 order by id limit ?3',
+  const select = reader.prepare<StoredPlantRow, [UserId, bigint, number]>(
+    `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )
 
   return {
-    createPlant: (user, { id, name, tag }) => write(['createPlant', user, id, name, tag ?? null]),
+    createPlant: (user, plant) => write(['createPlant', user, plant.id, ...valuesOf(plant)]),
 
     listPlants: (user, { after, limit }) =>
       read(() => {
@@ -29,23 +32,26 @@ export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Con
   }
 }
 
+/** The values of `PLANT_COLUMNS`. */
+type PlantParameters = [user: UserId, id: bigint, ...values: PlantValues]
+
 /** The writes of plants: `createPlant` and `deletePlant` of the store's contract. */
 export function plantWrites(writer: Database) {
-  const insert = writer.prepare<unknown, [UserId, bigint, string, string | null]>(
-    'insert into plants (user_id, id, name, tag) values (?1, ?2, ?3, ?4) on conflict do nothing',
+  const insert = writer.prepare<unknown, PlantParameters>(
+    `${insertInto('plants', PLANT_COLUMNS)} on conflict do nothing`,
   )
   const deleteOne = writer.prepare<unknown, [UserId, bigint]>('delete from plants where user_id = ?1 and id = ?2')
 
   return {
-    createPlant(user: UserId, id: bigint, name: string, tag: string | null): void {
-      if (insertOne(user, id, name, tag) === 0) throw new AppError('plant_exists')
+    createPlant(...row: PlantParameters): void {
+      if (insertOne(row) === 0) throw new AppError('plant_exists')
     },
     deletePlant(user: UserId, id: bigint): void {
       if (deleteOne.run(user, id).changes === 0) throw new AppError('plant_not_found')
     },
   }
 
-  function insertOne(...row: [UserId, bigint, string, string | null]): number {
+  function insertOne(row: PlantParameters): number {
     try {
       return insert.run(...row).changes
     } catch (error) {

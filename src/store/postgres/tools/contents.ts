@@ -10,12 +10,13 @@ import {
 } from '../../contents.ts'
 import type { Transaction } from '../connection.ts'
 import { toAppError } from '../errors.ts'
+import { PLANT_TEXT_BYTES } from '../plants.ts'
 
 /** How long the text of a row is, in bytes, where it can be long. */
 const TEXT_BYTES: Readonly<Record<Table, string>> = {
   users: 'octet_length(name)',
   tokens: 'coalesce(octet_length(label), 0)',
-  plants: 'octet_length(name) + coalesce(octet_length(tag), 0)',
+  plants: PLANT_TEXT_BYTES,
 }
 
 /** What a transaction sees, which sees the same until its end. */

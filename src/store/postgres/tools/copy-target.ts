@@ -1,6 +1,8 @@
 import { describeAddress } from '../../../domain/database-url.ts'
+import { PLANT_FIELDS } from '../../../domain/plant.ts'
 import type { Row, Table, Target } from '../../contents.ts'
 import { unusable } from '../../opening.ts'
+import { PLANT_COLUMNS } from '../../plant-columns.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from '../connection.ts'
 import { isConnectionLost, toAppError } from '../errors.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion, UNFINISHED_VERSION } from '../migrate.ts'
@@ -23,13 +25,13 @@ const INSERTS: Readonly<Record<Table, string>> = {
     select id, user_id, decode(hash, 'hex'), scope, label, created, expires, revoked, used
     from unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::int8[], $7::int8[], $8::int8[], $9::int8[])
       as token (id, user_id, hash, scope, label, created, expires, revoked, used)`,
-  plants: `insert into plantstore.plants (user_id, id, name, tag)
-    select * from unnest($1::int8[], $2::int8[], $3::text[], $4::text[])`,
+  plants: `insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
+    select * from unnest($1::int8[], $2::int8[], ${PLANT_FIELDS.map((_, index) => `$${index + 3}::text[]`).join(', ')})`,
 }
 const TYPES: Readonly<Record<Table, readonly ('int8' | 'text')[]>> = {
   users: ['int8', 'text', 'int8'],
   tokens: ['int8', 'int8', 'text', 'text', 'text', 'int8', 'int8', 'int8', 'int8'],
-  plants: ['int8', 'int8', 'text', 'text'],
+  plants: ['int8', 'int8', ...PLANT_FIELDS.map(() => 'text' as const)],
 }
 
 /** To look up a plant's user takes longer than to add the plant: it is done for all at the end. */

@@ -1,4 +1,6 @@
 import type { Database } from 'bun:sqlite'
+import { assignFields, PLANT_FIELDS, type PlantRow } from '../../../domain/plant.ts'
+import { textLength } from '../../../domain/store.ts'
 import type { Export, OwnedPlant } from '../../../domain/transfer.ts'
 import { toAppError } from '../errors.ts'
 import { requireUser } from '../users.ts'
@@ -7,12 +9,10 @@ import { requireUser } from '../users.ts'
 const BATCH_PLANTS = 2000
 const BATCH_TEXT_LENGTH = 256 * 1024
 
-interface Row {
-  readonly user: string
-  readonly id: bigint
-  readonly name: string
-  readonly tag: string | null
-}
+type Row = PlantRow & { readonly user: string; readonly id: bigint }
+
+/** The other table has a name, too. */
+const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
 /** Begins to read all plants, or those of a user: what is written from now on is not among them. */
 export function exportFrom(reader: Database, userName: string | undefined, path: string): Export {
@@ -23,7 +23,7 @@ export function exportFrom(reader: Database, userName: string | undefined, path:
     .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
     .values()
   const select = reader.prepare<Row, []>(
-    `select users.name as user, plants.id, plants.name, tag from users cross join plants on plants.user_id = users.id
+    `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
      ${condition} order by users.name, plants.id`,
   )
   return { plants: Number(plants), batches: batchesOf(select.iterate(), path) }
@@ -33,9 +33,10 @@ async function* batchesOf(rows: Iterable<Row>, path: string): AsyncGenerator<rea
   let batch: OwnedPlant[] = []
   let length = 0
   try {
-    for (const { user, id, name, tag } of rows) {
-      batch.push(tag === null ? { user, id, name } : { user, id, name, tag })
-      length += name.length + (tag?.length ?? 0)
+    for (const row of rows) {
+      const plant = assignFields({ user: row.user, id: row.id }, row)
+      batch.push(plant)
+      length += textLength(plant)
       if (batch.length < BATCH_PLANTS && length < BATCH_TEXT_LENGTH) continue
       yield batch
       batch = []

@@ -1,11 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
+import { PLANT_FIELDS, type PlantValues, valuesOf } from '../../../domain/plant.ts'
 import type { ConflictRule, ImportCounts, Imported, OwnedPlant } from '../../../domain/transfer.ts'
+import { PLANT_COLUMNS } from '../../plant-columns.ts'
 import { checkpoints } from '../checkpoints.ts'
 import { prepareCommit } from '../commit.ts'
 import { openWriter, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { watchFiles } from '../files/moved-files.ts'
+import { insertInto } from '../insert.ts'
 
 /** What imports into a database. */
 export type Importer = ReturnType<typeof openImporter>
@@ -64,11 +67,10 @@ function plantImport(writer: Database, nowMs: () => number) {
     'insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing',
   )
   const selectUser = writer.prepare<unknown, [string]>('select id from users where name = ?1')
-  const insert = writer.prepare<unknown, [bigint, bigint, string, string | null]>(
-    'insert into plants (user_id, id, name, tag) values (?1, ?2, ?3, ?4) on conflict do nothing',
-  )
-  const update = writer.prepare<unknown, [bigint, bigint, string, string | null]>(
-    'update plants set name = ?3, tag = ?4 where user_id = ?1 and id = ?2',
+  type Row = [user: bigint, id: bigint, ...values: PlantValues]
+  const insert = writer.prepare<unknown, Row>(`${insertInto('plants', PLANT_COLUMNS)} on conflict do nothing`)
+  const update = writer.prepare<unknown, Row>(
+    `update plants set ${PLANT_FIELDS.map((field, index) => `${field} = ?${index + 3}`).join(', ')} where user_id = ?1 and id = ?2`,
   )
   const userOf = (name: string, counts: { users: number }): bigint => {
     counts.users += insertUser.run(name, nowMs()).changes
@@ -80,12 +82,14 @@ function plantImport(writer: Database, nowMs: () => number) {
     // Looked up anew by each: somebody may have deleted a user meanwhile.
     const users = new Map<string, bigint>()
     const counts = { users: 0, created: 0, skipped: 0, replaced: 0 }
-    for (const { user, id, name, tag } of plants) {
+    for (const plant of plants) {
+      const { user, id } = plant
       const userId = users.get(user) ?? userOf(user, counts)
       users.set(user, userId)
-      if (insert.run(userId, id, name, tag ?? null).changes > 0) counts.created++
+      const row: Row = [userId, id, ...valuesOf(plant)]
+      if (insert.run(...row).changes > 0) counts.created++
       else if (rule === 'skip') counts.skipped++
-      else if (rule === 'replace') counts.replaced += update.run(userId, id, name, tag ?? null).changes
+      else if (rule === 'replace') counts.replaced += update.run(...row).changes
       else throw new AppError('plant_exists', { message: `The user ${user} has got plant ${id} meanwhile.` })
     }
     return counts

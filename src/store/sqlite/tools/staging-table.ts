@@ -1,9 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { assignFields, PLANT_FIELDS, type PlantRow, type PlantValues, valuesOf } from '../../../domain/plant.ts'
+import { textLength } from '../../../domain/store.ts'
 import type { ConflictRule, OwnedPlant } from '../../../domain/transfer.ts'
+import { FIELD_COLUMNS } from '../../plant-columns.ts'
 import { openDatabase } from '../connection.ts'
 import { toAppError } from '../errors.ts'
+import { insertInto } from '../insert.ts'
 
 /** A plant that was read from a line. */
 export interface Line extends OwnedPlant {
@@ -16,13 +20,7 @@ const CACHE_KIB = 64 * 1024
 /** Length of text at which a batch that is read ends. */
 const BATCH_TEXT_LENGTH = 1024 * 1024
 
-interface Row {
-  readonly line: bigint
-  readonly user: string
-  readonly id: bigint
-  readonly name: string
-  readonly tag: string | null
-}
+type Row = PlantRow & { readonly line: bigint; readonly user: string; readonly id: bigint }
 
 /** Plants that were read and are not imported yet. */
 export type StagingTable = ReturnType<typeof openStagingTable>
@@ -42,24 +40,25 @@ export function openStagingTable(directory: string, rule: ConflictRule) {
     }
   }
   const db = attempt(() => openNameless(path))
-  const insert = db.prepare<unknown, [string, bigint, number, string, string | null]>(
-    'insert into lines (user, id, line, name, tag) values (?1, ?2, ?3, ?4, ?5) on conflict do nothing',
+  const insert = db.prepare<unknown, [user: string, id: bigint, line: number, ...values: PlantValues]>(
+    `${insertInto('lines', ['user', 'id', 'line', ...PLANT_FIELDS])} on conflict do nothing`,
   )
-  const update = db.prepare<unknown, [string, bigint, string, string | null]>(
-    'update lines set name = ?3, tag = ?4 where user = ?1 and id = ?2',
+  const update = db.prepare<unknown, [user: string, id: bigint, ...values: PlantValues]>(
+    `update lines set ${PLANT_FIELDS.map((field, index) => `${field} = ?${index + 3}`).join(', ')} where user = ?1 and id = ?2`,
   )
   const selectLine = db.prepare<unknown, [string, bigint]>('select line from lines where user = ?1 and id = ?2')
   const select = db.prepare<Row, [string, bigint, number]>(
-    'select line, user, id, name, tag from lines where (user, id) > (?1, ?2) order by user, id limit ?3',
+    `select line, user, id, ${FIELD_COLUMNS} from lines where (user, id) > (?1, ?2) order by user, id limit ?3`,
   )
 
   return {
     directory,
     /** Keeps a plant. Returns the line of the one that has its user and id already, if there is one. */
-    add: ({ line, user, id, name, tag }: Line): number | undefined =>
+    add: ({ line, user, id, ...plant }: Line): number | undefined =>
       attempt(() => {
-        if (insert.run(user, id, line, name, tag ?? null).changes > 0) return undefined
-        if (rule === 'replace') update.run(user, id, name, tag ?? null)
+        const values = valuesOf(plant)
+        if (insert.run(user, id, line, ...values).changes > 0) return undefined
+        if (rule === 'replace') update.run(user, id, ...values)
         const [[first] = []] = selectLine.values(user, id)
         return Number(first)
       }),
@@ -73,9 +72,9 @@ export function openStagingTable(directory: string, rule: ConflictRule) {
         let length = 0
         // No user has an empty name.
         for (const row of select.iterate(after?.user ?? '', after?.id ?? 0n, limit)) {
-          const { line, user, id, name, tag } = row
-          lines.push({ line: Number(line), user, id, name, ...(tag !== null && { tag }) })
-          length += name.length + (tag?.length ?? 0)
+          const line = assignFields({ line: Number(row.line), user: row.user, id: row.id }, row)
+          lines.push(line)
+          length += textLength(line)
           if (length >= BATCH_TEXT_LENGTH) break
         }
         return lines
@@ -95,7 +94,7 @@ function openNameless(path: string): Database {
   db.run('pragma synchronous = off')
   db.run(`pragma cache_size = -${CACHE_KIB}`)
   db.run(`create table lines (
-      user text not null, id integer not null, line integer not null, name text not null, tag text,
+      user text not null, id integer not null, line integer not null, ${PLANT_FIELDS.map((field) => `${field} text`).join(', ')},
       primary key (user, id)
     ) strict, without rowid`)
   db.run('begin')
