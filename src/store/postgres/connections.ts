@@ -6,7 +6,7 @@ import type { Clocks } from './ledger.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
 import { openReads, type Read } from './reads.ts'
 import { openTransactions, type Transact } from './transactions.ts'
-import { type TokenVersions, watchTokens } from './versions.ts'
+import { lockTokens, type TokenVersions, watchTokens } from './versions.ts'
 import { openWriter } from './writer.ts'
 
 /** Connections for reads and transactions. Each of the two writers has one more. */
@@ -17,6 +17,8 @@ const CONNECTIONS_OF_COMMAND = 1
 export interface Connections {
   readonly read: Read
   readonly transaction: Transact
+  /** Runs a transaction that changes tokens or users. Only one such transaction of all processes runs at a time. */
+  readonly changeTokens: Transact
   readonly plants: WriteQueue
   readonly versions: TokenVersions
   readonly column: Client['column']
@@ -65,6 +67,13 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
     return row[0]
   }, monotonicMs)
 
+  const transaction = openTransactions({ client, requireOpen, monotonicMs })
+  const changeTokens: Transact = (work) =>
+    transaction(async (inside) => {
+      await lockTokens(inside)
+      return work(inside)
+    }).finally(versions.changed)
+
   const close = async () => {
     state = 'closed'
     await plants.refuse(new AppError('store_busy'))
@@ -73,7 +82,8 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
 
   return {
     read,
-    transaction: openTransactions({ client, requireOpen, monotonicMs }),
+    transaction,
+    changeTokens,
     plants,
     versions,
     column: client.column,

@@ -4,16 +4,16 @@ import type { Client } from './connection.ts'
 import { isConflict, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 
-/** The migrations in order. `schema_version` is how many of them a database has had. */
+/** The migrations in order. The version of a schema is the number of migrations that it has had. */
 const MIGRATIONS: readonly string[] = [usersTokensPlants]
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
-/** What a copy has that is not finished: no executable has ever known it. */
+/** The version of a copy that is not finished. No executable knows it, so all of them refuse the database. */
 export const UNFINISHED_VERSION = 2147483647
 
-/** How often a start may find others in its way that do the same, and how long it waits then. */
+/** How often a start tries to migrate while others do the same, and the pause between two attempts. */
 const ATTEMPTS_MAX = 100
-const RETRY_MS = 20
+const ATTEMPT_PAUSE_MS = 20
 
 const SELECT_VERSION = 'select version from plantstore.schema_version'
 const BOOTSTRAP = `create schema if not exists plantstore;
@@ -22,13 +22,13 @@ const BOOTSTRAP = `create schema if not exists plantstore;
 
 interface MigrateOptions {
   readonly address: PostgresAddress
-  /** Refuses a database that has no store instead of making one. */
+  /** Refuses a database without a store instead of creating one. */
   readonly mustExist: boolean
 }
 
 /**
- * Brings the schema up to date, all of it or nothing; of many processes that start at once, one does. Returns whether this
- * process created the schema.
+ * Brings the schema up to date, completely or not at all. If many processes start at once, one of them does it. Returns
+ * whether this process created the schema.
  */
 export async function migrate(client: Client, { address, mustExist }: MigrateOptions): Promise<boolean> {
   let isCreated = false
@@ -41,7 +41,7 @@ export async function migrate(client: Client, { address, mustExist }: MigrateOpt
       if (version === undefined && mustExist) throw missing(address)
       if (version === undefined) await client.transaction(({ run }) => run(BOOTSTRAP))
       const isFirst = await client.transaction(async ({ query, run }) => {
-        // Whoever else has come as far as this waits here.
+        // Other processes that have come this far wait for the lock.
         const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)
         const missing = MIGRATIONS.slice(Number(locked))
         for (const migration of missing) await run(migration)
@@ -50,26 +50,26 @@ export async function migrate(client: Client, { address, mustExist }: MigrateOpt
       })
       isCreated ||= isFirst
     } catch (error) {
-      if (!isMadeByOthers(error) || attempt >= ATTEMPTS_MAX) throw error
-      await Bun.sleep(RETRY_MS)
+      if (!isCreatedByOthers(error) || attempt >= ATTEMPTS_MAX) throw error
+      await Bun.sleep(ATTEMPT_PAUSE_MS)
     }
   }
 }
 
-/** The version of a database's schema; `undefined` where there is none. */
+/** The version of a database's schema, or `undefined` if it has none. */
 export async function schemaVersion(client: Client): Promise<number | undefined> {
   try {
     const [row] = await client.query<[bigint]>(SELECT_VERSION)
     return Number(row?.[0] ?? 0)
   } catch (error) {
-    // There is no such table, or no such schema.
+    // The table or the schema does not exist.
     if (/^(?:42P01|3F000)$/.test(sqlState(error))) return undefined
     throw error
   }
 }
 
-/** Two that make the same schema or table at once: one is told that it is there, or that a row of a catalogue is. */
-const isMadeByOthers = (error: unknown): boolean =>
+/** Whether another process creates the same schema or table at this moment. */
+const isCreatedByOthers = (error: unknown): boolean =>
   isConflict(error) || /^(?:42P06|42P07|23505|42710|XX000)$/.test(sqlState(error))
 
 const newer = (address: PostgresAddress, version: number) =>

@@ -4,57 +4,48 @@ import { type TokenMethods, type TokenRow, toToken } from '../token-rows.ts'
 import type { Parameter, Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'
-import { findUser, unknownUser } from './users.ts'
+import { findUser, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
     tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
-/** Tokens in PostgreSQL. Of a token's text only the hash is here. */
-export function tokens({ read, transaction, versions, column }: Connections): TokenMethods {
+/** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
+export function tokens({ read, transaction, changeTokens, versions, column }: Connections): TokenMethods {
   return {
     async findToken(hash) {
       const [row] = await read<TokenRow>(`${SELECT} where tokens.hash = $1`, [hash])
       return row && toToken(row)
     },
 
-    createToken: (token) =>
-      transaction(async (inside) => {
-        await lockTokens(inside)
-        return insertToken(inside, token)
-      }).finally(versions.changed),
+    createToken: (token) => changeTokens((inside) => insertToken(inside, token)),
 
     createFirstToken: (token) =>
-      transaction(async (inside) => {
-        await lockTokens(inside)
+      changeTokens(async (inside) => {
         const found = await inside.query('select 1 from plantstore.tokens limit 1')
         if (found.length > 0) return false
         await insertToken(inside, token)
         return true
-      }).finally(versions.changed),
+      }),
 
     hasTokens: async () => (await read('select 1 from plantstore.tokens limit 1')).length > 0,
 
     async listTokens(userName) {
       const [condition, values] = userName === undefined ? ['', []] : ['where users.name = $1', [userName]]
       const rows = await read<TokenRow>(`${SELECT} ${condition} order by tokens.id`, values, READ_ALL_TIMEOUT_MS)
-      if (userName === undefined) return rows.map(toToken)
-      const isUser =
-        rows.length > 0 || (await read('select 1 from plantstore.users where name = $1', [userName])).length > 0
-      if (!isUser) throw unknownUser(userName)
+      if (rows.length === 0 && userName !== undefined) await requireUser({ query: read }, userName)
       return rows.map(toToken)
     },
 
     revokeTokens: (selection, nowMs) =>
-      transaction(async (inside) => {
-        await lockTokens(inside)
-        const [condition, value] = await select(inside, selection)
+      changeTokens(async (inside) => {
+        const [condition, value] = await conditionOf(inside, selection)
         const revoked = await inside.query(
           `update plantstore.tokens set revoked_at_ms = $2 where revoked_at_ms is null and ${condition} returning id`,
           [value, nowMs],
         )
         return revoked.length
-      }).finally(versions.changed),
+      }),
 
     touchTokens: (lastUsedAtMs) =>
       transaction(async ({ query }) => {
@@ -67,15 +58,6 @@ export function tokens({ read, transaction, versions, column }: Connections): To
 
     tokensVersion: versions.tokens,
   }
-}
-
-/**
- * Lets one transaction after the other change tokens and users, and tells all processes that it has. The stamp is by chance
- * and no count, so that it is another one also after a standby that lacked the latest changes was promoted.
- */
-export async function lockTokens({ query }: Transaction): Promise<void> {
-  const [stamp = 0n] = crypto.getRandomValues(new BigInt64Array(1))
-  await query('update plantstore.counters set tokens_stamp = $1', [stamp])
 }
 
 async function insertToken(inside: Transaction, token: NewToken) {
@@ -101,12 +83,13 @@ async function insertUser({ query }: Transaction, { userName, createdAtMs }: New
   return id
 }
 
-/** The condition on tokens that a selection is, with its value. Rejects if it names nothing that exists. */
-async function select(inside: Transaction, selection: TokenSelection): Promise<[condition: string, value: Parameter]> {
+/** The SQL condition of a selection, with its value. Rejects if the selected user or token does not exist. */
+async function conditionOf(
+  inside: Transaction,
+  selection: TokenSelection,
+): Promise<[condition: string, value: Parameter]> {
   if ('userName' in selection) {
-    const user = await findUser(inside, selection.userName)
-    if (user === undefined) throw unknownUser(selection.userName)
-    return ['user_id = $1', user]
+    return ['user_id = $1', await requireUser(inside, selection.userName)]
   }
   const [condition, value] = 'id' in selection ? ['id = $1', selection.id] : ['hash = $1', selection.hash]
   const found = await inside.query(`select 1 from plantstore.tokens where ${condition}`, [value])

@@ -4,7 +4,6 @@ import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import type { Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'
-import { lockTokens } from './tokens.ts'
 
 type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
 
@@ -13,7 +12,7 @@ const COUNT_PLANTS =
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
 
 /** Users in PostgreSQL. */
-export function users({ read, transaction, versions }: Connections): UserMethods {
+export function users({ read, transaction, changeTokens }: Connections): UserMethods {
   return {
     async listUsers() {
       const rows = await read<UserRow>(
@@ -35,13 +34,11 @@ export function users({ read, transaction, versions }: Connections): UserMethods
     async deleteUser(name, { onProgress, signal } = {}) {
       const [[total] = [0n]] = await read<[bigint]>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
       signal?.throwIfAborted()
-      // Without tokens no request begins a write for this user; one that had begun is caught by the last transaction.
-      const { user, tokens } = await transaction(async (inside) => {
-        await lockTokens(inside)
-        const user = await findUser(inside, name)
-        if (user === undefined) throw unknownUser(name)
+      // Without tokens, no new request can write for this user. The last transaction deletes what earlier requests wrote.
+      const { user, tokens } = await changeTokens(async (inside) => {
+        const user = await requireUser(inside, name)
         return { user, tokens: (await inside.query(DELETE_TOKENS, [user])).length }
-      }).finally(versions.changed)
+      })
       let plants = 0
       for (;;) {
         await onProgress?.(plants, Number(total))
@@ -51,24 +48,27 @@ export function users({ read, transaction, versions }: Connections): UserMethods
         if (batch < DELETE_BATCH_PLANTS) break
         await Bun.sleep(DELETE_PAUSE_MS)
       }
-      plants += await transaction((inside) => deleteRest(inside, user)).finally(versions.changed)
+      plants += await changeTokens((inside) => deleteRest(inside, user))
       return { plants, tokens }
     },
   }
 }
 
-/** The part of the store that this file is. */
+/** The part of a store that is about users. */
 export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
 
-/** The identifier of the user with this name, if there is one. */
-export async function findUser({ query }: Transaction, name: string): Promise<bigint | undefined> {
+/** The identifier of the user with this name, or `undefined`. */
+export async function findUser({ query }: Pick<Transaction, 'query'>, name: string): Promise<bigint | undefined> {
   const [row] = await query<[bigint]>('select id from plantstore.users where name = $1', [name])
   return row?.[0]
 }
 
-/** Why something is refused that is about a user. */
-export const unknownUser = (name: string): AppError =>
-  new AppError('user_not_found', { message: `There is no user ${name}.` })
+/** The identifier of the user with this name. Rejects with `user_not_found`. */
+export async function requireUser(inside: Pick<Transaction, 'query'>, name: string): Promise<bigint> {
+  const user = await findUser(inside, name)
+  if (user === undefined) throw new AppError('user_not_found', { message: `There is no user ${name}.` })
+  return user
+}
 
 async function deleteBatch({ query }: Transaction, user: bigint): Promise<number> {
   const deleted = await query(
@@ -79,11 +79,9 @@ async function deleteBatch({ query }: Transaction, user: bigint): Promise<number
   return deleted.length
 }
 
-/** Deletes the user with what has come meanwhile. Returns how many plants that were. */
-async function deleteRest(inside: Transaction, user: bigint): Promise<number> {
-  const { query } = inside
-  await lockTokens(inside)
-  // From here on nobody can create a plant for this user.
+/** Deletes the user and all that was created meanwhile. Returns the number of plants. */
+async function deleteRest({ query }: Transaction, user: bigint): Promise<number> {
+  // The lock keeps others from creating plants for this user.
   await query('select id from plantstore.users where id = $1 for update', [user])
   const plants = await query('delete from plantstore.plants where user_id = $1 returning id', [user])
   await query(DELETE_TOKENS, [user])

@@ -1,38 +1,40 @@
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
+import type { Transaction } from './connection.ts'
 
-/** How old what is known may be before it is asked for anew, and before it does not count any more. */
+/** The age at which the stamp is read again, and the age from which it no longer counts. */
 const RENEW_AFTER_MS = 300
 const VALID_FOR_MS = TOKEN_CHANGES_SEEN_WITHIN_MS - 100
 
-/** What is known of changes of tokens, by whomever. */
+/** The version of all tokens and users. */
 export type TokenVersions = ReturnType<typeof watchTokens>
 
 /**
- * Knows as of when tokens and users are what they were: the database is asked while requests come, and they do not wait
- * for it. An answer that is not fresh counts for nothing.
+ * Watches the changes that any process makes to tokens and users. Each change stores a new random number in the column
+ * `tokens_stamp` of the table `counters` (see `lockTokens`). Requests start reads of that stamp but do not wait for them.
  */
 export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs: () => number) {
   let version: Version = 0
-  let stamp: bigint | undefined
+  /** The stamp of the current version; `undefined` after a change by this process. */
+  let knownStamp: bigint | undefined
   let asOfMs = Number.NEGATIVE_INFINITY
-  let asking: Promise<void> | undefined
+  let reading: Promise<void> | undefined
 
-  const ask = async () => {
-    const askedAtMs = monotonicMs()
-    const read = await readStamp()
-    // After a change here, be it meanwhile, no stamp is known: whatever this is, it is another one.
-    if (read !== stamp) version++
-    stamp = read
-    asOfMs = askedAtMs
+  const read = async () => {
+    const startMs = monotonicMs()
+    const stamp = await readStamp()
+    // This process may have made a change meanwhile. Then no stamp is known, so that this one counts as new.
+    if (stamp !== knownStamp) version++
+    knownStamp = stamp
+    asOfMs = startMs
   }
   const renew = () => {
-    // What cannot be asked makes what is known grow old: then requests ask for themselves, and tell what is wrong.
-    asking ??= ask()
+    // If the read fails, the stamp becomes too old. Then each request reads the token itself and reports the failure.
+    reading ??= read()
       .catch(() => undefined)
       .finally(() => {
-        asking = undefined
+        reading = undefined
       })
-    return asking
+    return reading
   }
 
   return {
@@ -42,11 +44,20 @@ export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs: () =>
       if (ageMs > RENEW_AFTER_MS) void renew()
       return ageMs < VALID_FOR_MS ? version : undefined
     },
-    /** Tokens or users were changed here. */
+    /** This process has changed tokens or users. */
     changed(): void {
       version++
-      stamp = undefined
+      knownStamp = undefined
       asOfMs = Number.NEGATIVE_INFINITY
     },
   }
+}
+
+/**
+ * Locks tokens and users until the transaction ends, and announces a change of them to all processes (see `watchTokens`). The
+ * stamp is random. A count could repeat after the promotion of a standby that lacked the latest changes.
+ */
+export async function lockTokens({ query }: Transaction): Promise<void> {
+  const [stamp = 0n] = crypto.getRandomValues(new BigInt64Array(1))
+  await query('update plantstore.counters set tokens_stamp = $1', [stamp])
 }

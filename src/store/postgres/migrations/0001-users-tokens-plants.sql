@@ -1,6 +1,6 @@
--- Times are milliseconds since 1970-01-01 UTC. Identifiers of users and tokens are never given twice, so that whoever
--- still holds one of a deleted user can never mean another: they are counted here, and not by sequences. `tokens_stamp`
--- is another one after every change of a token or a user.
+-- Times are milliseconds since 1970-01-01 UTC. Identifiers of users and tokens are never used twice: a process that holds the
+-- identifier of a deleted user can never act for another user. This table counts them, not a sequence. Every change of a
+-- token or a user stores a new random `tokens_stamp`.
 create table plantstore.counters (
   id int8 primary key check (id = 1),
   last_user_id int8 not null,
@@ -38,9 +38,9 @@ create table plantstore.plants (
   primary key (user_id, id)
 );
 
--- Who writes groups of plants: how many groups so far, and which places of the last one were refused. A group is
--- written only if it is the next one of an open writer: so what became of a group can be told, once for all, after the
--- connection was lost.
+-- The ledger: a row per process and kind of write, with the number of groups that it has written and the plants that the
+-- last group refused, numbered from 1. A group is written only if it is the next one of an open writer. So the row tells
+-- the outcome of a group whose connection was lost before the answer.
 create table plantstore.writers (
   id text primary key,
   groups int8 not null,
