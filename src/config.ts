@@ -1,174 +1,225 @@
-import { type Command, Option } from 'commander'
+import { type CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { AppError } from './domain/error.ts'
 import { DURABILITIES } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { CONFLICT_RULES } from './domain/transfer.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
-import {
-  duration,
-  oneOf,
-  parseAddress,
-  parseBurst,
-  parseCount,
-  parseDatabase,
-  parseLabel,
-  parseOrigin,
-  parsePath,
-  parseRate,
-  parseSize,
-  parseUrl,
-  parseUserName,
-  Rule,
-} from './values.ts'
+import * as kinds from './values.ts'
 
-/**
- * Every option, declared once: flag, what it does, default and rule; help, validation and the README's table come from here.
- * Variables say where things are and how `serve` runs: those options are a `flag`, `valued` or `listed`, and the variable's name
- * follows from the flag (`--max-body` is `PLANTSTORE_MAX_BODY`). What a command does to data comes from its arguments alone.
- */
-export const OPTIONS = {
-  listen: () =>
-    valued(
-      '--listen <address>',
-      'where the server is: HOST:PORT (port 0 picks one) or unix:/path',
-      parseAddress,
-      '127.0.0.1:3000',
-    ),
-  database: () =>
-    valued(
-      '--database <where>',
-      'the SQLite file, or postgres://USER@HOST/DATABASE; serve and token create make what is missing',
-      parseDatabase,
-      'plantstore.db',
-    ),
-  databasePasswordFile: () =>
-    valued('--database-password-file <path>', 'the file with the password of a PostgreSQL database', parsePath),
-  databasePrepare: () =>
-    valued(
-      '--database-prepare <state>',
-      'false where a PostgreSQL database is behind a pooler of transactions',
-      oneOf(['true', 'false']),
-      'true',
-    ),
-  opsListen: () =>
-    valued(
-      '--ops-listen <address>',
-      'where /metrics is for Prometheus, in clear and without a token: HOST:PORT or unix:/path; nowhere if left out',
-      parseAddress,
-    ),
-  durability: () =>
-    valued(
-      '--durability <what>',
-      'what a success means: full, on disk; normal, a loss of power may take the latest writes',
-      oneOf(DURABILITIES),
-      'full',
-    ),
-  firstToken: () => flag('--first-token', 'where the store has no token, make one for user me and print it on stderr'),
-  noDocs: () => flag('--no-docs', 'serve neither /openapi.json nor /docs'),
-  maxBody: () =>
-    valued('--max-body <size>', 'the largest body of a request: a number with B, KiB or MiB', parseSize, '64KiB'),
-  listMax: () => valued('--list-max <count>', 'the most plants in one answer; no limit if left out', parseCount),
-  rateLimit: () =>
-    valued(
-      '--rate-limit <rate>',
-      'the most requests of a token in a second, minute or hour, like 100/s, to this process; no limit if left out',
-      parseRate,
-    ),
-  rateBurst: () =>
-    valued('--rate-burst <count>', 'how many more a token may make in ten such times; none if left out', parseBurst),
-  maxInFlight: () =>
-    valued(
-      '--max-in-flight <count>',
-      'the most requests under way of clients with a token, streamed lists included; no limit if left out',
-      parseCount,
-    ),
-  idleTimeout: () =>
-    valued(
-      '--idle-timeout <duration>',
-      'how long a body may take to arrive, and a connection to be idle: 5s to 255s',
-      // From what no wait of ours exceeds, in steps of the runtime, to what it can count.
-      duration('5s', '255s'),
-      // Longer than balancers keep theirs, 60 s by default: they must not send a request into a closed connection.
-      '75s',
-    ),
-  tlsCert: () =>
-    valued(
-      '--tls-cert <path>',
-      "the server's certificate and those that vouch for it, in PEM: with --tls-key makes it speak TLS alone",
-      parsePath,
-    ),
-  tlsKey: () => valued('--tls-key <path>', 'the private key of the certificate, in PEM, not encrypted', parsePath),
-  drain: () =>
-    valued(
-      '--drain <duration>',
-      'how long ending may take after a signal: a number with s, m, h or d',
-      duration('0s'),
-      '8s',
-    ),
-  drainWait: () =>
-    valued('--drain-wait <duration>', 'how long, of --drain, new connections are still taken', duration('0s'), '0s'),
-  logLevel: () =>
-    valued('--log-level <level>', `what is logged on stdout: ${LOG_LEVELS.join(', ')}`, oneOf(LOG_LEVELS), 'info'),
-  logFormat: () =>
-    valued(
-      '--log-format <format>',
-      'json, an object a line; pretty, for people; if left out, pretty where stdout is a terminal, else json',
-      oneOf(LOG_FORMATS),
-    ),
-  accessLog: () =>
-    valued('--access-log [state]', 'a line per request, at level info: on or off', oneOf(['on', 'off']), 'on').preset(
-      'on',
-    ),
-  corsOrigin: () =>
-    listed(
-      '--cors-origin <origins>',
-      'of which origins pages in browsers may use the service, with commas between or repeated; of none if left out',
-      parseOrigin,
-    ),
-  publicUrl: () => valued('--public-url <url>', 'where clients reach the service; for the documentation', parseUrl),
-  user: () => argument('--user <name>', 'name of the user', parseUserName),
-  scope: () => argument('--scope <scope>', `what the token may do: ${SCOPES.join(' or ')}`, oneOf(SCOPES), 'write'),
-  expires: () =>
-    argument('--expires <duration>', 'after what time the token expires, like 90d; never if left out', duration('1s')),
-  label: () => argument('--label <text>', 'what the token is for', parseLabel),
-  dir: () =>
-    argument('--dir <path>', 'a directory in which each backup has a name of its own, with the time', parsePath),
-  keep: () =>
-    argument('--keep <count>', 'how many backups stay in --dir, the latest ones; all if left out', parseCount),
-  force: () => new Option('--force', 'replace what is there'),
-  onConflict: () =>
-    argument(
-      '--on-conflict <what>',
-      'where a user has a plant with an id already: fail, import nothing; skip, leave it as it is; replace it',
-      oneOf(CONFLICT_RULES),
-      'fail',
-    ),
-  atomic: () => new Option('--atomic', 'import all or nothing, in one transaction: creates and deletes wait for it'),
-  from: () => argument('--from <where>', 'the store that is copied, named as by --database', parseDatabase),
-  fromPasswordFile: () =>
-    argument('--from-password-file <path>', 'the file with the password of that database', parsePath),
-  to: () =>
-    argument('--to <where>', 'the store that it is copied into, which must be empty, or not there', parseDatabase),
-  toPasswordFile: () => argument('--to-password-file <path>', 'the file with the password of that database', parsePath),
-  snapshot: () => new Option('--snapshot', 'copy a store that servers use, as it is at this moment'),
-  json: () => new Option('--json', 'print JSON for programs: an object, or an array of objects for a list'),
-  yes: () => new Option('--yes', 'do it; there is no way back'),
-} as const
+type Kind<T> = kinds.Kind<T>
+type OptionGroup = Readonly<Record<string, Pick<Option, 'flags' | 'env' | 'helpGroup'>>>
 
-/** Prefix of all variables. */
 const VARIABLE_PREFIX = 'PLANTSTORE_'
 
-/** The values of booleans in the environment. Commander takes any value, `false` included, for true. */
-export function applyBooleanVariables(command: Command, env: Readonly<Record<string, string | undefined>>): void {
+/** An option with a value of some kind. */
+export class ValueOption<Flags extends string, T> extends Option<Flags, undefined, undefined, T> {
+  constructor(
+    flags: Flags,
+    help: string,
+    readonly kind: Kind<T>,
+  ) {
+    super(flags, help)
+  }
+
+  /** Rejects a text with `misused`. The message does not repeat the text: it may be the URL of a database, with its password. */
+  parseText(text: string): T {
+    return parseValue(text, this.kind, this.envVar === undefined ? `${this.long}` : `${this.long} (${this.envVar})`)
+  }
+}
+
+/**
+ * All options, each declared once: flag, help, kind of value and default. Help, validation, the types of the commands and the
+ * table in the README follow from this. `settings` also have variables, whose names follow from the flags: `--max-body` is
+ * `PLANTSTORE_MAX_BODY`. The other options say what a command does to data, which no variable may change.
+ */
+export const OPTIONS = {
+  ...settings('Database:', {
+    database: valued(
+      '--database <where>',
+      'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve and token create make a missing database.',
+      kinds.database,
+      'plantstore.db',
+    ),
+    databasePasswordFile: valued(
+      '--database-password-file <path>',
+      'The file with the password of a PostgreSQL database.',
+      kinds.path,
+    ),
+    databasePrepare: valued(
+      '--database-prepare <state>',
+      'Say false if a pooler in transaction mode is in front of a PostgreSQL database.',
+      kinds.oneOf(['true', 'false']),
+      'true',
+    ),
+    durability: valued(
+      '--durability <level>',
+      'When a write succeeds. full: once it is on disk. normal: before that, so that a loss of power may take the latest writes.',
+      kinds.oneOf(DURABILITIES),
+      'full',
+    ),
+  }),
+  ...settings('Listening:', {
+    listen: valued(
+      '--listen <address>',
+      'The address of the server: HOST:PORT or unix:/path. Port 0 picks a free port.',
+      kinds.address,
+      '127.0.0.1:3000',
+    ),
+    opsListen: valued(
+      '--ops-listen <address>',
+      'Serves /metrics for Prometheus at this address: HOST:PORT or unix:/path. It uses no TLS and asks for no token. Off by default.',
+      kinds.address,
+    ),
+    tlsCert: valued(
+      '--tls-cert <path>',
+      'The certificate of the server and its intermediate certificates, in PEM. With --tls-key the server speaks only TLS.',
+      kinds.path,
+    ),
+    tlsKey: valued('--tls-key <path>', 'The private key of the certificate, in PEM, not encrypted.', kinds.path),
+    corsOrigin: listed(
+      '--cors-origin <origins>',
+      'Browsers may use the service from pages of these origins. Separate them by commas, or repeat the option. None by default.',
+      kinds.origin,
+    ),
+    publicUrl: valued('--public-url <url>', 'The URL of the service that the documentation shows.', kinds.url),
+    noDocs: flag('--no-docs', 'Serves neither /openapi.json nor /docs.'),
+  }),
+  ...settings('Limits:', {
+    maxBody: valued(
+      '--max-body <size>',
+      'The largest body of a request: a number with B, KiB or MiB.',
+      kinds.size,
+      '64KiB',
+    ),
+    listMax: valued('--list-max <count>', 'The most plants in one answer. No limit by default.', kinds.count()),
+    rateLimit: valued(
+      '--rate-limit <rate>',
+      'The most requests that this process takes from a token in a second, minute or hour, like 100/s. No limit by default.',
+      kinds.rate,
+    ),
+    rateBurst: valued(
+      '--rate-burst <count>',
+      'The requests beyond --rate-limit that a token may make in ten of its periods. None by default.',
+      kinds.burst,
+    ),
+    maxInFlight: valued(
+      '--max-in-flight <count>',
+      'The most requests with a token that are in progress at once, streamed lists included. No limit by default.',
+      kinds.count(),
+    ),
+    idleTimeout: valued(
+      '--idle-timeout <duration>',
+      'How long a connection may be idle, and how long a body may take to arrive: 5s to 255s.',
+      // Our longest wait is shorter than 5 s, the runtime's timer has steps of 4 s, and its largest value is 255 s.
+      kinds.duration('5s', '255s'),
+      // Load balancers keep connections for 60 s by default. They must not send a request into a closed connection.
+      '75s',
+    ),
+  }),
+  ...settings('Stopping:', {
+    drain: valued(
+      '--drain <duration>',
+      'How long the server may take to end after a signal: a number with s, m, h or d.',
+      kinds.duration('0s'),
+      '8s',
+    ),
+    drainWait: valued(
+      '--drain-wait <duration>',
+      'How long the server still takes new connections after a signal. This is a part of --drain.',
+      kinds.duration('0s'),
+      '0s',
+    ),
+  }),
+  ...settings('Logging:', {
+    logLevel: valued(
+      '--log-level <level>',
+      `The least severe lines that the server logs on stdout: ${LOG_LEVELS.join(', ')}.`,
+      kinds.oneOf(LOG_LEVELS),
+      'info',
+    ),
+    logFormat: valued(
+      '--log-format <format>',
+      'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
+      kinds.oneOf(LOG_FORMATS),
+    ),
+    accessLog: valued(
+      '--access-log [state]',
+      'Logs a line for each request, at level info: on or off.',
+      kinds.oneOf(['on', 'off']),
+      'on',
+    ).preset('on'),
+  }),
+  ...settings('Tokens:', {
+    firstToken: flag('--first-token', 'Makes a token for user me if the store has none, and prints it on stderr.'),
+  }),
+  ...group('Tokens:', {
+    owner: valued(
+      '--user <name>',
+      'Of token create: the user of the token, who is created if missing.',
+      kinds.userName,
+    ).makeOptionMandatory(true),
+    scope: valued('--scope <scope>', `What the token may do: ${SCOPES.join(' or ')}.`, kinds.oneOf(SCOPES), 'write'),
+    expires: valued(
+      '--expires <duration>',
+      'The token expires after this time, like 90d. Never by default.',
+      kinds.duration('1s'),
+    ),
+    label: valued('--label <text>', 'A note that says what the token is for.', kinds.label),
+  }),
+  ...group('Copying:', {
+    from: valued('--from <where>', 'The store to copy, in the form of --database.', kinds.database).makeOptionMandatory(
+      true,
+    ),
+    fromPasswordFile: valued('--from-password-file <path>', 'The file with the password of --from.', kinds.path),
+    to: valued(
+      '--to <where>',
+      'The store to fill, in the form of --database. It must be empty or missing.',
+      kinds.database,
+    ).makeOptionMandatory(true),
+    toPasswordFile: valued('--to-password-file <path>', 'The file with the password of --to.', kinds.path),
+    snapshot: flag('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
+  }),
+  user: valued(
+    '--user <name>',
+    'Only the tokens or plants of this user. Of import: the user of lines without one.',
+    kinds.userName,
+  ),
+  dir: valued('--dir <path>', 'A directory for backups. The name of each backup there has the time in it.', kinds.path),
+  keep: valued('--keep <count>', 'How many of the latest backups to keep in --dir. All by default.', kinds.count()),
+  force: flag('--force', 'Replaces an existing file.'),
+  onConflict: valued(
+    '--on-conflict <rule>',
+    'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
+    kinds.oneOf(CONFLICT_RULES),
+    'fail',
+  ),
+  atomic: flag(
+    '--atomic',
+    'Imports all lines or none, in one transaction. Creates and deletes of servers wait for it.',
+  ),
+  json: flag('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
+  yes: flag('--yes', 'Confirms that data is deleted for good.'),
+} as const
+
+/** The values of the options of a command. */
+export type OptionsOf<C extends CommandUnknownOpts> = ReturnType<C['opts']>
+
+/** The value of a text. Throws `misused` if the text breaks the rule of the kind; `name` is the subject of the message. */
+export function parseValue<T>(text: string, kind: Kind<T>, name: string): T {
+  const value = kind.parse(text)
+  if (value instanceof kinds.Rule) throw new AppError('misused', { message: `${name} must be ${value.text}.` })
+  return value
+}
+
+/** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
+export function applyBooleanVariables(
+  command: CommandUnknownOpts,
+  env: Readonly<Record<string, string | undefined>>,
+): void {
   for (const option of command.options) {
     const name = option.attributeName()
-    if (
-      option.required ||
-      option.optional ||
-      option.envVar === undefined ||
-      command.getOptionValueSource(name) !== 'env'
-    )
-      continue
+    const isFlag = !option.required && !option.optional
+    if (!isFlag || option.envVar === undefined || command.getOptionValueSource(name) !== 'env') continue
     const text = env[option.envVar] ?? ''
     if (text !== 'true' && text !== 'false') {
       command.error(`error: ${option.long} (${option.envVar}) must be true or false.`)
@@ -177,57 +228,63 @@ export function applyBooleanVariables(command: Command, env: Readonly<Record<str
   }
 }
 
-/** Variables with our prefix that no option has, most likely misspelt. Those that Kubernetes sets are left out. */
+/** Variables with our prefix that no option has, probably misspelt. Variables that Kubernetes sets are left out. */
 export function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = new Set(Object.values(OPTIONS).map((option) => option().envVar))
+  const known = new Set(Object.values(OPTIONS).map(({ envVar }) => envVar))
   return Object.keys(env).filter(
     (name) => name.startsWith(VARIABLE_PREFIX) && !known.has(name) && !KUBERNETES_VARIABLE.test(`${name}=${env[name]}`),
   )
 }
 
 /**
- * What Kubernetes sets in each container if a Service is called `plantstore`, or `plantstore-` and more
- * (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables). A user may set
- * `PLANTSTORE_PORT`, too, but not to a URL.
+ * The variables that Kubernetes sets in each container for a Service whose name begins with `plantstore`
+ * (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables). `PLANTSTORE_PORT` is one of them
+ * only if its value is a URL.
  */
 const KUBERNETES_VARIABLE =
   /^\w+_(?:SERVICE_HOST=|SERVICE_PORT(?:_\w+)?=|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?=|PORT=(?:tcp|udp|sctp):)/
 
-const variableOf = (flags: string): string =>
-  VARIABLE_PREFIX + (flags.split(' ')[0] ?? '').slice('--'.length).replaceAll('-', '_').toUpperCase()
-
-const withVariable = (option: Option): Option => option.env(variableOf(option.flags))
-
-const flag = (flags: string, description: string) => withVariable(new Option(flags, description))
-
-const valued = <T>(...declared: Parameters<typeof argument<T>>): Option => withVariable(argument<T>(...declared))
-
-/** An option with a value, whose text `parse` turns into the value or refuses by returning the rule it breaks. */
-function argument<T>(
-  flags: string,
-  description: string,
-  parse: (text: string) => T | Rule,
-  defaultText?: string,
-): Option {
-  const option = new Option(flags, description)
-  const read = (text: string): T => readBy(parse, text, option)
-  option.argParser(read)
-  return defaultText === undefined ? option : option.default(read(defaultText), defaultText)
+/** Options that say where things are and how `serve` runs, under a heading of the help. They have variables. */
+function settings<T extends OptionGroup>(heading: string, options: T): T {
+  for (const option of Object.values(options)) {
+    const [long = ''] = option.flags.split(' ')
+    option.env(VARIABLE_PREFIX + long.slice('--'.length).replaceAll('-', '_').toUpperCase())
+  }
+  return group(heading, options)
 }
 
-/** An option with several values, given with commas between them, or again. */
-function listed<T>(flags: string, description: string, parse: (text: string) => T | Rule): Option {
-  const option = withVariable(new Option(flags, description))
+function group<T extends OptionGroup>(heading: string, options: T): T {
+  for (const option of Object.values(options)) option.helpGroup(heading)
+  return options
+}
+
+function flag<const Flags extends string>(flags: Flags, help: string) {
+  return new Option(flags, help)
+}
+
+function valued<const Flags extends string, T>(
+  flags: Flags,
+  help: string,
+  kind: Kind<T>,
+): Option<Flags, undefined, undefined, T>
+function valued<const Flags extends string, T>(
+  flags: Flags,
+  help: string,
+  kind: Kind<T>,
+  defaultText: string,
+): Option<Flags, undefined, T, T>
+function valued<T>(flags: string, help: string, kind: Kind<T>, defaultText?: string) {
+  const option = new ValueOption<string, T>(flags, help, kind)
+  const parse = (text: string) => option.parseText(text)
+  option.argParser(parse)
+  return defaultText === undefined ? option : option.default(parse(defaultText), defaultText)
+}
+
+/** An option with several values: separated by commas, or the option repeated. */
+function listed<const Flags extends string, T>(flags: Flags, help: string, kind: Kind<T>) {
+  const option = new ValueOption<Flags, T>(flags, help, kind)
   return option.argParser((text: string, before: readonly T[] = []) => [
     ...before,
-    ...text.split(',').map((part) => readBy(parse, part, option)),
+    ...text.split(',').map((part) => option.parseText(part)),
   ])
-}
-
-/** The value of a text. A text that is refused is not repeated: it may be the URL of a database, with its password. */
-function readBy<T>(parse: (text: string) => T | Rule, text: string, { long, envVar }: Option): T {
-  const value = parse(text)
-  if (!(value instanceof Rule)) return value
-  const name = envVar === undefined ? long : `${long} (${envVar})`
-  throw new AppError('misused', { message: `${name} must be ${value.text}.` })
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError } from '@commander-js/extra-typings'
 import { applyBooleanVariables, unknownVariables } from '../config.ts'
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
@@ -38,13 +38,13 @@ type Exit = (code: number) => void
 const COMMANDS: Readonly<Record<string, (program: Command, io: Io, exit: Exit) => Promise<void>>> = {
   serve: async (program, io, exit) => (await import('./serve/serve.ts')).serveCommand(program, io, exit),
   token: async (program, io) => {
-    const token = program.command('token').description('tokens, with which clients get in')
+    const token = program.command('token').helpGroup('Access:').description('Creates, lists and revokes tokens.')
     ;(await import('./commands/token-create.ts')).tokenCreateCommand(token, io)
     ;(await import('./commands/token-list.ts')).tokenListCommand(token, io)
     ;(await import('./commands/token-revoke.ts')).tokenRevokeCommand(token, io)
   },
   user: async (program, io, exit) => {
-    const user = program.command('user').description('users, to whom tokens and plants belong')
+    const user = program.command('user').helpGroup('Access:').description('Lists and deletes users.')
     ;(await import('./commands/user-list.ts')).userListCommand(user, io)
     ;(await import('./commands/user-delete.ts')).userDeleteCommand(user, io, exit)
   },
@@ -67,8 +67,9 @@ const COMMANDS: Readonly<Record<string, (program: Command, io: Io, exit: Exit) =
  */
 export async function createProgram(io: Io, exit: Exit, word = 'help'): Promise<Command> {
   const program = new Command('plantstore')
-    .description('Stores plants, and serves them over HTTP to whoever has a token.')
-    .version(VERSION)
+    .description('Stores plants, and serves them over HTTP to clients with a token.')
+    .version(VERSION, '-V, --version', 'Prints the version.')
+    .helpOption('-h, --help', 'Prints this help.')
     .helpCommand(false)
     .exitOverride()
     .configureOutput({

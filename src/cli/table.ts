@@ -13,4 +13,4 @@ export function columns(texts: readonly (readonly string[])[]): string {
 }
 
 /** A value as JSON for programs, which a person may read as well. */
-export const json = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`
+export const toJson = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`

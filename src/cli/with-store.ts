@@ -1,21 +1,16 @@
-import type { Command } from 'commander'
-import { OPTIONS } from '../config.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { OPTIONS, type OptionsOf } from '../config.ts'
 import type { Store } from '../domain/store.ts'
 import { openStore } from '../store/open.ts'
 import type { OpenOptions } from '../store/opening.ts'
 
-/** The options that say which store, and how to get to it. */
-export interface DatabaseOptions {
-  readonly database: string
-  readonly databasePasswordFile?: string
-  readonly databasePrepare: 'true' | 'false'
-}
+/** Adds the options that name the store and say how to open it. */
+export const addDatabaseOptions = (command: Command) =>
+  command.addOption(OPTIONS.database).addOption(OPTIONS.databasePasswordFile).addOption(OPTIONS.databasePrepare)
 
-/** Gives a command these options. */
-export const addDatabaseOptions = (command: Command): Command =>
-  command.addOption(OPTIONS.database()).addOption(OPTIONS.databasePasswordFile()).addOption(OPTIONS.databasePrepare())
+type DatabaseOptions = OptionsOf<ReturnType<typeof addDatabaseOptions>>
 
-/** What they mean to whoever opens the store. */
+/** These options as the store takes them. */
 export const openOptionsOf = ({ databasePasswordFile, databasePrepare }: DatabaseOptions): OpenOptions => ({
   passwordFile: databasePasswordFile,
   preparesNothing: databasePrepare === 'false',

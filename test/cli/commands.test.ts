@@ -5,9 +5,6 @@ import packageJson from '../../package.json'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 
-const COMMANDS = ['serve', 'token', 'user', 'check', 'healthcheck', 'openapi', 'licenses']
-const INNER_COMMANDS = ['token create', 'token list', 'token revoke', 'user list', 'user delete']
-
 const MISUSES: readonly string[][] = [
   [],
   ['token'],
@@ -39,19 +36,20 @@ describe.concurrent('the command line', () => {
     expect(answer).toEqual({ stdout: `${packageJson.version}\n`, stderr: '', exitCode: 0 })
   })
 
-  test('prints the help with every command on stdout', async () => {
+  test('prints the help, in groups, on stdout', async () => {
     const [flag, command] = await Promise.all([runPlantstore(['--help']), runPlantstore(['help'])])
+    const groups = flag.stdout.split(/^(?=[A-Z]\w+:$)/m).slice(1)
+    const commandsByGroup = groups.map((group) => [...group.matchAll(/^ {0,2}([A-Za-z]+)/gm)].map(([, word]) => word))
 
     expect(flag).toMatchObject({ stderr: '', exitCode: 0 })
-    for (const command of COMMANDS) expect(flag.stdout).toMatch(new RegExp(`^ {2}${command}\\b`, 'm'))
+    expect(commandsByGroup).toEqual([
+      ['Options'],
+      ['Server', 'serve', 'healthcheck'],
+      ['Access', 'token', 'user'],
+      ['Data', 'status', 'check', 'backup', 'restore', 'copy', 'export', 'import'],
+      ['Information', 'openapi', 'licenses', 'help'],
+    ])
     expect(command).toEqual(flag)
-  })
-
-  test.each([...COMMANDS, ...INNER_COMMANDS])('prints the help of %s on stdout', async (command) => {
-    const { stdout, stderr, exitCode } = await runPlantstore(['help', ...command.split(' ')])
-
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
-    expect(stdout).toStartWith(`Usage: plantstore ${command} `)
   })
 
   test('prints the same help of a command, however it is asked for', async () => {
@@ -61,6 +59,8 @@ describe.concurrent('the command line', () => {
       runPlantstore(['token', 'help', 'create']),
     ])
 
+    expect(flag).toMatchObject({ stderr: '', exitCode: 0 })
+    expect(flag.stdout).toStartWith('Usage: plantstore token create ')
     expect(flag.stdout).toContain('PLANTSTORE_DATABASE')
     expect([command, inner]).toEqual([flag, flag])
   })

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { OPTIONS } from '../../src/config.ts'
+import { run } from '../../src/cli/cli.ts'
+import { OPTIONS, ValueOption } from '../../src/config.ts'
 import { AppError } from '../../src/domain/error.ts'
+import { leafCommands, nameOf } from '../support/commands.ts'
+import { makeIo } from '../support/io.ts'
 import { MISTYPED_URLS } from '../support/mistyped-urls.ts'
 
 const MINUTE_MS = 60_000
@@ -9,43 +12,34 @@ const KIB = 1024
 const LABEL_MAX = 200
 const NAME_MAX = 64
 
-interface OptionRule {
+interface ValueRules {
   readonly takes: readonly (readonly [string, unknown])[]
   readonly refuses: readonly string[]
 }
 
-/** Where servers can be. */
-const ADDRESSES: OptionRule = {
-  takes: [
-    ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
-    ['0.0.0.0:65535', { host: '0.0.0.0', port: 65535 }],
-    ['localhost:3000', { host: 'localhost', port: 3000 }],
-    ['[::1]:3000', { host: '::1', port: 3000 }],
-    ['[::]:3000', { host: '::', port: 3000 }],
-    ['unix:/run/plantstore.sock', { socketPath: '/run/plantstore.sock' }],
-    ['unix:relative.sock', { socketPath: 'relative.sock' }],
-  ],
-  refuses: ['', '3000', ':3000', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:3000x']
-    .concat(['::1:3000', '[::1]', '[::1:3000', 'a b:3000', 'http://localhost:3000', 'unix:', '127.0.0.1:0x10'])
-    .concat(['[localhost]:3000', '[.]:3000']),
-}
+const same = (texts: readonly string[]) => texts.map((text) => [text, text] as const)
 
-/** What each option with a value makes of texts, at its limits and one past them. */
-const RULES = {
-  listen: ADDRESSES,
-  database: {
+/** What one option of each kind of value makes of texts, at the limits and one past them. */
+const KINDS = {
+  listen: {
     takes: [
-      ['plantstore.db', 'plantstore.db'],
-      ['/var/lib/plants and more.db', '/var/lib/plants and more.db'],
-      ['me@home/env=prod/10:00.db', 'me@home/env=prod/10:00.db'],
-      ...[
-        'postgres://me@host/plants',
-        'postgresql://me:p%40ss@host:5433/plants?sslmode=require',
-        'postgres://me@[::1]:5433/plants?sslmode=verify-ca',
-        'postgres://me@%2Frun%2Fpostgresql/plants',
-        'postgres://me@host/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem',
-      ].map((url): [string, string] => [url, url]),
+      ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
+      ['0.0.0.0:65535', { host: '0.0.0.0', port: 65535 }],
+      ['localhost:3000', { host: 'localhost', port: 3000 }],
+      ['[::1]:3000', { host: '::1', port: 3000 }],
+      ['[::]:3000', { host: '::', port: 3000 }],
+      ['unix:/run/plantstore.sock', { socketPath: '/run/plantstore.sock' }],
+      ['unix:relative.sock', { socketPath: 'relative.sock' }],
     ],
+    refuses: ['', '3000', ':3000', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:3000x']
+      .concat(['::1:3000', '[::1]', '[::1:3000', 'a b:3000', 'http://localhost:3000', 'unix:', '127.0.0.1:0x10'])
+      .concat(['[localhost]:3000', '[.]:3000']),
+  },
+  database: {
+    takes: same(['plantstore.db', '/var/lib/plants and more.db', 'me@home/env=prod/10:00.db'])
+      .concat(same(['postgres://me@host/plants', 'postgresql://me:p%40ss@host:5433/plants?sslmode=require']))
+      .concat(same(['postgres://me@[::1]:5433/plants?sslmode=verify-ca', 'postgres://me@%2Frun%2Fpostgresql/plants']))
+      .concat(same(['postgres://me@host/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem'])),
     refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'mysql://me@host/plants']
       .concat(['postgres://', 'postgres://host/plants', 'postgres://me@host', 'postgres://me@/plants'])
       .concat(['postgres://me@one,two/plants', 'postgres://me@one:1,two:2/plants', 'postgres://me@host:65536/plants'])
@@ -53,22 +47,7 @@ const RULES = {
       .concat(['postgres://me@host/plants?options=-cfsync', 'postgres://me@host/plants?sslrootcert=/etc/ca.pem'])
       .concat(['postgres://me@host/plants?sslmode=require&sslrootcert=/etc/ca.pem']),
   },
-  databasePasswordFile: { takes: [['/run/secrets/password', '/run/secrets/password']], refuses: [''] },
-  databasePrepare: {
-    takes: [
-      ['true', 'true'],
-      ['false', 'false'],
-    ],
-    refuses: ['', 'on', 'False'],
-  },
-  opsListen: ADDRESSES,
-  durability: {
-    takes: [
-      ['full', 'full'],
-      ['normal', 'normal'],
-    ],
-    refuses: ['', 'Full', 'off', 'extra', 'full '],
-  },
+  durability: { takes: same(['full', 'normal']), refuses: ['', 'Full', 'off', 'full ', 'toString'] },
   maxBody: {
     takes: [
       ['1B', 1],
@@ -110,14 +89,7 @@ const RULES = {
       ['1', 1],
       ['1000000', 1_000_000],
     ],
-    refuses: ['', '0', '-1', '1.5', '1e3', '01', '5/s', '1000001'],
-  },
-  maxInFlight: {
-    takes: [
-      ['1', 1],
-      ['2147483647', 2147483647],
-    ],
-    refuses: ['', '0', '-1', '1.5', '1e3', '05', '2147483648'],
+    refuses: ['', '0', '01', '5/s', '1000001'],
   },
   idleTimeout: {
     takes: [
@@ -127,8 +99,6 @@ const RULES = {
     ],
     refuses: ['', '0s', '4s', '256s', '5m', '1h', '30', '5000ms'],
   },
-  tlsCert: { takes: [['/etc/plants and more.crt', '/etc/plants and more.crt']], refuses: ['', 'a\0b'] },
-  tlsKey: { takes: [['plants.key', 'plants.key']], refuses: ['', 'a\0b'] },
   drain: {
     takes: [
       ['0s', 0],
@@ -139,33 +109,10 @@ const RULES = {
     ],
     refuses: ['', '8', 's', '8ms', '8 s', '-8s', '1.5s', '8S', '1w', '36501d', '1m30s', '1e3s'],
   },
-  drainWait: { takes: [['2s', 2000]], refuses: ['', '2', '2sec'] },
-  logLevel: {
-    takes: [
-      ['error', 'error'],
-      ['warn', 'warn'],
-      ['info', 'info'],
-      ['debug', 'debug'],
-    ],
-    refuses: ['', 'trace', 'INFO', 'verbose', 'toString'],
-  },
-  logFormat: {
-    takes: [
-      ['json', 'json'],
-      ['pretty', 'pretty'],
-    ],
-    refuses: ['', 'JSON', 'text', 'pretty '],
-  },
-  accessLog: {
-    takes: [
-      ['on', 'on'],
-      ['off', 'off'],
-    ],
-    refuses: ['', 'true', 'yes', 'OFF'],
-  },
+  expires: { takes: [['1s', 1000]], refuses: ['0s', 'never', '90D'] },
+  tlsCert: { takes: same(['/etc/plants and more.crt', 'plants.crt']), refuses: ['', 'a\0b'] },
   corsOrigin: {
     takes: [
-      ['https://app.example.org', ['https://app.example.org']],
       ['http://localhost:5173,https://a_b.org:8443', ['http://localhost:5173', 'https://a_b.org:8443']],
       ['http://[::1]:8080', ['http://[::1]:8080']],
       ['https://xn--bcher-kva.example', ['https://xn--bcher-kva.example']],
@@ -185,156 +132,116 @@ const RULES = {
       ['https://plants.example.org', 'https://plants.example.org'],
       ['http://localhost:8080/api/', 'http://localhost:8080/api'],
     ],
-    refuses: [
-      '',
-      'plants.example.org',
-      'ftp://example.org',
-      'https://me@example.org',
-      'https://a.org/?b',
-      'https://a.org/#b',
-    ].concat(['javascript:alert(1)', 'https://:secret@example.org', 'https://a.org/?', ' https://a.org']),
+    refuses: ['', 'plants.example.org', 'ftp://example.org', 'https://me@example.org', 'https://a.org/?b']
+      .concat(['https://a.org/#b', 'javascript:alert(1)', 'https://:secret@example.org', 'https://a.org/?'])
+      .concat([' https://a.org']),
   },
   user: {
-    takes: [
-      ['me', 'me'],
-      ['A.b_c@d-9', 'A.b_c@d-9'],
-      ['x'.repeat(NAME_MAX), 'x'.repeat(NAME_MAX)],
-    ],
+    takes: same(['me', 'A.b_c@d-9', 'x'.repeat(NAME_MAX)]),
     refuses: ['', 'm e', 'mé', 'a/b', 'me\n', 'x'.repeat(NAME_MAX + 1)],
   },
-  scope: {
-    takes: [
-      ['read', 'read'],
-      ['write', 'write'],
-    ],
-    refuses: ['', 'admin', 'READ', 'read,write'],
-  },
-  expires: { takes: [['90d', 90 * DAY_MS]], refuses: ['', '90', 'never', '90D'] },
   label: {
-    takes: [
-      ['x', 'x'],
-      ['gardener’s 🌱 laptop', 'gardener’s 🌱 laptop'],
-      ['x'.repeat(LABEL_MAX), 'x'.repeat(LABEL_MAX)],
-    ],
+    takes: same(['x', 'gardener’s 🌱 laptop', 'x'.repeat(LABEL_MAX)]),
     refuses: ['', 'a\nb', 'a\u001bb', 'a\u007fb', 'a\ud800b', 'x'.repeat(LABEL_MAX + 1)],
   },
-  dir: { takes: [['/var/backups/plants and more', '/var/backups/plants and more']], refuses: ['', 'a\0b'] },
-  keep: {
-    takes: [
-      ['1', 1],
-      ['14', 14],
-    ],
-    refuses: ['', '0', '-1', '1.5', '07', 'all'],
-  },
-  onConflict: {
-    takes: [
-      ['fail', 'fail'],
-      ['skip', 'skip'],
-      ['replace', 'replace'],
-    ],
-    refuses: ['', 'merge', 'SKIP', 'skip,replace'],
-  },
-  from: { takes: [['plants.db', 'plants.db']], refuses: ['', ':memory:', 'mysql://me@db/plants', 'postgres://db'] },
-  fromPasswordFile: { takes: [['/run/secrets/db 1', '/run/secrets/db 1']], refuses: ['', 'a\0b'] },
-  to: {
-    takes: [['postgres://me@db/plants', 'postgres://me@db/plants']],
-    refuses: ['', ':memory:', 'mysql://me@db/plants', 'postgres://db'],
-  },
-  toPasswordFile: { takes: [['/run/secrets/db 2', '/run/secrets/db 2']], refuses: ['', 'a\0b'] },
-} as const satisfies Partial<Record<keyof typeof OPTIONS, OptionRule>>
+} satisfies Partial<Record<keyof typeof OPTIONS, ValueRules>>
 
-const parse = (name: keyof typeof OPTIONS, text: string): unknown => {
-  const option = OPTIONS[name]()
-  return option.parseArg?.(text, undefined)
-}
+const valueOptions = Object.values(OPTIONS).filter((option) => option instanceof ValueOption)
 
-const refusal = (name: keyof typeof OPTIONS, text: string): string => {
+const parse = ({ parseArg }: (typeof valueOptions)[number], text: string): unknown => parseArg?.(text, undefined)
+
+/** What the refusal of a text says. */
+function refusal(option: (typeof valueOptions)[number], text: string): string {
   try {
-    return `took ${JSON.stringify(text)} as ${JSON.stringify(parse(name, text))}`
+    return `took ${JSON.stringify(text)} as ${JSON.stringify(parse(option, text))}`
   } catch (error) {
     if (error instanceof AppError && error.kind === 'misused') return error.message
     throw error
   }
 }
 
-describe.each(Object.entries(RULES))('the option %s', (key, { takes, refuses }) => {
-  const name = key as keyof typeof RULES
-  const { long, envVar } = OPTIONS[name]()
+describe.each(Object.entries<ValueRules>(KINDS))('a value like that of %s', (name, { takes, refuses }) => {
+  const option = OPTIONS[name as keyof typeof KINDS] as (typeof valueOptions)[number]
 
-  test('takes what its rule allows', () => {
-    const parsed = takes.map(([text]) => [text, parse(name, text)])
-
-    expect(parsed).toEqual(takes.map(([text, value]) => [text, value]))
+  test('is taken up to its limits', () => {
+    expect(takes.map(([text]) => [text, parse(option, text)])).toEqual(takes.map(([text, value]) => [text, value]))
   })
 
-  test.each(refuses)('refuses %p and names flag, variable and rule', (text) => {
-    const message = refusal(name, text)
+  test('is refused past its limits, with the flag, the variable and the rule in one sentence', () => {
+    const isRefused = (text: string) =>
+      /^--[\w-]+(?: \(PLANTSTORE_\w+\))? must be [^\n]+\.$/.test(refusal(option, text))
 
-    expect(message).toStartWith(`${envVar === undefined ? long : `${long} (${envVar})`} must be `)
-    expect(message).toMatch(/^[^\n]+\.$/)
+    expect(refuses.filter((text) => !isRefused(text))).toEqual([])
   })
 })
 
 test.each(['database', 'from', 'to'] as const)('the option %s repeats nothing of a mistyped URL', (name) => {
-  const rules = MISTYPED_URLS.map((text) => refusal(name, text))
+  const rules = MISTYPED_URLS.map((text) => refusal(OPTIONS[name] as (typeof valueOptions)[number], text))
 
   expect(rules.filter((rule) => !/^--\w+ (?:\(\w+\) )?must be /.test(rule))).toEqual([])
   expect(rules.filter((rule) => /Sesame|wrong/.test(rule))).toEqual([])
 })
 
-describe('the options', () => {
-  test('have these flags, variables and defaults', () => {
-    const declared = Object.values(OPTIONS).map((option) => {
-      const { long, envVar, defaultValueDescription } = option()
-      return [long, envVar, defaultValueDescription]
-    })
+describe('every command', async () => {
+  const commands = (await leafCommands()).map((command) => ({ name: nameOf(command).join(' '), command }))
+  /** A value for each option that the command insists on. */
+  const mandatory = (command: (typeof commands)[number]['command'], except: string) =>
+    command.options.flatMap((option) =>
+      option.mandatory && option.long !== except && option instanceof ValueOption
+        ? [`${option.long}`, option.kind.example]
+        : [],
+    )
+  const runCommand = async (args: readonly string[], env: Readonly<Record<string, string>> = {}) => {
+    const { io, stdout, stderr } = makeIo(args, env)
+    // Commander reads the variables of the process itself.
+    Object.assign(process.env, env)
+    const exitCode = await run(io)
+    for (const name of Object.keys(env)) delete process.env[name]
+    return { stdout: stdout(), stderr: stderr(), exitCode }
+  }
 
-    expect(declared).toEqual([
-      ['--listen', 'PLANTSTORE_LISTEN', '127.0.0.1:3000'],
-      ['--database', 'PLANTSTORE_DATABASE', 'plantstore.db'],
-      ['--database-password-file', 'PLANTSTORE_DATABASE_PASSWORD_FILE', undefined],
-      ['--database-prepare', 'PLANTSTORE_DATABASE_PREPARE', 'true'],
-      ['--ops-listen', 'PLANTSTORE_OPS_LISTEN', undefined],
-      ['--durability', 'PLANTSTORE_DURABILITY', 'full'],
-      ['--first-token', 'PLANTSTORE_FIRST_TOKEN', undefined],
-      ['--no-docs', 'PLANTSTORE_NO_DOCS', undefined],
-      ['--max-body', 'PLANTSTORE_MAX_BODY', '64KiB'],
-      ['--list-max', 'PLANTSTORE_LIST_MAX', undefined],
-      ['--rate-limit', 'PLANTSTORE_RATE_LIMIT', undefined],
-      ['--rate-burst', 'PLANTSTORE_RATE_BURST', undefined],
-      ['--max-in-flight', 'PLANTSTORE_MAX_IN_FLIGHT', undefined],
-      ['--idle-timeout', 'PLANTSTORE_IDLE_TIMEOUT', '75s'],
-      ['--tls-cert', 'PLANTSTORE_TLS_CERT', undefined],
-      ['--tls-key', 'PLANTSTORE_TLS_KEY', undefined],
-      ['--drain', 'PLANTSTORE_DRAIN', '8s'],
-      ['--drain-wait', 'PLANTSTORE_DRAIN_WAIT', '0s'],
-      ['--log-level', 'PLANTSTORE_LOG_LEVEL', 'info'],
-      ['--log-format', 'PLANTSTORE_LOG_FORMAT', undefined],
-      ['--access-log', 'PLANTSTORE_ACCESS_LOG', 'on'],
-      ['--cors-origin', 'PLANTSTORE_CORS_ORIGIN', undefined],
-      ['--public-url', 'PLANTSTORE_PUBLIC_URL', undefined],
-      ['--user', undefined, undefined],
-      ['--scope', undefined, 'write'],
-      ['--expires', undefined, undefined],
-      ['--label', undefined, undefined],
-      ['--dir', undefined, undefined],
-      ['--keep', undefined, undefined],
-      ['--force', undefined, undefined],
-      ['--on-conflict', undefined, 'fail'],
-      ['--atomic', undefined, undefined],
-      ['--from', undefined, undefined],
-      ['--from-password-file', undefined, undefined],
-      ['--to', undefined, undefined],
-      ['--to-password-file', undefined, undefined],
-      ['--snapshot', undefined, undefined],
-      ['--json', undefined, undefined],
-      ['--yes', undefined, undefined],
-    ])
+  test.each(commands)(
+    'refuses a bad value of each option, as flag and as variable: $name',
+    async ({ name, command }) => {
+      for (const option of command.options) {
+        const { long = '', envVar } = option
+        const badValue = option instanceof ValueOption ? option.kind.badExample : 'yes'
+        const args = [...name.split(' '), ...mandatory(command, long)]
+        const answers = [
+          ...(option instanceof ValueOption ? [await runCommand([...args, long, badValue])] : []),
+          ...(envVar === undefined ? [] : [await runCommand(args, { [envVar]: badValue })]),
+        ]
+
+        const subject = envVar === undefined ? long : `${long} (${envVar})`
+        for (const { stdout, stderr, exitCode } of answers) {
+          expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
+          expect(stderr).toStartWith(`plantstore: ${subject} must be `)
+          expect(stderr).toMatch(/^[^\n]+\.\n$/)
+        }
+      }
+    },
+  )
+
+  test.each(commands)('has two examples, which it understands, and exit codes in its help: $name', async ({ name }) => {
+    const help = await runCommand(['help', ...name.split(' ')])
+    const examples = [...help.stdout.matchAll(/^ {2}plantstore (.+)$/gm)].map(([, args = '']) => args.split(' '))
+
+    expect(examples).toHaveLength(2)
+    expect(help.stdout).toMatch(/\nExit codes:\n {2}0 {4}[A-Z].+\.\n(?: {2}\d+ +[A-Z].+\.\n)* {2}2 {4}[A-Z].+\.\n/)
+    for (const args of examples) {
+      const { io, stderr } = makeIo(args)
+      const parsed: string[] = []
+      const leaves = await leafCommands(io)
+      for (const leaf of leaves) leaf.action(() => void parsed.push(nameOf(leaf).join(' ')))
+      let root = leaves[0]
+      while (root?.parent) root = root.parent
+      await root?.parseAsync(args, { from: 'user' })
+
+      expect({ parsed, stderr: stderr() }).toEqual({ parsed: [args[0] === 'help' ? 'help' : name], stderr: '' })
+    }
   })
+})
 
-  test('have a rule here if they have a value', () => {
-    const valued = Object.entries(OPTIONS).filter(([, option]) => option().required || option().optional)
-
-    expect(Object.keys(RULES)).toEqual(valued.map(([name]) => name))
-  })
+test('every option with a value takes its own example', () => {
+  for (const option of valueOptions) expect(refusal(option, option.kind.example)).toStartWith('took ')
 })

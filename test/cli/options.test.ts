@@ -1,130 +1,31 @@
 import { describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { OPTIONS } from '../../src/config.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
-/** For every option with a value: a command that takes it, and a text that it refuses. */
-const BAD_VALUES: readonly (readonly [name: keyof typeof OPTIONS, command: string, text: string])[] = [
-  ['listen', 'serve', '3000'],
-  ['database', 'serve', ''],
-  ['database', 'check', ''],
-  ['maxBody', 'serve', '64KB'],
-  ['listMax', 'serve', '0'],
-  ['rateLimit', 'serve', '100'],
-  ['rateBurst', 'serve --rate-limit 100/s', '0'],
-  ['maxInFlight', 'serve', '0'],
-  ['idleTimeout', 'serve', '4s'],
-  ['tlsCert', 'serve', ''],
-  ['tlsCert', 'healthcheck', ''],
-  ['tlsKey', 'serve', ''],
-  ['drain', 'serve', '8'],
-  ['drainWait', 'serve', '2sec'],
-  ['logLevel', 'serve', 'loud'],
-  ['accessLog', 'serve', 'maybe'],
-  ['corsOrigin', 'serve', '*'],
-  ['publicUrl', 'serve', 'ftp://plants.example.org'],
-  ['user', 'token create', 'm e'],
-  ['durability', 'serve', 'none'],
-  ['databasePasswordFile', 'check', ''],
-  ['databasePrepare', 'user list', 'off'],
-  ['user', 'token revoke', 'a\nb'],
-  ['scope', 'token create --user me', 'admin'],
-  ['expires', 'token create --user me', '90'],
-  ['label', 'token create --user me', 'two\nlines'],
-  ['dir', 'backup', ''],
-  ['keep', 'backup --dir .', '0'],
-  ['onConflict', 'import', 'merge'],
-  ['opsListen', 'serve', '3000'],
-  ['logFormat', 'serve', 'loud'],
-  ['from', 'copy --to plants.db', 'mysql://me@db/plants'],
-  ['fromPasswordFile', 'copy --from plants.db --to other.db', ''],
-  ['to', 'copy --from plants.db', ':memory:'],
-  ['toPasswordFile', 'copy --from plants.db --to other.db', ''],
-]
-
-const BOOLEANS = [
-  ['firstToken', 'serve'],
-  ['noDocs', 'serve'],
-] as const
-
-describe.concurrent('a bad value', () => {
-  test.each(BAD_VALUES)(
-    'of %s is told for %s in one line, as flag and, if it has one, as variable',
-    async (name, command, text) => {
-      using folder = makeFolder()
-      const { long, envVar } = OPTIONS[name]()
-      const answers = await Promise.all([
-        runPlantstore([...command.split(' '), long ?? '', text], { cwd: folder.path }),
-        ...(envVar === undefined
-          ? []
-          : [runPlantstore(command.split(' '), { cwd: folder.path, env: { [envVar]: text } })]),
-      ])
-
-      for (const { stdout, stderr, exitCode } of answers) {
-        expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-        expect(stderr).toMatch(/^[^\n]+\n$/)
-        expect(stderr).toContain(`${envVar === undefined ? long : `${long} (${envVar})`} must be `)
-      }
-    },
-  )
-
-  test.each(BOOLEANS)('of %s is told for %s in one line, as variable', async (name, command) => {
+describe.concurrent('serve refuses', () => {
+  // option-rules.test.ts tries every option of every command inside the process of the test.
+  test.each([
+    ['a bad flag', ['--max-body', '64KB'], {}, '--max-body (PLANTSTORE_MAX_BODY) must be a size with a unit'],
+    ['a bad variable', [], { PLANTSTORE_MAX_BODY: '' }, '--max-body (PLANTSTORE_MAX_BODY) must be a size with a unit'],
+    ['a variable of a flag that is not true or false', [], { PLANTSTORE_NO_DOCS: 'yes' }, 'must be true or false.'],
+    ['a drain wait as long as the drain', ['--drain', '2s', '--drain-wait', '2s'], {}, 'must be shorter than --drain.'],
+    ['a burst without a rate', ['--rate-burst', '5'], {}, '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.'],
+  ])('%s in one line, with exit code 2', async (_, flags, env, message) => {
     using folder = makeFolder()
-    const { long, envVar = '' } = OPTIONS[name]()
-    const texts = ['yes', '']
-    const answers = await Promise.all(
-      texts.map((text) => runPlantstore(command.split(' '), { cwd: folder.path, env: { [envVar]: text } })),
-    )
+    const { stdout, stderr, exitCode } = await runPlantstore(['serve', ...flags], { cwd: folder.path, env })
 
-    for (const { stdout, stderr, exitCode } of answers) {
-      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-      expect(stderr).toMatch(/^[^\n]+\n$/)
-      expect(stderr).toEndWith(`${long} (${envVar}) must be true or false.\n`)
-    }
-  })
-
-  test('is there for every option with a value or a variable', () => {
-    const named = new Set<string>([...BAD_VALUES, ...BOOLEANS].map(([name]) => name))
-    const left = Object.entries(OPTIONS).filter(([name]) => !named.has(name))
-
-    expect(left.filter(([, option]) => option().required || option().envVar !== undefined)).toEqual([])
-  })
-
-  test('is a drain wait that leaves nothing of the drain', async () => {
-    const { stderr, exitCode } = await runPlantstore(['serve', '--drain', '2s', '--drain-wait', '2s'])
-
-    expect(exitCode).toBe(2)
-    expect(stderr).toMatch(/^[^\n]*--drain-wait \(PLANTSTORE_DRAIN_WAIT\) must be shorter than --drain[^\n]*\n$/)
-  })
-
-  test('is a burst of a rate that has no limit', async () => {
-    const { stderr, exitCode } = await runPlantstore(['serve', '--rate-burst', '5'])
-
-    expect(exitCode).toBe(2)
-    expect(stderr).toMatch(/^[^\n]*--rate-burst \(PLANTSTORE_RATE_BURST\) needs --rate-limit[^\n]*\n$/)
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
+    expect(stderr).toMatch(/^plantstore: --[^\n]+\n$/)
+    expect(stderr).toContain(message)
   })
 })
 
 describe.concurrent('a variable', () => {
-  test('beats the default, and a flag beats the variable: database, in the working directory', async () => {
-    using folder = makeFolder()
-    const exists = (name: string) => Bun.file(join(folder.path, name)).exists()
-    const create = ['token', 'create', '--user', 'me']
-    await runPlantstore(create, { cwd: folder.path, env: { PLANTSTORE_DATABASE: 'variable.db' } })
-    const afterVariable = await exists('plantstore.db')
-    await runPlantstore(create, { cwd: folder.path })
-    const byFlag = [...create, '--database', 'flag.db']
-    await runPlantstore(byFlag, { cwd: folder.path, env: { PLANTSTORE_DATABASE: 'other.db' } })
-
-    expect([await exists('variable.db'), afterVariable, await exists('plantstore.db')]).toEqual([true, false, true])
-    expect([await exists('flag.db'), await exists('other.db')]).toEqual([true, false])
-  })
-
-  test('beats the default, and a flag beats the variable: public URL', async () => {
+  test('beats the default, and a flag beats the variable', async () => {
     const env = { PLANTSTORE_PUBLIC_URL: 'https://variable.example.org' }
     const answers = await Promise.all([
       runPlantstore(['openapi']),
@@ -137,6 +38,15 @@ describe.concurrent('a variable', () => {
       [{ url: 'https://variable.example.org' }],
       [{ url: 'https://flag.example.org/api' }],
     ])
+  })
+
+  test('names a database in the working directory', async () => {
+    using folder = makeFolder()
+    const create = ['token', 'create', '--user', 'me']
+    await runPlantstore(create, { cwd: folder.path, env: { PLANTSTORE_DATABASE: 'variable.db' } })
+    await runPlantstore(create, { cwd: folder.path })
+
+    expect(readdirSync(folder.path).sort()).toEqual(['plantstore.db', 'variable.db'])
   })
 
   test.each([
@@ -181,7 +91,7 @@ describe.concurrent('a variable', () => {
   })
 })
 
-describe.concurrent('what a command does to data', () => {
+describe.concurrent('a command that changes data', () => {
   /** A database of two users, and how to run a command on it with variables that are no variables of ours. */
   const makeDatabase = async () => {
     const folder = makeFolder()
@@ -205,7 +115,7 @@ describe.concurrent('what a command does to data', () => {
     return { path: folder.path, run, [Symbol.dispose]: folder[Symbol.dispose] }
   }
 
-  test('is not taken from a variable: nothing is deleted, revoked, replaced or copied', async () => {
+  test('is taken from no variable: nothing is deleted, revoked, replaced or copied', async () => {
     using made = await makeDatabase()
     writeFileSync(join(made.path, 'backup.db'), 'here before')
     const answers = await Promise.all([
@@ -215,8 +125,11 @@ describe.concurrent('what a command does to data', () => {
       made.run('copy'),
       made.run('backup', 'backup.db'),
     ])
-    const tokens = await made.run('token', 'list', '--json')
+    const [tokens, exported] = await Promise.all([made.run('token', 'list', '--json'), made.run('export')])
 
+    expect(answers[0]?.stderr).toContain('There is no variable PLANTSTORE_YES: it is ignored.')
+    expect(answers[0]?.stderr).toEndWith('plantstore: This deletes all plants of me for good: repeat it with --yes.\n')
+    expect(exported.stdout.trim().split('\n')).toHaveLength(2)
     expect(answers.map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2, 1])
     expect(JSON.parse(tokens.stdout)).toMatchObject([
       { user: 'me', state: 'active' },
@@ -224,20 +137,5 @@ describe.concurrent('what a command does to data', () => {
     ])
     expect(await Bun.file(join(made.path, 'backup.db')).text()).toBe('here before')
     expect(await Bun.file(join(made.path, 'copy.db')).exists()).toBe(false)
-  })
-
-  test('is not taken from a variable: an export holds the plants of all users', async () => {
-    using made = await makeDatabase()
-    const { stdout } = await made.run('export')
-
-    expect(stdout.trim().split('\n')).toHaveLength(2)
-  })
-
-  test('is told not to be taken from a variable', async () => {
-    using made = await makeDatabase()
-    const { stderr } = await made.run('user', 'delete', 'me')
-
-    expect(stderr).toContain('There is no variable PLANTSTORE_YES: it is ignored.')
-    expect(stderr).toEndWith('plantstore: This deletes all plants of me for good: repeat it with --yes.\n')
   })
 })

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
-import { createProgram } from '../../src/cli/cli.ts'
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../src/config.ts'
 import { codeTable } from '../../src/http/errors.ts'
+import { leafCommands, nameOf } from './commands.ts'
 
 export const README = resolve(import.meta.dir, '../../README.md')
 
@@ -26,8 +26,7 @@ export async function withGeneratedParts(readme: string): Promise<string> {
 }
 
 function optionTable(): string {
-  const rows = Object.values(OPTIONS).map((make) => {
-    const { flags, envVar, defaultValueDescription, description } = make()
+  const rows = Object.values(OPTIONS).map(({ flags, envVar, defaultValueDescription, description }) => {
     const [variable, byDefault] = [envVar, defaultValueDescription].map((text) => (text ? `\`${text}\`` : ''))
     return `| \`${flags.replace('|', '\\|')}\` | ${variable} | ${byDefault} | ${description} |`
   })
@@ -35,41 +34,18 @@ function optionTable(): string {
 }
 
 async function commandTable(): Promise<string> {
-  const nobody = async () => {}
-  const io = {
-    argv: [],
-    env: {},
-    print: nobody,
-    tell: nobody,
-    terminal: () => undefined,
-    printsToTerminal: false,
-    readStdin: async () => '',
-    stdin: async function* () {},
-    onSignal: () => {},
-    randomBytes: (count: number) => new Uint8Array(count),
-    nowMs: () => 0,
-    monotonicMs: () => 0,
-    exit: () => {
-      throw new Error('nothing is run here')
-    },
-  }
-  const leaves = leafCommands(await createProgram(io, () => {}))
+  const leaves = await leafCommands()
   const lines = leaves.map((command) => [usageOf(command), command.description()] as const)
   const width = Math.max(...lines.map(([usage]) => usage.length))
   return lines.map(([usage, description]) => `${usage.padEnd(width)}  ${description}`).join('\n')
 }
 
-const leafCommands = (command: Command): Command[] =>
-  command.commands.length === 0 ? [command] : command.commands.flatMap(leafCommands)
-
-function usageOf(command: Command): string {
-  const names: string[] = []
-  for (let each: Command | null = command; each !== null; each = each.parent) names.unshift(each.name())
+function usageOf(command: CommandUnknownOpts): string {
   const args = command.registeredArguments.map((argument) =>
     argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
   )
   const options = command.options.map(({ flags, mandatory }) => (mandatory ? flags : `[${flags}]`))
-  return [...names, ...args, ...(options.length > 2 ? ['[options]'] : options)].join(' ')
+  return ['plantstore', ...nameOf(command), ...args, ...(options.length > 2 ? ['[options]'] : options)].join(' ')
 }
 
 if (import.meta.main) await Bun.write(README, await withGeneratedParts(await Bun.file(README).text()))

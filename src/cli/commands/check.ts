@@ -1,25 +1,34 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import { isPostgresUrl } from '../../domain/database-url.ts'
 import { locate } from '../../store/open.ts'
 import { RESTORE, RESTORE_SERVER } from '../../store/opening.ts'
 import { EXIT, type Io } from '../io.ts'
-import { json } from '../table.ts'
-import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+import { manual } from '../manual.ts'
+import { toJson } from '../table.ts'
+import { addDatabaseOptions, withStore } from '../with-store.ts'
 
 /** `check`: reads the whole database and says what is wrong with it. */
 export const checkCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
   addDatabaseOptions(program.command('check'))
-    .description('read the whole database and say whether it is whole')
-    .addOption(OPTIONS.json())
-    .action(async ({ json: asJson, ...options }: DatabaseOptions & { readonly json?: boolean }) => {
+    .description('Reads the whole database and reports damage.')
+    .helpGroup('Data:')
+    .addHelpText(
+      'after',
+      manual(['check', 'check --database postgres://me@db.example.org/plants --json'], {
+        done: 'The database is whole.',
+        storeUnusable: 'The database is damaged or missing, or cannot be reached.',
+      }),
+    )
+    .addOption(OPTIONS.json)
+    .action(async ({ json, ...options }) => {
       const problems = await withStore(options, (store) => store.checkIntegrity(), {
         onEvent: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
       })
       const database = locate(options.database)
       const isWhole = problems.length === 0
-      if (asJson) await io.print(json({ database, isWhole, problems }))
+      if (json) await io.print(toJson({ database, isWhole, problems }))
       if (isWhole) return io.tell(`The database ${database} is whole.\n`)
       exit(EXIT.storeUnusable)
       await io.tell(

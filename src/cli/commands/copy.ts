@@ -1,50 +1,53 @@
-import type { Command } from 'commander'
-import { OPTIONS } from '../../config.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { OPTIONS, type OptionsOf } from '../../config.ts'
 import { copyStore, locate } from '../../store/open.ts'
 import type { Io } from '../io.ts'
+import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { type Progress, showProgress } from '../progress.ts'
 import { runStoppable } from '../stopping.ts'
-import { json } from '../table.ts'
+import { toJson } from '../table.ts'
 import { counted } from '../wording.ts'
 
-interface CopyOptions {
-  readonly from: string
-  readonly fromPasswordFile?: string
-  readonly to: string
-  readonly toPasswordFile?: string
-  readonly snapshot?: boolean
-  readonly json?: boolean
-}
+/** The command with its options. */
+const define = (program: Command) =>
+  program
+    .command('copy')
+    .description('Copies all users, tokens and plants into another store, from SQLite or PostgreSQL to either.')
+    .helpGroup('Data:')
+    .addHelpText(
+      'after',
+      manual(
+        [
+          'copy --from plantstore.db --to postgres://me@db.example.org/plants',
+          'copy --from plantstore.db --to copy.db --snapshot',
+        ],
+        { failed: 'The copy differs from its source.', storeUnusable: STORE_UNUSABLE },
+      ),
+    )
+    .addOption(OPTIONS.from)
+    .addOption(OPTIONS.fromPasswordFile)
+    .addOption(OPTIONS.to)
+    .addOption(OPTIONS.toPasswordFile)
+    .addOption(OPTIONS.snapshot)
+    .addOption(OPTIONS.json)
+
+type Options = OptionsOf<ReturnType<typeof define>>
 
 /** `copy`: copies a store into another one. Prints where it is. */
 export const copyCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
-  program
-    .command('copy')
-    .description('copy all users, tokens and plants into another store, from SQLite or PostgreSQL to either')
-    .addOption(OPTIONS.from().makeOptionMandatory())
-    .addOption(OPTIONS.fromPasswordFile())
-    .addOption(OPTIONS.to().makeOptionMandatory())
-    .addOption(OPTIONS.toPasswordFile())
-    .addOption(OPTIONS.snapshot())
-    .addOption(OPTIONS.json())
-    .action(async (options: CopyOptions) => {
-      let reached = 'no plant is copied'
-      const onReached = (text: string) => {
-        reached = text
-      }
-      const stoppedText = () =>
-        `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
-      await runStoppable(io, exit, (signal) => copy(options, signal, onReached, io), stoppedText)
-    })
+  define(program).action(async (options) => {
+    let reached = 'no plant is copied'
+    const onReached = (text: string) => {
+      reached = text
+    }
+    const stoppedText = () =>
+      `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
+    await runStoppable(io, exit, (signal) => copy(options, signal, onReached, io), stoppedText)
+  })
 }
 
-async function copy(
-  options: CopyOptions,
-  signal: AbortSignal,
-  onReached: (text: string) => void,
-  io: Io,
-): Promise<void> {
-  const { fromPasswordFile, toPasswordFile, snapshot: isSnapshot = false, json: asJson } = options
+async function copy(options: Options, signal: AbortSignal, onReached: (text: string) => void, io: Io): Promise<void> {
+  const { fromPasswordFile, toPasswordFile, snapshot: isSnapshot = false, json } = options
   const [from, to] = [locate(options.from), locate(options.to)]
   if (isSnapshot) {
     await io.tell(`What is written to ${from} from now on is not in the copy.\n`)
@@ -74,7 +77,7 @@ async function copy(
       `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.\n`,
     )
     const copied = { from, to, users, tokens, plants, sha256: digest }
-    await io.print(asJson ? json(copied) : `${to}\n`)
+    await io.print(json ? toJson(copied) : `${to}\n`)
   } finally {
     shown?.progress[Symbol.dispose]()
   }

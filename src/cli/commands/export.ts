@@ -1,26 +1,31 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { openTransfer } from '../../store/open.ts'
 import { watchSnapshot } from '../copying.ts'
 import type { Io } from '../io.ts'
+import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { renderPlantLines } from '../plant-line.ts'
 import { showProgress } from '../progress.ts'
 import { orAborted, runStoppable } from '../stopping.ts'
 import { counted } from '../wording.ts'
 
-interface ExportOptions {
-  readonly database: string
-  readonly user?: string
-}
-
 /** `export`: plants as they are at one moment, a line of JSON each, as fast as they are taken. */
 export const exportCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
   program
     .command('export')
-    .description('print all plants, or those of a user, a line of JSON each; also while a server runs')
-    .addOption(OPTIONS.user())
-    .addOption(OPTIONS.database())
-    .action(async ({ database, user }: ExportOptions) => {
+    .description('Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.')
+    .helpGroup('Data:')
+    .addHelpText(
+      'after',
+      manual(['export', 'export --user me --database /var/lib/plantstore/plants.db'], {
+        failed: 'The user is unknown.',
+        storeUnusable: STORE_UNUSABLE,
+        closedPipe: 'The reader of stdout has gone.',
+      }),
+    )
+    .addOption(OPTIONS.user)
+    .addOption(OPTIONS.database)
+    .action(async ({ database, user }) => {
       let done = 0
       let plants = 0
       const exportPlants = async (signal: AbortSignal) => {

@@ -1,32 +1,35 @@
 import type { RequestOptions } from 'node:https'
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
 import type { Io } from '../io.ts'
-import { json } from '../table.ts'
+import { manual } from '../manual.ts'
+import { toJson } from '../table.ts'
 
 /** A little under the 2 s after which the command must have ended. */
 const HEALTHCHECK_TIMEOUT_MS = 1700
-
-interface HealthcheckOptions {
-  readonly listen: Address
-  readonly tlsCert?: string
-  readonly json?: boolean
-}
 
 /** `healthcheck`: asks `/readyz`, for containers without a shell. */
 export const healthcheckCommand = (program: Command, io: Io): void => {
   program
     .command('healthcheck')
-    .description('ask /readyz of the server at --listen; exit code 0 or 1')
-    .addOption(OPTIONS.listen())
-    .addOption(OPTIONS.tlsCert())
-    .addOption(OPTIONS.json())
-    .action(async ({ listen, tlsCert, json: asJson }: HealthcheckOptions) => {
+    .description('Asks /readyz of the server at --listen whether it is ready.')
+    .helpGroup('Server:')
+    .addHelpText(
+      'after',
+      manual(['healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json'], {
+        done: 'The server is ready.',
+        failed: 'The server is not ready or does not answer.',
+      }),
+    )
+    .addOption(OPTIONS.listen)
+    .addOption(OPTIONS.tlsCert)
+    .addOption(OPTIONS.json)
+    .action(async ({ listen, tlsCert, json }) => {
       const answer = await readiness(listen, await clientFor(tlsCert))
       const status = answer instanceof AppError ? null : answer
-      if (asJson) await io.print(json({ isReady: status === 200, status }))
+      if (json) await io.print(toJson({ isReady: status === 200, status }))
       if (answer instanceof AppError) throw answer
       if (status !== 200) throw new AppError('address_unavailable', { message: `The server is not ready: ${status}.` })
       await io.tell('The server is ready.\n')

@@ -1,15 +1,18 @@
-import type { Command } from 'commander'
+import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
+import { manual } from '../manual.ts'
 
 /** `help COMMAND`: also of a command of two words, which commander's own `help` does not find. */
 export const helpCommand = (program: Command): void => {
   program
     .command('help')
-    .description('say what a command does and which options it takes')
+    .description('Prints what a command does and which options it takes.')
+    .helpGroup('Information:')
+    .addHelpText('after', manual(['help', 'help token create'], {}))
     .argument('[command...]', 'the command')
     .action((names: readonly string[]) => find(program, names).help())
 }
 
-function find(program: Command, names: readonly string[]): Command {
+function find(program: CommandUnknownOpts, names: readonly string[]): CommandUnknownOpts {
   let command = program
   for (const name of names) {
     const next = command.commands.find((each) => each.name() === name)

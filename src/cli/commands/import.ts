@@ -1,49 +1,55 @@
 import { createReadStream } from 'node:fs'
 import { access, constants, stat } from 'node:fs/promises'
-import type { Command } from 'commander'
-import { OPTIONS } from '../../config.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { OPTIONS, type OptionsOf } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { readFailure } from '../../domain/read-failure.ts'
 import type { ConflictRule, Transfer } from '../../domain/transfer.ts'
 import { openStagingTableFor, openTransfer } from '../../store/open.ts'
 import type { Io } from '../io.ts'
+import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { runStoppable } from '../stopping.ts'
-import { json } from '../table.ts'
+import { toJson } from '../table.ts'
 import { counted } from '../wording.ts'
 import { checkLines, type Input, requireFree } from './import-check.ts'
 import { importLines } from './import-write.ts'
 
-interface ImportOptions {
-  readonly database: string
-  readonly user?: string
-  readonly onConflict: ConflictRule
-  readonly atomic?: boolean
-  readonly json?: boolean
-}
+/** The command with its options. */
+const define = (program: Command) =>
+  program
+    .command('import')
+    .description('Stores plants from lines of JSON in the form of export. Reads stdin without a file.')
+    .helpGroup('Data:')
+    .addHelpText(
+      'after',
+      manual(['import plants.jsonl', 'import - --user me --on-conflict skip'], {
+        failed: 'A line is refused, or the file cannot be read.',
+        storeUnusable: STORE_UNUSABLE,
+      }),
+    )
+    .argument('[file]', 'the lines, or - for stdin')
+    .addOption(OPTIONS.user)
+    .addOption(OPTIONS.onConflict)
+    .addOption(OPTIONS.atomic)
+    .addOption(OPTIONS.json)
+    .addOption(OPTIONS.database)
+
+type Options = OptionsOf<ReturnType<typeof define>>
 
 /** `import`: checks all lines, then stores them. What is refused is told by its line, and then nothing is stored. */
 export const importCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
-  program
-    .command('import')
-    .description('store plants, a line of JSON each, as export prints them; from stdin without a file')
-    .argument('[file]', 'the lines, or - for stdin')
-    .addOption(OPTIONS.user())
-    .addOption(OPTIONS.onConflict())
-    .addOption(OPTIONS.atomic())
-    .addOption(OPTIONS.json())
-    .addOption(OPTIONS.database())
-    .action(async (file: string | undefined, options: ImportOptions) => {
-      const input = await openInput(file, io)
-      const transfer = await openTransfer(options.database, io.nowMs)
-      try {
-        await importInto(transfer, input, options)
-      } finally {
-        await transfer.close()
-      }
-    })
+  define(program).action(async (file, options) => {
+    const input = await openInput(file, io)
+    const transfer = await openTransfer(options.database, io.nowMs)
+    try {
+      await importInto(transfer, input, options)
+    } finally {
+      await transfer.close()
+    }
+  })
 
-  const importInto = async (transfer: Transfer, input: Input, options: ImportOptions) => {
-    const { database, user, onConflict: rule, atomic: isAtomic = false, json: asJson } = options
+  const importInto = async (transfer: Transfer, input: Input, options: Options) => {
+    const { database, user, onConflict: rule, atomic: isAtomic = false, json } = options
     using stagingTable = openStagingTableFor(database, rule)
     let lines = 0
     let stored: number | undefined
@@ -70,7 +76,7 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
     )
     if (users > 0)
       await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.\n`)
-    if (asJson) await io.print(json({ lines, created, skipped, replaced, createdUsers: users }))
+    if (json) await io.print(toJson({ lines, created, skipped, replaced, createdUsers: users }))
   }
 }
 

@@ -1,5 +1,6 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import type { Io } from '../io.ts'
+import { manual } from '../manual.ts'
 // A file beside the code, so that nothing of it is read until it is asked for.
 import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file' }
 
@@ -7,6 +8,8 @@ import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file'
 export const licensesCommand = (program: Command, io: Io): void => {
   program
     .command('licenses')
-    .description('print the licences of what others wrote of this executable')
+    .description('Prints the licences of the third-party software in this executable.')
+    .helpGroup('Information:')
+    .addHelpText('after', manual(['licenses', 'help licenses'], {}))
     .action(async () => io.print(await Bun.file(thirdPartyLicenses).text()))
 }

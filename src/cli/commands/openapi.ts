@@ -1,15 +1,16 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { openApiDocument } from '../../http/docs/openapi.ts'
 import type { Io } from '../io.ts'
+import { manual } from '../manual.ts'
 
 /** `openapi`: the document that `/openapi.json` serves, without a server or a database. */
 export const openapiCommand = (program: Command, io: Io): void => {
   program
     .command('openapi')
-    .description('print the OpenAPI document')
-    .addOption(OPTIONS.publicUrl())
-    .action(({ publicUrl }: { readonly publicUrl?: string }) =>
-      io.print(`${JSON.stringify(openApiDocument(publicUrl), null, 2)}\n`),
-    )
+    .description('Prints the OpenAPI document.')
+    .helpGroup('Information:')
+    .addHelpText('after', manual(['openapi', 'openapi --public-url https://plants.example.org'], {}))
+    .addOption(OPTIONS.publicUrl)
+    .action(({ publicUrl }) => io.print(`${JSON.stringify(openApiDocument(publicUrl), null, 2)}\n`))
 }

@@ -1,28 +1,31 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import { AppError } from '../../domain/error.ts'
 import { restoreStore } from '../../store/open.ts'
 import { runCopy } from '../copying.ts'
 import type { Io } from '../io.ts'
+import { manual } from '../manual.ts'
 import { tellCopied } from './backup.ts'
-
-interface RestoreOptions {
-  readonly database: string
-  readonly force?: boolean
-  readonly json?: boolean
-}
 
 /** `restore`: makes a backup the database, which nobody may have open. Prints its path. */
 export const restoreCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
   program
     .command('restore')
-    .description('make a backup the database, which no process may have open')
+    .description('Replaces the database by a backup. No process may have the database open.')
+    .helpGroup('Data:')
+    .addHelpText(
+      'after',
+      manual(['restore plants.db', 'restore plants.db --force'], {
+        failed: 'The backup cannot be read.',
+        storeUnusable: 'The backup is damaged, or the database is in use, or exists and --force is missing.',
+      }),
+    )
     .argument('<file>', 'the backup')
-    .addOption(OPTIONS.force())
-    .addOption(OPTIONS.json())
-    .addOption(OPTIONS.database())
-    .action(async (file: string, { database, force = false, json }: RestoreOptions) => {
+    .addOption(OPTIONS.force)
+    .addOption(OPTIONS.json)
+    .addOption(OPTIONS.database)
+    .action(async (file, { database, force = false, json }) => {
       if (file === '-') {
         throw new AppError('misused', {
           message: 'restore does not read stdin: save the backup as a file and name it.',

@@ -1,29 +1,29 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import type { Durability } from '../../domain/store.ts'
 import { statusOfStore } from '../../store/open.ts'
 import type { StoreStatus } from '../../store/opening.ts'
 import { VERSION } from '../../version.ts'
 import type { Io } from '../io.ts'
-import { columns, json } from '../table.ts'
-
-interface StatusOptions {
-  readonly database: string
-  readonly durability: Durability
-  readonly json?: boolean
-}
+import { manual, STORE_UNUSABLE } from '../manual.ts'
+import { columns, toJson } from '../table.ts'
 
 /** `status`: what a database is and holds, whether a server runs on it or not. */
 export const statusCommand = (program: Command, io: Io): void => {
   program
     .command('status')
-    .description('say what the database is and holds, also while a server runs')
-    .addOption(OPTIONS.json())
-    .addOption(OPTIONS.durability())
-    .addOption(OPTIONS.database())
-    .action(async ({ database, durability, json: asJson }: StatusOptions) => {
+    .description('Prints what the database is and holds, also while a server runs.')
+    .helpGroup('Data:')
+    .addHelpText(
+      'after',
+      manual(['status', 'status --database /var/lib/plantstore/plants.db --json'], { storeUnusable: STORE_UNUSABLE }),
+    )
+    .addOption(OPTIONS.json)
+    .addOption(OPTIONS.durability)
+    .addOption(OPTIONS.database)
+    .action(async ({ database, durability, json }) => {
       const status = { version: VERSION, ...(await statusOfStore(database, io.nowMs())), durability }
-      await io.print(asJson ? json(status) : columns(rowsOf(status)))
+      await io.print(json ? toJson(status) : columns(rowsOf(status)))
     })
 }
 

@@ -1,26 +1,29 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { type Token, tokenState } from '../../domain/token.ts'
 import type { Io } from '../io.ts'
-import { json, table } from '../table.ts'
-import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
-
-interface TokenListOptions extends DatabaseOptions {
-  readonly user?: string
-  readonly json?: boolean
-}
+import { manual, STORE_UNUSABLE } from '../manual.ts'
+import { table, toJson } from '../table.ts'
+import { addDatabaseOptions, withStore } from '../with-store.ts'
 
 /** `token list`: everything but the token itself. */
 export const tokenListCommand = (token: Command, io: Io): void => {
   addDatabaseOptions(token.command('list'))
-    .description('list the tokens, never their text')
-    .addOption(OPTIONS.user())
-    .addOption(OPTIONS.json())
-    .action(async ({ user, json: asJson, ...options }: TokenListOptions) => {
+    .description('Lists the tokens, but never their text.')
+    .addHelpText(
+      'after',
+      manual(['token list', 'token list --user me --json'], {
+        failed: 'The user is unknown.',
+        storeUnusable: STORE_UNUSABLE,
+      }),
+    )
+    .addOption(OPTIONS.user)
+    .addOption(OPTIONS.json)
+    .action(async ({ user, json, ...options }) => {
       const tokens = await withStore(options, (store) => store.listTokens(user))
       const nowMs = io.nowMs()
       const rows = tokens.map((each) => describe(each, nowMs))
-      await io.print(asJson ? json(rows) : toTable(rows))
+      await io.print(json ? toJson(rows) : toTable(rows))
     })
 }
 

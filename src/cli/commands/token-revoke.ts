@@ -1,18 +1,13 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import type { Store, TokenSelection } from '../../domain/store.ts'
 import { hashToken, isTokenText, type Token } from '../../domain/token.ts'
 import type { Io } from '../io.ts'
-import { json } from '../table.ts'
-import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+import { manual, STORE_UNUSABLE } from '../manual.ts'
+import { toJson } from '../table.ts'
+import { addDatabaseOptions, withStore } from '../with-store.ts'
 import { counted, describeToken } from '../wording.ts'
-
-interface TokenRevokeOptions extends DatabaseOptions {
-  readonly user?: string
-  readonly yes?: boolean
-  readonly json?: boolean
-}
 
 /**
  * `token revoke`: by id, by user, or by the token's text on stdin. Servers refuse it from the next request on. To revoke all
@@ -20,12 +15,19 @@ interface TokenRevokeOptions extends DatabaseOptions {
  */
 export const tokenRevokeCommand = (token: Command, io: Io): void => {
   addDatabaseOptions(token.command('revoke'))
-    .description('revoke a token by its id, all of a user, or with - the one whose text is on stdin')
+    .description('Revokes a token by its id, by its text on stdin, or all tokens of a user.')
+    .addHelpText(
+      'after',
+      manual(['token revoke 2', 'token revoke --user me --yes'], {
+        failed: 'The token or the user is unknown.',
+        storeUnusable: STORE_UNUSABLE,
+      }),
+    )
     .argument('[id]', 'id of the token, or -')
-    .addOption(OPTIONS.user())
-    .addOption(OPTIONS.yes())
-    .addOption(OPTIONS.json())
-    .action(async (id: string | undefined, { user, yes, json: asJson, ...options }: TokenRevokeOptions) => {
+    .addOption(OPTIONS.user)
+    .addOption(OPTIONS.yes)
+    .addOption(OPTIONS.json)
+    .action(async (id, { user, yes, json, ...options }) => {
       if (id !== undefined && user !== undefined) throw misused()
       const selection = await select(id, user, io)
       const { token, count } = await withStore(options, async (store) => {
@@ -34,7 +36,7 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
         return { token, count: await store.revokeTokens(selection, io.nowMs()) }
       })
       await io.tell(`${token === undefined ? describeAll(user, count) : describeOne(token, count)}\n`)
-      if (asJson) await io.print(json({ revoked: count }))
+      if (json) await io.print(toJson({ revoked: count }))
     })
 }
 

@@ -1,29 +1,30 @@
-import type { Command } from 'commander'
-import { OPTIONS } from '../../config.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { OPTIONS, parseValue } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
-import { parseUserName, Rule } from '../../values.ts'
+import { userName } from '../../values.ts'
 import type { Io } from '../io.ts'
+import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { showProgress } from '../progress.ts'
 import { runStoppable } from '../stopping.ts'
-import { json } from '../table.ts'
-import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+import { toJson } from '../table.ts'
+import { addDatabaseOptions, withStore } from '../with-store.ts'
 import { counted } from '../wording.ts'
-
-interface UserDeleteOptions extends DatabaseOptions {
-  readonly yes?: boolean
-  readonly json?: boolean
-}
 
 /** `user delete`: the user with all tokens and plants. There is no way back, hence `--yes`. */
 export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) => void): void => {
   addDatabaseOptions(user.command('delete'))
-    .description('delete a user with all tokens and plants')
-    .argument('<name>', 'name of the user')
-    .addOption(OPTIONS.yes())
-    .addOption(OPTIONS.json())
-    .action(async (name: string, { yes, json: asJson, ...options }: UserDeleteOptions) => {
-      const rule = parseUserName(name)
-      if (rule instanceof Rule) throw new AppError('misused', { message: `The name of a user must be ${rule.text}.` })
+    .description('Deletes a user with all tokens and plants.')
+    .addHelpText(
+      'after',
+      manual(['user delete me --yes', 'user delete me --yes --json'], {
+        failed: 'The user is unknown.',
+        storeUnusable: STORE_UNUSABLE,
+      }),
+    )
+    .argument('<name>', 'The name of the user.', (text) => parseValue(text, userName, 'The name of a user'))
+    .addOption(OPTIONS.yes)
+    .addOption(OPTIONS.json)
+    .action(async (name, { yes, json, ...options }) => {
       if (!yes)
         throw new AppError('misused', { message: `This deletes all plants of ${name} for good: repeat it with --yes.` })
       let reached: Reached | undefined
@@ -42,7 +43,7 @@ export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) =>
       if (deleted === undefined) return
       const { plants, tokens } = deleted
       await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.\n`)
-      if (asJson) await io.print(json({ user: name, tokens, plants }))
+      if (json) await io.print(toJson({ user: name, tokens, plants }))
     })
 }
 

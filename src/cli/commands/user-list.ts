@@ -1,15 +1,17 @@
-import type { Command } from 'commander'
+import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import type { Io } from '../io.ts'
-import { json, table } from '../table.ts'
-import { addDatabaseOptions, type DatabaseOptions, withStore } from '../with-store.ts'
+import { manual, STORE_UNUSABLE } from '../manual.ts'
+import { table, toJson } from '../table.ts'
+import { addDatabaseOptions, withStore } from '../with-store.ts'
 
 /** `user list`: users with what belongs to them. */
 export const userListCommand = (user: Command, io: Io): void => {
   addDatabaseOptions(user.command('list'))
-    .description('list the users with their number of plants and tokens')
-    .addOption(OPTIONS.json())
-    .action(async ({ json: asJson, ...options }: DatabaseOptions & { readonly json?: boolean }) => {
+    .description('Lists the users with their numbers of plants and tokens.')
+    .addHelpText('after', manual(['user list', 'user list --json'], { storeUnusable: STORE_UNUSABLE }))
+    .addOption(OPTIONS.json)
+    .action(async ({ json, ...options }) => {
       const users = (await withStore(options, (store) => store.listUsers())).map(
         ({ name, plants, tokens, createdAtMs }) => ({
           user: name,
@@ -18,7 +20,7 @@ export const userListCommand = (user: Command, io: Io): void => {
           created: new Date(createdAtMs).toISOString(),
         }),
       )
-      if (asJson) return io.print(json(users))
+      if (json) return io.print(toJson(users))
       const rows = users.map(({ user: name, plants, tokens, created }) => [
         name,
         String(plants),

@@ -1,45 +1,22 @@
-import type { Command } from 'commander'
-import { OPTIONS } from '../../config.ts'
-import { type Address, formatAddress } from '../../domain/address.ts'
+import type { Command } from '@commander-js/extra-typings'
+import { OPTIONS, type OptionsOf } from '../../config.ts'
+import { formatAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
-import type { Durability, Store } from '../../domain/store.ts'
+import type { Store } from '../../domain/store.ts'
 import { collectTokenUses, type TokenUses } from '../../domain/token-use.ts'
 import { createApp } from '../../http/app.ts'
 import { listen, type RunningServer, schemeOf } from '../../http/server.ts'
 import type { Tls } from '../../http/tls.ts'
-import type { LogFormat, Logger, LogLevel } from '../../log.ts'
+import type { Logger } from '../../log.ts'
 import { exposedFiles, locate, openStore } from '../../store/open.ts'
-import type { Rate } from '../../values.ts'
 import { VERSION } from '../../version.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
-import { addDatabaseOptions, type DatabaseOptions, openOptionsOf } from '../with-store.ts'
+import { manual } from '../manual.ts'
+import { addDatabaseOptions, openOptionsOf } from '../with-store.ts'
 import { countStatistics, type RunningOps, type Statistics, serveOps } from './metrics-server.ts'
 import { openLog } from './open-log.ts'
 import { tlsOf, warnOfValidity } from './tls-options.ts'
 import { welcome } from './welcome.ts'
-
-interface ServeOptions extends DatabaseOptions {
-  readonly listen: Address
-  readonly opsListen?: Address
-  readonly durability: Durability
-  readonly firstToken?: boolean
-  readonly docs: boolean
-  readonly maxBody: number
-  readonly listMax?: number
-  readonly rateLimit?: Rate
-  readonly rateBurst?: number
-  readonly maxInFlight?: number
-  readonly idleTimeout: number
-  readonly tlsCert?: string
-  readonly tlsKey?: string
-  readonly drain: number
-  readonly drainWait: number
-  readonly logLevel: LogLevel
-  readonly logFormat?: LogFormat
-  readonly accessLog: 'on' | 'off'
-  readonly corsOrigin?: readonly string[]
-  readonly publicUrl?: string
-}
 
 /** How often the use of tokens is written. */
 const TOKEN_USE_FLUSH_MS = 5000
@@ -50,46 +27,63 @@ const EXIT_AFTER_FAILURE_MS = 1000
 /** Of --drain, what closing the store and the last log lines may take. */
 const CLOSE_MS = 1000
 
+/** The command with its options. */
+const define = (program: Command) =>
+  addDatabaseOptions(program.command('serve'))
+    .description('Serves plants over HTTP.')
+    .helpGroup('Server:')
+    .addHelpText(
+      'after',
+      manual(
+        ['serve --first-token', 'serve --listen unix:/run/plantstore.sock --database /var/lib/plantstore/plants.db'],
+        {
+          done: 'A signal ended the server in good order.',
+          failed: 'The server cannot listen at its address.',
+          storeUnusable: 'The database cannot be opened, or it has failed.',
+        },
+      ),
+    )
+    .addOption(OPTIONS.listen)
+    .addOption(OPTIONS.opsListen)
+    .addOption(OPTIONS.durability)
+    .addOption(OPTIONS.firstToken)
+    .addOption(OPTIONS.noDocs)
+    .addOption(OPTIONS.maxBody)
+    .addOption(OPTIONS.listMax)
+    .addOption(OPTIONS.rateLimit)
+    .addOption(OPTIONS.rateBurst)
+    .addOption(OPTIONS.maxInFlight)
+    .addOption(OPTIONS.idleTimeout)
+    .addOption(OPTIONS.tlsCert)
+    .addOption(OPTIONS.tlsKey)
+    .addOption(OPTIONS.drain)
+    .addOption(OPTIONS.drainWait)
+    .addOption(OPTIONS.logLevel)
+    .addOption(OPTIONS.logFormat)
+    .addOption(OPTIONS.accessLog)
+    .addOption(OPTIONS.corsOrigin)
+    .addOption(OPTIONS.publicUrl)
+
+type Options = OptionsOf<ReturnType<typeof define>>
+
 /** `serve`: serves until a signal comes, then ends in good order. */
 export const serveCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
-  addDatabaseOptions(program.command('serve'))
-    .description('serve plants over HTTP')
-    .addOption(OPTIONS.listen())
-    .addOption(OPTIONS.opsListen())
-    .addOption(OPTIONS.durability())
-    .addOption(OPTIONS.firstToken())
-    .addOption(OPTIONS.noDocs())
-    .addOption(OPTIONS.maxBody())
-    .addOption(OPTIONS.listMax())
-    .addOption(OPTIONS.rateLimit())
-    .addOption(OPTIONS.rateBurst())
-    .addOption(OPTIONS.maxInFlight())
-    .addOption(OPTIONS.idleTimeout())
-    .addOption(OPTIONS.tlsCert())
-    .addOption(OPTIONS.tlsKey())
-    .addOption(OPTIONS.drain())
-    .addOption(OPTIONS.drainWait())
-    .addOption(OPTIONS.logLevel())
-    .addOption(OPTIONS.logFormat())
-    .addOption(OPTIONS.accessLog())
-    .addOption(OPTIONS.corsOrigin())
-    .addOption(OPTIONS.publicUrl())
-    .action(async (options: ServeOptions) => {
-      if (options.drainWait >= options.drain && options.drainWait > 0) {
-        throw new AppError('misused', { message: '--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.' })
-      }
-      if (options.rateBurst !== undefined && options.rateLimit === undefined) {
-        throw new AppError('misused', { message: '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.' })
-      }
-      exit(await serve({ ...options, tls: await tlsOf(options) }, io))
-    })
+  define(program).action(async (options: Options) => {
+    if (options.drainWait >= options.drain && options.drainWait > 0) {
+      throw new AppError('misused', { message: '--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.' })
+    }
+    if (options.rateBurst !== undefined && options.rateLimit === undefined) {
+      throw new AppError('misused', { message: '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.' })
+    }
+    exit(await serve({ ...options, tls: await tlsOf(options) }, io))
+  })
 }
 
 interface WithTls {
   readonly tls: Tls | undefined
 }
 
-async function serve(options: ServeOptions & WithTls, io: Io): Promise<number> {
+async function serve(options: Options & WithTls, io: Io): Promise<number> {
   const signalled = firstSignal(io)
   const { log, close: closeLog } = await openLog(options, io)
   const failed = Promise.withResolvers<void>()
@@ -140,7 +134,7 @@ async function serveStore(
   endings: Endings,
   statistics: Statistics | undefined,
   log: Logger,
-  options: ServeOptions & WithTls,
+  options: Options & WithTls,
   io: Io,
 ): Promise<number> {
   const lifecycle = { isDraining: false }

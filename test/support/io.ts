@@ -1,0 +1,29 @@
+import type { Io } from '../../src/cli/io.ts'
+
+/** A process for commands that are run inside a test: its arguments and variables, and what the command wrote. */
+export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
+  let stdout = ''
+  let stderr = ''
+  const io: Io = {
+    argv,
+    env,
+    async print(text) {
+      stdout += text
+    },
+    async tell(text) {
+      stderr += text
+    },
+    terminal: () => undefined,
+    printsToTerminal: false,
+    readStdin: async () => '',
+    stdin: async function* () {},
+    onSignal: () => {},
+    randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
+    nowMs: Date.now,
+    monotonicMs: performance.now,
+    exit(code) {
+      throw new Error(`exit ${code}`)
+    },
+  }
+  return { io, stdout: () => stdout, stderr: () => stderr }
+}
