@@ -7,12 +7,14 @@ import type { StoreEvent } from '../opening.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/preflight.ts'
-import { toError, type WriterOptions } from './group-commit.ts'
+import type { WriterOptions } from './group-commit.ts'
+import { toError } from './group-result.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
 import { commitMsOf, shareLastCommit } from './versions/last-commit.ts'
 import { trackVersions } from './versions/versions.ts'
 import { watchWalIndex } from './versions/wal-index.ts'
-import { openWriterHere, openWriterInThread } from './writer.ts'
+import { openWriterHere } from './writer-here.ts'
+import { openWriterInThread } from './writer-in-thread.ts'
 
 /** The connections of a store, and the one way through which everything reads and writes. */
 export interface Connections {

@@ -1,39 +1,16 @@
-import { AppError, type ErrorKind } from '../../domain/error.ts'
+import { AppError } from '../../domain/error.ts'
 import type { Durability } from '../../domain/store.ts'
-import type { StoreEvent } from '../opening.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
 import { openWriter } from './connection.ts'
 import { isRefusedWrite, toAppError } from './errors.ts'
 import { watchFiles } from './files/moved-files.ts'
 import { fileIdentity } from './files/preflight.ts'
+import { type CheckpointReport, type Failure, type GroupResult, toFailure, type WriteResults } from './group-result.ts'
 import { type LastCommit, noteCommitMs } from './versions/last-commit.ts'
 import { watchOwnCommits } from './versions/own-commits.ts'
 import { watchWalIndex } from './versions/wal-index.ts'
 import { type Call, CHANGES_NO_ROW, createWrites } from './writes.ts'
-
-/** Why a group or a checkpoint failed, as plain data: an error of ours does not travel between threads. */
-export interface Failure {
-  /** `bug` where it is no error of the database's. */
-  readonly kind: ErrorKind
-  readonly outcomeIsUnknown: boolean
-  readonly reason: string
-}
-
-/** What became of the writes of a group, by their place in it. One that is not named was done and returned nothing. */
-export interface Outcomes {
-  readonly refused: readonly (readonly [index: number, kind: ErrorKind, message: string])[]
-  readonly returned: readonly (readonly [index: number, value: unknown])[]
-}
-
-/**
- * Either each write of a group was done or refused, durably, or all of it failed. `done` is the usual case, that every
- * write was done and returned nothing: a text travels between threads in half the time.
- */
-export type Report = 'done' | Outcomes | { readonly failure: Failure }
-
-/** What is told of a checkpoint, where there is something to tell. */
-export type CheckpointReport = { readonly failure: Failure } | { readonly event: StoreEvent }
 
 /** What performs writes, on a connection of its own, in the thread that it was opened in. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
@@ -66,7 +43,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
   /** Nothing is written after it, although a group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
-  const performAll = (group: readonly Call[]): Report => {
+  const performAll = (group: readonly Call[]): GroupResult => {
     begin.run()
     ownCommits?.begin()
     const outcomes = callAll(writes, group)
@@ -79,7 +56,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
     return outcomes.refused.length === 0 && outcomes.returned.length === 0 ? 'done' : outcomes
   }
   /** Does a group, or nothing of it. Throws in the store's terms. */
-  const performOnce = (group: readonly Call[], isRepeated = false): Report => {
+  const performOnce = (group: readonly Call[], isRepeated = false): GroupResult => {
     try {
       return performAll(group)
     } catch (cause) {
@@ -106,7 +83,7 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
 
   return {
     /** Does a group of writes in one transaction with one sync: each is done or refused by itself. */
-    perform(group: readonly Call[]): Report {
+    perform(group: readonly Call[]): GroupResult {
       if (failure !== undefined) return { failure }
       try {
         return performOnce(group)
@@ -138,9 +115,9 @@ export function openGroupWriter({ path, identity, durability, lastCommit }: Writ
   }
 }
 
-function callAll(writes: ReturnType<typeof createWrites>, group: readonly Call[]): Outcomes {
-  const refused: Outcomes['refused'][number][] = []
-  const returned: Outcomes['returned'][number][] = []
+function callAll(writes: ReturnType<typeof createWrites>, group: readonly Call[]): WriteResults {
+  const refused: WriteResults['refused'][number][] = []
+  const returned: WriteResults['returned'][number][] = []
   for (let index = 0; index < group.length; index++) {
     const [name, ...args] = group[index] as Call
     try {
@@ -155,14 +132,5 @@ function callAll(writes: ReturnType<typeof createWrites>, group: readonly Call[]
 }
 
 const isFailure = (error: unknown): boolean => error instanceof AppError && error.kind === 'store_failed'
-
-/** The failure as an error again: of the store's terms, or a bug. */
-export const toError = ({ kind, outcomeIsUnknown, reason }: Failure): Error =>
-  kind === 'bug' ? new Error(reason) : new AppError(kind, { outcomeIsUnknown, cause: reason })
-
-function toFailure(error: unknown): Failure {
-  if (!(error instanceof AppError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
-  return { kind: error.kind, outcomeIsUnknown: error.outcomeIsUnknown, reason: String(error.cause) }
-}
 
 const lost = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)

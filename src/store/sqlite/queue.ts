@@ -3,7 +3,7 @@ import { nextTurn } from '../../domain/next-turn.ts'
 import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
 import { GROUP_MAX_TEXT_LENGTH, GROUP_MAX_WRITES, QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../limits.ts'
 import { BUSY_TIMEOUT_MS } from './connection.ts'
-import { type Failure, type Outcomes, toError } from './group-commit.ts'
+import { type Failure, toError, type WriteResults } from './group-result.ts'
 import type { Versions } from './versions/versions.ts'
 import type { Writer } from './writer.ts'
 import type { Call, Writes } from './writes.ts'
@@ -173,7 +173,7 @@ export function queueWrites(
   }
 }
 
-function settle(group: readonly Waiting[], outcomes: 'done' | Outcomes): void {
+function settle(group: readonly Waiting[], outcomes: 'done' | WriteResults): void {
   if (outcomes !== 'done') {
     for (const [index, kind, message] of outcomes.refused) group[index]?.reject(new AppError(kind, { message }))
     for (const [index, value] of outcomes.returned) group[index]?.resolve(value)

@@ -1,9 +1,9 @@
 import { type GroupWriter, openGroupWriter } from './group-commit.ts'
-import type { Message, Sent } from './writer.ts'
+import type { Message, Sent } from './writer-in-thread.ts'
 
 declare const self: Worker
 
-/** The thread that writes, an entry point of its own. writer.ts starts it, and says what it is sent and answers. */
+/** The entry point of the thread that writes. writer-in-thread.ts starts it and defines its messages. */
 let writer: GroupWriter | undefined
 
 const send = (sent: Sent) => self.postMessage(sent)
@@ -13,11 +13,10 @@ self.onmessage = ({ data: message }: MessageEvent<Message>) => {
     writer = openGroupWriter(message)
     return
   }
-  // What to write to comes first.
-  if (writer === undefined) throw new TypeError('the thread has not been told what to write to')
+  if (writer === undefined) throw new TypeError('the first message must be the options')
   if ('group' in message) {
     send({ answer: writer.perform(message.group) })
-    // After the answer, so that nobody waits for it but the next group.
+    // After the answer, so that only the next group waits for it.
     const report = writer.checkpointIfDue()
     if (report !== undefined) send(report)
     return

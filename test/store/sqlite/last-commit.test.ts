@@ -11,7 +11,7 @@ import {
   shareLastCommit,
   stampsOf,
 } from '../../../src/store/sqlite/versions/last-commit.ts'
-import { openWriterHere } from '../../../src/store/sqlite/writer.ts'
+import { openWriterHere } from '../../../src/store/sqlite/writer-here.ts'
 import { makeDatabase, makeDatabaseFolder, queryAll, runSql } from './files.ts'
 
 /** So often it is asked for a note that does not come: to wait each time would take a second. */

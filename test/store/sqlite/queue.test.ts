@@ -6,7 +6,7 @@ import { openStore } from '../../../src/store/open.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/preflight.ts'
 import { QUEUE_MAX_WAIT_MS, queueWrites } from '../../../src/store/sqlite/queue.ts'
 import { shareLastCommit } from '../../../src/store/sqlite/versions/last-commit.ts'
-import { openWriterHere } from '../../../src/store/sqlite/writer.ts'
+import { openWriterHere } from '../../../src/store/sqlite/writer-here.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, queryAll } from './files.ts'
 

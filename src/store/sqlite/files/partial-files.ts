@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { openReader } from '../connection.ts'
 import { isLocked } from '../errors.ts'
 
-/** What follows the name of a database in those of the files that SQLite has beside it. */
-export const BESIDE = ['-wal', '-shm', '-journal'] as const
+/** The endings of the files that SQLite keeps beside a database. */
+export const SIDE_FILES = ['-wal', '-shm', '-journal'] as const
 
-/** Makes the names in a directory durable: those that are new, and that others are gone. */
+/** Makes the entries of a directory durable: new names, and names that are gone. */
 export function syncDirectory(path: string): void {
   const directory = openSync(path, 'r')
   try {
@@ -16,18 +16,18 @@ export function syncDirectory(path: string): void {
   }
 }
 
-/** What follows the name of a database while it is being made, beside where it will be. */
+/** The name of an unfinished database is its final name, this, and a UUID. */
 const PARTIAL = '.partial-'
 
-/** A name beside a path for what is being made there: another one each time. */
+/** A new name, beside this path, for a database that is not finished yet. */
 export const partialPath = (path: string): string => path + PARTIAL + crypto.randomUUID()
 
-/** A name that `partialPath` gives, and the final name in it. */
+/** Matches the names that `partialPath` gives. The group is the final name. */
 const PARTIAL_NAME = new RegExp(`^(.+)\\${PARTIAL}[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, 's')
 
 /**
- * Removes the files that killed processes of this program were making in a directory, for the final names that `isFinal` knows.
- * A process that runs has locked the file that it makes, which stays.
+ * Removes the unfinished databases that killed processes of this program left in a directory, if `isFinal` knows their final
+ * names. A live process has locked the database that it makes: that one stays.
  */
 export function removeLeftovers(directory: string, isFinal: (name: string) => boolean): void {
   for (const name of readdirSync(directory)) {
@@ -39,11 +39,11 @@ export function removeLeftovers(directory: string, isFinal: (name: string) => bo
 function removeLeftover(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isFile() !== true) return
-  // A file with its final name, too, is finished: another process may use it by that name.
+  // A file that also has its final name is finished, and another process may use it.
   if (found.nlink > 1 || !isInUse(path)) rmSync(path, { force: true })
 }
 
-/** Whether another process has locked a database. A file that is none, or none any more, nobody has. */
+/** Whether another process has locked a database. A file that is no database is in nobody's use. */
 function isInUse(path: string): boolean {
   try {
     const db = openReader(path, { busyTimeoutMs: 0 })

@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { type Copied, type CopyOptions, type ReadableBackup, unusable } from '../../opening.ts'
 import { lockAlone } from '../files/lock.ts'
-import { BESIDE, removeLeftovers } from '../files/partial-files.ts'
+import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
 import { fileIdentity, inspect } from '../files/preflight.ts'
 import { copyDatabase } from './copy-database.ts'
 
@@ -65,11 +65,11 @@ function refuseTarget(database: string, target: string, { force = false }: CopyO
   refuseDirectory(directory)
   if (!existsSync(target)) {
     // Beside a name it is taken for a part of the database of that name.
-    const [beside] = BESIDE.map((name) => target + name).filter((path) => existsSync(path))
+    const [beside] = SIDE_FILES.map((name) => target + name).filter((path) => existsSync(path))
     if (beside !== undefined) throw unfit(`${beside} is there without its database: move it away.`)
     return
   }
-  if (['', ...BESIDE].some((name) => fileIdentity(database + name) === fileIdentity(target))) {
+  if (['', ...SIDE_FILES].some((name) => fileIdentity(database + name) === fileIdentity(target))) {
     throw unfit(`${target} is the database itself: name another file.`)
   }
   if (!statSync(target).isFile()) throw unfit(`${target} is not a regular file: name another one.`)

@@ -8,7 +8,7 @@ import { openDatabase, rowsOf } from '../connection.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
 import { type Locked, lockAlone } from '../files/lock.ts'
 import { createFile } from '../files/new-file.ts'
-import { BESIDE, partialPath, removeLeftovers, syncDirectory } from '../files/partial-files.ts'
+import { partialPath, removeLeftovers, SIDE_FILES, syncDirectory } from '../files/partial-files.ts'
 import { fileIdentity, inspect, isUnfinishedCopy } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
 import { migrate, UNFINISHED_ID } from '../migrate.ts'
@@ -141,7 +141,7 @@ function requireEmpty(path: string): void {
     if (!isEmpty) throw unusable(`The database ${path} is not empty: name another one.`)
     locked.release()
   }
-  const beside = BESIDE.map((name) => path + name).filter((file) => existsSync(file))
+  const beside = SIDE_FILES.map((name) => path + name).filter((file) => existsSync(file))
   if (beside.length > 0) throw unusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
 }
 

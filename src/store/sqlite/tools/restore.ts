@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { type CopyOptions, type Restored, unusable } from '../../opening.ts'
 import { type Locked, lockAlone } from '../files/lock.ts'
-import { BESIDE, removeLeftovers } from '../files/partial-files.ts'
+import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
 import { fileIdentity, inspect, inspectAtRest, restingState } from '../files/preflight.ts'
 import { listed } from '../files/schema.ts'
 import { copyDatabase } from './copy-database.ts'
@@ -38,7 +38,7 @@ function lockDatabase(database: string, { force = false }: CopyOptions): Locked 
     locked[Symbol.dispose]()
     throw isThere(database)
   }
-  const beside = BESIDE.map((name) => database + name).filter((path) => existsSync(path))
+  const beside = SIDE_FILES.map((name) => database + name).filter((path) => existsSync(path))
   if (beside.length === 0) return undefined
   throw unusable(`${beside.join(' and ')} would be taken for a part of what is restored: move what is there away.`)
 }
