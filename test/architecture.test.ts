@@ -20,7 +20,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'domain',
     'store/open.ts',
-    'store/opening.ts',
+    'store/errors.ts',
+    'store/file-tools.ts',
+    'store/options.ts',
     'http',
     'config.ts',
     'values.ts',

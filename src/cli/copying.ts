@@ -1,4 +1,4 @@
-import type { CopyOptions } from '../store/opening.ts'
+import type { CopyOptions } from '../store/file-tools.ts'
 import type { Io } from './io.ts'
 import { showProgress } from './progress.ts'
 import { runStoppable } from './stopping.ts'

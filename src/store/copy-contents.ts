@@ -1,6 +1,6 @@
 import { nextTurn } from '../domain/next-turn.ts'
 import { type Contents, type Digest, digestContents, type Source, type Target } from './contents.ts'
-import { unusable } from './opening.ts'
+import { storeUnusable } from './errors.ts'
 
 /** What is being done with plants: they are copied, read there again, and compared with those that were copied. */
 export type CopyStage = 'copied' | 'verified' | 'compared'
@@ -21,16 +21,16 @@ export interface ContentsOptions {
 export async function copyContents(source: Source, target: Target, options: ContentsOptions): Promise<Digest> {
   const copied = await digestWith(source, 'copied', options, target.add)
   if (!Bun.deepEquals(copied.counts, source.counts)) {
-    throw unusable(`Of ${JSON.stringify(source.counts)} rows ${JSON.stringify(copied.counts)} could be read.`)
+    throw storeUnusable(`Of ${JSON.stringify(source.counts)} rows ${JSON.stringify(copied.counts)} could be read.`)
   }
   const found = await target.read((contents) => digestWith(contents, 'verified', options, async () => {}))
   if (!Bun.deepEquals(found, copied)) {
-    throw unusable(`The copy is not the same: ${JSON.stringify(found)} instead of ${JSON.stringify(copied)}.`)
+    throw storeUnusable(`The copy is not the same: ${JSON.stringify(found)} instead of ${JSON.stringify(copied)}.`)
   }
   await source.readAgain?.(async (contents) => {
     const now = await digestWith(contents, 'compared', options, async () => {})
     if (Bun.deepEquals([now, contents.given], [copied, source.given])) return
-    throw unusable('The store was written to while it was copied: end its servers, or use --snapshot.')
+    throw storeUnusable('The store was written to while it was copied: end its servers, or use --snapshot.')
   })
   await target.finish(source.given)
   return copied

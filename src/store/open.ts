@@ -6,15 +6,9 @@ import type { Store } from '../domain/store.ts'
 import type { ConflictRule, Transfer } from '../domain/transfer.ts'
 import type { Digest, Source, Target } from './contents.ts'
 import { type ContentsOptions, copyContents } from './copy-contents.ts'
-import {
-  type Copied,
-  type CopyOptions,
-  type OpenOptions,
-  type ReadableBackup,
-  type Restored,
-  type StoreStatus,
-  unusable,
-} from './opening.ts'
+import { storeUnusable } from './errors.ts'
+import type { Copied, CopyOptions, ReadableBackup, Restored, StoreStatus } from './file-tools.ts'
+import type { OpenOptions } from './options.ts'
 import type { ConnectionOptions } from './postgres/connection.ts'
 import { filesOpenToOthers } from './sqlite/files/preflight.ts'
 import { openSqliteStore } from './sqlite/store.ts'
@@ -136,7 +130,7 @@ const connectionOf = ({ database, passwordFile }: Place): ConnectionOptions => (
 
 function addressOf(database: string): PostgresAddress {
   const address = parsePostgresUrl(database)
-  if (typeof address === 'string') throw unusable(`The database must be ${address}.`)
+  if (typeof address === 'string') throw storeUnusable(`The database must be ${address}.`)
   return address
 }
 

@@ -1,5 +1,5 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
-import { unfinished, unusable } from '../opening.ts'
+import { copyUnfinished, storeUnusable } from '../errors.ts'
 import type { Client } from './connection.ts'
 import { isConflict, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
@@ -36,7 +36,7 @@ export async function migrate(client: Client, { address, mustExist }: MigrateOpt
     try {
       const version = await schemaVersion(client)
       if (version === SCHEMA_VERSION) return isCreated
-      if (version === UNFINISHED_VERSION) throw unusable(unfinished(describeAddress(address)))
+      if (version === UNFINISHED_VERSION) throw copyUnfinished(describeAddress(address))
       if (version !== undefined && version > SCHEMA_VERSION) throw newer(address, version)
       if (version === undefined && mustExist) throw missing(address)
       if (version === undefined) await client.transaction(({ run }) => run(BOOTSTRAP))
@@ -73,9 +73,9 @@ const isCreatedByOthers = (error: unknown): boolean =>
   isConflict(error) || /^(?:42P06|42P07|23505|42710|XX000)$/.test(sqlState(error))
 
 const newer = (address: PostgresAddress, version: number) =>
-  unusable(
+  storeUnusable(
     `The database ${describeAddress(address)} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
   )
 
 const missing = (address: PostgresAddress) =>
-  unusable(`There is no plant store in ${describeAddress(address)}: name the database that the server uses.`)
+  storeUnusable(`There is no plant store in ${describeAddress(address)}: name the database that the server uses.`)

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { StoreEvent } from '../opening.ts'
+import type { StoreEvent } from '../options.ts'
 import { rowsOf } from './connection.ts'
 import type { WalIndex } from './versions/wal-index.ts'
 

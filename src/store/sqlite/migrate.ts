@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { unusable } from '../opening.ts'
+import { storeUnusable } from '../errors.ts'
 import { transaction } from './commit.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 
@@ -32,7 +32,7 @@ export function migrate(writer: Database, path: string): boolean {
 
 /** Why a database of a later executable is refused. */
 export const newer = (path: string, version: number) =>
-  unusable(
+  storeUnusable(
     `The database ${path} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
   )
 
@@ -48,7 +48,7 @@ export function pragmaNumber(db: Database, pragma: 'user_version' | 'application
  */
 export function requireSafeSqlite(version: string): void {
   if (Bun.semver.order(version, SQLITE_VERSION_MIN) < 0) {
-    throw unusable(`SQLite ${version} can corrupt a shared database: use ${SQLITE_VERSION_MIN} or later.`)
+    throw storeUnusable(`SQLite ${version} can corrupt a shared database: use ${SQLITE_VERSION_MIN} or later.`)
   }
 }
 

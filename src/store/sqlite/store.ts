@@ -3,7 +3,8 @@ import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import { type OpenOptions, unusable } from '../opening.ts'
+import { storeUnusable } from '../errors.ts'
+import type { OpenOptions } from '../options.ts'
 import { openWriter } from './connection.ts'
 import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
@@ -32,7 +33,7 @@ export async function openSqliteStore(
   const inspected = inspect(path)
   refuseLeftWal(path)
   if (mustExist && inspected === undefined)
-    throw unusable(`There is no database ${path}: name the one that the server uses.`)
+    throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
   if (mustExist && statSync(path).size === 0) throw nothingIn(path)
   if (inspected === undefined) createDatabaseFile(path)
   try {
@@ -79,7 +80,7 @@ const FOREIGN_OBJECTS = 'the database has objects of other programs, which plant
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
 
 function cannotOpen(path: string, cause: unknown): AppError {
-  if (isOutOfSpace(cause)) return unusable(`There is no space for the database ${path}: make room.`, cause)
-  if (isLocked(cause)) return unusable(`The database ${path} is locked by another process: end it.`, cause)
-  return unusable(`The database ${path} cannot be used: ${String(cause)}.`, cause)
+  if (isOutOfSpace(cause)) return storeUnusable(`There is no space for the database ${path}: make room.`, cause)
+  if (isLocked(cause)) return storeUnusable(`The database ${path} is locked by another process: end it.`, cause)
+  return storeUnusable(`The database ${path} cannot be used: ${String(cause)}.`, cause)
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX } from '../../../src/domain/int64.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { OpenOptions, StoreEvent } from '../../../src/store/opening.ts'
+import type { OpenOptions, StoreEvent } from '../../../src/store/options.ts'
 import { administer, makeDatabase, OWN_POSTGRES, POSTGRES_SERVER, startCluster } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'

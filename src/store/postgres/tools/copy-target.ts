@@ -1,7 +1,7 @@
 import { describeAddress } from '../../../domain/database-url.ts'
 import { PLANT_FIELDS } from '../../../domain/plant.ts'
 import type { Row, Table, Target } from '../../contents.ts'
-import { unusable } from '../../opening.ts'
+import { storeUnusable } from '../../errors.ts'
 import { PLANT_COLUMNS } from '../../plant-columns.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from '../connection.ts'
 import { isConnectionLost, toAppError } from '../errors.ts'
@@ -77,7 +77,7 @@ async function mark(client: Client, database: string): Promise<void> {
       `select 1 from plantstore.users union all select 1 from plantstore.tokens union all select 1 from plantstore.plants
        limit 1`,
     )
-    if (found.length > 0) throw unusable(`The database ${database} is not empty: name another one.`)
+    if (found.length > 0) throw storeUnusable(`The database ${database} is not empty: name another one.`)
     await query(DROP_REFERENCE)
     await query('update plantstore.schema_version set version = $1', [UNFINISHED_VERSION])
   }, STATEMENT_TIMEOUT_MS)

@@ -1,5 +1,5 @@
 import { describeAddress, type PostgresAddress } from '../../../domain/database-url.ts'
-import { unusable } from '../../opening.ts'
+import { storeUnusable } from '../../errors.ts'
 import { APPLICATION_NAME, type Client } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 
@@ -19,7 +19,7 @@ export async function requireAlone(
   const deadlineMs = performance.now() + PATIENCE_MS
   while ((await countOthers(client, ownPid)) > 0) {
     if (performance.now() > deadlineMs) {
-      throw unusable(`The database ${describeAddress(address)} is open in another process: ${advice}.`)
+      throw storeUnusable(`The database ${describeAddress(address)} is open in another process: ${advice}.`)
     }
     await Bun.sleep(RETRY_MS)
   }

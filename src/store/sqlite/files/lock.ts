@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { unusable } from '../../opening.ts'
+import { storeUnusable } from '../../errors.ts'
 import { openDatabase, rowsOf } from '../connection.ts'
 import { isLocked } from '../errors.ts'
 import { syncDirectory } from './partial-files.ts'
@@ -33,14 +33,14 @@ export function lockAlone(path: string, advice = 'end it'): Locked {
     db.run('commit')
   } catch (error) {
     db.close(true)
-    if (isLocked(error)) throw unusable(`The database ${path} is open in another process: ${advice}.`, error)
+    if (isLocked(error)) throw storeUnusable(`The database ${path} is open in another process: ${advice}.`, error)
     throw error
   }
   return {
     db,
     release() {
       const [[busy] = []] = rowsOf<[busy: bigint]>(db.prepare('pragma wal_checkpoint(truncate)').values())
-      if (busy !== 0n) throw unusable(`The WAL of the database ${path} cannot be brought into it.`)
+      if (busy !== 0n) throw storeUnusable(`The WAL of the database ${path} cannot be brought into it.`)
       for (const name of ['-wal', '-shm']) rmSync(path + name, { force: true })
       syncDirectory(dirname(path))
       db.close(true)

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, closeSync, constants, existsSync, lstatSync, openSync, readSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
-import { notWhole, type Role, unfinished, unusable } from '../../opening.ts'
+import { copyUnfinished, type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
@@ -35,8 +35,8 @@ export function inspect(path: string): Inspected | undefined {
   refuseUnusablePath(path)
   if (!existsSync(path)) return undefined
   const file = statSync(path)
-  if (file.isDirectory()) throw unusable(`The database ${path} is a directory: name a file.`)
-  if (!file.isFile()) throw unusable(`The database ${path} is not a regular file: name one.`)
+  if (file.isDirectory()) throw storeUnusable(`The database ${path} is a directory: name a file.`)
+  if (!file.isFile()) throw storeUnusable(`The database ${path} is not a regular file: name one.`)
   refuseUnwritable(path)
   // An empty file is what SQLite itself leaves when it is stopped before its first write, or makes again if in it.
   if (file.size === 0 || isHalfMade(path)) return { foreignObjects: [] }
@@ -56,7 +56,7 @@ export function refuseLeftWal(path: string): void {
   // First the WAL: another first start makes it after the database.
   const [wal, database] = [`${path}-wal`, path].map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0)
   if (wal === undefined || wal <= WAL_HEADER_BYTES || database !== 0) return
-  throw unusable(
+  throw storeUnusable(
     `${path}-wal holds the latest writes of a database that is not there any more: move that back to ${path}, or this file away.`,
   )
 }
@@ -67,10 +67,11 @@ export function refuseLeftWal(path: string): void {
  */
 export function inspectAtRest(path: string): string {
   const file = statSync(path, { throwIfNoEntry: false })
-  if (file === undefined) throw unusable(`There is no file ${path}: name the backup.`)
-  if (!file.isFile()) throw unusable(`${path} is not a regular file: name the backup.`)
+  if (file === undefined) throw storeUnusable(`There is no file ${path}: name the backup.`)
+  if (!file.isFile()) throw storeUnusable(`${path} is not a regular file: name the backup.`)
   const state = restingState(path)
-  if (state === undefined) throw unusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
+  if (state === undefined)
+    throw storeUnusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
   refuseForeignHeader('backup', path)
   refuseTruncated('backup', path)
   inspectSchema('backup', path, openImmutable)
@@ -135,12 +136,14 @@ export function fileIdentity(path: string): string {
 
 function refuseUnusablePath(path: string): void {
   const directory = dirname(path)
-  if (!existsSync(directory)) throw unusable(`The directory ${directory} of the database does not exist: create it.`)
-  if (!statSync(directory).isDirectory()) throw unusable(`${directory} is not a directory: name a file inside one.`)
+  if (!existsSync(directory))
+    throw storeUnusable(`The directory ${directory} of the database does not exist: create it.`)
+  if (!statSync(directory).isDirectory())
+    throw storeUnusable(`${directory} is not a directory: name a file inside one.`)
   try {
     accessSync(directory, constants.W_OK | constants.X_OK)
   } catch (cause) {
-    throw unusable(`The directory ${directory} of the database is not writable: let this user write to it.`, cause)
+    throw storeUnusable(`The directory ${directory} of the database is not writable: let this user write to it.`, cause)
   }
 }
 
@@ -148,7 +151,7 @@ function refuseUnwritable(path: string): void {
   try {
     accessSync(path, constants.R_OK | constants.W_OK)
   } catch (cause) {
-    throw unusable(`The database ${path} cannot be read and written: let this user do both.`, cause)
+    throw storeUnusable(`The database ${path} cannot be read and written: let this user do both.`, cause)
   }
 }
 
@@ -166,17 +169,17 @@ function isHalfMade(path: string): boolean {
 }
 
 /** What the first bytes tell, also while they are older than a WAL. */
-function refuseForeignHeader(role: Role, path: string): void {
+function refuseForeignHeader(role: FileRole, path: string): void {
   const header = readHeader(path)
-  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw unusable(`The file ${path} is not a database.`)
+  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw storeUnusable(`The file ${path} is not a database.`)
   if (header.length < HEADER_BYTES) throw truncated(role, path)
   const applicationId = header.readUInt32BE(68)
-  if (applicationId === UNFINISHED_ID) throw unusable(unfinished(path))
+  if (applicationId === UNFINISHED_ID) throw copyUnfinished(path)
   if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw foreign(path)
 }
 
 /** The header counts the pages. It is read first: a file that grows meanwhile is not truncated. */
-function refuseTruncated(role: Role, path: string): void {
+function refuseTruncated(role: FileRole, path: string): void {
   const header = readHeader(path)
   const pageBytes = header.readUInt16BE(16) === 1 ? 65536 : header.readUInt16BE(16)
   const pages = header.readUInt32BE(28)
@@ -185,7 +188,7 @@ function refuseTruncated(role: Role, path: string): void {
 }
 
 /** What SQLite reads, by a connection that cannot write. A file without tables is one that another start just made. */
-function inspectSchema(role: Role, path: string, open: (path: string) => Database): Inspected {
+function inspectSchema(role: FileRole, path: string, open: (path: string) => Database): Inspected {
   try {
     const db = open(path)
     try {
@@ -201,7 +204,7 @@ function inspectSchema(role: Role, path: string, open: (path: string) => Databas
     }
   } catch (cause) {
     if (sqliteCode(cause) === undefined) throw cause
-    throw notWhole(role, path, `cannot be read: ${String(cause)}`, cause)
+    throw fileDamaged(role, path, `cannot be read: ${String(cause)}`, cause)
   }
 }
 
@@ -225,7 +228,8 @@ function readHeader(path: string): Buffer {
 }
 
 /** For who wants to read what nobody has begun to write. */
-export const nothingIn = (path: string) => unusable(`The database ${path} has nothing in it yet.`)
+export const nothingIn = (path: string) => storeUnusable(`The database ${path} has nothing in it yet.`)
 
-const foreign = (path: string) => unusable(`The database ${path} belongs to another application: name another file.`)
-const truncated = (role: Role, path: string) => notWhole(role, path, 'is truncated')
+const foreign = (path: string) =>
+  storeUnusable(`The database ${path} belongs to another application: name another file.`)
+const truncated = (role: FileRole, path: string) => fileDamaged(role, path, 'is truncated')

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { AppError } from '../../../domain/error.ts'
-import { notWhole, type Role, unusable } from '../../opening.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { openDatabase } from '../connection.ts'
 import { MIGRATIONS } from '../migrate.ts'
 import { BACKUP_OF } from './backup-record.ts'
@@ -37,7 +37,7 @@ const LISTED_NAME_LENGTH = 100
  * index of our tables that can refuse a row, or a foreign key to our tables. Returns the other tables and indexes.
  */
 export function refuseChangedSchema(
-  role: Role,
+  role: FileRole,
   path: string,
   db: Database,
   version: number,
@@ -118,7 +118,12 @@ function without(definitions: readonly Definition[], others: readonly Definition
   return definitions.filter((definition) => !texts.has(JSON.stringify(definition)))
 }
 
-function changed(role: Role, path: string, missing: readonly Definition[], harmful: readonly Definition[]): AppError {
+function changed(
+  role: FileRole,
+  path: string,
+  missing: readonly Definition[],
+  harmful: readonly Definition[],
+): AppError {
   const has = (definitions: readonly Definition[], name: string) =>
     definitions.some(([, other]) => other.toLowerCase() === name.toLowerCase())
   const problems = [
@@ -128,8 +133,8 @@ function changed(role: Role, path: string, missing: readonly Definition[], harmf
       .map(([type, name]) => ({ type: `added ${TYPES.includes(type) ? type : 'object'}`, name })),
   ]
   const problem = `has a schema that another program has changed: ${listed(problems)}`
-  if (role === 'backup') return notWhole(role, path, problem)
-  return unusable(
+  if (role === 'backup') return fileDamaged(role, path, problem)
+  return storeUnusable(
     `The database ${path} ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore.`,
   )
 }

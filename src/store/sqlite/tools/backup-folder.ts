@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import type { Copied, CopyOptions } from '../../opening.ts'
+import type { Copied, CopyOptions } from '../../file-tools.ts'
 import { recordedPath } from '../files/backup-record.ts'
 import { removeLeftovers, syncDirectory } from '../files/partial-files.ts'
 import { backupSqlite, refuseDirectory } from './backup.ts'

@@ -1,7 +1,8 @@
 import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import { type Copied, type CopyOptions, type ReadableBackup, unusable } from '../../opening.ts'
+import { storeUnusable } from '../../errors.ts'
+import type { Copied, CopyOptions, ReadableBackup } from '../../file-tools.ts'
 import { lockAlone } from '../files/lock.ts'
 import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
 import { fileIdentity, inspect } from '../files/preflight.ts'
@@ -57,7 +58,7 @@ function* readChunks(file: number): Generator<Uint8Array> {
 }
 
 function requireDatabase(path: string): void {
-  if (!inspect(path)) throw unusable(`There is no database ${path}: name the one that the server uses.`)
+  if (!inspect(path)) throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
 }
 
 function refuseTarget(database: string, target: string, { force = false }: CopyOptions): void {

@@ -3,7 +3,8 @@ import { openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { nextTurn } from '../../../domain/next-turn.ts'
-import { type CopyOptions, type Counts, notWhole, type Role, unusable } from '../../opening.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
+import type { CopyOptions, Counts } from '../../file-tools.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
 import { BACKUP_OF, recordPath } from '../files/backup-record.ts'
@@ -18,7 +19,7 @@ import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
 const BATCH_ROWS = 20_000
 
 /** How it is read: as a database that others use, or as a file that nobody writes (https://sqlite.org/uri.html). */
-const ACCESS: Readonly<Record<Role, string>> = { database: 'mode=rw', backup: 'immutable=1' }
+const ACCESS: Readonly<Record<FileRole, string>> = { database: 'mode=rw', backup: 'immutable=1' }
 
 /**
  * Copies a database, as it is at one moment, to a new file of `createFile` beside `target`, and verifies it: it is
@@ -26,7 +27,7 @@ const ACCESS: Readonly<Record<Role, string>> = { database: 'mode=rw', backup: 'i
  * not be stopped, and does not tell how many rows it has read. Rejects with `store_unusable` where the database is not
  * whole, with `file_unusable` where the copy cannot be made; then nothing is left of it.
  */
-export async function copyDatabase(role: Role, source: string, target: string, options: CopyOptions = {}) {
+export async function copyDatabase(role: FileRole, source: string, target: string, options: CopyOptions = {}) {
   const partial = partialPath(target)
   let copy: Database | undefined
   let isPlaced = false
@@ -95,7 +96,7 @@ function openCopy(path: string): Database {
  * Copies the schema and all rows, in one transaction, which reads what is there at its beginning. Of a backup, which may come
  * from anybody, it copies no objects of other programs. Returns the counts, and these objects.
  */
-async function copyAll(copy: Database, role: Role, source: string, { onProgress = () => {}, signal }: CopyOptions) {
+async function copyAll(copy: Database, role: FileRole, source: string, { onProgress = () => {}, signal }: CopyOptions) {
   copy.run('begin')
   if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) {
     throw nothingIn(source)
@@ -166,7 +167,7 @@ function* copyTable(copy: Database, table: string): Generator<number> {
 }
 
 /** Whether what is in the file is whole, and all of it. */
-function verify(copy: Database, role: Role, source: string, expected: Counts): Counts {
+function verify(copy: Database, role: FileRole, source: string, expected: Counts): Counts {
   // What is in memory tells nothing of the file.
   copy.run('pragma shrink_memory')
   const problems = findProblems(copy)
@@ -192,17 +193,17 @@ const countRows = (db: Database, schema: 'main' | 'source'): Counts => {
 }
 
 /** Says what keeps a copy from being made in the terms of whoever asked for it. */
-function toCopyError(error: unknown, role: Role, source: string, target: string): unknown {
+function toCopyError(error: unknown, role: FileRole, source: string, target: string): unknown {
   if (error instanceof AppError) return error
   if (isDamage(error)) return damaged(role, source, [String(error)])
-  if (isLocked(error)) return unusable(`The database ${source} is locked by another process: try again.`, error)
+  if (isLocked(error)) return storeUnusable(`The database ${source} is locked by another process: try again.`, error)
   if (isOutOfSpace(error)) return cannotMake(target, 'there is no space: make room', error)
   const isOfSystem = error instanceof Error && 'code' in error
   return isOfSystem ? cannotMake(target, error.message, error) : error
 }
 
-const damaged = (role: Role, source: string, problems: readonly string[]) =>
-  notWhole(role, source, `is damaged: ${problems.join('; ')}`)
+const damaged = (role: FileRole, source: string, problems: readonly string[]) =>
+  fileDamaged(role, source, `is damaged: ${problems.join('; ')}`)
 
 /** Why a file that somebody wants cannot be made. */
 const cannotMake = (target: string, reason: string, cause?: unknown) =>

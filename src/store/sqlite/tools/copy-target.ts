@@ -3,7 +3,7 @@ import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { COLUMNS, type Table, type Target } from '../../contents.ts'
-import { unusable } from '../../opening.ts'
+import { storeUnusable } from '../../errors.ts'
 import { openDatabase, rowsOf } from '../connection.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
 import { type Locked, lockAlone } from '../files/lock.ts'
@@ -30,7 +30,7 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
     return await fill(
       targetOf(db, partial, () => {
         if (fileIdentity(partial) !== identity || fileIdentity(path) !== mark.identity) {
-          throw unusable(`The database ${path}, or what was to be it, was moved or replaced.`)
+          throw storeUnusable(`The database ${path}, or what was to be it, was moved or replaced.`)
         }
         renameSync(partial, path)
         syncDirectory(dirname(path))
@@ -62,7 +62,7 @@ function targetOf(db: Database, partial: string, place: () => void): Target {
       // What is in memory tells nothing of the file.
       db.run('pragma shrink_memory')
       const problems = findProblems(db)
-      if (problems.length > 0) throw unusable(`The copy is damaged: ${problems.join('; ')}.`)
+      if (problems.length > 0) throw storeUnusable(`The copy is damaged: ${problems.join('; ')}.`)
       const found = await use(contentsOf(db, partial))
       db.run('rollback')
       return found
@@ -106,7 +106,7 @@ function placeMark(path: string): Mark {
   const locked = lockAlone(path, 'it may be another plantstore copy: let it end')
   if (fileIdentity(path) !== identity) {
     locked[Symbol.dispose]()
-    throw unusable(`The database ${path} was made by another process meanwhile.`)
+    throw storeUnusable(`The database ${path} was made by another process meanwhile.`)
   }
   return { identity, [Symbol.dispose]: locked[Symbol.dispose] }
 }
@@ -138,18 +138,18 @@ function requireEmpty(path: string): void {
           )
           .values(),
       )[0]?.[0] === 0n
-    if (!isEmpty) throw unusable(`The database ${path} is not empty: name another one.`)
+    if (!isEmpty) throw storeUnusable(`The database ${path} is not empty: name another one.`)
     locked.release()
   }
   const beside = SIDE_FILES.map((name) => path + name).filter((file) => existsSync(file))
-  if (beside.length > 0) throw unusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
+  if (beside.length > 0) throw storeUnusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
 }
 
 /** Says what keeps a database from being made. What was read and failed has said so already. */
 function toFillError(error: unknown, path: string): unknown {
   if (error instanceof AppError) return error
-  if (isOutOfSpace(error)) return unusable(`There is no space for the database ${path}: make room.`, error)
+  if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
   return sqliteCode(error) === undefined
     ? error
-    : unusable(`The database ${path} cannot be made: ${String(error)}.`, error)
+    : storeUnusable(`The database ${path} cannot be made: ${String(error)}.`, error)
 }

@@ -1,7 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import { type CopyOptions, type Restored, unusable } from '../../opening.ts'
+import { storeUnusable } from '../../errors.ts'
+import type { CopyOptions, Restored } from '../../file-tools.ts'
 import { type Locked, lockAlone } from '../files/lock.ts'
 import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
 import { fileIdentity, inspect, inspectAtRest, restingState } from '../files/preflight.ts'
@@ -22,7 +23,7 @@ export async function restoreSqlite(backup: string, database: string, options: C
   removeLeftovers(dirname(database), (name) => name === basename(database))
   using copy = await copyDatabase('backup', backup, database, options)
   if (restingState(backup) !== state) {
-    throw unusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
+    throw storeUnusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
   }
   replaced?.release()
   if (replaced === undefined) copy.placeNew(isThere(database))
@@ -40,7 +41,7 @@ function lockDatabase(database: string, { force = false }: CopyOptions): Locked 
   }
   const beside = SIDE_FILES.map((name) => database + name).filter((path) => existsSync(path))
   if (beside.length === 0) return undefined
-  throw unusable(`${beside.join(' and ')} would be taken for a part of what is restored: move what is there away.`)
+  throw storeUnusable(`${beside.join(' and ')} would be taken for a part of what is restored: move what is there away.`)
 }
 
-const isThere = (database: string) => unusable(`The database ${database} is there already: --force replaces it.`)
+const isThere = (database: string) => storeUnusable(`The database ${database} is there already: --force replaces it.`)

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
-import { type StoreStatus, unusable } from '../../opening.ts'
+import { storeUnusable } from '../../errors.ts'
+import type { StoreStatus } from '../../file-tools.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
@@ -14,7 +15,7 @@ type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bi
  * of the store does.
  */
 export async function sqliteStatus(path: string, nowMs: number): Promise<StoreStatus> {
-  if (!inspect(path)) throw unusable(`There is no database ${path}: name the one that the server uses.`)
+  if (!inspect(path)) throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
   // Before anybody looks: whoever is the last to close it brings the WAL into it.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   const bytes = statSync(path).size

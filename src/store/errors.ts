@@ -1,0 +1,30 @@
+import { AppError } from '../domain/error.ts'
+
+/** How to replace a damaged database file. SQLite would replay the WAL of the old database into the restored one. */
+export const RESTORE =
+  'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore.'
+
+/** How to replace a damaged database on a server. */
+export const RESTORE_SERVER = 'End all servers that use the database, then restore a backup of it.'
+
+/** The database that a server uses, or a backup that is to replace it. */
+export type FileRole = 'database' | 'backup'
+
+const ADVICE: Readonly<Record<FileRole, string>> = {
+  database: RESTORE,
+  backup: 'Name another one: nothing was changed.',
+}
+
+/** The store cannot be opened. The message is one line for the operator, and the process ends with exit code 3. */
+export const storeUnusable = (message: string, cause?: unknown): AppError =>
+  new AppError('store_unusable', { message, cause })
+
+/** A file is damaged or truncated, or another program has changed it. The message says what to do. */
+export const fileDamaged = (role: FileRole, path: string, problem: string, cause?: unknown): AppError =>
+  storeUnusable(`The ${role} ${path} ${problem}. ${ADVICE[role]}`, cause)
+
+/** `plantstore copy` has begun to fill the store, and has not finished. */
+export const copyUnfinished = (database: string): AppError =>
+  storeUnusable(
+    `The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`,
+  )
