@@ -5,7 +5,7 @@ import { HERE, PROJECT, run, SCRATCH } from './tools.ts'
 const ANSWERS = join(SCRATCH, 'prism-answers.txt')
 const TEST_MAX_MS = 120_000
 /** It counts the transactions of writes that arrive together: they do not leave Prism together. */
-const IGNORED = '**/together.test.ts'
+const IGNORED = '**/group-commit.test.ts'
 
 /** Runs tests of the executable with Prism before it, which holds every answer against a document. */
 export async function runBehindPrism(document: string, tests: readonly string[]) {

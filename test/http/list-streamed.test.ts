@@ -1,28 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import type { Store } from '../../src/domain/store.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
-import { exchange } from '../support/raw-connection.ts'
-import { STORES } from '../support/stores.ts'
-import {
-  appOf,
-  createEven,
-  createMany,
-  createUser,
-  failingOn,
-  get,
-  listRequest,
-  MANY,
-  serveApp,
-  userIdOf,
-} from './support/long-lists.ts'
-import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
-
-const LAST_CHUNK = '\r\n0\r\n\r\n'
+import { openConnection } from '../support/raw-connection.ts'
+import { countPages, createEven, createMany, FAULT, MANY } from './support/long-lists.ts'
+import { rawRequest } from './support/raw-request.ts'
+import { IN_PROCESS, OVER_TCP, startService, TRANSPORTS } from './support/service.ts'
 
 describe.each(TRANSPORTS)('a list without a limit, $name', (transport) => {
   test('holds every plant once, however many pages it is read in', async () => {
     await using service = await startService(transport)
-    const user = await userIdOf(service.store, 'me')
+    const user = await service.userIdOf('me')
 
     const names: string[] = []
     for (const count of [0, 1, PAGE_PLANTS - 1, PAGE_PLANTS, PAGE_PLANTS + 1, 2 * PAGE_PLANTS, MANY]) {
@@ -32,143 +18,161 @@ describe.each(TRANSPORTS)('a list without a limit, $name', (transport) => {
     const after = await service.list(`?after=${2 * PAGE_PLANTS - 2}`)
     expect(after.body).toEqual(names.slice(PAGE_PLANTS).map((name) => ({ name })))
   })
-})
-
-describe.each(SOCKET_TRANSPORTS)('a list without a limit on the wire, $name', (transport) => {
-  test('is sent in chunks, without Content-Length and ETag, up to a last chunk', async () => {
-    await using service = await startService(transport)
-    await createMany(service.store, await userIdOf(service.store, 'me'))
-
-    const { status, headers, body, isClosed } = await exchange(service.port, get(service.token))
-
-    expect([status, isClosed]).toEqual([200, true])
-    expect(body.endsWith(LAST_CHUNK)).toBe(true)
-    expect(body.slice(0, -LAST_CHUNK.length)).toEndWith(']')
-    const { date: _, 'x-request-id': __, connection: ___, ...rest } = Object.fromEntries(headers)
-    expect(rest).toEqual({
-      'cache-control': 'no-store',
-      'content-type': 'application/json',
-      'transfer-encoding': 'chunked',
-      'x-content-type-options': 'nosniff',
-    })
-  })
 
   test('holds every plant that was there throughout once, in order, while others come and go', async () => {
     await using service = await startService(transport)
-    const names = await createMany(service.store, await userIdOf(service.store, 'me'))
+    const names = await createMany(service.store)
 
-    let changes = 0
-    for (let round = 0; round < 5; round++) {
-      let isListed = false
-      const listing = service.names().finally(() => {
-        isListed = true
-      })
-      while (!isListed) {
+    for (let round = 0, changes = 0; round < 5; round++) {
+      const listing = service.names()
+      for (const end = changes + 20; changes < end; changes++) {
         const id = 2 * ((changes * 97) % MANY) + 1
         await service.create({ id, name: String(id) })
         await service.delete(id)
-        changes++
       }
       expectListed(await listing, names)
     }
-    expect(changes).toBeGreaterThanOrEqual(5)
   })
 })
 
-describe.each(STORES)('a list without a limit, read from $name', (implementation) => {
-  test('holds a plant once where others around the place that was reached come and go', async () => {
-    await using opened = await implementation.open()
-    const { store } = opened
-    const { user, token } = await createUser(store)
-    const names = await createMany(store, user)
-    const chunks = chunksOf(await appOf(store)(listRequest(token)))
+describe.each(IN_PROCESS)('a list without a limit that is read in parts, $name', (transport) => {
+  /** A service with many plants, and the parts of its list, each of which is read when it is asked for. */
+  async function startList() {
+    const { pages, overrideStore } = countPages()
+    const service = await startService(transport, { overrideStore })
+    const names = await createMany(service.store)
+    return { service, names, pages, parts: async () => partsOf(await service.fetch('/plants')) }
+  }
 
-    let text = (await chunks.next()).value ?? ''
-    const reached = namesIn(`${text}]`)
+  test('holds a plant once where others around the last one that was read come and go', async () => {
+    const { service, names, parts } = await startList()
+    await using _service = service
+    const user = await service.userIdOf('me')
+    const rest = await parts()
+
+    let text = (await rest.next()).value ?? ''
+    const reached = namesInText(`${text}]`)
+    const last = BigInt(reached.at(-1) ?? 0)
     const kept = new Set(names)
     for (const name of [reached.at(-1), reached.at(-2), names.at(PAGE_PLANTS), names.at(-1)]) {
-      await store.deletePlant(user, BigInt(name ?? 0))
+      await service.store.deletePlant(user, BigInt(name ?? 0))
       kept.delete(name ?? '')
     }
-    for (const id of [-1n, 1n, BigInt(reached.at(-1) ?? 0) - 1n, BigInt(reached.at(-1) ?? 0) + 1n, 2n * BigInt(MANY)]) {
-      await store.createPlant(user, { id, name: String(id) })
+    for (const id of [-1n, 1n, last - 1n, last + 1n, 2n * BigInt(MANY)]) {
+      await service.store.createPlant(user, { id, name: String(id) })
     }
-    for await (const chunk of chunks) text += chunk
+    for await (const part of rest) text += part
 
     expect(reached).toHaveLength(PAGE_PLANTS)
-    expectListed(namesIn(text), [...kept])
+    expectListed(namesInText(text), [...kept])
   })
 
-  test('is read no faster than the client takes it', async () => {
-    await using opened = await implementation.open()
-    const { user, token } = await createUser(opened.store)
-    await createMany(opened.store, user)
-    const { store, calls } = counted(opened.store)
+  test('is read from the store no faster than the client takes it', async () => {
+    const { service, pages, parts } = await startList()
+    await using _service = service
 
-    const chunks = chunksOf(await appOf(store)(listRequest(token)))
-    const reads = [calls()]
-    for await (const _ of chunks) reads.push(calls())
+    const rest = await parts()
+    const read = [pages()]
+    for await (const _ of rest) read.push(pages())
 
     // One page is read ahead, to know whether it is the last one.
-    expect(reads.filter((count, taken) => count > taken + 1)).toEqual([])
-    expect(calls()).toBe(3)
+    expect(read.filter((count, taken) => count > taken + 1)).toEqual([])
+    expect(pages()).toBe(3)
   })
 
   test('is not read on when the client has gone', async () => {
-    await using opened = await implementation.open()
-    const { user, token } = await createUser(opened.store)
-    await createMany(opened.store, user)
-    const { store, calls } = counted(opened.store)
+    const { service, pages, parts } = await startList()
+    await using _service = service
 
-    const chunks = chunksOf(await appOf(store)(listRequest(token)))
-    await chunks.next()
-    await chunks.return(undefined)
+    const rest = await parts()
+    await rest.next()
+    await rest.return(undefined)
 
-    expect(calls()).toBe(2)
-  })
-
-  test('is never read for HEAD', async () => {
-    await using opened = await implementation.open()
-    const { token } = await createUser(opened.store)
-    const { store, calls } = counted(opened.store)
-    const app = appOf(store)
-
-    for (const query of ['', '?after=5', '?x=1']) {
-      const response = await app(listRequest(token, { method: 'HEAD', query }))
-      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json'])
-    }
-    expect(calls()).toBe(0)
-    await app(listRequest(token, { method: 'HEAD', query: '?limit=5' }))
-    expect(calls()).toBe(1)
-  })
-
-  test('is never read for HEAD over a socket', async () => {
-    await using opened = await implementation.open()
-    const { user, token } = await createUser(opened.store)
-    await createMany(opened.store, user)
-    const { store, calls } = counted(opened.store)
-    await using server = await serveApp(store)
-
-    const head = await exchange(server.port, get(token).replace('GET', 'HEAD'))
-
-    expect([head.status, head.body, calls()]).toEqual([200, '', 0])
+    expect(pages()).toBe(2)
   })
 })
 
-/** What is listed is in order, each plant once, and of the even ids exactly those that were there throughout. */
+describe.each(OVER_TCP)('a list without a limit of a store whose reads are counted, $name', (transport) => {
+  test('is never read for HEAD, unlike a capped list', async () => {
+    const { pages, overrideStore } = countPages()
+    await using service = await startService(transport, { overrideStore })
+    await createMany(service.store)
+
+    for (const query of ['', '?after=5', '?x=1']) {
+      const { status, headers, body } = await service.exchange('HEAD', `/plants${query}`)
+      expect([status, headers.get('content-type'), body, pages()]).toEqual([200, 'application/json', '', 0])
+    }
+    await service.exchange('HEAD', '/plants?limit=5')
+    expect(pages()).toBe(1)
+  })
+
+  test.each(['1.1', '1.0'] as const)(
+    'ends without a last chunk and is logged when a later page fails, in HTTP/%s',
+    async (version) => {
+      const firstPage = Promise.withResolvers<void>()
+      const { pages, overrideStore } = countPages({ failAt: 3, ready: () => firstPage.promise })
+      await using service = await startService(transport, { overrideStore })
+      await createMany(service.store)
+      using connection = await openConnection(service.port)
+
+      await connection.send(rawRequest('GET', '/plants', { token: service.token, version }))
+      await connection.until(() => connection.text().includes('"998"'))
+      firstPage.resolve()
+      await connection.until(connection.isClosed)
+
+      const answer = connection.text()
+      expect(pages()).toBe(3)
+      expect(answer).toStartWith('HTTP/1.1 200 ')
+      expect(answer).toContain('[{"name":"0"},{"name":"2"}')
+      expectNoEnd(answer)
+      expect(service.logLines()).toContainEqual(
+        expect.objectContaining({ level: 'error', err: expect.objectContaining({ message: FAULT.message }) }),
+      )
+    },
+  )
+
+  test('ends without a last chunk when the second page fails before anything was sent', async () => {
+    const { pages, overrideStore } = countPages({ failAt: 2 })
+    await using service = await startService(transport, { overrideStore })
+    await createMany(service.store)
+
+    const { text } = await service.exchange('GET', '/plants')
+
+    expect(pages()).toBe(2)
+    expectNoEnd(text)
+  })
+
+  test('fails for a client that reads it as a whole when a later page fails', async () => {
+    await using service = await startService(transport, countPages({ failAt: 3 }))
+    await createMany(service.store)
+
+    expect(await service.list().catch(() => 'cut')).toBe('cut')
+  })
+
+  test('is answered with an error when its first page fails', async () => {
+    await using service = await startService(transport, countPages({ failAt: 1 }))
+
+    const message = expect.not.stringContaining(FAULT.message)
+    expect(await service.list()).toMatchObject({ status: 500, body: { error: 50000, message } })
+  })
+})
+
+/** Of the even ids a list has exactly those that were there throughout. It is in order and has each plant once. */
 function expectListed(listed: readonly string[], kept: readonly string[]): void {
   expect(listed).toEqual([...new Set(listed)].toSorted((a, b) => Number(a) - Number(b)))
   const known = new Set(kept)
   expect(listed.filter((name) => known.has(name))).toEqual([...kept])
 }
 
-const namesIn = (text: string): string[] => JSON.parse(text).map((plant: { name: string }) => plant.name)
+function expectNoEnd(answer: string): void {
+  expect(answer).not.toContain(']')
+  expect(answer).not.toContain('\r\n0\r\n')
+}
 
-/** The real store, and how many pages were asked of it. */
-const counted = (store: Store) => failingOn(Number.POSITIVE_INFINITY, store)
+const namesInText = (text: string): string[] => JSON.parse(text).map((plant: { name: string }) => plant.name)
 
 /** The parts of an answer, each of which is read when it is asked for. */
-async function* chunksOf(response: Response): AsyncGenerator<string, undefined> {
+async function* partsOf(response: Response): AsyncGenerator<string, undefined> {
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) yield typeof chunk === 'string' ? chunk : decoder.decode(chunk)
 }

@@ -3,7 +3,6 @@ import type { AppError } from '../../src/domain/error.ts'
 import { type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { OpenOptions } from '../../src/store/options.ts'
-import { EXECUTABLE } from './executable.ts'
 import { makeFolder } from './folder.ts'
 import { borrowDatabase, POSTGRES_SERVER } from './postgres.ts'
 import { lacks } from './requirement.ts'
@@ -24,38 +23,20 @@ export interface OpenStore extends AsyncDisposable {
   reopen(): Promise<Store>
 }
 
-const sqlite = (name: string, options: OpenOptions): StoreUnderTest => ({
-  name,
-  tokenChangesSeenWithinMs: 0,
-  async open() {
-    const folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const opened: Store[] = []
-    const reopen = async () => {
-      const store = await openStore(database, failTest, options)
-      opened.push(store)
-      return store
-    }
-    return {
-      store: await reopen(),
-      database,
-      reopen,
-      async [Symbol.asyncDispose]() {
-        for (const store of opened) await store.close()
-        folder[Symbol.dispose]()
-      },
-    }
-  },
-})
+interface StoreOptions extends OpenOptions {
+  /** Makes an empty database. */
+  readonly makeDatabase: () => Promise<{ readonly url: string } & AsyncDisposable>
+  readonly tokenChangesSeenWithinMs: number
+}
 
-const here = sqlite('SQLite', {})
-const inThread = sqlite('SQLite, written by a thread', { writesInThread: true })
-
-const postgres = (name: string, options: OpenOptions): StoreUnderTest => ({
+const storeUnderTest = (
+  name: string,
+  { makeDatabase, tokenChangesSeenWithinMs, ...options }: StoreOptions,
+): StoreUnderTest => ({
   name,
-  tokenChangesSeenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
+  tokenChangesSeenWithinMs,
   async open() {
-    const database = await borrowDatabase()
+    const database = await makeDatabase()
     const opened: Store[] = []
     const reopen = async () => {
       const store = await openStore(database.url, failTest, options)
@@ -74,15 +55,34 @@ const postgres = (name: string, options: OpenOptions): StoreUnderTest => ({
   },
 })
 
-/** Those on a PostgreSQL server: none where it is skipped, as a test of its own says. */
+async function makeFile() {
+  const folder = makeFolder()
+  return {
+    url: join(folder.path, 'plantstore.db'),
+    [Symbol.asyncDispose]: async () => folder[Symbol.dispose](),
+  }
+}
+
+const SQLITE = { makeDatabase: makeFile, tokenChangesSeenWithinMs: 0 }
+
+/** The two ways to write to SQLite. */
+export const SQLITE_STORES: readonly StoreUnderTest[] = [
+  storeUnderTest('SQLite', SQLITE),
+  storeUnderTest('SQLite, written by a thread', { ...SQLITE, writesInThread: true }),
+]
+
+/** PostgreSQL, unless this machine lacks a server. */
 export const POSTGRES_STORES: readonly StoreUnderTest[] = lacks(POSTGRES_SERVER)
   ? []
-  : [postgres('PostgreSQL', { writesInThread: true })]
+  : [
+      storeUnderTest('PostgreSQL', {
+        makeDatabase: borrowDatabase,
+        tokenChangesSeenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
+        writesInThread: true,
+      }),
+    ]
 
-/** Those on SQLite. */
-export const SQLITE_STORES: readonly StoreUnderTest[] = EXECUTABLE === undefined ? [here, inThread] : [here]
-
-/** Every implementation there is. The suite of the executable, which has its own, does with one of each. */
+/** Every implementation of `Store`. */
 export const STORES: readonly StoreUnderTest[] = [...SQLITE_STORES, ...POSTGRES_STORES]
 
 const failTest = (error: AppError): never => {

@@ -1,8 +1,9 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { formatAddress } from '../../../src/domain/address.ts'
 import type { Store } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
 import type { RateLimit } from '../../../src/http/access/rate-limit.ts'
-import { createApp } from '../../../src/http/app.ts'
+import { type AppOptions, createApp } from '../../../src/http/app.ts'
 import { listen, schemeOf } from '../../../src/http/server.ts'
 import { readCertificate, readTls, type TlsFiles } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
@@ -10,13 +11,15 @@ import { openStore } from '../../../src/store/open.ts'
 import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
 import { EXECUTABLE, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { type OpenStore, POSTGRES_STORES, STORES } from '../../support/stores.ts'
+import { exchange } from '../../support/raw-connection.ts'
+import { type OpenStore, POSTGRES_STORES } from '../../support/stores.ts'
 import { createToken, type TokenOptions } from '../../support/tokens.ts'
+import { type RawOptions, rawRequest } from './raw-request.ts'
 
-/** How a service under test is reached: as a function, over TCP, or as the compiled executable (then that alone). */
+/** How a service under test is reached. */
 export interface Transport {
   readonly name: string
-  /** The store behind it, unless a test brings one of its own; a SQLite database if left out. */
+  /** Opens the store behind it, unless a test brings one of its own; a SQLite database if left out. */
   readonly open?: () => Promise<ServiceStore>
   /** Within what time it refuses a token that another process has revoked; at once if left out. */
   readonly tokenChangesSeenWithinMs?: number
@@ -34,13 +37,17 @@ export interface ServiceOptions {
   readonly idleTimeoutMs?: number
   readonly tls?: TlsFiles
   readonly corsOrigins?: readonly string[]
+  /** Methods that take the place of the store's. The executable cannot have any. */
+  readonly overrideStore?: (store: Store) => Partial<Store>
+  /** Options that no flag sets. The executable cannot have any. */
+  readonly app?: Partial<AppOptions>
 }
 
 interface Reachable {
   fetch(path: string, init: RequestInit): Promise<Response>
-  /** Where it listens, unless it is a function. */
+  /** The port of its socket, if it has one. */
   readonly port: number | undefined
-  /** What was logged so far. */
+  /** All that was logged so far. */
   logs(): string
   stop(): Promise<void>
 }
@@ -101,6 +108,7 @@ const overTcp: Transport = {
 const executable: Transport = {
   name: 'executable',
   async start(_store, database, options) {
+    if (options.overrideStore ?? options.app) throw new Error('the executable takes flags alone')
     const server = await serve(database, flagsOf(options))
     // No proxy of the tests trusts a certificate of the tests.
     const way = PROXY === undefined || options.tls ? directTo(server.url, options) : await startProxy(PROXY, server.url)
@@ -154,29 +162,36 @@ async function startProxy(module: string, url: string): Promise<Way> {
   return startProxy(url)
 }
 
-/** Those with a socket, for what only bytes on the wire can say. Tests in test/http/socket run against the executable alone in the check. */
-export const SOCKET_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [overTcp] : [executable]
-/** One on SQLite. What a socket adds, the executable's suite tries. */
-export const SQLITE_TRANSPORTS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess] : [executable]
-/** One on each store; the executable has suites of its own for PostgreSQL. */
-export const TRANSPORTS: readonly Transport[] =
-  EXECUTABLE === undefined
-    ? [
-        ...SQLITE_TRANSPORTS,
-        ...POSTGRES_STORES.map((store) => ({ ...overTcp, ...store, name: `over TCP, ${store.name}` })),
-      ]
-    : SQLITE_TRANSPORTS
+/** Only the source can be given a store that fails, or a clock. */
+export const IN_PROCESS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess] : []
+/** The same over a socket. */
+export const OVER_TCP: readonly Transport[] = EXECUTABLE === undefined ? [overTcp] : []
+const THROUGH_EXECUTABLE: readonly Transport[] = EXECUTABLE === undefined ? [] : [executable]
 
-/** Every store behind each of those with a socket. */
+/** For what only bytes on a connection can show. The check runs test/http/socket against the executable alone. */
+export const SOCKET_TRANSPORTS = [...OVER_TCP, ...THROUGH_EXECUTABLE]
+/** For what only files can show. */
+export const SQLITE_TRANSPORTS = [...IN_PROCESS, ...THROUGH_EXECUTABLE]
+/** For all else: the source on each database, or the executable. */
+export const TRANSPORTS: readonly Transport[] = [
+  ...SQLITE_TRANSPORTS,
+  ...(EXECUTABLE === undefined ? POSTGRES_STORES.map((store) => ({ ...overTcp, ...store })) : []),
+]
+
+/** Each database behind a socket. */
 export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
-  STORES.map(({ name, open }) => ({ name: `${transport.name}, ${name}`, transport, open })),
+  [{ name: 'SQLite', open: () => openDatabase() }, ...POSTGRES_STORES].map(({ name, open }) => ({
+    name: `${transport.name}, ${name}`,
+    transport,
+    open,
+  })),
 )
 
 /** A service on an empty store, by default a database in a folder of its own, with a write token of user `me`. */
 export async function startService(
   transport: Transport,
   options: ServiceOptions = {},
-  openEmpty: () => Promise<ServiceStore> = transport.open ?? openDatabase,
+  openEmpty: () => Promise<ServiceStore> = transport.open ?? (() => openDatabase()),
 ) {
   const opened = await openEmpty()
   const { store, database } = opened
@@ -207,8 +222,23 @@ export async function startService(
     store,
     port: reachable.port ?? 0,
     logs: reachable.logs,
+    /** The answer to a request of user `me` before its body is read. */
+    fetch: (path: string) => reachable.fetch(path, { headers: { authorization: `Bearer ${ownToken}` } }),
+    /** The lines that were logged so far. */
+    logLines: (): LogLine[] =>
+      reachable
+        .logs()
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line)),
+    userIdOf: (user: string) => userIdOf(store, user),
     createToken: (token?: TokenOptions) => createToken(store, token),
     request,
+    /** Sends a request as it is written on a connection of its own, which it asks to close. */
+    exchange: (method: string, target: string, raw: RawOptions = {}) =>
+      exchange(reachable.port ?? 0, rawRequest(method, target, { token: ownToken, ...raw }), {
+        ca: options.tls && readCertificate(options.tls.certPath),
+      }),
     /** Sends a plant; a string is sent as it is. */
     create: (plant: object | string, options: RequestOptions = {}) =>
       request('POST', '/plants', {
@@ -232,19 +262,30 @@ export async function startService(
 
 type ServiceStore = Pick<OpenStore, 'store' | 'database'> & AsyncDisposable
 
-async function openDatabase(): Promise<ServiceStore> {
-  const folder = makeFolder()
-  const database = resolve(folder.path, 'plantstore.db')
+/** Opens a SQLite database in this folder, or in one of its own. */
+export async function openDatabase(path?: string): Promise<ServiceStore> {
+  const folder = path === undefined ? makeFolder() : undefined
+  const database = join(folder?.path ?? path ?? '', 'plantstore.db')
   const store = await openStore(database, () => {})
   return {
     store,
     database,
     async [Symbol.asyncDispose]() {
       await store.close()
-      folder[Symbol.dispose]()
+      folder?.[Symbol.dispose]()
     },
   }
 }
+
+/** The id of a user that has a token. */
+export async function userIdOf(store: Store, userName: string): Promise<UserId> {
+  const [token] = await store.listTokens(userName)
+  if (token === undefined) throw new Error(`user ${userName} has no token`)
+  return token.userId
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests compare what they look for
+type LogLine = Readonly<Record<string, any>>
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
@@ -260,15 +301,22 @@ async function toAnswer(response: Response): Promise<Answer> {
 }
 
 /** The app with all that it logs. */
-function assemble(store: Store, options: ServiceOptions) {
+function assemble(store: Store, { overrideStore, app, ...options }: ServiceOptions) {
   let lines = ''
-  const log = createLogger('debug', {
-    write: (line: string) => {
-      lines += line
-    },
-  })
+  const write = (line: string) => {
+    lines += line
+  }
   return {
-    app: createApp(appOptions({ store, log, logsRequests: true, usesTls: options.tls !== undefined, ...options })),
+    app: createApp(
+      appOptions({
+        store: { ...store, ...overrideStore?.(store) },
+        log: createLogger('debug', { write }),
+        logsRequests: true,
+        usesTls: options.tls !== undefined,
+        ...options,
+        ...app,
+      }),
+    ),
     logs: () => lines,
   }
 }

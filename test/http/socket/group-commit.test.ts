@@ -4,8 +4,8 @@ import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 const MANY = 100
 
-describe.each(SOCKET_TRANSPORTS)('writes of many clients at once, $name', (transport) => {
-  test('are committed together, in fewer transactions, each with an answer of its own', async () => {
+describe.each(SOCKET_TRANSPORTS)('writes, $name', (transport) => {
+  test('of many clients at once are committed in fewer transactions, each with an answer of its own', async () => {
     await using service = await startService(transport)
     await service.create({ id: 0, name: 'Fern' })
     await service.create({ id: 1, name: 'Ivy' })

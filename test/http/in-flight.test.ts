@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'bun:test'
+import { countPages, createMany } from './support/long-lists.ts'
+import { IN_PROCESS, type Service, startService } from './support/service.ts'
+
+/** The status of a list, or that it was cut. */
+const outcome = async (service: Service, query = '') =>
+  service.list(query).then(
+    ({ status }) => status,
+    () => 'cut',
+  )
+
+describe.each(IN_PROCESS)('the limit of requests in flight, $name', (transport) => {
+  test.each([
+    [1, 500],
+    [3, 'cut'],
+  ])('takes a request again when a list has failed at page %d', async (failAt, failed) => {
+    const { pages, overrideStore } = countPages({ failAt })
+    await using service = await startService(transport, { maxInFlight: 1, overrideStore })
+    await createMany(service.store)
+
+    expect(await outcome(service)).toBe(failed)
+    expect(pages()).toBe(failAt)
+    expect([await outcome(service, '?limit=1'), await outcome(service)]).toEqual([200, 200])
+  })
+
+  test('takes one request again when a list fails whose client has gone', async () => {
+    const gone = Promise.withResolvers<void>()
+    const { pages, overrideStore } = countPages({ failAt: 2, ready: () => gone.promise })
+    await using service = await startService(transport, { maxInFlight: 1, overrideStore })
+    await createMany(service.store)
+    const readList = async () => (await service.fetch('/plants')).body?.getReader()
+
+    const left = await readList()
+    await left?.read()
+    const leaving = left?.cancel()
+    gone.resolve()
+    await leaving
+    const held = await readList()
+    const refused = await outcome(service)
+    await held?.cancel()
+
+    expect([refused, pages(), await outcome(service)]).toEqual([503, 3, 200])
+  })
+})
