@@ -65,8 +65,8 @@ export const OPTIONS = {
       kinds.address,
       '127.0.0.1:3000',
     ),
-    opsListen: valued(
-      '--ops-listen <address>',
+    metricsListen: valued(
+      '--metrics-listen <address>',
       'Serves /metrics for Prometheus at this address: HOST:PORT or unix:/path. It uses no TLS and asks for no token. Off by default.',
       kinds.address,
     ),

@@ -97,7 +97,7 @@ describe('the alert rules of the README', () => {
 
   test('are about metrics that there are', async () => {
     using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'), ['--ops-listen', '127.0.0.1:0'])
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--metrics-listen', '127.0.0.1:0'])
     await server.request('GET', '/healthz')
     const names = new Set(Object.keys(await scrape(server)).map((series) => series.split('{')[0]))
     const used = [...new Set((await readRules()).match(NAME))]

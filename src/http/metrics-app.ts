@@ -5,14 +5,14 @@ import { pathOf } from './operations.ts'
 /** Where metrics are. */
 const METRICS_PATH = '/metrics'
 
-/** What is told of the service to those who operate it. */
-export interface OpsOptions {
+/** What the metrics application uses. */
+export interface MetricsAppOptions {
   readonly metrics: { readonly contentType: string; text(): Promise<string> }
   readonly log: Logger
 }
 
-/** The service for those who operate it, at an address of its own: nobody shows a token there. */
-export function createOps({ metrics, log }: OpsOptions): (request: Request) => Promise<Response> {
+/** The application at the address of the metrics. It asks for no token. */
+export function createMetricsApp({ metrics, log }: MetricsAppOptions): (request: Request) => Promise<Response> {
   return async ({ method, url }) => {
     const isKnown = pathOf(url) === METRICS_PATH && (method === 'GET' || method === 'HEAD')
     if (!isKnown) return errorResponse('path_unknown')

@@ -83,7 +83,7 @@ export function spawnPlantstore(
   { hasSlowSyncs = false, executable = EXECUTABLE, cores = String(SERVER_CORE) }: PlantstoreOptions = {},
   metricsPort?: number,
 ): Server {
-  const metrics = metricsPort === undefined ? [] : ['--ops-listen', `127.0.0.1:${metricsPort}`]
+  const metrics = metricsPort === undefined ? [] : ['--metrics-listen', `127.0.0.1:${metricsPort}`]
   const flags = ['--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error', ...metrics]
   const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), executable, 'serve', ...flags])
   return toServer('plantstore', child, port)

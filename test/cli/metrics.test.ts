@@ -6,21 +6,21 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { OPERATIONS } from '../../src/http/operations.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { opsUrlOf, type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
+import { metricsUrlOf, type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
 import { PROMTOOL, runPromtool } from '../support/promtool.ts'
 import { lacks } from '../support/requirement.ts'
 import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
-const OPS = ['--ops-listen', '127.0.0.1:0']
+const METRICS = ['--metrics-listen', '127.0.0.1:0']
 
 /** A server with metrics on a database with a token. */
 async function startMetered(flags: readonly string[] = []) {
   const folder = makeFolder()
   const database = join(folder.path, 'plantstore.db')
   const token = await createTokenIn(database)
-  const server = await serve(database, [...OPS, ...flags])
+  const server = await serve(database, [...METRICS, ...flags])
   const create = (id: number) => server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
   const list = (query: string) => server.request('GET', `/plants${query}`, { token })
   return {
@@ -267,7 +267,7 @@ describe.concurrent('the metrics', () => {
     const { server, create, list } = metered
     await create(1)
     await list('?limit=1')
-    const text = await (await fetch(`${opsUrlOf(server)}/metrics`)).text()
+    const text = await (await fetch(`${metricsUrlOf(server)}/metrics`)).text()
 
     expect(await runPromtool(['check', 'metrics'], { stdin: text })).toEqual({ text: '', exitCode: 0 })
     const faulty = text.replaceAll('plantstore_http_requests_total', 'plantstore_http_requests')
@@ -278,7 +278,7 @@ describe.concurrent('the metrics', () => {
 describe.concurrent('the address of the metrics', () => {
   test('answers /metrics in the text form of Prometheus, to GET and HEAD', async () => {
     await using metered = await startMetered()
-    const url = `${opsUrlOf(metered.server)}/metrics`
+    const url = `${metricsUrlOf(metered.server)}/metrics`
     const [get, head, withQuery] = await Promise.all([fetch(url), fetch(url, { method: 'HEAD' }), fetch(`${url}?a=b`)])
 
     for (const { status, headers } of [get, head, withQuery]) {
@@ -296,24 +296,24 @@ describe.concurrent('the address of the metrics', () => {
       return [answer.status, await answer.text()]
     }
     const nothing = [404, '{"error":40401,"message":"There is nothing at this path: check how it is written."}']
-    const ops = opsUrlOf(server)
+    const url = metricsUrlOf(server)
 
     for (const path of ['/', '/metrics/', '/metrics/x', '/Metrics', '/plants', '/healthz', '/docs', '/openapi.json']) {
-      expect([path, ...(await ask(ops + path, 'GET'))]).toEqual([path, ...nothing])
+      expect([path, ...(await ask(url + path, 'GET'))]).toEqual([path, ...nothing])
     }
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
-      expect([method, ...(await ask(`${ops}/metrics`, method))]).toEqual([method, ...nothing])
+      expect([method, ...(await ask(`${url}/metrics`, method))]).toEqual([method, ...nothing])
     }
     expect(await ask(`${server.url}/metrics`, 'GET')).toEqual(nothing)
   })
 
   test('can be a unix socket', async () => {
     using folder = makeFolder()
-    const unix = join(folder.path, 'ops.sock')
-    await using server = await serve(join(folder.path, 'plantstore.db'), ['--ops-listen', `unix:${unix}`])
+    const unix = join(folder.path, 'metrics.sock')
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--metrics-listen', `unix:${unix}`])
     const answer = await fetch('http://localhost/metrics', { unix })
 
-    expect(opsUrlOf(server)).toBe(`unix:${unix}`)
+    expect(metricsUrlOf(server)).toBe(`unix:${unix}`)
     expect(await answer.text()).toContain('plantstore_build_info')
     expect(statSync(unix).mode & 0o777).toBe(0o600)
   })
@@ -322,19 +322,19 @@ describe.concurrent('the address of the metrics', () => {
     using folder = makeFolder()
     await using server = await serve(join(folder.path, 'plantstore.db'))
 
-    expect(opsUrlOf(server)).toBe('')
+    expect(metricsUrlOf(server)).toBe('')
     expect((await server.request('GET', '/metrics')).status).toBe(404)
   })
 
   test('that another process has is refused with one line that names the option', async () => {
     await using metered = await startMetered()
-    const address = opsUrlOf(metered.server).slice('http://'.length)
+    const address = metricsUrlOf(metered.server).slice('http://'.length)
     const database = join(metered.folder, 'other.db')
-    const flags = ['--listen', '127.0.0.1:0', '--ops-listen', address, '--database', database]
+    const flags = ['--listen', '127.0.0.1:0', '--metrics-listen', address, '--database', database]
 
     expect(await runPlantstore(['serve', ...flags])).toEqual({
       stdout: expect.stringMatching(/^[^\n]*created a new, empty store[^\n]*\n$/),
-      stderr: `plantstore: Cannot listen on http://${address}: another process listens there. Choose another with --ops-listen.\n`,
+      stderr: `plantstore: Cannot listen on http://${address}: another process listens there. Choose another with --metrics-listen.\n`,
       exitCode: 1,
     })
   })

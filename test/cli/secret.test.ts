@@ -82,7 +82,7 @@ async function startUsed() {
   const database = join(folder.path, 'plantstore.db')
   const created = await runPlantstore(['token', 'create', '--user', 'me', '--label', 'phone', '--database', database])
   const token = created.stdout.trim()
-  const server = await serve(database, ['--log-level', FINEST_LEVEL, '--ops-listen', '127.0.0.1:0'])
+  const server = await serve(database, ['--log-level', FINEST_LEVEL, '--metrics-listen', '127.0.0.1:0'])
   const answers = await use(server.url, token)
   return {
     folder: folder.path,

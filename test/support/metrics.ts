@@ -22,15 +22,15 @@ export const seriesOf = (all: Series, name: string, { isNonZero = false } = {}):
       .map(([series, value]) => [series.slice(name.length + 1, -1), value]),
   )
 
-/** The address of the metrics of a server that was started with --ops-listen, from its log. */
-export function opsUrlOf(server: { stdout(): string }): string {
-  const [, address = ''] = /"opsAddress":"([^"]+)"/.exec(server.stdout()) ?? []
+/** The address of the metrics of a server that was started with --metrics-listen, from its log. */
+export function metricsUrlOf(server: { stdout(): string }): string {
+  const [, address = ''] = /"metricsAddress":"([^"]+)"/.exec(server.stdout()) ?? []
   return address
 }
 
 /** Asks a server for its metrics. */
 export async function scrape(server: { stdout(): string }): Promise<Series> {
-  const answer = await fetch(`${opsUrlOf(server)}/metrics`)
+  const answer = await fetch(`${metricsUrlOf(server)}/metrics`)
   if (answer.status !== 200) throw new Error(`the metrics were answered with ${answer.status}`)
   return readMetrics(await answer.text())
 }

@@ -13,7 +13,7 @@ import { VERSION } from '../../version.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
 import { manual } from '../manual.ts'
 import { addDatabaseOptions, openOptionsOf } from '../with-store.ts'
-import { countStatistics, type RunningOps, type Statistics, serveOps } from './metrics-server.ts'
+import { countStatistics, type MetricsServer, type Statistics, serveMetrics } from './metrics-server.ts'
 import { openLog } from './open-log.ts'
 import { tlsOf, warnOfValidity } from './tls-options.ts'
 import { welcome } from './welcome.ts'
@@ -44,7 +44,7 @@ const define = (program: Command) =>
       ),
     )
     .addOption(OPTIONS.listen)
-    .addOption(OPTIONS.opsListen)
+    .addOption(OPTIONS.metricsListen)
     .addOption(OPTIONS.durability)
     .addOption(OPTIONS.firstToken)
     .addOption(OPTIONS.noDocs)
@@ -87,7 +87,7 @@ async function serve(options: Options & WithTls, io: Io): Promise<number> {
   const signalled = firstSignal(io)
   const { log, close: closeLog } = await openLog(options, io)
   const failed = Promise.withResolvers<void>()
-  const statistics = options.opsListen && countStatistics()
+  const statistics = options.metricsListen && countStatistics()
   let hasFailed = false
   const onFailure = (failure: AppError) => {
     hasFailed = true
@@ -106,18 +106,19 @@ async function serve(options: Options & WithTls, io: Io): Promise<number> {
   })
   const exposed = exposedFiles(options.database)
   if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
-  let ops: RunningOps | undefined
+  let metricsServer: MetricsServer | undefined
   try {
-    ops = options.opsListen && statistics && (await serveOps(options.opsListen, { store, statistics, log }))
+    metricsServer =
+      options.metricsListen && statistics && (await serveMetrics(options.metricsListen, { store, statistics, log }))
     const servedCode = await serveStore(store, { signalled, failed: failed.promise }, statistics, log, options, io)
-    ops?.stop()
+    metricsServer?.stop()
     await store.close()
     // The store can fail as late as this.
     const exitCode = hasFailed ? EXIT.storeUnusable : servedCode
     log.info({ exitCode }, 'ended')
     return exitCode
   } finally {
-    ops?.stop()
+    metricsServer?.stop()
     await store.close()
     await closeLog()
   }

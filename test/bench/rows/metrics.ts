@@ -8,10 +8,10 @@ import type { Row } from './row.ts'
 const LOOKS_PER_ROUND = 8
 const LOOK_SECONDS = 1
 
-/** What it costs to count for --ops-listen. */
+/** What it costs to count for --metrics-listen. */
 export const metrics: Row = {
   name: 'metrics',
-  title: 'list of 20 and create, one user, 64 connections, with --ops-listen against without',
+  title: 'list of 20 and create, one user, 64 connections, with --metrics-listen against without',
   async run(bench) {
     const { workspace } = bench
     const seed = await makeDatabase(workspace.file('off.db'), { users: 1, plantsPerUser: 1000 })

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runPlantstore, type serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { opsUrlOf } from '../../support/metrics.ts'
+import { metricsUrlOf } from '../../support/metrics.ts'
 
 /** A server that was used, and the folder in which it has its files. */
 export interface Used {
@@ -19,7 +19,7 @@ export interface Used {
  */
 export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<string>>> = {
   answers: ({ answers }) => answers,
-  metrics: async ({ server }) => (await fetch(`${opsUrlOf(server)}/metrics`)).text(),
+  metrics: async ({ server }) => (await fetch(`${metricsUrlOf(server)}/metrics`)).text(),
   log: ({ server }) => server.stdout(),
   stderr: ({ server }) => server.stderr(),
   files: ({ folder }) => filesIn(folder),
