@@ -45,7 +45,7 @@ export function gauge(registry: Registry, { name, help, value }: GaugeSource): v
 }
 
 interface HistogramSource extends Described {
-  readonly histograms: readonly (readonly [Labels, Histogram])[]
+  readonly histograms: () => readonly (readonly [Labels, Histogram])[]
 }
 
 /** A histogram that is read at each scrape. The library's own would cost each request more than all our counting. */
@@ -56,7 +56,7 @@ export function histogram(registry: Registry, { name, help, histograms }: Histog
       name,
       help,
       type: 'histogram',
-      values: histograms.flatMap(([labels, t]) => valuesOf(name, labels, t)),
+      values: histograms().flatMap(([labels, t]) => valuesOf(name, labels, t)),
     }),
   }
   // A registry uses only these properties of a metric. Its type names the library's own classes.

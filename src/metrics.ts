@@ -53,20 +53,20 @@ export function createMetrics(sources: MetricSources): Metrics {
 }
 
 function registerRequests(registry: Registry, http: RequestStatistics): void {
-  const operations = Object.entries(http.operations)
+  const operations = () => Object.entries(http.operations)
   counter(registry, {
     name: 'plantstore_http_requests_total',
     help: 'Requests that were answered, by operation and status; what no operation takes is other.',
     labelNames: ['operation', 'status'],
     values: () =>
-      operations.flatMap(([operation, { statuses }]) =>
+      operations().flatMap(([operation, { statuses }]) =>
         statuses.flatMap((count, status) => (count === 0 ? [] : [[{ operation, status }, count] as const])),
       ),
   })
   histogram(registry, {
     name: 'plantstore_http_request_duration_seconds',
     help: 'Time until a request was answered; of a list without a limit, until its first part was there.',
-    histograms: operations.map(([operation, { durationsS }]) => [{ operation }, durationsS]),
+    histograms: () => operations().map(([operation, { durationsS }]) => [{ operation }, durationsS]),
   })
   gauge(registry, {
     name: 'plantstore_http_requests_in_flight',
@@ -114,12 +114,12 @@ function registerWrites(registry: Registry, writes: WriteStatistics, store: Stor
   histogram(registry, {
     name: 'plantstore_write_group_size',
     help: 'Writes that were committed together.',
-    histograms: [[{}, writes.groups]],
+    histograms: () => [[{}, writes.groups]],
   })
   histogram(registry, {
     name: 'plantstore_sync_duration_seconds',
     help: 'Time that the commit of a group took: the sync, unless --durability is normal.',
-    histograms: [[{}, writes.syncsS]],
+    histograms: () => [[{}, writes.syncsS]],
   })
 }
 

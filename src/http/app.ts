@@ -1,23 +1,28 @@
 import { Elysia, NotFoundError } from 'elysia'
+import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
-import { type AdmissionLimits, type Admit, admission } from './access/admission.ts'
-import { type Authentication, authenticated, recalled } from './access/auth.ts'
-import { type Caller, type Callers, type CallersOptions, rememberCallers } from './access/callers.ts'
-import { leaving, requireRoom } from './access/in-flight.ts'
-import { type Connection, contextOf, type RequestContext, setContext } from './context.ts'
+import { authentication } from './access/authentication.ts'
+import { createLimits, type LimitOptions } from './access/limits.ts'
+import { createListCache } from './access/list-cache.ts'
+import { createTokenCache, type TokenCacheOptions } from './access/token-cache.ts'
+import { otherMethods } from './allow.ts'
+import { cachedLists } from './cached-lists.ts'
+import { contextOf } from './context.ts'
 import { shareWith } from './cors.ts'
-import { DOCS_PATHS, docsPaths } from './docs/docs-paths.ts'
-import { errorResponse, httpErrorKindOf, isServerFault, toErrorResponse } from './errors.ts'
-import { answerList, type CappedList } from './list.ts'
-import { otherMethods, READ_ONLY } from './methods.ts'
-import { type Handle, logFault, observe } from './observe.ts'
-import { type PlantLimits, plants } from './plants.ts'
+import { docs } from './docs/docs.ts'
+import { answerError } from './errors.ts'
+import { logFault } from './log-request.ts'
+import { observe } from './observe.ts'
+import { operationNames, operationsOf } from './operations.ts'
+import { plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
+import { receivedRequest } from './routable.ts'
+import { type Connection, SLOW_READER_S } from './server.ts'
 import type { RequestStatistics } from './statistics.ts'
 
 /** What the service is made of. */
-export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions {
+export interface AppOptions extends LimitOptions, TokenCacheOptions {
   readonly store: Pick<
     Store,
     | 'createPlant'
@@ -31,13 +36,17 @@ export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions
   >
   readonly log: Logger
   readonly logsRequests: boolean
-  /** Where requests are counted; `undefined` where they are not. */
+  /** Counts the requests; `undefined` if nobody asks for metrics. */
   readonly statistics: RequestStatistics | undefined
   readonly lifecycle: Lifecycle
   readonly usesTls: boolean
+  /** The largest body that a request may send. */
+  readonly maxBodyBytes: number
+  /** The most plants in one answer; `undefined` means no limit. */
+  readonly listMax: number | undefined
   /** Whether the API's documentation is served. */
   readonly servesDocs: boolean
-  /** Of which origins pages may read answers. */
+  /** The origins whose pages may read answers. */
   readonly corsOrigins: readonly string[]
   /** Where clients reach this service, for the documentation. */
   readonly publicUrl: string | undefined
@@ -45,78 +54,67 @@ export interface AppOptions extends PlantLimits, AdmissionLimits, CallersOptions
   readonly monotonicMs: () => number
 }
 
-/** What each path takes. */
-const ALLOW = { '/plants': 'GET, HEAD, POST, OPTIONS', '/plants/:id': 'DELETE, OPTIONS' }
-const ALLOW_PROBES = { '/healthz': READ_ONLY, '/readyz': READ_ONLY }
-const ALLOW_DOCS = Object.fromEntries(Object.values(DOCS_PATHS).map((path) => [path, READ_ONLY]))
-
 /** The service: answers any request, and never rejects. */
 export function createApp(
   options: AppOptions,
 ): (request: Request, connection?: Connection) => Response | Promise<Response> {
-  const callers = rememberCallers(options)
-  const admit = admission(options)
-  const appOfStrangers = routes(options, callers, authenticated(callers, admit))
-  // For who is known: what is behind the token, without the way to it, which takes a third of the time.
-  let appOfKnown: typeof appOfStrangers | undefined
-  const handle: Handle = (request, context) => {
-    const caller = callers.recall(request.headers.get('authorization'))
-    context.caller = caller
-    if (caller !== undefined) {
-      options.statistics?.hit('callers')
-      const list = recallList(callers, caller, request)
-      if (list !== undefined) {
-        options.statistics?.hit('lists')
-        return admit === undefined ? answerList(list, request) : answerAdmitted(admit, caller, context, list, request)
-      }
-    }
-    setContext(request, context)
-    if (caller === undefined) return appOfStrangers.fetch(request)
-    appOfKnown ??= routes(options, callers, recalled(admit))
-    return appOfKnown.fetch(request)
+  const { statistics, corsOrigins } = options
+  let server: Connection | undefined
+  const limits = createLimits(options)
+  // The runtime sees progress only when the kernel's send buffer of up to 4 MB has room again: at 16 KB/s after minutes.
+  const allowSlowReader = (request: Request) => server?.timeout(receivedRequest(request), SLOW_READER_S)
+  const app = routes({ ...options, limits, allowSlowReader })
+  statistics?.setOperations(operationNames(app.routes))
+  const observed = observe(app.fetch, {
+    ...options,
+    operationOf: operationsOf(app.routes),
+    semaphore: limits.semaphore,
+  })
+  const answer = (request: Request, connection?: Connection) => {
+    server = connection
+    return observed(request)
   }
-  const app = observe(options.maxInFlight === undefined ? handle : leaving(handle), options)
-  return options.corsOrigins.length === 0 ? app : shareWith(options.corsOrigins, app)
+  return corsOrigins.length === 0 ? answer : shareWith(corsOrigins, answer)
 }
 
-/** A list that was answered before and is still true: what the route would answer. */
-function recallList(callers: Callers, caller: Caller, { method, url }: Request): CappedList | undefined {
-  return method === 'GET' || method === 'HEAD' ? callers.recallList(caller, url) : undefined
+/** The routes for the types of a client, as `@elysiajs/eden` reads them. */
+export type App = ReturnType<typeof routes>
+
+interface RouteOptions extends AppOptions {
+  readonly limits: ReturnType<typeof createLimits>
+  readonly allowSlowReader: (request: Request) => void
 }
 
-async function answerAdmitted(
-  admit: Admit,
-  caller: Caller,
-  context: RequestContext,
-  list: CappedList,
-  request: Request,
-): Promise<Response> {
-  await admit(caller, context)
-  requireRoom(context)
-  return answerList(list, request)
-}
-
-/** The table of routes. What is registered before `plants` needs no token. */
-export function routes(options: AppOptions, callers: Callers, authentication: Authentication) {
-  const { store, lifecycle, log, monotonicMs } = options
+/** The Elysia app: every route with what surrounds it, in the order of their checks. */
+export function routes(options: RouteOptions) {
+  const { store, log, lifecycle, monotonicMs, servesDocs, publicUrl } = options
+  const tokens = createTokenCache(options)
+  const lists = createListCache(options)
   const onCut = (request: Request, error: unknown) => logFault(log, contextOf(request), error)
+  const { semaphore } = options.limits
+  const api = plants({ ...options, lists, semaphore, authentication: authentication({ ...options, tokens }), onCut })
   const app = new Elysia({
     // A short Host would otherwise shift the path: one route would be taken for another.
     handler: { standardHostname: false },
     strictPath: true,
     normalize: false,
+    // Each route is compiled at its first request: a start does not wait for that.
     precompile: false,
-  }).onError(({ error, request }) => {
-    const context = contextOf(request)
-    // First by class: an error's own `code` would pass for Elysia's.
-    context.refusal = error instanceof NotFoundError ? 'path_unknown' : httpErrorKindOf(error)
-    if (error instanceof NotFoundError) return errorResponse('path_unknown')
-    if (isServerFault(error)) logFault(log, context, error)
-    return toErrorResponse(error, context.requestId)
   })
-  if (options.servesDocs) app.use(docsPaths(options.publicUrl)).use(otherMethods(ALLOW_DOCS))
-  return app
+    .onError(({ error, request }) => {
+      // By class, because an error's own `code` would pass for Elysia's.
+      const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
+      return answerError(cause, contextOf(request), log)
+    })
+    .onRequest(requireOneHost)
+    .onRequest(cachedLists({ ...options, tokens, lists }))
+    .use(servesDocs ? docs(api, publicUrl) : new Elysia())
     .use(probes(store, lifecycle, monotonicMs))
-    .use(otherMethods({ ...ALLOW, ...ALLOW_PROBES }))
-    .use(plants(store, callers, authentication, options, onCut))
+    .use(api)
+  return app.use(otherMethods(app.routes))
+}
+
+/** Several Host lines arrive joined by a comma and a space, which no host name has. */
+function requireOneHost({ request }: { readonly request: Request }): void {
+  if (request.headers.get('host')?.includes(', ')) throw new AppError('several_hosts')
 }

@@ -1,6 +1,6 @@
 import { cors } from '@elysiajs/cors'
 import { Elysia } from 'elysia'
-import type { Connection } from './context.ts'
+import type { Connection } from './server.ts'
 
 /** What pages may send, and what of an answer they may read besides its body (Fetch standard §3.3). */
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const

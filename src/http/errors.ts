@@ -1,6 +1,9 @@
 import { AppError, type Error, type ErrorKind } from '../domain/error.ts'
 import { describeFields } from '../domain/plant.ts'
+import type { Logger } from '../log.ts'
+import type { RequestContext } from './context.ts'
 import { json } from './json.ts'
+import { logFault } from './log-request.ts'
 
 interface ErrorEntry {
   /** The HTTP status times 100, plus a number. Never changes its meaning. */
@@ -152,28 +155,24 @@ interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The answer to whatever was thrown. What is no error of a request is a bug; its text goes to no client. */
-export function toErrorResponse(error: unknown, requestId: string): Response {
-  if (!(error instanceof AppError) || !isHttpErrorKind(error.kind)) return bugResponse(requestId)
-  if (error.outcomeIsUnknown) {
-    return errorResponse(error.kind, { message: `${ERRORS[error.kind].message} ${OUTCOME_UNKNOWN}` })
+/**
+ * The answer to whatever was thrown. Records the error in the context, and logs what the operator has to know. An error that
+ * is not an `AppError` is a bug: its text goes to no client.
+ */
+export function answerError(error: unknown, context: RequestContext, log: Logger): Response {
+  const isExpected = error instanceof AppError && isHttpErrorKind(error.kind)
+  const kind = isExpected ? error.kind : 'bug'
+  context.error ??= kind
+  if (statusOf(kind) >= 500) logFault(log, context, error)
+  if (!isExpected) {
+    return errorResponse(kind, { message: `${ERRORS.bug.message.slice(0, -1)} ${context.requestId}.` })
   }
+  if (error.outcomeIsUnknown) return errorResponse(kind, { message: `${ERRORS[kind].message} ${OUTCOME_UNKNOWN}` })
   const { message, retryAfterS } = error
-  return errorResponse(error.kind, {
+  return errorResponse(kind, {
     message,
     ...(retryAfterS !== undefined && { headers: { 'retry-after': String(retryAfterS) } }),
   })
 }
-
-/** Whether the operator has to know: everything that is not the client's own doing. */
-export const isServerFault = (error: unknown): boolean =>
-  !(error instanceof AppError) || !isHttpErrorKind(error.kind) || statusOf(error.kind) >= 500
-
-const bugResponse = (requestId: string): Response =>
-  errorResponse('bug', { message: `The server has a bug. Tell its operator the request id ${requestId}.` })
-
-/** What an error is to a client. */
-export const httpErrorKindOf = (error: unknown): HttpErrorKind =>
-  error instanceof AppError && isHttpErrorKind(error.kind) ? error.kind : 'bug'
 
 const isHttpErrorKind = (kind: ErrorKind): kind is HttpErrorKind => kind in ERRORS

@@ -4,7 +4,6 @@ import { PAGE_TEXT_LENGTH, type Store, type StoredPlant } from '../domain/store.
 import type { UserId } from '../domain/token.ts'
 import { JSON_TYPE, json, jsonHeaders } from './json.ts'
 import { LIST_MAX_BYTES, type LongBody, startLongBody } from './long-body.ts'
-import type { ListQuery } from './query.ts'
 
 /** Plants that are read from the store at once, and that make one chunk of a streamed list. */
 export const PAGE_PLANTS = 500
@@ -28,7 +27,7 @@ export interface CappedList {
 export async function cappedList(
   listPlants: ListPlants,
   user: UserId,
-  { limit, after }: ListQuery & { readonly limit: number },
+  { limit, after }: { readonly limit: number; readonly after: bigint | undefined },
 ): Promise<CappedList> {
   const { text, long, next } = await render(listPlants, user, after, limit)
   const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
@@ -56,21 +55,26 @@ const bytesOf = (body: string | Uint8Array<ArrayBuffer>): number =>
 
 const CAPPED = jsonHeaders('private, no-cache')
 
+const streamEnds = new WeakMap<Response, Promise<void>>()
+
+/** Resolves at the end of a streamed answer, also if the client goes away; `undefined` for any other answer. */
+export const streamEnd = (response: Response): Promise<void> | undefined => streamEnds.get(response)
+
 /**
- * The whole list, a page at a time and only as fast as the client reads, so that memory does not grow with it.
- * `onMore` is called before each page but the first. `onEnd` is called when it ends, with the error that ends it before its
- * time.
+ * The whole list, a page at a time and only as fast as the client reads, so that memory does not grow with it. Calls
+ * `onMore` before each page but the first, and `onCut` with an error that ends the list before its time.
  */
 export async function streamedList(
   listPlants: ListPlants,
   user: UserId,
   after: bigint | undefined,
-  { onMore, onEnd }: { readonly onMore: () => void; readonly onEnd: (error?: unknown) => void },
+  { onMore, onCut }: { readonly onMore: () => void; readonly onCut: (error: unknown) => void },
 ): Promise<Response> {
   const pages = readPages(listPlants, user, after)
   // The first page is read before the status is sent: a store that fails at once is answered with an error.
   let page = await pages.next()
   let opening = '['
+  const ended = Promise.withResolvers<void>()
   const stream = new ReadableStream<string>(
     {
       async pull(controller) {
@@ -78,7 +82,7 @@ export async function streamedList(
           if (page.done) {
             controller.enqueue(`${opening}]`)
             controller.close()
-            onEnd()
+            ended.resolve()
             return
           }
           controller.enqueue(opening + renderPlants(page.value))
@@ -87,19 +91,22 @@ export async function streamedList(
           if (page.done) opening = ''
           else onMore()
         } catch (error) {
-          onEnd(error)
+          onCut(error)
+          ended.resolve()
           // Without the last chunk, so that no client takes the half for the whole. The runtime would print the error.
           controller.error()
         }
       },
       async cancel() {
-        onEnd()
+        ended.resolve()
         await pages.return(undefined)
       },
     },
     { highWaterMark: 0 },
   )
-  return json(stream)
+  const response = json(stream)
+  streamEnds.set(response, ended.promise)
+  return response
 }
 
 /** What `HEAD` answers for a list without a limit: the head of `streamedList`. The stream is never read. */

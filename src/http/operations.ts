@@ -1,42 +1,38 @@
-import { DOCS_PATHS } from './docs/docs-paths.ts'
+import type { Route } from './allow.ts'
 
-/** What requests are counted and logged as. No path of a client's is ever a name here. */
-export const OPERATIONS = ['createPlant', 'listPlants', 'deletePlant', 'health', 'ready', 'docs', 'other'] as const
-export type Operation = (typeof OPERATIONS)[number]
+/** The operation of requests that no route takes, and of OPTIONS. */
+export const OTHER = 'other'
 
-const PLANTS = '/plants'
-const PLANT = '/plants/'
-const OTHER_READS: ReadonlyMap<string, Operation> = new Map([
-  ['/healthz', 'health'],
-  ['/readyz', 'ready'],
-  ...Object.values(DOCS_PATHS).map((path) => [path, 'docs'] as const),
-])
+/** Names the operation that a request asks for, by its method and URL. No path that a client wrote is ever a name. */
+export type OperationOf = (method: string, url: string) => string
 
-/** What a request asks for; `other` where nothing of ours takes it, and for OPTIONS. */
-export function operationOf(method: string, url: string): Operation {
-  const isRead = method === 'GET' || method === 'HEAD'
-  const start = pathStart(url)
-  // First what comes most, without a text of its own for the path.
-  if (url.startsWith(PLANTS, start) && pathEnd(url, start) === start + PLANTS.length) {
-    if (isRead) return 'listPlants'
-    return method === 'POST' ? 'createPlant' : 'other'
+/** The names of the operations of these routes: their `operationId`s, and `OTHER`. */
+export const operationNames = (routes: readonly Route[]): readonly string[] => [
+  ...new Set([...routes.flatMap(({ hooks }) => hooks.detail?.operationId ?? []), OTHER]),
+]
+
+/** Finds the operations of requests to these routes. A HEAD belongs to the operation of the GET. */
+export function operationsOf(routes: readonly Route[]): OperationOf {
+  const byPath = new Map<string, Map<string, string>>()
+  const patterns: (readonly [RegExp, path: string])[] = []
+  for (const { method, path, hooks } of routes) {
+    const operations = byPath.get(path) ?? new Map<string, string>()
+    if (hooks.detail?.operationId !== undefined) operations.set(method, hooks.detail.operationId)
+    byPath.set(path, operations)
+    if (path.includes(':')) patterns.push([new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`), path])
   }
-  const path = pathOf(url)
-  if (isRead) return OTHER_READS.get(path) ?? 'other'
-  const isPlant = path.startsWith(PLANT) && path.length > PLANT.length && !path.includes('/', PLANT.length)
-  return method === 'DELETE' && isPlant ? 'deletePlant' : 'other'
+  const dynamicPath = (path: string) => patterns.find(([pattern]) => pattern.test(path))?.[1] ?? ''
+  return (method, url) => {
+    const path = pathOf(url)
+    const operations = byPath.get(path) ?? byPath.get(dynamicPath(path))
+    return operations?.get(method === 'HEAD' ? 'GET' : method) ?? OTHER
+  }
 }
 
 /** The path of a URL, as it was sent, without the query. */
 export function pathOf(url: string): string {
-  const start = pathStart(url)
-  return url.slice(start, pathEnd(url, start))
-}
-
-/** Behind the scheme and the host, unless the URL is a path itself. */
-const pathStart = (url: string): number => (url.startsWith('/') ? 0 : url.indexOf('/', 'https://'.length))
-
-function pathEnd(url: string, start: number): number {
+  // It follows the scheme and the host, unless the URL is a path itself.
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', 'https://'.length)
   const end = url.indexOf('?', start)
-  return end === -1 ? url.length : end
+  return url.slice(start, end === -1 ? undefined : end)
 }

@@ -1,94 +1,117 @@
+import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { AppError } from '../domain/error.ts'
-import { parseInt64Decimal } from '../domain/int64.ts'
-import { toPlant } from '../domain/plant.ts'
+import { NewPlant, Plant, toPlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
-import type { AdmissionLimits } from './access/admission.ts'
-import { type Authentication, requireWrite } from './access/auth.ts'
-import type { Caller, Callers } from './access/callers.ts'
-import { requireRoom, takeLeave } from './access/in-flight.ts'
+import type { authentication } from './access/authentication.ts'
+import type { Semaphore } from './access/semaphore.ts'
 import { readNewPlant } from './body.ts'
-import { allowSlowReader, contextOf } from './context.ts'
+import { EXAMPLE_PLANT, ref } from './docs/components.ts'
+import { operation } from './docs/operation.ts'
 import { json } from './json.ts'
-import { answerList, cappedList, streamedList, streamedListHead } from './list.ts'
-import { parseListQuery } from './query.ts'
+import { type ListOptions, listPlants } from './list-plants.ts'
+import { IfNoneMatch, ListQuery, PlantPath } from './query.ts'
 
-/** How much one request may send, and one answer hold. */
-export interface PlantLimits {
+/** What the operations on plants need. */
+export interface PlantOptions extends ListOptions {
+  readonly store: ListOptions['store'] & Pick<Store, 'createPlant' | 'deletePlant'>
+  readonly authentication: ReturnType<typeof authentication>
+  readonly semaphore: Semaphore | undefined
   readonly maxBodyBytes: number
-  /** The most plants in one answer; `undefined` where there is no such limit. */
-  readonly listMax: number | undefined
 }
 
-type PlantStore = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion'>
-
-/** Told of an error that cut an answer after its status was sent. */
-type OnCut = (request: Request, error: unknown) => void
-
-/** The plants of the calling user. Elysia reads no body here: `readNewPlant` does, after the token is known. */
-export const plants = (
-  store: PlantStore,
-  callers: Callers,
-  authentication: Authentication,
-  limits: PlantLimits & Pick<AdmissionLimits, 'maxInFlight'>,
-  onCut: OnCut,
-) => {
-  const requireRoomFor = (request: Request) => {
-    if (limits.maxInFlight !== undefined) requireRoom(contextOf(request))
-  }
-
-  const list = async ({ request, caller }: { readonly request: Request; readonly caller: Caller }) => {
-    const { limit, after } = parseListQuery(request.url)
-    requireRoomFor(request)
-    const user = caller.token.userId
-    const cap = Math.min(limit ?? Number.POSITIVE_INFINITY, limits.listMax ?? Number.POSITIVE_INFINITY)
-    if (Number.isFinite(cap)) {
-      const version = store.plantsVersion(user)
-      const capped = await cappedList(store.listPlants, user, { limit: cap, after })
-      callers.rememberList(request.headers.get('authorization') ?? '', request.url, caller, version, capped)
-      if (typeof capped.body !== 'string') allowSlowReader(contextOf(request))
-      return answerList(capped, request)
-    }
-    if (request.method === 'HEAD') return streamedListHead()
-    const context = contextOf(request)
-    const response = await streamedList(store.listPlants, user, after, {
-      onMore: () => allowSlowReader(context),
-      onEnd(error) {
-        leave()
-        if (error !== undefined) onCut(request, error)
-      },
-    })
-    // The list is under way until its end, which cannot come before somebody reads it.
-    const leave = takeLeave(context)
-    return response
-  }
-
+/** The plants of the calling user. The routes are checked in this order: token, scope, path and query, body, store. */
+export const plants = ({ authentication, maxBodyBytes, ...options }: PlantOptions) => {
+  const { store, semaphore } = options
+  const list = listPlants(options)
   return new Elysia({ name: 'plants' })
+    .model({ NewPlant: { ...NewPlant } })
     .use(authentication)
+    .get('/plants', list, {
+      query: ListQuery,
+      headers: IfNoneMatch,
+      ...operation({
+        operationId: 'listPlants',
+        summary: 'List plants',
+        description:
+          'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, however many plants an answer holds. Any other is streamed.',
+        successes: {
+          200: {
+            description: 'The plants',
+            headers: ['ETag', 'Link'],
+            type: Type.Array(Plant),
+            content: {
+              schema: { type: 'array', items: ref('schemas', 'Plant') },
+              example: [EXAMPLE_PLANT, { name: 'Fern' }],
+            },
+          },
+          304: {
+            description: 'The plants are those of the ETag in If-None-Match',
+            headers: ['ETag'],
+            type: Type.Void(),
+          },
+        },
+        errors: ['query_invalid'],
+      }),
+    })
+    .head('/plants', list, { query: ListQuery, detail: { operationId: 'listPlants', hide: true } })
     .post(
       '/plants',
-      async ({ request, caller: { token } }) => {
-        requireWrite(token)
-        const plant = await readNewPlant(request, limits.maxBodyBytes)
-        requireRoomFor(request)
-        await store.createPlant(token.userId, plant)
-        return json(JSON.stringify(toPlant(plant)))
+      async ({ request, caller, body }) => {
+        semaphore?.requirePlace(request)
+        await store.createPlant(caller.userId, body)
+        return json(JSON.stringify(toPlant(body)))
       },
-      { parse: 'none' },
+      {
+        scope: 'write',
+        // Elysia would read the body before the token is known. `beforeHandle` runs when all else is right.
+        parse: 'none',
+        body: 'NewPlant',
+        async beforeHandle(context) {
+          context.body = await readNewPlant(context.request, maxBodyBytes)
+        },
+        ...operation({
+          operationId: 'createPlant',
+          summary: 'Create a plant',
+          description: 'Stores a plant for the calling user. When the answer arrives, this is done.',
+          successes: {
+            200: {
+              description: 'The plant, stored',
+              type: Plant,
+              content: { schema: ref('schemas', 'Plant'), example: EXAMPLE_PLANT },
+              links: { deletePlant: { operationId: 'deletePlant', parameters: { id: '$request.body#/id' } } },
+            },
+          },
+          errors: [
+            'body_not_json',
+            'plant_invalid',
+            'scope_insufficient',
+            'plant_exists',
+            'body_too_large',
+            'content_type_unsupported',
+            'content_encoding_unsupported',
+            'store_full',
+          ],
+        }),
+      },
     )
-    .get('/plants', list, { parse: 'none' })
-    .head('/plants', list, { parse: 'none' })
     .delete(
       '/plants/:id',
-      async ({ params, request, caller: { token } }) => {
-        requireWrite(token)
-        // A broken percent-encoding arrives as null.
-        const id = parseInt64Decimal(params.id ?? '')
-        if (id === undefined) throw new AppError('id_invalid')
-        requireRoomFor(request)
-        await store.deletePlant(token.userId, id)
+      async ({ request, caller, params }) => {
+        semaphore?.requirePlace(request)
+        await store.deletePlant(caller.userId, params.id)
         return new Response(null, { status: 204 })
       },
-      { parse: 'none' },
+      {
+        scope: 'write',
+        parse: 'none',
+        params: PlantPath,
+        ...operation({
+          operationId: 'deletePlant',
+          summary: 'Delete a plant',
+          description: 'Deletes a plant of the calling user. When the answer arrives, this is done.',
+          successes: { 204: { description: 'The plant is deleted', type: Type.Void() } },
+          errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'store_full'],
+        }),
+      },
     )
 }

@@ -3,17 +3,17 @@ import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import { json } from './json.ts'
 
-/** How old the answer to `/readyz` may be. Within this time all who ask share one look at the store. */
+/** How old the answer to `/readyz` may be, in milliseconds. All requests within this time share one check of the store. */
 export const READINESS_MAX_AGE_MS = 1000
 
-/** Whether the server is about to end: from the first signal on. */
+/** `isDraining` is true from the first signal on: the server is about to end. */
 export interface Lifecycle {
   isDraining: boolean
 }
 
 const ok = () => json('{"status":"ok"}')
 
-/** Whether the process is up, and whether it can serve. Nobody needs a token to ask. */
+/** Whether the process is up, and whether it can serve. The probes need no token. */
 export const probes = (store: Pick<Store, 'checkReady'>, lifecycle: Lifecycle, monotonicMs: () => number) => {
   const checkReady = shared(() => store.checkReady(), monotonicMs)
   const readyz = async () => {
@@ -25,13 +25,11 @@ export const probes = (store: Pick<Store, 'checkReady'>, lifecycle: Lifecycle, m
     return ok()
   }
   return new Elysia({ name: 'probes' })
-    .get('/healthz', ok)
-    .head('/healthz', ok)
-    .get('/readyz', readyz)
-    .head('/readyz', readyz)
+    .get('/healthz', ok, { detail: { operationId: 'health', hide: true } })
+    .get('/readyz', readyz, { detail: { operationId: 'ready', hide: true } })
 }
 
-/** Asks at most once per `READINESS_MAX_AGE_MS`, so that nobody can force a sync by asking. */
+/** Checks at most once per `READINESS_MAX_AGE_MS`, so that no client can force an fsync with every request. */
 function shared(ask: () => Promise<void>, monotonicMs: () => number): () => Promise<void> {
   let askedAtMs = Number.NEGATIVE_INFINITY
   let answer: Promise<void> | undefined

@@ -1,45 +1,81 @@
+import { type Static, Type } from '@sinclair/typebox'
 import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
+import { LIST_MAX_BYTES } from './long-body.ts'
+import { checkedBy } from './schema.ts'
 
 const LIMIT = /^(?:0|[1-9][0-9]{0,9})$/
-/** What most ask: there is nothing to decode, and nothing that could be given twice. */
-const LIMIT_ALONE = /^limit=(0|[1-9][0-9]{0,8})$/
+const LIST_MAX_MIB = LIST_MAX_BYTES / 1024 ** 2
 
-/** What a client asks of a list: from where, and how much. */
-export interface ListQuery {
-  readonly limit: number | undefined
-  readonly after: bigint | undefined
-}
+/** The query of a list. Rejects with `query_invalid`; other parameters are ignored. */
+export const ListQuery = checkedBy(
+  Type.Object({
+    limit: Type.Optional(
+      Type.Unsafe<number | undefined>({
+        type: 'integer',
+        format: 'int32',
+        minimum: 0,
+        maximum: LIMIT_MAX,
+        description: `The maximum number of results: digits alone, no leading zero, given once. The operator may allow fewer. The answer also ends before the plant that would make its body longer than ${LIST_MAX_MIB} MiB, but holds at least one plant; then \`Link\` leads on.`,
+        example: 20,
+      }),
+    ),
+    after: Type.Optional(
+      Type.Unsafe<bigint | undefined>({
+        type: 'integer',
+        format: 'int64',
+        description: 'Only plants with a larger id than this are listed. `Link` carries it.',
+      }),
+    ),
+  }),
+  ({ limit, after }) => ({
+    limit: parse('limit', limit, parseLimit, `a whole decimal number from 0 to ${LIMIT_MAX}`),
+    after: parse('after', after, parseInt64Decimal, 'the id of a plant as a decimal int64'),
+  }),
+)
+export type ListQuery = Static<typeof ListQuery>
 
-/** Reads the query string of a list. Rejects with `query_invalid`; other parameters are ignored. */
-export function parseListQuery(url: string): ListQuery {
-  const start = url.indexOf('?')
-  if (start === -1) return { limit: undefined, after: undefined }
-  const limit = LIMIT_ALONE.exec(url.slice(start + 1))?.[1]
-  if (limit !== undefined) return { limit: Number(limit), after: undefined }
-  // With its question mark: the constructor drops one, and a second belongs to a name.
-  const query = new URLSearchParams(url.slice(start))
-  return {
-    limit: parseOnce(query, 'limit', parseLimit, `a whole decimal number from 0 to ${LIMIT_MAX}`),
-    after: parseOnce(query, 'after', parseInt64Decimal, 'the id of a plant as a decimal int64'),
-  }
-}
+/** The parameters of the path of a plant. Rejects with `id_invalid`. */
+export const PlantPath = checkedBy(
+  Type.Object({
+    id: Type.Unsafe<bigint>({
+      type: 'integer',
+      format: 'int64',
+      description: 'Identification number of the plant: `0|-?[1-9][0-9]*`.',
+      example: 42,
+    }),
+  }),
+  ({ id }) => {
+    // Elysia gives null for a broken percent-encoding.
+    const parsed = typeof id === 'string' ? parseInt64Decimal(id) : undefined
+    if (parsed === undefined) throw new AppError('id_invalid')
+    return { id: parsed }
+  },
+)
+
+/** The precondition of a list. Any value is allowed: what names no `ETag` matches none. */
+export const IfNoneMatch = checkedBy(
+  Type.Object({
+    'If-None-Match': Type.Optional(
+      Type.Unsafe<string | undefined>({
+        type: 'string',
+        description: 'An `ETag` of an earlier answer, a list of them, or `*`.',
+      }),
+    ),
+  }),
+  (headers) => headers,
+)
 
 function parseLimit(text: string): number | undefined {
   const limit = LIMIT.test(text) ? Number(text) : undefined
   return limit !== undefined && limit <= LIMIT_MAX ? limit : undefined
 }
 
-function parseOnce<T>(
-  query: URLSearchParams,
-  name: string,
-  parse: (text: string) => T | undefined,
-  rule: string,
-): T | undefined {
-  const [text, ...more] = query.getAll(name)
-  if (text === undefined) return undefined
-  const value = more.length === 0 ? parse(text) : undefined
+/** Elysia gives a string for a parameter, an array if it is repeated, and other values where it parsed JSON. */
+function parse<T>(name: string, given: unknown, parseText: (text: string) => T | undefined, rule: string) {
+  if (given === undefined) return undefined
+  const value = typeof given === 'string' ? parseText(given) : undefined
   if (value === undefined) throw new AppError('query_invalid', { message: `\`${name}\` must be ${rule}, given once.` })
   return value
 }

@@ -1,10 +1,18 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
 import { type Address, formatAddress, type Scheme } from '../domain/address.ts'
 import { AppError } from '../domain/error.ts'
-import type { Connection } from './context.ts'
 import type { Tls } from './tls.ts'
 
 const SOCKET_MODE = 0o600
+
+/** The server that requests come to. */
+export interface Connection {
+  /** Sets how long nothing may happen on the connection of a request, until the next request comes on it. */
+  timeout(request: Request, seconds: number): void
+}
+
+/** How long a client may take for a part of a long answer, in seconds: the most that the runtime counts. */
+export const SLOW_READER_S = 255
 
 /** A server that listens. */
 export interface RunningServer {

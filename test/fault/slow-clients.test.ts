@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { SLOW_READER_S } from '../../src/http/context.ts'
+import { SLOW_READER_S } from '../../src/http/server.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { type HoldingName, holdConnections } from './held-connections.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/access/callers.ts'
+import { CACHED_LIST_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/access/list-cache.ts'
 import { runElsewhere } from '../support/elsewhere.ts'
 import { type Asked, expectedList, type Model, queryOf } from './support/list-model.ts'
 import { type Answer, type Service, startService, TRANSPORTS } from './support/service.ts'
@@ -120,8 +120,8 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
   })
 
   test('is right where it is longer than what is remembered', async () => {
-    await using service = await startService(transport, { maxBodyBytes: 2 * REMEMBERED_LIST_MAX_BYTES })
-    const large = 'x'.repeat(REMEMBERED_LIST_MAX_BYTES)
+    await using service = await startService(transport, { maxBodyBytes: 2 * CACHED_LIST_MAX_BYTES })
+    const large = 'x'.repeat(CACHED_LIST_MAX_BYTES)
     await service.create({ id: 1, name: large })
 
     for (const id of [2, 3, 4]) {
@@ -137,7 +137,7 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
     await using service = await startService(transport)
     const plants = keep(service)
     for (const id of [1n, 2n, 3n]) await plants.create(id)
-    const many = Array.from({ length: 2 * REMEMBERED_LISTS_MAX + 1 }, (_, after) => ({
+    const many = Array.from({ length: 2 * LISTS_PER_USER_MAX + 1 }, (_, after) => ({
       limit: 2,
       after: BigInt(-after),
     }))

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../src/domain/store.ts'
-import { CALLERS_MAX_BYTES, REMEMBERED_LIST_MAX_BYTES, REMEMBERED_LISTS_MAX } from '../../src/http/access/callers.ts'
+import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/access/list-cache.ts'
 import { createApp } from '../../src/http/app.ts'
 import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
@@ -125,11 +125,11 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
     expect([await (await ask(token)).text(), await (await ask(token)).text()]).toEqual(['[]', '[{"name":"Fern"}]'])
   })
 
-  test('is not kept where it is larger than REMEMBERED_LIST_MAX_BYTES', async () => {
+  test('is not kept where it is larger than CACHED_LIST_MAX_BYTES', async () => {
     await using opened = await open()
     const { ask, reads, store, token, user } = await countReads(opened)
-    await store.createPlant(user, { id: 1n, name: WIDE.repeat(REMEMBERED_LIST_MAX_BYTES / 2 - 4096) })
-    await store.createPlant(user, { id: 2n, name: WIDE.repeat(REMEMBERED_LIST_MAX_BYTES / 2) })
+    await store.createPlant(user, { id: 1n, name: WIDE.repeat(CACHED_LIST_MAX_BYTES / 2 - 4096) })
+    await store.createPlant(user, { id: 2n, name: WIDE.repeat(CACHED_LIST_MAX_BYTES / 2) })
 
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
     expect(await readsOf(reads, () => ask(token, '?limit=1&after=1'))).toEqual([1, 1, 1])
@@ -137,39 +137,39 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([0, 0, 0])
   })
 
-  test('is kept with REMEMBERED_LISTS_MAX of one caller, and with one more all others are forgotten', async () => {
+  test('is kept with LISTS_PER_USER_MAX of one caller, and with one more all others are forgotten', async () => {
     await using opened = await open()
     const { ask, reads, token } = await countReads(opened)
     const askFor = (lists: number) => async () => {
       for (let list = 0; list < lists; list++) await ask(token, `?limit=1&after=${list}`)
     }
 
-    expect(await readsOf(reads, askFor(REMEMBERED_LISTS_MAX))).toEqual([REMEMBERED_LISTS_MAX, 0, 0])
+    expect(await readsOf(reads, askFor(LISTS_PER_USER_MAX))).toEqual([LISTS_PER_USER_MAX, 0, 0])
     await ask(token, '?limit=2')
     expect(await readsOf(reads, () => ask(token, '?limit=2'))).toEqual([0, 0, 0])
     expect((await readsOf(reads, () => ask(token, '?limit=1&after=0')))[0]).toBe(1)
   })
 
-  test('is forgotten, with its caller, where others take CALLERS_MAX_BYTES: who came last is known the longest', async () => {
+  test('is dropped once the lists of other users take LIST_CACHE_MAX_BYTES: the user who was idle the longest goes first', async () => {
     await using opened = await open()
     const { ask, reads, store, token, user } = await countReads(opened)
-    const bytes = REMEMBERED_LIST_MAX_BYTES - 8192
+    const bytes = CACHED_LIST_MAX_BYTES - 8192
     await store.createPlant(user, { id: 1n, name: WIDE.repeat(bytes / 2) })
     const others: string[] = []
-    while (others.length * REMEMBERED_LISTS_MAX * bytes < CALLERS_MAX_BYTES)
-      others.push((await createToken(store)).text)
+    while (others.length * LISTS_PER_USER_MAX * bytes < LIST_CACHE_MAX_BYTES) {
+      const name = `user ${others.length}`
+      others.push((await createToken(store, { user: name })).text)
+      await store.createPlant(await userIdOf(store, name), { id: 1n, name: WIDE.repeat(bytes / 2) })
+    }
 
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
     for (const other of others) {
-      for (let list = 0; list < REMEMBERED_LISTS_MAX; list++) await ask(other, `?limit=1&list=${list}`)
+      for (let list = 0; list < LISTS_PER_USER_MAX; list++) await ask(other, `?limit=1&list=${list}`)
     }
-    reads.findToken = 0
 
     const last = others.at(-1) ?? ''
     expect(await readsOf(reads, () => ask(last, '?limit=1&list=0'))).toEqual([0, 0, 0])
-    expect(reads.findToken).toBe(0)
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
-    expect(reads.findToken).toBe(1)
   })
 })
 

@@ -3,7 +3,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { openApiDocument } from '../../src/http/docs/openapi.ts'
 import { type Answer, startService, TRANSPORTS } from './support/service.ts'
 
-const { paths, components } = openApiDocument(undefined)
+const { paths, components } = await openApiDocument(undefined)
 /** Every operation by its id. */
 const OPERATIONS = new Map(
   Object.values(paths)

@@ -59,8 +59,8 @@ function parse<T>(stdout: string, stderr: string): T {
 }
 
 /** The document with a fault: an operation without its id. */
-function withFault() {
-  const { paths, ...rest } = openApiDocument(undefined)
+async function withFault() {
+  const { paths, ...rest } = await openApiDocument(undefined)
   const { get, ...others } = paths['/plants'] ?? {}
   const { operationId: _, ...anonymous } = get ?? { responses: {} }
   return { ...rest, paths: { ...paths, '/plants': { ...others, get: anonymous } } }
@@ -74,9 +74,9 @@ describe.skipIf(EXECUTABLE !== undefined).each([
   test('finds nothing in the document, with and without a public URL, and the fault in one that has it', async () => {
     using folder = makeFolder()
     const documents = {
-      'plain.json': openApiDocument(undefined),
-      'public.json': openApiDocument('https://plants.example.org/prefix'),
-      'fault.json': withFault(),
+      'plain.json': await openApiDocument(undefined),
+      'public.json': await openApiDocument('https://plants.example.org/prefix'),
+      'fault.json': await withFault(),
     }
     const paths = Object.keys(documents).map((name) => join(folder.path, name))
     await Promise.all(

@@ -1,5 +1,37 @@
 import { expect, test } from 'bun:test'
-import { operationOf, pathOf } from '../../src/http/operations.ts'
+import { operationNames, operationsOf, pathOf } from '../../src/http/operations.ts'
+
+const route = (method: string, path: string, operationId?: string) => ({
+  method,
+  path,
+  hooks: { detail: operationId === undefined ? {} : { operationId } },
+})
+const ROUTES = [
+  route('GET', '/plants', 'listPlants'),
+  route('HEAD', '/plants', 'listPlants'),
+  route('POST', '/plants', 'createPlant'),
+  route('OPTIONS', '/plants'),
+  route('ALL', '/plants'),
+  route('DELETE', '/plants/:id', 'deletePlant'),
+  route('GET', '/healthz', 'health'),
+  route('GET', '/readyz', 'ready'),
+  route('GET', '/docs', 'docs'),
+  route('GET', '/docs/scalar.js', 'docs'),
+  route('GET', '/openapi.json', 'docs'),
+]
+const operationOf = operationsOf(ROUTES)
+
+test('the names of operations are those of the routes, each once, and other', () => {
+  expect(operationNames(ROUTES)).toEqual([
+    'listPlants',
+    'createPlant',
+    'deletePlant',
+    'health',
+    'ready',
+    'docs',
+    'other',
+  ])
+})
 
 const ORIGINS = ['http://localhost', 'https://a:3000', 'http://[::1]:1', 'http://a', '']
 

@@ -12,5 +12,5 @@ export const openapiCommand = (program: Command, io: Io): void => {
     .helpGroup('Information:')
     .addHelpText('after', manual(['openapi', 'openapi --public-url https://plants.example.org'], {}))
     .addOption(OPTIONS.publicUrl)
-    .action(({ publicUrl }) => io.print(`${JSON.stringify(openApiDocument(publicUrl), null, 2)}\n`))
+    .action(async ({ publicUrl }) => io.print(`${JSON.stringify(await openApiDocument(publicUrl), null, 2)}\n`))
 }

@@ -1,98 +1,19 @@
-import { swagger } from '@elysiajs/swagger'
-import { Elysia } from 'elysia'
-// The page's script, embedded in the executable: the page loads nothing from anywhere else.
-import scalarScript from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
-import { json } from '../json.ts'
-import { DOCS_PATHS } from './docs-paths.ts'
-import { openApiDocument } from './openapi.ts'
+import { type AnyElysia, Elysia } from 'elysia'
 
-/** All methods: the plugin describes no route by itself, since `openApiDocument` says everything. */
-const METHODS = ['ALL', 'GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+/** Where the documentation is. The page names the other two relative to itself, so that it works behind any prefix. */
+export const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/openapi.json' } as const
 
-/** On a phone the page would put these two upon other text: what they say is beside them once more. */
-const PHONE_STYLE =
-  "@media (max-width: 767px) { .scalar-sidebar-toggle, [data-testid='auth-indicator'] { display: none } }"
-
-/**
- * Nothing leaves the browser for another host: a try-out must never send a token through somebody's proxy, and neither
- * fonts nor telemetry nor an assistant are asked for.
- */
-const SCALAR_CONFIG = {
-  url: DOCS_PATHS.document.slice(1),
-  proxyUrl: '',
-  withDefaultFonts: false,
-  telemetry: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  hideClientButton: true,
-  showDeveloperTools: 'never',
-}
-
-/** The API's documentation: a document for programs and a page for people that works without a network. */
-export function docs(publicUrl: string | undefined): { fetch(request: Request): Promise<Response> } {
-  // A short Host would otherwise shift the path.
-  const app = new Elysia({ name: 'docs', handler: { standardHostname: false } })
-    // The document arrives as an object, to which Elysia would give a charset that JSON does not have.
-    .mapResponse(({ response }) => (isDocument(response) ? json(JSON.stringify(response)) : undefined))
-    .use(
-      swagger({
-        path: DOCS_PATHS.page,
-        specPath: DOCS_PATHS.document,
-        scalarCDN: DOCS_PATHS.script.slice(1),
-        scalarConfig: SCALAR_CONFIG,
-        documentation: openApiDocument(publicUrl),
-        excludeMethods: METHODS,
-      }),
-    )
-    .get(
-      DOCS_PATHS.script,
-      () => new Response(Bun.file(scalarScript), { headers: { 'content-type': 'text/javascript' } }),
-      {
-        parse: 'none',
-      },
-    )
-  return {
-    async fetch(request) {
-      const response = await app.fetch(request)
-      // Whoever asks has found the path already.
-      if (!response.ok) throw new Error(`the documentation was not found where it is: ${response.status}`)
-      return new URL(request.url).pathname === DOCS_PATHS.page ? withPolicy(response, publicUrl) : response
-    },
+/** The API's documentation. It is made at the first request for it: a start does not wait for its libraries to load. */
+export function docs(api: AnyElysia, publicUrl: string | undefined) {
+  let made: Promise<{ fetch(request: Request): Promise<Response> }> | undefined
+  const make = async () => (await import('./pages.ts')).pages(api, publicUrl)
+  const answer = async ({ request }: { readonly request: Request }) => {
+    made ??= make()
+    return (await made).fetch(new Request(request.url))
   }
-}
-
-const isDocument = (response: unknown): response is object =>
-  typeof response === 'object' && response !== null && !(response instanceof Response)
-
-/** The page with what a browser may do for it (Content Security Policy Level 3). */
-async function withPolicy(page: Response, publicUrl: string | undefined): Promise<Response> {
-  // A style of the library's own configuration would take the place of the plugin's.
-  const html = (await page.text()).replace('</head>', `<style>${PHONE_STYLE}</style></head>`)
-  const { headers } = page
-  // The plugin says `utf8`, which is no charset's name.
-  headers.set('content-type', 'text/html; charset=utf-8')
-  headers.set('content-security-policy', pagePolicy(html, publicUrl))
-  return new Response(html, { headers })
-}
-
-/**
- * Lets the page run its script, style itself, read its document and try the API out, and nothing else: nothing is loaded from or
- * sent to any other host, no text becomes code, and no other page may hold this one in a frame.
- */
-function pagePolicy(html: string, publicUrl: string | undefined): string {
-  const inline = [...html.matchAll(/<script\b[^>]*>([^<]+)<\/script>/g)].map(
-    ([, script = '']) => `'sha256-${Bun.SHA256.hash(script, 'base64')}'`,
-  )
-  return [
-    "default-src 'none'",
-    `script-src ${["'self'", ...inline].join(' ')}`,
-    // The page writes styles while it runs, with no end of kinds: none of them can bring code in.
-    "style-src 'unsafe-inline'",
-    'img-src data:',
-    'font-src data:',
-    `connect-src ${["'self'", ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])].join(' ')}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
+  const route = { parse: 'none', detail: { operationId: 'docs', hide: true } } as const
+  return new Elysia({ name: 'docs' })
+    .get(DOCS_PATHS.page, answer, route)
+    .get(DOCS_PATHS.script, answer, route)
+    .get(DOCS_PATHS.document, answer, route)
 }

@@ -1,0 +1,72 @@
+import { LRUCache } from 'lru-cache'
+import type { Store, Version } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import type { CappedList } from '../list.ts'
+import type { RequestStatistics } from '../statistics.ts'
+import { textBytes } from './text-bytes.ts'
+
+/** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
+export const LIST_CACHE_MAX_BYTES = 28 * 1024 * 1024
+/** The largest list that is cached, in bytes. */
+export const CACHED_LIST_MAX_BYTES = 256 * 1024
+/** How many lists of one user are cached. One more drops all others of that user. */
+export const LISTS_PER_USER_MAX = 32
+/** The measured size of a user's entry and of a list, without their texts. */
+const USER_BYTES = 512
+const LIST_BYTES = 512
+
+interface CachedList extends CappedList {
+  readonly url: string
+  /** The version of the user's plants for which the list is right. */
+  version: Version
+  readonly bytes: number
+}
+
+/** What the cache needs of the service. */
+export interface ListCacheOptions {
+  readonly store: Pick<Store, 'plantsVersion' | 'hasOnlyGrown'>
+  readonly statistics: Pick<RequestStatistics, 'miss'> | undefined
+}
+
+/** Capped lists by user and URL. */
+export type ListCache = ReturnType<typeof createListCache>
+
+/** Caches capped lists. A list is used only while it is what a new read would give, whichever process writes. */
+export function createListCache({ store, statistics }: ListCacheOptions) {
+  const users = new LRUCache<UserId, readonly CachedList[]>({
+    maxSize: LIST_CACHE_MAX_BYTES,
+    sizeCalculation: (lists) => lists.reduce((sum, { bytes }) => sum + bytes, USER_BYTES),
+  })
+
+  return {
+    /** The list that the user was answered at this URL, if it is still right. */
+    get(user: UserId, url: string): CappedList | undefined {
+      const list = listAt(url, users.get(user))
+      if (list === undefined) return undefined
+      const version = store.plantsVersion(user)
+      if (version === undefined) return undefined
+      if (list.version === version) return list
+      // New plants behind the last one change nothing of a list that other plants followed before.
+      if (list.next === undefined || !store.hasOnlyGrown(user, list.version, list.next)) return undefined
+      list.version = version
+      return list
+    },
+
+    /** Caches a list that was read after the user's plants had this version. */
+    set(user: UserId, url: string, version: Version | undefined, { body, etag, link, next }: CappedList): void {
+      statistics?.miss('lists')
+      if (version === undefined || typeof body !== 'string') return
+      const bytes = textBytes(body) + textBytes(url) + LIST_BYTES
+      if (bytes > CACHED_LIST_MAX_BYTES) return
+      const others = (users.peek(user) ?? []).filter((other) => other.url !== url)
+      const kept = others.length < LISTS_PER_USER_MAX ? others : []
+      users.set(user, [...kept, { body, etag, link, next, url, version, bytes }])
+    },
+  }
+}
+
+/** A loop: `find` would allocate a function for each request. */
+function listAt(url: string, lists: readonly CachedList[] = []): CachedList | undefined {
+  for (const list of lists) if (list.url === url) return list
+  return undefined
+}
