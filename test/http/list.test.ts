@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw-connection.ts'
-import { type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { namesIn } from './support/long-lists.ts'
+import { type Service, startService, TRANSPORTS } from './support/service.ts'
 
-const INT64_MIN = -(2n ** 63n)
-const INT64_MAX = 2n ** 63n - 1n
 const LIMIT_MAX = 2147483647
 
 /** Ids in an order in which they are not listed, neither as numbers nor as text. */
@@ -26,7 +25,7 @@ const REFUSED_QUERIES = [
   ...['?limit=5&after=x', '?limit=x&after=5', '?after=1&limit=', '?limit=0&after=1.0'],
 ]
 
-describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
+describe.each(TRANSPORTS)('GET /plants, $name', (transport) => {
   test('answers with an array of plants, without their ids', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern', tag: 'shade' })
@@ -40,7 +39,7 @@ describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
     }
   })
 
-  test('answers with an empty array where there is nothing', async () => {
+  test('answers with an empty array if there is nothing to list', async () => {
     await using service = await startService(transport)
 
     for (const query of ['', '?limit=5', '?limit=0', '?after=0', '?limit=5&after=-5']) {
@@ -49,7 +48,7 @@ describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
     }
   })
 
-  test('orders by id, as numbers', async () => {
+  test('orders plants by id, as numbers', async () => {
     await using service = await startService(transport)
     await createAll(service)
 
@@ -57,7 +56,7 @@ describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
     expect(await namesOf(service, '?limit=100')).toEqual(ASCENDING)
   })
 
-  test('answers with at most limit plants, the first ones', async () => {
+  test('answers with the first plants, as many as limit says', async () => {
     await using service = await startService(transport)
     await createAll(service)
 
@@ -66,7 +65,7 @@ describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
     }
   })
 
-  test('answers with the plants after an id, be there a plant with it or not', async () => {
+  test('answers with the plants after an id, whether or not there is a plant with that id', async () => {
     await using service = await startService(transport)
     await createAll(service)
 
@@ -77,22 +76,18 @@ describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
     }
   })
 
-  test('refuses a limit that is no whole decimal number from 0 to 2147483647', async () => {
+  test.each([
+    ['a limit that is no whole decimal number from 0 to 2147483647', REFUSED_LIMITS, /`limit` must be/],
+    ['an after that is no decimal int64', REFUSED_AFTERS, /`after` must be/],
+    ['a parameter that is empty or given twice, or one of two that is wrong', REFUSED_QUERIES, /must be/],
+  ])('refuses %s', async (_, queries, message) => {
     await using service = await startService(transport)
 
-    for (const query of REFUSED_LIMITS) expect(await refusal(service, query)).toEqual(refused(query, /`limit` must be/))
-  })
-
-  test('refuses an after that is no decimal int64', async () => {
-    await using service = await startService(transport)
-
-    for (const query of REFUSED_AFTERS) expect(await refusal(service, query)).toEqual(refused(query, /`after` must be/))
-  })
-
-  test('refuses a parameter that is empty or given twice, or one of two that is wrong', async () => {
-    await using service = await startService(transport)
-
-    for (const query of REFUSED_QUERIES) expect(await refusal(service, query)).toEqual(refused(query, /must be/))
+    for (const query of queries) {
+      const { status, body } = await service.list(query)
+      const refusal = { error: 40003, message: expect.stringMatching(message) }
+      expect({ query, status, body }).toEqual({ query, status: 400, body: refusal })
+    }
   })
 
   test('ignores other query parameters, and Accept', async () => {
@@ -119,91 +114,10 @@ describe.each(TRANSPORTS)('listPlants, $name', (transport) => {
       expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json'])
     }
   })
-
-  test('shows a user their own plants alone', async () => {
-    await using service = await startService(transport)
-    const { text: yours } = await service.createToken({ user: 'you' })
-    const { text: nobodys } = await service.createToken({ user: 'nobody' })
-    for (const id of [1, 3, 5]) await service.create({ id, name: `mine ${id}` })
-    for (const id of [2, 3, 4]) await service.create({ id, name: `yours ${id}` }, { token: yours })
-
-    expect(await service.names()).toEqual(['mine 1', 'mine 3', 'mine 5'])
-    expect(await service.names(yours)).toEqual(['yours 2', 'yours 3', 'yours 4'])
-    expect(await service.names(nobodys)).toEqual([])
-    const capped = await service.list('?limit=2', { token: yours })
-    expect([capped.body, capped.headers.get('link')]).toEqual([
-      [{ name: 'yours 2' }, { name: 'yours 3' }],
-      '<?limit=2&after=3>; rel="next"',
-    ])
-  })
-
-  test('shows the same plants to all tokens of a user', async () => {
-    await using service = await startService(transport)
-    const { text: write } = await service.createToken()
-    const { text: read } = await service.createToken({ scope: 'read' })
-    await service.create({ id: 1, name: 'Fern' })
-    await service.create({ id: 2, name: 'Ivy' }, { token: write })
-
-    expect([await service.names(), await service.names(write), await service.names(read)]).toEqual(
-      Array(3).fill(['Fern', 'Ivy']),
-    )
-  })
-})
-
-describe.each(SOCKET_TRANSPORTS)('listPlants on the wire, $name', (transport) => {
-  test('shows what was created and deleted before, on whichever connection', async () => {
-    await using service = await startService(transport)
-
-    for (let id = 1; id <= 20; id++) {
-      await service.create({ id, name: `Plant ${id}` })
-      for (const query of ['', '?limit=5']) {
-        expect(await listAnew(service, query)).toEqual([{ name: `Plant ${id}` }])
-      }
-      await service.delete(id)
-      for (const query of ['', '?limit=5']) expect(await listAnew(service, query)).toEqual([])
-    }
-  })
-
-  test('ignores a body, and does not wait for it', async () => {
-    await using service = await startService(transport)
-    await service.create({ id: 1, name: 'Fern' })
-    const bodies = [
-      'Content-Length: 9\r\n\r\n{"limit":',
-      'Content-Length: 70000\r\n\r\n',
-      'Transfer-Encoding: chunked\r\n\r\n',
-    ]
-
-    for (const body of bodies) {
-      const answer = await exchange(service.port, `GET /plants?limit=5 HTTP/1.1\r\n${head(service)}${body}`)
-      expect([answer.status, answer.body]).toEqual([200, '[{"name":"Fern"}]'])
-    }
-  })
 })
 
 async function createAll(service: Service): Promise<void> {
   for (const id of IDS) await service.create(`{"id":${id},"name":"${id}"}`)
 }
 
-async function namesOf(service: Service, query: string): Promise<string[]> {
-  const { body } = await service.list(query)
-  return body.map((plant: { name: string }) => plant.name)
-}
-
-async function refusal(service: Service, query: string) {
-  const { status, body } = await service.list(query)
-  return { query, status, body }
-}
-
-const refused = (query: string, message: RegExp) => ({
-  query,
-  status: 400,
-  body: { error: 40003, message: expect.stringMatching(message) },
-})
-
-const head = ({ token }: Service) => `Host: localhost\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`
-
-/** Lists on a connection of its own. */
-async function listAnew(service: Service, query: string): Promise<unknown> {
-  const { body } = await exchange(service.port, `GET /plants${query} HTTP/1.1\r\n${head(service)}\r\n`)
-  return JSON.parse(body)
-}
+const namesOf = async (service: Service, query: string) => namesIn(await service.list(query))

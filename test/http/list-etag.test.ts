@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { startService, TRANSPORTS } from './support/service.ts'
 
 describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
-  test('is strong, and the same as long as the answer is', async () => {
+  test('is strong, and the same as long as the answer is the same', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
 
@@ -14,27 +14,27 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     expect(second.headers.get('etag')).toBe(first.headers.get('etag'))
   })
 
-  test('is another one after every change of the plants or the Link', async () => {
+  test('changes with every change of the plants or the Link', async () => {
     await using service = await startService(transport)
-    const etags: (string | null)[] = []
-    const note = async () => etags.push((await service.list('?limit=2')).headers.get('etag'))
+    const changes = [
+      () => service.create({ id: 1, name: 'Fern' }),
+      () => service.create({ id: 2, name: 'Ivy' }),
+      // Changes the Link alone.
+      () => service.create({ id: 3, name: 'Moss' }),
+      () => service.delete(2),
+      () => service.create({ id: 2, name: 'Ivy', tag: 'climber' }),
+    ]
 
-    await note()
-    await service.create({ id: 1, name: 'Fern' })
-    await note()
-    await service.create({ id: 2, name: 'Ivy' })
-    await note()
-    await service.create({ id: 3, name: 'Moss' })
-    await note()
-    await service.delete(2)
-    await note()
-    await service.create({ id: 2, name: 'Ivy', tag: 'climber' })
-    await note()
+    const etags = [(await service.list('?limit=2')).headers.get('etag')]
+    for (const change of changes) {
+      await change()
+      etags.push((await service.list('?limit=2')).headers.get('etag'))
+    }
 
     expect(new Set(etags).size).toBe(6)
   })
 
-  test('is on every capped list, and on no other', async () => {
+  test('is sent with every capped list, and with no other', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
 
@@ -48,25 +48,22 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     }
   })
 
-  test('makes an If-None-Match that names it a 304 without a body', async () => {
+  test('is answered with 304 and no body if If-None-Match names it', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const etag = (await service.list('?limit=1')).headers.get('etag') ?? ''
 
-    for (const value of namings(etag)) {
+    const values = [etag, `W/${etag}`, '*', ` ${etag} `, `"other", ${etag}`, `"other",${etag},"another"`]
+    for (const value of [...values, `W/"other" , W/${etag}`, `"a,b", ${etag}`]) {
       for (const method of ['GET', 'HEAD']) {
         const answer = await service.request(method, '/plants?limit=1', { headers: { 'if-none-match': value } })
-        expect([value, answer.status, answer.text]).toEqual([value, 304, ''])
-        expect([value, Object.fromEntries(answer.headers)]).toEqual([
-          value,
-          expect.objectContaining(HEADERS_OF_304(etag)),
-        ])
-        expect(answer.headers.has('content-type')).toBe(false)
+        expect([value, answer.status, answer.text, answer.headers.get('content-type')]).toEqual([value, 304, '', null])
+        expect([answer.headers.get('etag'), answer.headers.get('cache-control')]).toEqual([etag, 'private, no-cache'])
       }
     }
   })
 
-  test('leaves an If-None-Match that does not name it without effect', async () => {
+  test('is sent with the whole list if If-None-Match names another one', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const etag = (await service.list('?limit=1')).headers.get('etag') ?? ''
@@ -97,7 +94,7 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     expect([changed.status, changed.text]).toEqual([200, '[{"name":"Fern"}]'])
   })
 
-  test('has no counterpart on a list without a limit, which any If-None-Match leaves whole', async () => {
+  test('is not compared on a list without a limit, which is whole for any If-None-Match', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
 
@@ -107,16 +104,3 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     }
   })
 })
-
-const namings = (etag: string) => [
-  etag,
-  `W/${etag}`,
-  '*',
-  ` ${etag} `,
-  `"other", ${etag}`,
-  `"other",${etag},"another"`,
-  `W/"other" , W/${etag}`,
-  `"a,b", ${etag}`,
-]
-
-const HEADERS_OF_304 = (etag: string) => ({ etag, 'cache-control': 'private, no-cache' })

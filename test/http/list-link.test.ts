@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
+import { createMany, MANY, namesIn, nextOf } from './support/long-lists.ts'
 import { type Answer, type Service, startService, TRANSPORTS } from './support/service.ts'
-
-const INT64_MIN = -(2n ** 63n)
-const INT64_MAX = 2n ** 63n - 1n
-
-/** Two pages of the store and one plant more, so that every edge between pages is met. */
-const MANY = 2 * PAGE_PLANTS + 1
 
 describe.each(TRANSPORTS)('the Link of a list, $name', (transport) => {
   test('leads to the plants that follow, as a relative reference', async () => {
@@ -21,7 +17,7 @@ describe.each(TRANSPORTS)('the Link of a list, $name', (transport) => {
     ])
   })
 
-  test('is absent where nothing follows, from a list of nothing and from one without a limit', async () => {
+  test('is absent if no plant follows, and from lists with limit=0 or without a limit', async () => {
     await using service = await startService(transport)
     for (const id of [-5, 0, 7]) await service.create({ id, name: `Plant ${id}` })
 
@@ -42,7 +38,7 @@ describe.each(TRANSPORTS)('the Link of a list, $name', (transport) => {
 
   test('leads through every plant once, whatever the limit', async () => {
     await using service = await startService(transport)
-    const names = await createMany(service)
+    const names = await createMany(service.store)
     const limits = [PAGE_PLANTS - 1, PAGE_PLANTS, PAGE_PLANTS + 1, MANY - 1, MANY, MANY + 1, 100, 7]
 
     for (const limit of limits) {
@@ -98,12 +94,7 @@ describe.each(TRANSPORTS)('the Link of a list, $name', (transport) => {
 const links = (service: Service, queries: readonly string[]) =>
   Promise.all(queries.map(async (query) => (await service.list(query)).headers.get('link')))
 
-const nextOf = ({ headers }: Answer): string | undefined =>
-  /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
-
-const namesIn = ({ body }: Answer): string[] => body.map((plant: { name: string }) => plant.name)
-
-/** The names of all pages from one query on. */
+/** The names of each page from this query on. */
 async function follow(service: Service, start: string): Promise<string[][]> {
   const pages: string[][] = []
   for (let query: string | undefined = start; query !== undefined; ) {
@@ -112,13 +103,4 @@ async function follow(service: Service, start: string): Promise<string[][]> {
     query = nextOf(answer)
   }
   return pages
-}
-
-/** Creates `MANY` plants for user `me`. Returns their names in the order of their ids. */
-async function createMany({ store }: Service): Promise<string[]> {
-  const [token] = await store.listTokens('me')
-  if (token === undefined) throw new Error('user me has no token')
-  const ids = Array.from({ length: MANY }, (_, index) => index - PAGE_PLANTS)
-  for (const id of ids) await store.createPlant(token.userId, { id: BigInt(id), name: String(id) })
-  return ids.map(String)
 }
