@@ -1,31 +1,30 @@
 import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
-import { describeFields, NEW_PLANT_FIELDS, toPlant } from '../domain/plant.ts'
+import { parseJson } from '../domain/json.ts'
+import { toNewPlant } from '../domain/new-plant.ts'
+import { describeFields, toPlant } from '../domain/plant.ts'
 import type { OwnedPlant } from '../domain/transfer.ts'
 import { USER_NAME, USER_NAME_RULE } from '../domain/user.ts'
-import { checkNewPlant, decode, readFields } from '../http/new-plant.ts'
 
-/** The largest line of an import: the largest body that a server can be told to take, and the name of a user. */
+/** The largest line of an import: the maximum of `--max-body`, and room for the name of a user. */
 export const LINE_MAX_BYTES = 1024 ** 3 + 1024
 
-const LINE_FIELDS = [...NEW_PLANT_FIELDS, 'user'] as const
-
-/** Plants as lines of JSON (https://jsonlines.org): `NewPlant` with the name of its user. */
+/** Renders plants as lines of JSON (https://jsonlines.org). Each line is a `NewPlant` with the name of its user. */
 export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
   escapeControlsInLines(plants.map(renderPlantLine).join(''))
 
-/** `JSON.stringify` takes no bigint. */
+/** `JSON.stringify` refuses the `id`, a bigint. */
 const renderPlantLine = (plant: OwnedPlant): string =>
   `{"user":${JSON.stringify(plant.user)},"id":${plant.id},${JSON.stringify(toPlant(plant)).slice(1)}\n`
 
 /**
- * Reads such a line as strictly as a server reads the body of a create. A line that names no user is `defaultUser`'s, and
- * nobody's else. Throws a sentence that says what is wrong.
+ * Reads a line as strictly as the server reads the body of a create. A line without a user belongs to `defaultUser`; with a
+ * `defaultUser`, a line of another user is refused. `refusalOf` explains the error that this throws.
  */
 export function parsePlantLine(line: Uint8Array, defaultUser: string | undefined): OwnedPlant {
-  const fields = readFields(decode(line), LINE_FIELDS)
-  const plant = checkNewPlant(fields)
-  const user = fields.user ?? defaultUser
+  const value = parseJson(line)
+  const plant = toNewPlant(value)
+  const user = userOf(value) ?? defaultUser
   if (user === undefined) throw invalid('`user` is missing: every line has one, or --user says whose plants these are.')
   if (typeof user !== 'string' || !USER_NAME.test(user)) throw invalid(`\`user\` must be ${USER_NAME_RULE}.`)
   if (defaultUser !== undefined && user !== defaultUser)
@@ -33,11 +32,14 @@ export function parsePlantLine(line: Uint8Array, defaultUser: string | undefined
   return { user, ...plant }
 }
 
-/** Why a line was refused, for the person who has it. */
+/** Says why `parsePlantLine` refused a line. Throws an error that does not come from there. */
 export function refusalOf(error: unknown): string {
   if (!(error instanceof AppError)) throw error
   if (error.kind === 'body_not_json') return 'it is no JSON in UTF-8 without a BOM, or is nested too deep.'
   return error.message === '' ? `it must be a JSON object with ${describeFields(['user'])}.` : error.message
 }
+
+const userOf = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && 'user' in value ? value.user : undefined
 
 const invalid = (message: string) => new AppError('plant_invalid', { message })

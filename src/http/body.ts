@@ -1,8 +1,9 @@
 import { AppError } from '../domain/error.ts'
+import { parseJson } from '../domain/json.ts'
+import { toNewPlant } from '../domain/new-plant.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './json.ts'
-import { parseNewPlant } from './new-plant.ts'
 
 /**
  * `application/json` with any parameters (RFC 9110 §8.3.1). Two `Content-Type` lines arrive joined by a comma, a space after
@@ -28,7 +29,7 @@ export async function readNewPlant(request: Request, maxBodyBytes: number): Prom
   try {
     // The runtime holds a body to its Content-Length; a chunked one is counted while it arrives.
     const body = contentLength === null ? readChunks(request, maxBodyBytes) : request.bytes()
-    return parseNewPlant(await body)
+    return toNewPlant(parseJson(await body))
   } catch (cause) {
     // The client went away in the middle: half a body is no JSON, and nobody's bug.
     throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { EXECUTABLE } from '../support/executable.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
-import { jsonText } from './support/json-texts.ts'
 import { differences, snapshotPrototypes } from './support/prototypes.ts'
 import { type RequestOptions, type Service, startService, TRANSPORTS } from './support/service.ts'
 
@@ -25,18 +24,18 @@ const METHODS = ['GET', 'POST', 'DELETE', 'PUT', 'OPTIONS', 'HEAD']
 
 const one = (random: Random, choices: readonly string[]): string => choices[random(choices.length)] ?? ''
 
-/** A body that reaches for what belongs to all, or any other. */
+/** A body that reaches for what belongs to all objects. */
 function body(random: Random, id: number): string {
   const name = one(random, NAMES)
   const value = one(random, VALUES)
-  const bodies = [
+  return one(random, [
     `{"id":${id},"name":"Fern","${name}":${value}}`,
     `{"${name}":${value},"id":${id}.0,"name":"Fern"}`,
     `{"id":${id},"name":"Fern","x":{"${name}":${value}},"${name}":{"${one(random, NAMES)}":${value}}}`,
     `{"id":${value},"name":${value},"tag":{"${name}":${value}}}`,
     `[{"${name}":${value}}]`,
-  ]
-  return random(3) === 0 ? jsonText(random) : one(random, bodies)
+    `{"${name}":${value}`,
+  ])
 }
 
 /** A request, most of them to the API, with names of that kind wherever there is a place for them. */
@@ -62,8 +61,8 @@ function request(random: Random, id: number): [method: string, path: string, opt
 async function fuzz(service: Service): Promise<Record<number, number>> {
   const random = randomNumbers(SEED)
   const statuses: Record<number, number> = {}
-  for (let id = 1; id <= REQUESTS; id++) {
-    const { status } = await service.request(...request(random, id))
+  for (let count = 0; count < REQUESTS; count++) {
+    const { status } = await service.request(...request(random, random(REQUESTS)))
     statuses[status] = (statuses[status] ?? 0) + 1
   }
   return statuses

@@ -1,0 +1,105 @@
+import { AppError } from './error.ts'
+import { parseInt64JsonNumber } from './int64.ts'
+
+/** Levels of arrays and objects in a JSON text, the outermost included. */
+export const JSON_DEPTH_MAX = 64
+
+/**
+ * Parses JSON in UTF-8 (RFC 8259) as `JSON.parse` does, except that an `id` of the outermost object becomes a bigint if it is exactly an
+ * int64. Throws `body_not_json` if the bytes are not JSON, start with a BOM, or are nested deeper than `JSON_DEPTH_MAX`.
+ */
+export function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return parse(utf8.decode(bytes))
+  } catch (cause) {
+    throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
+  }
+}
+
+function parse(text: string): unknown {
+  const isPlain = !text.includes('[') && !text.includes('{', 1) && !INEXACT.test(text)
+  // The walk takes 250 ns for a body of 60 characters, twice as long as `JSON.parse`. Most bodies do not need the walk.
+  const idSource = isPlain ? undefined : findIdSource(text)
+  const value: unknown = JSON.parse(text)
+  if (!hasNumericId(value)) return value
+  const id = idSource === undefined ? BigInt(value.id) : parseInt64JsonNumber(idSource)
+  if (id !== undefined) value.id = id
+  return value
+}
+
+/** `ignoreBOM` keeps a BOM in the text, where `JSON.parse` refuses it. */
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A double holds every whole number exactly that is written with less than 16 digits and without fraction or exponent. */
+const INEXACT = /\d(?:[.eE]|\d{15})/
+
+const hasNumericId = (value: unknown): value is { id: number | bigint } =>
+  typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'number'
+
+/**
+ * Finds the text of the last `id` in the outermost object. `JSON.parse` rounds numbers, and tells their digits only to a reviver, which it
+ * calls for every value. A text that is not JSON gives any result, because `JSON.parse` refuses the text afterwards.
+ */
+function findIdSource(text: string): string {
+  let depth = 0
+  let nameStart = 0
+  let nameEnd = 0
+  let valueStart = 0
+  let isId = false
+  let idSource = ''
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    switch (char) {
+      case QUOTE:
+        nameStart = at
+        at = findStringEnd(text, at)
+        nameEnd = at
+        break
+      case COLON:
+        if (depth !== 1) break
+        isId = meansId(text, nameStart, nameEnd)
+        valueStart = at + 1
+        break
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        depth++
+        if (depth > JSON_DEPTH_MAX) throw new AppError('body_not_json')
+        break
+      case COMMA:
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        if (isId) idSource = text.slice(valueStart, at)
+        isId = false
+        if (char !== COMMA) depth--
+    }
+  }
+  return idSource.trim()
+}
+
+/** The index of the quote that ends a string: the first one behind an even number of backslashes. */
+function findStringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let escapes = end
+    while (text.charCodeAt(escapes - 1) === BACKSLASH) escapes--
+    if ((end - escapes) % 2 === 0) return end
+  }
+  throw new AppError('body_not_json')
+}
+
+/** Whether a string is `id`, with or without escapes. */
+function meansId(text: string, start: number, end: number): boolean {
+  const source = end - start < ESCAPED_ID.length ? text.slice(start, end + 1) : ''
+  return source === '"id"' || (source.includes('\\') && JSON.parse(source) === 'id')
+}
+
+/** The longest way to write the name. */
+const ESCAPED_ID = '"\\u0069\\u0064"'
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d

@@ -1,0 +1,87 @@
+/**
+ * Measures how long the server takes to read a body: short ones, and large ones that are the worst of their kind. Run it with
+ * `bun test/bench/json.ts`. Exit code 1 if a large body takes longer than its bound.
+ */
+import { parseJson } from '../../src/domain/json.ts'
+import { toNewPlant } from '../../src/domain/new-plant.ts'
+import { spreadOf } from './statistics.ts'
+
+/** The default of `--max-body`, and a body that an operator may allow. */
+const SIZES = [
+  { bytes: 64 * 1024, boundMs: 5 },
+  { bytes: 2 * 1024 * 1024, boundMs: 100 },
+] as const
+const ROUNDS = 15
+const SHORT_BODIES = 100_000
+
+/** Large texts: what repeats, and what stands before and behind it. */
+const LARGE: Readonly<Record<string, (bytes: number) => string>> = {
+  'an id of zeros': (bytes) => repeat('{"id":1', () => '0', '}', bytes),
+  zeros: (bytes) => repeat('{"x":[0', () => ',0', ']}', bytes),
+  'one key': (bytes) => repeat('{"x":0', () => ',"x":0', '}', bytes),
+  ids: (bytes) => repeat('{"id":1', () => ',"id":1.0', '}', bytes),
+  'distinct keys': (bytes) => repeat('{"x":0', (index) => `,"${index.toString(36)}":0`, '}', bytes),
+  'objects with distinct keys': (bytes) => repeat('{"x":[0', (index) => `,{"${index.toString(36)}":0}`, ']}', bytes),
+  'open brackets': (bytes) => '['.repeat(bytes),
+  'empty arrays': (bytes) => repeat('{"x":[0', () => ',[]', ']}', bytes),
+  'empty objects': (bytes) => repeat('{"x":[0', () => ',{}', ']}', bytes),
+  'empty strings': (bytes) => repeat('{"x":[0', () => ',""', ']}', bytes),
+  text: (bytes) => repeat('{"id":1,"name":"', () => 'x', '"}', bytes),
+  escapes: (bytes) => repeat('{"id":1,"name":"', () => '\\"', '"}', bytes),
+  backslashes: (bytes) => `"${'\\'.repeat(bytes)}`,
+}
+
+const SHORT = {
+  'with a tag': '{"id":1234567,"name":"Monstera","tag":"evergreen"}',
+  'with an id of 19 digits': '{"id":6234567890123456789,"name":"Monstera","tag":"evergreen"}',
+}
+
+for (const [name, text] of Object.entries(SHORT)) {
+  const body = Buffer.from(text)
+  const { median, min, max } = spreadOf(
+    Array.from({ length: ROUNDS }, () => {
+      const ms = elapsedMs(() => {
+        for (let count = 0; count < SHORT_BODIES; count++) toNewPlant(parseJson(body))
+      })
+      return (ms * 1_000_000) / SHORT_BODIES
+    }),
+  )
+  console.log(`short body ${name}: ${median.toFixed(0)} ns (${min.toFixed(0)} – ${max.toFixed(0)})`)
+}
+
+for (const { bytes, boundMs } of SIZES) {
+  for (const [name, textOf] of Object.entries(LARGE)) {
+    const body = Buffer.from(textOf(bytes))
+    const { median, min, max } = spreadOf(Array.from({ length: ROUNDS }, () => elapsedMs(() => tryToRead(body))))
+    const isWithin = median <= boundMs
+    if (!isWithin) process.exitCode = 1
+    const verdict = isWithin ? '' : `: LONGER THAN ${boundMs} ms`
+    const times = `${median.toFixed(1)} ms (${min.toFixed(1)} – ${max.toFixed(1)})`
+    console.log(`${bytes / 1024} KiB of ${name}: ${times}${verdict}`)
+  }
+}
+
+function tryToRead(body: Uint8Array): void {
+  try {
+    parseJson(body)
+  } catch {
+    // Some of these texts are not JSON.
+  }
+}
+
+function elapsedMs(work: () => void): number {
+  const startMs = performance.now()
+  work()
+  return performance.now() - startMs
+}
+
+/** A text of about this size. */
+function repeat(start: string, part: (index: number) => string, end: string, bytes: number): string {
+  const parts = [start]
+  for (let length = start.length, index = 0; length < bytes; index++) {
+    const next = part(index)
+    parts.push(next)
+    length += next.length
+  }
+  return [...parts, end].join('')
+}

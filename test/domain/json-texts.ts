@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+
+/** Texts, as written in JSON, that end, nest and escape strings, and that look like an `id`. */
+const STRINGS = [
+  '""',
+  '"a"',
+  '"\\""',
+  '"\\\\"',
+  '"\\\\\\""',
+  '"[{"',
+  '"\\u0041"',
+  '"\\"id\\":5"',
+  '"5e3"',
+  '"\u{1f331}\u2028"',
+]
+const NUMBERS = [
+  '0',
+  '-0',
+  '7',
+  '-12',
+  '1.50',
+  '0.1e2',
+  '1E-5',
+  '-3e+07',
+  '1e400',
+  '5.0',
+  '1e-400',
+  '5.0000000000000000000001',
+]
+const LARGE_NUMBERS = [
+  '999999999999999',
+  '9007199254740991',
+  '-9007199254740993',
+  '9223372036854775807',
+  '9223372036854775808',
+]
+const NAMES = ['"id"', '"\\u0069d"', '"\\u0069\\u0064"', '"ID"', '"\\"id"', '"name"', '"x"', '"__proto__"', '""']
+/** What a mutation puts into a text. */
+const NOISE = ['', ...'{}[]",:\\ue+-.01tf \t\n\0\u001f\u00a0\ufeff']
+
+const anySpace = fc.constantFrom('', '', '', '', ' ', '\n', '\t', '\r\n')
+const spaced = (text: fc.Arbitrary<string>) => fc.tuple(anySpace, text, anySpace).map((parts) => parts.join(''))
+
+const { value: anyValue, object: anyObject } = fc.letrec<{ value: string; object: string; array: string }>((tie) => {
+  const members = fc.tuple(spaced(fc.constantFrom('"id"', ...NAMES)), spaced(tie('value')))
+  return {
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom(...NUMBERS, ...LARGE_NUMBERS, ...STRINGS, 'true', 'false', 'null'),
+      tie('object'),
+      tie('array'),
+    ),
+    object: fc.array(members, { maxLength: 5 }).map((all) => `{${all.map((member) => member.join(':')).join(',')}}`),
+    array: fc.array(spaced(tie('value')), { maxLength: 4 }).map((all) => `[${all.join(',')}]`),
+  }
+})
+
+const anyJson = spaced(fc.oneof({ arbitrary: anyObject, weight: 4 }, anyValue))
+
+/** JSON, most of it an object with an `id`, or the same with something put in, taken out or replaced. */
+export const anyJsonText: fc.Arbitrary<string> = fc.oneof(
+  anyJson,
+  fc.tuple(anyJson, fc.nat(), fc.nat(2), fc.constantFrom(...NOISE)).map(([text, place, removed, noise]) => {
+    const at = place % (text.length + 1)
+    return (text.slice(0, at) + noise + text.slice(at + removed)).toWellFormed()
+  }),
+)
