@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { relative, resolve } from 'node:path'
-import { Glob, Transpiler } from 'bun'
+import { Glob, type ImportKind, Transpiler } from 'bun'
 
 const SRC = resolve(import.meta.dir, '../src')
 
@@ -20,7 +20,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'domain',
     'store/open.ts',
-    'store/errors.ts',
     'store/file-tools.ts',
     'store/options.ts',
     'http',
@@ -56,6 +55,26 @@ const imports: readonly Import[] = sources.flatMap(({ file, text }) =>
   })),
 )
 
+/** The files of ours that a file imports so. Imports of types are none. */
+function importsOf({ file, text }: (typeof sources)[number], kind: ImportKind): readonly string[] {
+  const found = new Transpiler({ loader: 'ts' }).scanImports(text).filter((found) => found.kind === kind)
+  return found.map(({ path }) => relative(SRC, resolve(SRC, file, '..', path))).filter((path) => files.includes(path))
+}
+
+/** The files that import a path with this part so. */
+const importersOf = (part: string, kind: ImportKind): readonly string[] =>
+  sources.filter((source) => importsOf(source, kind).some((path) => path.includes(part))).map(({ file }) => file)
+
+/** The files that are loaded with a file. */
+const loadedBy = new Map(sources.map((source) => [source.file, importsOf(source, 'import-statement')]))
+
+/** All files that are loaded with some files, those files included. */
+function loadedWith(entries: readonly string[]): ReadonlySet<string> {
+  const loaded = new Set(entries)
+  for (const file of loaded) for (const next of loadedBy.get(file) ?? []) loaded.add(next)
+  return loaded
+}
+
 const partOf = (file: string): string => file.split('/')[0] ?? file
 
 describe('the house', () => {
@@ -85,6 +104,31 @@ describe('the house', () => {
     const imported = new Set(imports.map(({ to }) => to))
 
     expect(files.filter((file) => !imported.has(file))).toEqual(ENTRY_POINTS)
+  })
+
+  test('loads tools only later, so that no server loads them', () => {
+    const others = files.filter((file) => !file.includes('/tools/'))
+
+    expect(others).toContain('cli/serve/serve.ts')
+    expect([...loadedWith(others)].filter((file) => file.includes('/tools/'))).toEqual([])
+    expect(importersOf('/tools/', 'dynamic-import')).toEqual([
+      'store/open.ts',
+      'store/postgres/engine.ts',
+      'store/sqlite/engine.ts',
+    ])
+  })
+
+  test('loads the PostgreSQL driver only later, so that no server on SQLite loads it', () => {
+    const others = files.filter((file) => !file.startsWith('store/postgres/'))
+
+    expect([...loadedWith(others)].filter((file) => file.startsWith('store/postgres/'))).toEqual([
+      'store/postgres/engine.ts',
+    ])
+    expect(importersOf('store/postgres/store.ts', 'dynamic-import')).toEqual(['store/postgres/engine.ts'])
+  })
+
+  test('has no file that loads itself by a circle of imports', () => {
+    expect(files.filter((file) => loadedWith(loadedBy.get(file) ?? []).has(file))).toEqual([])
   })
 
   test.each([

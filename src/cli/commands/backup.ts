@@ -1,8 +1,8 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
-import type { Copied } from '../../store/file-tools.ts'
-import { backupStore, backupStoreInto, backupStoreToRead, keepStoreBackups } from '../../store/open.ts'
+import type { Copied, FileTools } from '../../store/file-tools.ts'
+import { engineOf } from '../../store/open.ts'
 import { runCopy } from '../copying.ts'
 import { exitCodeOf, type Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
@@ -34,20 +34,21 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
       if (force && (file === undefined || file === '-'))
         throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
       if (json && file === '-') throw misused('--json and the backup cannot both go to stdout: leave --json out.')
-      if (file === '-') return printBackup(database)
+      const tools = await engineOf(database).fileTools()
+      if (file === '-') return printBackup(tools)
       const copied = await runCopy(io, exit, (each) =>
         file === undefined
-          ? backupStoreInto(database, dir ?? '', { ...each, nowMs: io.nowMs() })
-          : backupStore(database, file, { ...each, force }),
+          ? tools.backupInto(dir ?? '', { ...each, nowMs: io.nowMs() })
+          : tools.backup(file, { ...each, force }),
       )
       if (copied === undefined) return
       await tellCopied('Backed up', copied, io, json)
-      if (keep !== undefined && file === undefined) await deleteOld(database, copied.path, keep)
+      if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
     })
 
-  const printBackup = async (database: string) => {
+  const printBackup = async (tools: FileTools) => {
     if (io.printsToTerminal) throw misused('A backup is no text: send stdout to a file or another program.')
-    const backup = await runCopy(io, exit, (options) => backupStoreToRead(database, options))
+    const backup = await runCopy(io, exit, tools.backupToRead)
     if (backup === undefined) return
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
@@ -55,8 +56,8 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
     await tellCounts('Backed up', backup, io)
   }
 
-  const deleteOld = async (database: string, latest: string, keep: number) => {
-    const { deleted, notices } = keepStoreBackups(database, latest, keep)
+  const deleteOld = async (tools: FileTools, latest: string, keep: number) => {
+    const { deleted, notices } = tools.keepBackups(latest, keep)
     for (const notice of notices) await io.tell(`Warning: ${notice}\n`)
     for (const name of deleted) await io.tell(`Deleted ${name}.\n`)
   }

@@ -1,9 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
-import { isPostgresUrl } from '../../domain/database-url.ts'
-import { RESTORE, RESTORE_SERVER } from '../../store/errors.ts'
-import { locate } from '../../store/open.ts'
+import { engineOf } from '../../store/open.ts'
 import { EXIT, type Io } from '../io.ts'
 import { manual } from '../manual.ts'
 import { toJson } from '../table.ts'
@@ -26,14 +24,12 @@ export const checkCommand = (program: Command, io: Io, exit: (code: number) => v
       const problems = await withStore(options, (store) => store.checkIntegrity(), {
         onEvent: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
       })
-      const database = locate(options.database)
+      const { location: database, repairAdvice } = engineOf(options.database)
       const isWhole = problems.length === 0
       if (json) await io.print(toJson({ database, isWhole, problems }))
       if (isWhole) return io.tell(`The database ${database} is whole.\n`)
       exit(EXIT.storeUnusable)
-      await io.tell(
-        `The database ${database} is damaged:\n${problems.map(problemLine).join('')}${isPostgresUrl(options.database) ? RESTORE_SERVER : RESTORE}\n`,
-      )
+      await io.tell(`The database ${database} is damaged:\n${problems.map(problemLine).join('')}${repairAdvice}\n`)
     })
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../../config.ts'
-import { copyStore, locate } from '../../store/open.ts'
+import { copyStore, engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { type Progress, showProgress } from '../progress.ts'
@@ -48,7 +48,7 @@ export const copyCommand = (program: Command, io: Io, exit: (code: number) => vo
 
 async function copy(options: Options, signal: AbortSignal, onReached: (text: string) => void, io: Io): Promise<void> {
   const { fromPasswordFile, toPasswordFile, snapshot: isSnapshot = false, json } = options
-  const [from, to] = [locate(options.from), locate(options.to)]
+  const [from, to] = [engineOf(options.from).location, engineOf(options.to).location]
   if (isSnapshot) {
     await io.tell(`What is written to ${from} from now on is not in the copy.\n`)
   }

@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { openTransfer } from '../../store/open.ts'
+import { engineOf } from '../../store/open.ts'
 import { watchSnapshot } from '../copying.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
@@ -29,7 +29,8 @@ export const exportCommand = (program: Command, io: Io, exit: (code: number) => 
       let done = 0
       let plants = 0
       const exportPlants = async (signal: AbortSignal) => {
-        const transfer = await openTransfer(database, io.nowMs)
+        const tools = await engineOf(database).fileTools()
+        const transfer = await tools.openTransfer(io.nowMs)
         try {
           const exported = await transfer.exportPlants(user)
           plants = exported.plants

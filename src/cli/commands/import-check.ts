@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import type { ConflictRule, OwnedPlant, Transfer } from '../../domain/transfer.ts'
-import type { openStagingTableFor } from '../../store/open.ts'
+import type { FileTools } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
 import { readLines, TOO_LONG } from '../lines.ts'
 import { pauses } from '../pause.ts'
@@ -35,7 +35,7 @@ export interface Read {
   readonly again: number
 }
 
-export type StagingTable = ReturnType<typeof openStagingTableFor>
+export type StagingTable = ReturnType<FileTools['openStagingTable']>
 
 /**
  * Reads all lines into the staging table. Throws `file_unusable` where any is refused, after it has told which and why; and the reason

@@ -5,7 +5,8 @@ import { OPTIONS, type OptionsOf } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { readFailure } from '../../domain/read-failure.ts'
 import type { ConflictRule, Transfer } from '../../domain/transfer.ts'
-import { openStagingTableFor, openTransfer } from '../../store/open.ts'
+import type { FileTools } from '../../store/file-tools.ts'
+import { engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { runStoppable } from '../stopping.ts'
@@ -40,17 +41,18 @@ type Options = OptionsOf<ReturnType<typeof define>>
 export const importCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
   define(program).action(async (file, options) => {
     const input = await openInput(file, io)
-    const transfer = await openTransfer(options.database, io.nowMs)
+    const tools = await engineOf(options.database).fileTools()
+    const transfer = await tools.openTransfer(io.nowMs)
     try {
-      await importInto(transfer, input, options)
+      await importInto(tools, transfer, input, options)
     } finally {
       await transfer.close()
     }
   })
 
-  const importInto = async (transfer: Transfer, input: Input, options: Options) => {
+  const importInto = async (tools: FileTools, transfer: Transfer, input: Input, options: Options) => {
     const { database, user, onConflict: rule, atomic: isAtomic = false, json } = options
-    using stagingTable = openStagingTableFor(database, rule)
+    using stagingTable = tools.openStagingTable(rule)
     let lines = 0
     let stored: number | undefined
     const importAll = async (signal: AbortSignal) => {

@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import { AppError } from '../../domain/error.ts'
-import { restoreStore } from '../../store/open.ts'
+import { engineOf } from '../../store/open.ts'
 import { runCopy } from '../copying.ts'
 import type { Io } from '../io.ts'
 import { manual } from '../manual.ts'
@@ -31,7 +31,8 @@ export const restoreCommand = (program: Command, io: Io, exit: (code: number) =>
           message: 'restore does not read stdin: save the backup as a file and name it.',
         })
       }
-      const copied = await runCopy(io, exit, (options) => restoreStore(file, database, { ...options, force }))
+      const tools = await engineOf(database).fileTools()
+      const copied = await runCopy(io, exit, (options) => tools.restore(file, { ...options, force }))
       if (copied === undefined) return
       if (copied.dropped !== '') {
         await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)

@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import type { Durability } from '../../domain/store.ts'
 import type { StoreStatus } from '../../store/file-tools.ts'
-import { statusOfStore } from '../../store/open.ts'
+import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
@@ -22,7 +22,8 @@ export const statusCommand = (program: Command, io: Io): void => {
     .addOption(OPTIONS.durability)
     .addOption(OPTIONS.database)
     .action(async ({ database, durability, json }) => {
-      const status = { version: VERSION, ...(await statusOfStore(database, io.nowMs())), durability }
+      const tools = await engineOf(database).fileTools()
+      const status = { version: VERSION, ...(await tools.status(io.nowMs())), durability }
       await io.print(json ? toJson(status) : columns(rowsOf(status)))
     })
 }

@@ -8,7 +8,7 @@ import { createApp } from '../../http/app.ts'
 import { listen, type RunningServer, schemeOf } from '../../http/server.ts'
 import type { Tls } from '../../http/tls.ts'
 import type { Logger } from '../../log.ts'
-import { exposedFiles, locate, openStore } from '../../store/open.ts'
+import { engineOf, openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
 import { manual } from '../manual.ts'
@@ -104,7 +104,7 @@ async function serve(options: Options & WithTls, io: Io): Promise<number> {
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes.observer,
   })
-  const exposed = exposedFiles(options.database)
+  const exposed = engineOf(options.database).exposedFiles()
   if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
   let metricsServer: MetricsServer | undefined
   try {
@@ -165,7 +165,7 @@ async function serveStore(
   })
   const flushing = setInterval(() => void flushUses(uses, log), TOKEN_USE_FLUSH_MS)
   const address = formatAddress(server.address, schemeOf(options))
-  log.info({ address, database: locate(options.database), version: VERSION }, 'listening')
+  log.info({ address, database: engineOf(options.database).location, version: VERSION }, 'listening')
   if (options.tls !== undefined) warnOfValidity(options.tls, io.nowMs(), log)
   await Promise.race([endings.failed, endings.signalled, welcome(lifecycle, store, server.address, log, options, io)])
 

@@ -4,7 +4,7 @@ import type { Store } from '../../domain/store.ts'
 import type { Lifecycle } from '../../http/probes.ts'
 import type { Tls } from '../../http/tls.ts'
 import type { Logger } from '../../log.ts'
-import { locate } from '../../store/open.ts'
+import { engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { firstToken } from './first-token.ts'
 
@@ -45,5 +45,7 @@ async function greet(
   const { tlsCert: path, tls } = options
   const certificate = path === undefined ? undefined : { path, host: tls?.host }
   if (options.firstToken) return io.tell((await firstToken(store, address, certificate, io)) ?? '')
-  log.warn(`there is no token yet: plantstore token create --user NAME --database ${locate(options.database)}`)
+  log.warn(
+    `there is no token yet: plantstore token create --user NAME --database ${engineOf(options.database).location}`,
+  )
 }

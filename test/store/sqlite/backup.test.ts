@@ -2,19 +2,22 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
-import { backupStore, restoreStore } from '../../../src/store/open.ts'
+import { engineOf } from '../../../src/store/open.ts'
+import { rejectionOf } from '../../support/rejection.ts'
 import { makeDatabase, makeDatabaseFolder } from './files.ts'
 
 describe.each([
-  ['backup', backupStore, 'file_unusable'],
-  ['restore', restoreStore, 'store_unusable'],
-] as const)('%s', (_, make, kind) => {
+  ['backup', 'file_unusable'],
+  ['restore', 'store_unusable'],
+] as const)('%s', (tool, kind) => {
   test('refuses a file that appears while it runs, and leaves it as it is', async () => {
     using folder = makeDatabaseFolder()
     await makeDatabase(folder.path)
     const target = join(folder.folder, 'target.db')
     const onProgress = () => writeFileSync(target, 'precious')
-    const refused = await make(folder.path, target, { onProgress }).catch((error: unknown) => error)
+    const [database, file] = tool === 'backup' ? [folder.path, target] : [target, folder.path]
+    const tools = await engineOf(database).fileTools()
+    const refused = await rejectionOf(tools[tool](file, { onProgress }))
 
     expect(refused).toBeInstanceOf(AppError)
     expect(refused).toMatchObject({ kind, message: expect.stringContaining(`${target} is there already`) })

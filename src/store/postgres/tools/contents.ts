@@ -7,7 +7,7 @@ import {
   type Row,
   TABLES,
   type Table,
-} from '../../contents.ts'
+} from '../../tools/contents.ts'
 import type { Transaction } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { PLANT_TEXT_BYTES } from '../plants.ts'

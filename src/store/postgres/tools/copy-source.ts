@@ -1,4 +1,4 @@
-import type { Source } from '../../contents.ts'
+import type { Source } from '../../tools/contents.ts'
 import { type ConnectionOptions, createClient, type Transaction } from '../connection.ts'
 import { isConnectionLost, toAppError } from '../errors.ts'
 import { migrate } from '../migrate.ts'

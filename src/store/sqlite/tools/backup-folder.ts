@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import type { Copied, CopyOptions } from '../../file-tools.ts'
+import type { Copied, CopyOptions, KeptBackups } from '../../file-tools.ts'
 import { recordedPath } from '../files/backup-record.ts'
 import { removeLeftovers, syncDirectory } from '../files/partial-files.ts'
 import { backupSqlite, refuseDirectory } from './backup.ts'
@@ -17,18 +17,12 @@ export async function backupSqliteInto(
   return backupSqlite(database, join(directory, backupName(database, nowMs)), options)
 }
 
-/** What `keepLatestBackups` has done, by file names, and what the operator should know about files that it left. */
-export interface Kept {
-  readonly deleted: readonly string[]
-  readonly notices: readonly string[]
-}
-
 /**
  * Deletes the backups of a database that are beside its latest one, but for the latest `keep`. It counts and deletes a file only
  * if this program named it, it records this database's path, and it is no later than the latest one. Throws `misused` and
  * deletes nothing if the directory holds a backup of another path.
  */
-export function keepLatestBackups(database: string, latest: string, keep: number): Kept {
+export function keepLatestBackups(database: string, latest: string, keep: number): KeptBackups {
   const directory = dirname(latest)
   const files = readdirSync(directory, { withFileTypes: true })
     .filter((file) => file.isFile())

@@ -8,7 +8,7 @@ import {
   type Row,
   TABLES,
   type Table,
-} from '../../contents.ts'
+} from '../../tools/contents.ts'
 import { rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 

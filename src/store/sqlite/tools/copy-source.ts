@@ -1,4 +1,4 @@
-import type { Source } from '../../contents.ts'
+import type { Source } from '../../tools/contents.ts'
 import { openReader } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'

@@ -1,6 +1,6 @@
-import { nextTurn } from '../domain/next-turn.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
+import { storeUnusable } from '../errors.ts'
 import { type Contents, type Digest, digestContents, type Source, type Target } from './contents.ts'
-import { storeUnusable } from './errors.ts'
 
 /** What is being done with plants: they are copied, read there again, and compared with those that were copied. */
 export type CopyStage = 'copied' | 'verified' | 'compared'

@@ -1,5 +1,5 @@
-import type { Counts } from './file-tools.ts'
-import { PLANT_COLUMNS, PLANT_KEY } from './plant-columns.ts'
+import type { Counts } from '../file-tools.ts'
+import { PLANT_COLUMNS, PLANT_KEY } from '../plant-columns.ts'
 
 /** The tables of a store, in the order in which they can be filled: no row belongs to one that is not there yet. */
 export const TABLES = ['users', 'tokens', 'plants'] as const

@@ -1,0 +1,41 @@
+import type { AppError } from '../domain/error.ts'
+import type { Store } from '../domain/store.ts'
+import type { FileTools } from './file-tools.ts'
+import type { OpenOptions } from './options.ts'
+import type { Source, Target } from './tools/contents.ts'
+
+/** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
+export interface Engine {
+  /** How messages name the database: an absolute path, or a URL without its password. */
+  readonly location: string
+  /** What to do if the database is damaged. */
+  readonly repairAdvice: string
+  /**
+   * Opens the store. Rejects with `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to
+   * any more.
+   */
+  open(onFailure: (error: AppError) => void, options?: OpenOptions): Promise<Store>
+  /** The files that other users may read or write. They hold all plants and the hashes of the tokens. */
+  exposedFiles(): readonly string[]
+  /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
+  fileTools(): Promise<FileTools>
+  /** Loads what `copy` needs. */
+  copyTools(options: CopyToolsOptions): Promise<CopyTools>
+}
+
+export interface CopyToolsOptions extends Required<Pick<OpenOptions, 'onEvent'>> {
+  readonly passwordFile: string | undefined
+}
+
+/** Both ends of a copy. */
+export interface CopyTools {
+  /**
+   * Opens the store to copy from. Without `isSnapshot` it rejects with `store_unusable` if another process has the store open.
+   */
+  read<T>(options: { readonly isSnapshot: boolean }, use: (source: Source) => Promise<T>): Promise<T>
+  /**
+   * Opens the store to copy into. It must be missing, empty or an unfinished copy, and no other process may have it open.
+   * Rejects with `store_unusable` otherwise, and changes nothing.
+   */
+  fill<T>(fill: (target: Target) => Promise<T>): Promise<T>
+}
