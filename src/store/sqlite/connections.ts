@@ -7,8 +7,7 @@ import type { StoreEvent } from '../options.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/preflight.ts'
-import type { WriterOptions } from './group-commit.ts'
-import { toError } from './group-result.ts'
+import { type Failure, toError } from './group-result.ts'
 import { queueWrites, type WriteQueue } from './queue.ts'
 import { commitMsOf, shareLastCommit } from './versions/last-commit.ts'
 import { trackVersions } from './versions/versions.ts'
@@ -16,22 +15,22 @@ import { watchWalIndex } from './versions/wal-index.ts'
 import { openWriterHere } from './writer-here.ts'
 import { openWriterInThread } from './writer-in-thread.ts'
 
-/** The connections of a store, and the one way through which everything reads and writes. */
+/** The connections of a store. Everything reads and writes through them. */
 export interface Connections {
   readonly path: string
   readonly reader: Database
-  /** Runs a read. Its failure is said in the store's terms. */
+  /** Runs a read. Rejects with an `AppError` if SQLite fails. */
   read<T>(work: () => T): Promise<T>
-  /** Asks for a write. Its failure is said in the store's terms; after `store_failed` no further one is begun. */
+  /** Asks for a write. Rejects with an `AppError` if SQLite fails. After `store_failed` no further write begins. */
   readonly write: WriteQueue['write']
   /** Writes that are not durable yet. */
   load(): StoreLoad
-  /** Brings the WAL into the database and empties it, unless somebody is in the way. */
+  /** Brings the WAL into the database and empties it, unless another process reads it. */
   emptyWal(): Promise<void>
   plantsVersion(user: UserId): Version | undefined
   hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean
   tokensVersion(): Version | undefined
-  /** Ends all, after the WAL was brought into the database. Once more it does nothing. */
+  /** Brings the WAL into the database and closes all. Further calls do nothing. */
   close(): Promise<void>
 }
 
@@ -43,83 +42,80 @@ interface ConnectOptions {
 }
 
 /**
- * Opens a connection that reads and one that writes. `onFailure` is told once, by the first read, write or checkpoint
- * that fails so that nothing may be written any more: a sync that failed proves nothing about what is on disk, and a
- * damaged page spreads.
+ * Opens a connection that reads and one that writes. The first read, write or checkpoint that fails with `store_failed` ends all
+ * writing, and `onFailure` is called with its error: after a failed sync nobody knows what is on disk, and a damaged page spreads.
  */
-export function connect(
-  path: string,
-  onFailure: (error: AppError) => void,
-  { durability, writesInThread, onEvent, observer }: ConnectOptions,
-): Connections {
+export function connect(path: string, onFailure: (error: AppError) => void, options: ConnectOptions): Connections {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
 
-  const noteFailure = (error: unknown) => {
+  const recordFailure = (error: unknown) => {
     if (!(error instanceof AppError) || error.kind !== 'store_failed' || failure !== undefined) return
     failure = error
-    void writes.refuse(new AppError('store_failed'))
+    void queue.refuse(new AppError('store_failed'))
     onFailure(error)
   }
-
-  const lastCommit = shareLastCommit()
-  const options: WriterOptions = { path, identity: fileIdentity(path), durability, lastCommit }
-  const openWriter = writesInThread ? openWriterInThread : openWriterHere
   const reader = openReader(path)
-  const writer = openWriter(options, (report) => {
-    if ('failure' in report) noteFailure(toError(report.failure))
-    else onEvent(report.event)
-  })
-  const walIndex = watchWalIndex(path)
-  const versions = walIndex && trackVersions(walIndex.stamp, lastCommit)
-  const writes = queueWrites(
-    writer,
-    versions,
-    noteFailure,
-    observer && {
-      recordGroup: (count) => observer.recordGroup(count, commitMsOf(lastCommit)),
-      recordRefusal: observer.recordRefusal,
-    },
-  )
+  const { writer, versions, queue } = openQueue(path, recordFailure, options)
+  // The memory of the WAL-index may be gone once the connections are closed.
+  const openVersions = () => (closing === undefined ? versions : undefined)
 
   const close = async () => {
-    await writes.refuse(new AppError('store_busy'))
-    // The last connection to be closed brings the WAL into the database, unless it can only read.
+    await queue.refuse(new AppError('store_busy'))
+    // The last connection that closes brings the WAL into the database, unless it can only read.
     if (failure !== undefined) await writer.discard()
     reader.close(true)
-    if (failure !== undefined) return
-    const failed = await writer.close()
-    if (failed !== undefined) throw toError(failed)
+    if (failure === undefined) throwFailure(await writer.close())
   }
 
   return {
     path,
     reader,
     async read(work) {
-      // Cut requests may go on a little; what they ask for then is not there any more.
+      // A request whose connection was cut may still read.
       if (closing !== undefined) throw new AppError('store_busy')
       try {
         return work()
       } catch (cause) {
         const error = toAppError(cause, { duringWrite: false, path })
-        noteFailure(error)
+        recordFailure(error)
         throw error
       }
     },
-    write: writes.write,
-    load: writes.load,
-    async emptyWal() {
-      const failed = await writer.truncate()
-      if (failed !== undefined) throw toError(failed)
-    },
-    // Once it is closed, the memory where the stamp is may be gone.
-    plantsVersion: (user) => (closing === undefined ? versions?.plants(user) : undefined),
-    hasOnlyGrown: (user, since, above) =>
-      closing === undefined && versions !== undefined && versions.hasOnlyGrown(user, since, above),
-    tokensVersion: () => (closing === undefined ? versions?.tokens() : undefined),
+    write: queue.write,
+    load: queue.load,
+    emptyWal: async () => throwFailure(await writer.truncate()),
+    plantsVersion: (user) => openVersions()?.plants(user),
+    hasOnlyGrown: (user, since, above) => openVersions()?.hasOnlyGrown(user, since, above) ?? false,
+    tokensVersion: () => openVersions()?.tokens(),
     close() {
       closing ??= close()
       return closing
     },
   }
+}
+
+/** Opens the connection that writes, with its queue. */
+function openQueue(path: string, onFailure: (error: unknown) => void, options: ConnectOptions) {
+  const { durability, writesInThread, onEvent, observer } = options
+  const lastCommit = shareLastCommit()
+  const open = writesInThread ? openWriterInThread : openWriterHere
+  const writer = open({ path, identity: fileIdentity(path), durability, lastCommit }, (report) => {
+    if ('failure' in report) onFailure(toError(report.failure))
+    else onEvent(report.event)
+  })
+  const walIndex = watchWalIndex(path)
+  const versions = walIndex && trackVersions(walIndex.stamp, lastCommit)
+  const queue = queueWrites({
+    writer,
+    versions,
+    onFailure,
+    onCommit: (writes) => observer?.recordGroup(writes, commitMsOf(lastCommit)),
+    onRefusal: observer?.recordRefusal,
+  })
+  return { writer, versions, queue }
+}
+
+function throwFailure(failure: Failure | undefined): void {
+  if (failure !== undefined) throw toError(failure)
 }

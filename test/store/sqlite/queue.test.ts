@@ -4,8 +4,9 @@ import type { Store } from '../../../src/domain/store.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/preflight.ts'
-import { QUEUE_MAX_WAIT_MS, queueWrites } from '../../../src/store/sqlite/queue.ts'
+import { queueWrites } from '../../../src/store/sqlite/queue.ts'
 import { shareLastCommit } from '../../../src/store/sqlite/versions/last-commit.ts'
+import { QUEUE_MAX_WAIT_MS } from '../../../src/store/sqlite/waiting-writes.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writer-here.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, queryAll } from './files.ts'
@@ -116,18 +117,16 @@ test('as many writes wait for a slow disk as it can do in QUEUE_MAX_WAIT_MS, and
   const writer = openWriterHere(options, () => {})
   let groupMs = SLOW_GROUP_MS
   let nowMs = 0
-  const queue = queueWrites(
-    {
+  const queue = queueWrites({
+    writer: {
       async perform(calls) {
         nowMs += groupMs
         return writer.perform(calls)
       },
     },
-    undefined,
-    failTest,
-    undefined,
-    () => nowMs,
-  )
+    onFailure: failTest,
+    monotonicMs: () => nowMs,
+  })
   let id = 0n
   const create = (count: number) =>
     outcomesOf(Array.from({ length: count }, () => queue.write(['createPlant', user, id++, 'Fern', null])))
