@@ -105,7 +105,7 @@ function openQueue(path: string, onFailure: (error: unknown) => void, options: C
     else onEvent(report.event)
   })
   const walIndex = watchWalIndex(path)
-  const versions = walIndex && trackVersions(walIndex.stamp, lastCommit)
+  const versions = walIndex && trackVersions(walIndex.version, lastCommit)
   const queue = queueWrites({
     writer,
     versions,

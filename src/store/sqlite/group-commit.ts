@@ -7,115 +7,124 @@ import { isRefusedWrite, toAppError } from './errors.ts'
 import { watchFiles } from './files/moved-files.ts'
 import { fileIdentity } from './files/preflight.ts'
 import { type CheckpointReport, type Failure, type GroupResult, toFailure, type WriteResults } from './group-result.ts'
-import { type LastCommit, noteCommitMs } from './versions/last-commit.ts'
+import { type LastCommit, recordCommitMs } from './versions/last-commit.ts'
 import { watchOwnCommits } from './versions/own-commits.ts'
-import { watchWalIndex } from './versions/wal-index.ts'
-import { type Call, CHANGES_NO_ROW, createWrites } from './writes.ts'
+import { type WalIndex, watchWalIndex } from './versions/wal-index.ts'
+import { type Call, CHANGES_NO_ROW, createWrites, type Writes } from './writes.ts'
 
-/** What performs writes, on a connection of its own, in the thread that it was opened in. */
+/** Commits groups on a connection of its own, in the thread that opened it. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
 
 /** What a writer needs to know. */
 export interface WriterOptions {
   readonly path: string
-  /** The file at that path that the store has opened: what is written into another one is written nowhere. */
+  /** The identity of the file that the store has opened. Writes to another file at the path would be lost. */
   readonly identity: string
   readonly durability: Durability
-  /** Where a commit is announced, and its duration and the stamps around it are put as soon as it is done. */
+  /** The writer announces each commit here, and records its versions and duration. */
   readonly lastCommit: LastCommit
 }
 
-/** Opens the connection that writes. Throws what SQLite says, or that the file is not the same any more. */
-export function openGroupWriter({ path, identity, durability, lastCommit }: WriterOptions) {
-  if (fileIdentity(path) !== identity) throw lost(path)
-  const { opened, areLost } = watchFiles(path, () => {
-    const writer = openWriter(path, durability, { create: false })
-    // A lock is waited for by whoever sends the group, who goes on with other things meanwhile.
-    writer.run('pragma busy_timeout = 0')
-    return { writer, writes: createWrites(writer) }
-  })
-  const { writer, writes } = opened
-  const begin = writer.prepare('begin immediate')
-  const commit = prepareCommit(writer)
+/** Opens the connection that writes. Throws SQLite's error, or an error that says that the file was moved. */
+export function openGroupWriter(options: WriterOptions) {
+  const { path } = options
+  const connection = openWatched(options)
   const walIndex = watchWalIndex(path)
-  const ownCommits = walIndex && watchOwnCommits(writer, walIndex, lastCommit)
-  const wal = checkpoints(writer, walIndex, (error) => toAppError(error, { duringWrite: false, path }))
-  /** Nothing is written after it, although a group may be on its way already when a checkpoint fails. */
+  const wal = checkpoints(connection.writer, walIndex, (error) => toAppError(error, { duringWrite: false, path }))
+  const commitGroup = groupCommit(connection, walIndex, options)
+  /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
-  const performAll = (group: readonly Call[]): GroupResult => {
-    begin.run()
-    ownCommits?.begin()
-    const outcomes = callAll(writes, group)
-    ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
-    const startMs = performance.now()
-    commit()
-    ownCommits?.noteCommitted()
-    noteCommitMs(lastCommit, performance.now() - startMs)
-    if (areLost()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost(path) })
-    return outcomes.refused.length === 0 && outcomes.returned.length === 0 ? 'done' : outcomes
-  }
-  /** Does a group, or nothing of it. Throws in the store's terms. */
-  const performOnce = (group: readonly Call[], isRepeated = false): GroupResult => {
+  const attempt = <T>(work: () => T): T | { readonly failure: Failure } => {
     try {
-      return performAll(group)
-    } catch (cause) {
-      ownCommits?.noteFailed()
-      if (writer.inTransaction) writer.run('rollback')
-      const error = toAppError(cause, { duringWrite: true, path })
-      // The disk took a file after it had refused the group: somebody may have made room between.
-      if (!isRepeated && isRefusedWrite(cause) && isFailure(error)) return performOnce(group, true)
-      throw error
-    }
-  }
-  const fail = (error: unknown): Failure => {
-    const noted = toFailure(error)
-    if (noted.kind === 'store_failed') failure = { ...noted, outcomeIsUnknown: false }
-    return noted
-  }
-  const attempt = (work: () => void): Failure | undefined => {
-    try {
-      work()
+      return work()
     } catch (error) {
-      return fail(error)
+      const failed = toFailure(error)
+      if (failed.kind === 'store_failed') failure = { ...failed, outcomeIsUnknown: false }
+      return { failure: failed }
     }
   }
+  const checkpoint = (mode: 'passive' | 'truncate'): Failure | undefined => attempt(() => void wal.run(mode))?.failure
 
   return {
-    /** Does a group of writes in one transaction with one sync: each is done or refused by itself. */
-    perform(group: readonly Call[]): GroupResult {
-      if (failure !== undefined) return { failure }
-      try {
-        return performOnce(group)
-      } catch (error) {
-        return { failure: fail(error) }
-      }
-    },
+    /** Commits a group of writes in one transaction with one sync. Each write is done or refused by itself. */
+    perform: (group: readonly Call[]): GroupResult =>
+      failure === undefined ? attempt(() => commitGroup(group)) : { failure },
     /** Brings a WAL that has grown into the database. */
-    checkpointIfDue(): CheckpointReport | undefined {
-      try {
+    checkpointIfDue: (): CheckpointReport | undefined =>
+      attempt(() => {
         const event = wal.runIfDue()
         return event && { event }
-      } catch (error) {
-        return { failure: fail(error) }
-      }
-    },
-    /** Empties the WAL, unless somebody is in the way. Returns why that failed, if it did. */
-    truncate: () => attempt(() => wal.run('truncate')),
-    /** Ends the connection, after the WAL was brought into the database. Returns why that failed, if it did. */
-    close() {
-      const failure = attempt(() => wal.run('passive'))
-      writer.close(true)
-      return failure
+      }),
+    /** Empties the WAL, unless another process reads it. Returns the failure, if there is one. */
+    truncate: () => checkpoint('truncate'),
+    /** Brings the WAL into the database and ends the connection. Returns the failure, if there is one. */
+    close(): Failure | undefined {
+      const failed = checkpoint('passive')
+      connection.writer.close(true)
+      return failed
     },
     /** Ends the connection and leaves the files as they are: the next start recovers from them. */
     discard(): undefined {
-      writer.close(true)
+      connection.writer.close(true)
     },
   }
 }
 
-function callAll(writes: ReturnType<typeof createWrites>, group: readonly Call[]): WriteResults {
+type Connection = ReturnType<typeof openWatched>
+
+/** Opens the connection, and watches whether its files stay at their paths. */
+function openWatched({ path, identity, durability }: WriterOptions) {
+  if (fileIdentity(path) !== identity) throw movedAway(path)
+  const { opened, areMoved } = watchFiles(path, () => {
+    const writer = openWriter(path, durability, { create: false })
+    // The queue waits for locks, so that this thread can do other things meanwhile.
+    writer.run('pragma busy_timeout = 0')
+    return { writer, writes: createWrites(writer) }
+  })
+  return { ...opened, areMoved }
+}
+
+/** Returns a function that commits a group, or nothing of it. It throws an `AppError` if SQLite fails. */
+function groupCommit(connection: Connection, walIndex: WalIndex | undefined, { path, lastCommit }: WriterOptions) {
+  const { writer, writes, areMoved } = connection
+  const begin = writer.prepare('begin immediate')
+  const commit = prepareCommit(writer)
+  const ownCommits = walIndex && watchOwnCommits(writer, walIndex, lastCommit)
+
+  const commitOnce = (group: readonly Call[]): GroupResult => {
+    begin.run()
+    ownCommits?.begin()
+    const results = callAll(writes, group)
+    ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
+    const startMs = performance.now()
+    commit()
+    ownCommits?.recordCommitted()
+    recordCommitMs(lastCommit, performance.now() - startMs)
+    if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
+    return results.refused.length === 0 && results.returned.length === 0 ? 'done' : results
+  }
+  const undo = () => {
+    ownCommits?.recordFailed()
+    if (writer.inTransaction) writer.run('rollback')
+  }
+
+  return (group: readonly Call[]): GroupResult => {
+    for (let isRepeated = false; ; isRepeated = true) {
+      try {
+        return commitOnce(group)
+      } catch (cause) {
+        undo()
+        const error = toAppError(cause, { duringWrite: true, path })
+        // The disk refused the group but then took a file, so somebody may have made room in between.
+        const mayHaveRoom = isRefusedWrite(cause) && isFailure(error)
+        if (isRepeated || !mayHaveRoom) throw error
+      }
+    }
+  }
+}
+
+function callAll(writes: Writes, group: readonly Call[]): WriteResults {
   const refused: WriteResults['refused'][number][] = []
   const returned: WriteResults['returned'][number][] = []
   for (let index = 0; index < group.length; index++) {
@@ -133,4 +142,4 @@ function callAll(writes: ReturnType<typeof createWrites>, group: readonly Call[]
 
 const isFailure = (error: unknown): boolean => error instanceof AppError && error.kind === 'store_failed'
 
-const lost = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
+const movedAway = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)

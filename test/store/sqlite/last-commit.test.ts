@@ -2,78 +2,78 @@ import { expect, test } from 'bun:test'
 import { fileIdentity } from '../../../src/store/sqlite/files/preflight.ts'
 import {
   announceCommit,
-  awaitStamps,
+  awaitVersions,
+  COMMIT_STATE,
   commitMsOf,
-  NO_STAMP,
-  NOTE,
-  NOTE_MAX_MS,
-  noteCommit,
+  RECORD_WAIT_MAX_MS,
+  recordCommit,
   shareLastCommit,
-  stampsOf,
+  UNKNOWN_VERSION,
+  versionsOf,
 } from '../../../src/store/sqlite/versions/last-commit.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writer-here.ts'
 import { makeDatabase, makeDatabaseFolder, queryAll, runSql } from './files.ts'
 
-/** So often it is asked for a note that does not come: to wait each time would take a second. */
+/** How often the test asks for a record that does not come. To wait each time would take a second. */
 const ASKS = 500
 const COMMITS = 100
 const [BEFORE, AFTER] = [17, 18]
 
-test('a commit that was noted has its stamps, and one that was announced the stamp before it', () => {
+test('a recorded commit has the versions around it, an announced one only the version before it', () => {
   const lastCommit = shareLastCommit()
-  expect(stampsOf(lastCommit)).toEqual([NO_STAMP, NO_STAMP])
+  expect(versionsOf(lastCommit)).toEqual([UNKNOWN_VERSION, UNKNOWN_VERSION])
 
   announceCommit(lastCommit, BEFORE)
-  expect(stampsOf(lastCommit)).toEqual([BEFORE, NO_STAMP])
+  expect(versionsOf(lastCommit)).toEqual([BEFORE, UNKNOWN_VERSION])
 
-  noteCommit(lastCommit, BEFORE, AFTER)
-  expect(stampsOf(lastCommit)).toEqual([BEFORE, AFTER])
-  expect(awaitStamps(lastCommit, BEFORE)).toEqual([BEFORE, AFTER])
+  recordCommit(lastCommit, BEFORE, AFTER)
+  expect(versionsOf(lastCommit)).toEqual([BEFORE, AFTER])
+  expect(awaitVersions(lastCommit, BEFORE)).toEqual([BEFORE, AFTER])
 })
 
-test('a note that another thread is about to make is waited for, until it is made', async () => {
+test('the reader waits for a record that another thread is about to make', async () => {
   const lastCommit = shareLastCommit()
-  using thread = openNoter()
+  using thread = openRecorder()
   await thread.isReady
   const waitsMs: number[] = []
   let inTime = 0
 
   for (let commit = BEFORE; commit < BEFORE + COMMITS; commit++) {
     announceCommit(lastCommit, commit)
-    thread.note(lastCommit, commit, commit + 1)
+    thread.record(lastCommit, commit, commit + 1)
     const startMs = performance.now()
-    if (awaitStamps(lastCommit, commit)[1] === commit + 1) inTime++
+    if (awaitVersions(lastCommit, commit)[1] === commit + 1) inTime++
     waitsMs.push(performance.now() - startMs)
     // One that the system has held up.
-    while (lastCommit.note[0] !== NOTE.MADE) await Bun.sleep(1)
-    expect(stampsOf(lastCommit)).toEqual([commit, commit + 1])
+    while (lastCommit.state[0] !== COMMIT_STATE.RECORDED) await Bun.sleep(1)
+    expect(versionsOf(lastCommit)).toEqual([commit, commit + 1])
   }
 
   expect(inTime).toBeGreaterThan(COMMITS / 2)
-  expect(waitsMs.sort((a, b) => a - b)[COMMITS / 2]).toBeLessThan(NOTE_MAX_MS)
+  expect(waitsMs.sort((a, b) => a - b)[COMMITS / 2]).toBeLessThan(RECORD_WAIT_MAX_MS)
 })
 
-test('a note that does not come is waited for once, and not for long', () => {
+test('the reader waits once, and not for long, for a record that does not come', () => {
   const lastCommit = shareLastCommit()
   announceCommit(lastCommit, BEFORE)
   const startMs = performance.now()
 
-  for (let ask = 0; ask < ASKS; ask++) expect(awaitStamps(lastCommit, BEFORE)).toEqual([BEFORE, NO_STAMP])
+  for (let ask = 0; ask < ASKS; ask++) expect(awaitVersions(lastCommit, BEFORE)).toEqual([BEFORE, UNKNOWN_VERSION])
 
-  expect(performance.now() - startMs).toBeWithin(NOTE_MAX_MS / 2, (ASKS * NOTE_MAX_MS) / 2)
-  expect(lastCommit.note[0]).toBe(NOTE.LATE)
+  expect(performance.now() - startMs).toBeWithin(RECORD_WAIT_MAX_MS / 2, (ASKS * RECORD_WAIT_MAX_MS) / 2)
+  expect(lastCommit.state[0]).toBe(COMMIT_STATE.LATE)
 })
 
-test('a note of a commit that comes after another state than the known one is not waited for', () => {
+test('the reader does not wait for the record of a commit that follows another version than the known one', () => {
   const lastCommit = shareLastCommit()
   announceCommit(lastCommit, AFTER)
 
-  expect(awaitStamps(lastCommit, BEFORE)).toEqual([AFTER, NO_STAMP])
-  expect(lastCommit.note[0]).toBe(NOTE.AWAITED)
+  expect(awaitVersions(lastCommit, BEFORE)).toEqual([AFTER, UNKNOWN_VERSION])
+  expect(lastCommit.state[0]).toBe(COMMIT_STATE.ANNOUNCED)
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a group whose commit fails has none, and nobody waits for its note',
+  'a group whose commit fails has no versions, and no reader waits for them',
   async () => {
     using files = makeDatabaseFolder()
     const { path } = files
@@ -90,26 +90,26 @@ test.skipIf(process.platform !== 'linux')(
     const writer = openWriterHere(options, () => {})
 
     expect(await writer.perform([['createPlant', user, 100n, 'Fern', null]])).toBe('done')
-    const [before, after] = stampsOf(lastCommit)
+    const [before, after] = versionsOf(lastCommit)
     expect(after).not.toBe(before)
     expect(commitMsOf(lastCommit)).toBeGreaterThan(0)
     expect(await writer.perform([['createPlant', user, 101n, 'Ivy', null]])).toMatchObject({
       failure: expect.anything(),
     })
 
-    expect(lastCommit.note[0]).toBe(NOTE.MADE)
-    expect(stampsOf(lastCommit)).toEqual([NO_STAMP, NO_STAMP])
+    expect(lastCommit.state[0]).toBe(COMMIT_STATE.RECORDED)
+    expect(versionsOf(lastCommit)).toEqual([UNKNOWN_VERSION, UNKNOWN_VERSION])
     expect(queryAll(path, 'select count(*) from plants where id = 101')).toEqual([[0n]])
     await writer.discard()
   },
 )
 
-/** A thread that notes a commit as soon as it is told to. */
-function openNoter() {
-  const thread = new Worker(new URL('./note-commit.ts', import.meta.url).href)
+/** A thread that records a commit as soon as it gets one. */
+function openRecorder() {
+  const thread = new Worker(new URL('./record-commit.ts', import.meta.url).href)
   return {
     isReady: new Promise((resolve) => thread.addEventListener('message', resolve, { once: true })),
-    note: (...args: Parameters<typeof noteCommit>) => thread.postMessage(args),
+    record: (...args: Parameters<typeof recordCommit>) => thread.postMessage(args),
     [Symbol.dispose]: () => thread.terminate(),
   }
 }

@@ -41,12 +41,12 @@ describe.each([
 ])('%s', (_, end) => {
   test.each(Object.entries(LOSSES))('is lost where it was %s', (_, lose) => {
     using used = makeUsed()
-    const { opened, areLost } = watchFiles(used.path, used.open)
+    const { opened, areMoved } = watchFiles(used.path, used.open)
     opened.run('insert into texts values (1)')
-    const before = areLost()
+    const before = areMoved()
     lose(used.path + end, used.aside)
 
-    expect([before, areLost()]).toEqual([false, true])
+    expect([before, areMoved()]).toEqual([false, true])
     opened.close()
   })
 })
@@ -63,8 +63,8 @@ test('files are not lost where other connections come and go, and one of them ca
   later[0]?.close()
   alone.opened.run('insert into texts values (1)')
 
-  expect([alone.areLost(), together.areLost()]).toEqual([false, false])
+  expect([alone.areMoved(), together.areMoved()]).toEqual([false, false])
   rmSync(used.path + WAL)
-  expect([alone.areLost(), together.areLost()]).toEqual([true, true])
+  expect([alone.areMoved(), together.areMoved()]).toEqual([true, true])
   for (const db of [alone.opened, second, ...later.slice(1)]) db.close()
 })

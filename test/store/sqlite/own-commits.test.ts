@@ -1,21 +1,26 @@
 import { expect, test } from 'bun:test'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
-import { NO_STAMP, NOTE, shareLastCommit, stampsOf } from '../../../src/store/sqlite/versions/last-commit.ts'
+import {
+  COMMIT_STATE,
+  shareLastCommit,
+  UNKNOWN_VERSION,
+  versionsOf,
+} from '../../../src/store/sqlite/versions/last-commit.ts'
 import { watchOwnCommits } from '../../../src/store/sqlite/versions/own-commits.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
 import { makeDatabaseFolder, runSql } from './files.ts'
 
 const INSERT = 'insert into texts values (1)'
-const NEITHER: readonly [number, number] = [NO_STAMP, NO_STAMP]
+const NEITHER: readonly [number, number] = [UNKNOWN_VERSION, UNKNOWN_VERSION]
 
 const CAN_TELL = process.platform === 'linux'
 
 test.skipIf(!CAN_TELL).each([
-  ['exact where nobody else commits', [], [], true],
-  ['exact where somebody else has committed before', [INSERT], [], true],
-  ['none where somebody else commits before the stamp is read', [], [INSERT], false],
-  ['none where somebody else has the lock to themselves again at once', [INSERT], [INSERT], false],
-])('the stamps around a commit are %s', (_, before, after, areExact) => {
+  ['exact if nobody else commits', [], [], true],
+  ['exact if another process has committed before', [INSERT], [], true],
+  ['unknown if another process commits before the version is read', [], [INSERT], false],
+  ['unknown if another process commits before and after', [INSERT], [INSERT], false],
+])('the versions that are recorded around a commit are %s', (_, before, after, areExact) => {
   using files = makeDatabaseFolder()
   using writer = openWriter(files.path, 'full')
   writer.run('create table texts (text)')
@@ -26,24 +31,28 @@ test.skipIf(!CAN_TELL).each([
 
   for (const work of [INSERT, undefined]) {
     runSql(files.path, ...before)
-    const stampBefore = walIndex.stamp()
+    const versionBefore = walIndex.version()
     writer.run('begin immediate')
     commits.begin()
     if (work !== undefined) writer.run(work)
     commits.end()
-    expect([lastCommit.note[0], ...stampsOf(lastCommit)]).toEqual([NOTE.AWAITED, stampBefore, NO_STAMP])
+    expect([lastCommit.state[0], ...versionsOf(lastCommit)]).toEqual([
+      COMMIT_STATE.ANNOUNCED,
+      versionBefore,
+      UNKNOWN_VERSION,
+    ])
     writer.run('commit')
-    const stampAfter = walIndex.stamp()
+    const versionAfter = walIndex.version()
     runSql(files.path, ...after)
-    commits.noteCommitted()
+    commits.recordCommitted()
 
-    expect(lastCommit.note[0]).toBe(NOTE.MADE)
-    expect(stampsOf(lastCommit)).toEqual(areExact ? [stampBefore, stampAfter] : NEITHER)
-    expect(stampAfter === stampBefore).toBe(work === undefined)
+    expect(lastCommit.state[0]).toBe(COMMIT_STATE.RECORDED)
+    expect(versionsOf(lastCommit)).toEqual(areExact ? [versionBefore, versionAfter] : NEITHER)
+    expect(versionAfter === versionBefore).toBe(work === undefined)
   }
 })
 
-test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its own', () => {
+test.skipIf(!CAN_TELL)('a commit that changes the file but no row counts as own if the writer says so', () => {
   using files = makeDatabaseFolder()
   using writer = openWriter(files.path, 'full')
   writer.run('create table texts (text)')
@@ -51,7 +60,7 @@ test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its
   if (walIndex === undefined) throw new Error('the WAL-index cannot be read')
   const lastCommit = shareLastCommit()
   const commits = watchOwnCommits(writer, walIndex, lastCommit)
-  const stampBefore = walIndex.stamp()
+  const versionBefore = walIndex.version()
 
   for (const changesNoRow of [true, false]) {
     writer.run('begin immediate')
@@ -59,8 +68,8 @@ test.skipIf(!CAN_TELL)('a commit that changes no row, and says so, is one of its
     writer.run('pragma application_id = 1')
     commits.end({ changesNoRow })
     writer.run('commit')
-    commits.noteCommitted()
+    commits.recordCommitted()
 
-    expect(stampsOf(lastCommit)).toEqual(changesNoRow ? [stampBefore, walIndex.stamp()] : NEITHER)
+    expect(versionsOf(lastCommit)).toEqual(changesNoRow ? [versionBefore, walIndex.version()] : NEITHER)
   }
 })

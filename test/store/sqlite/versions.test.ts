@@ -2,11 +2,12 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, spyOn, test } from 'bun:test'
 import {
   announceCommit,
-  NO_STAMP,
-  noteCommit,
+  recordCommit,
   shareLastCommit,
+  UNKNOWN_VERSION,
 } from '../../../src/store/sqlite/versions/last-commit.ts'
-import { CHANGED_USERS_MAX, trackVersions, type Versions } from '../../../src/store/sqlite/versions/versions.ts'
+import { CHANGED_USERS_MAX } from '../../../src/store/sqlite/versions/plants-of-users.ts'
+import { trackVersions, type Versions } from '../../../src/store/sqlite/versions/versions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
@@ -18,7 +19,7 @@ const FAILED = { isCommitted: false }
 const CREATE: readonly Call[] = [['createPlant', ME, 1n, 'Fern', null]]
 
 describe('what is known of changes', () => {
-  test('stays while the stamp does, and while nothing that is under way has been committed', () => {
+  test('stays while the commit version does, and while nothing that is under way has been committed', () => {
     const { versions, told } = track()
     const before = told()
 
@@ -107,11 +108,11 @@ describe('what is known of changes', () => {
 
     versions.begin(CREATE)
     // The thread has committed, and has not yet said so, or half.
-    const stamps = commitElsewhere()
+    const recorded = commitElsewhere()
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit.stamps[0] = BigInt(stamps.before)
+    lastCommit.versions[0] = BigInt(recorded.before)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit.stamps[1] = BigInt(stamps.after)
+    lastCommit.versions[1] = BigInt(recorded.after)
     expect(told()).toMatchObject({ you: before.you, tokens: before.tokens })
     versions.end(COMMITTED)
 
@@ -126,7 +127,7 @@ describe('what is known of changes', () => {
     versions.begin(CREATE)
     announceCommit(lastCommit, commitElsewhere().before)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    noteCommit(lastCommit, NO_STAMP, NO_STAMP)
+    recordCommit(lastCommit, UNKNOWN_VERSION, UNKNOWN_VERSION)
     expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
     versions.end(FAILED)
 
@@ -138,18 +139,18 @@ describe('what is known of changes', () => {
     ['where ours failed, and is done again', true],
   ])("is never that somebody else's commit was ours, wherever the reader is held up: %s", (_, isRepeated) => {
     for (let heldUpAt = 0; heldUpAt < READS_MAX; heldUpAt++) {
-      const { versions, told, stampNow, lastCommit, commit, commitElsewhere } = track()
+      const { versions, told, versionNow, lastCommit, commit, commitElsewhere } = track()
       versions.begin(CREATE)
-      noteCommit(lastCommit, stampNow(), stampNow())
+      recordCommit(lastCommit, versionNow(), versionNow())
       versions.end(COMMITTED)
       const before = told()
 
       versions.begin(CREATE)
-      if (isRepeated) announceCommit(lastCommit, stampNow())
+      if (isRepeated) announceCommit(lastCommit, versionNow())
       commitElsewhere()
       const meanwhile = tokensWhileHeldUp(versions, heldUpAt, () => {
-        if (isRepeated) noteCommit(lastCommit, NO_STAMP, NO_STAMP)
-        announceCommit(lastCommit, stampNow())
+        if (isRepeated) recordCommit(lastCommit, UNKNOWN_VERSION, UNKNOWN_VERSION)
+        announceCommit(lastCommit, versionNow())
         commit()
       })
       versions.end(COMMITTED)
@@ -226,26 +227,26 @@ function tokensWhileHeldUp(versions: Versions, heldUpAt: number, work: () => voi
   return told
 }
 
-/** What is told of two users and of tokens, while commits move the stamp. */
+/** What is told of two users and of tokens, while commits change the version. */
 function track() {
-  let stamp = 1000
+  let commitVersion = 1000
   const lastCommit = shareLastCommit()
-  const versions = trackVersions(() => stamp, lastCommit)
+  const versions = trackVersions(() => commitVersion, lastCommit)
   const commitElsewhere = () => {
-    const before = stamp
-    stamp += 17
-    return { before, after: stamp }
+    const before = commitVersion
+    commitVersion += 17
+    return { before, after: commitVersion }
   }
   return {
     versions,
     lastCommit,
-    stampNow: () => stamp,
+    versionNow: () => commitVersion,
     told: () => ({ me: versions.plants(ME), you: versions.plants(YOU), tokens: versions.tokens() }),
     commitElsewhere,
-    /** As the writer does: the stamps are where it writes them before anybody hears of it. */
+    /** As the writer does: it records the versions before anybody hears of the commit. */
     commit() {
       const { before, after } = commitElsewhere()
-      noteCommit(lastCommit, before, after)
+      recordCommit(lastCommit, before, after)
     },
   }
 }

@@ -4,19 +4,20 @@ import { fileIdentity } from './preflight.ts'
 /** Links to what this process has open, one for each descriptor (proc_pid_fd(5)). */
 const DESCRIPTORS = '/proc/self/fd'
 
-/** What was opened, and whether any of the files that it has open is not at its path any more. */
+/** A connection whose files are watched. */
 export interface Watched<T> {
   readonly opened: T
-  areLost(): boolean
+  /** Whether one of its files is not at its path any more. */
+  areMoved(): boolean
 }
 
 /**
- * Opens a connection to a database, which must have read from it then, and watches its files: what is written with one of
- * them lost is not found again.
+ * Opens a connection to a database and watches its files, because writes to a file that was moved would be lost. `open` must
+ * read from the database, so that SQLite opens all of them.
  *
- * This is asked after every commit, and must not look at the times of the WAL, as `lstat` does: a file whose times were
- * seen gets finer ones by its next write, which its next sync has to bring to the disk, too. That was half a sync
- * (https://docs.kernel.org/filesystems/multigrain-ts.html, Linux 6.13). Where the WAL leads is asked instead.
+ * The store asks after every commit. So this must not `lstat` the WAL: since Linux 6.13 that makes the next write store a
+ * finer mtime, which the next sync must flush too (+50 % per commit,
+ * https://docs.kernel.org/filesystems/multigrain-ts.html). It reads the link of the WAL's descriptor instead.
  */
 export function watchFiles<T>(path: string, open: () => T): Watched<T> {
   const walPath = `${path}-wal`
@@ -26,17 +27,17 @@ export function watchFiles<T>(path: string, open: () => T): Watched<T> {
   const walIdentity = identityOf(walPath, own)
   const identity = () => `${fileIdentity(path)}, ${walIdentity()}, ${fileIdentity(`${path}-shm`)}`
   const files = identity()
-  return { opened, areLost: () => identity() !== files }
+  return { opened, areMoved: () => identity() !== files }
 }
 
-/** By the descriptor that has it open; by its path where there is no telling which one is ours, and will stay open. */
+/** Identifies the WAL by our descriptor. If several are new, nobody knows which one stays open: then by the database's path. */
 function identityOf(path: string, own: readonly string[]): () => string {
   const [descriptor] = own
   if (descriptor === undefined || own.length > 1) return () => fileIdentity(path)
   return () => linkOf(descriptor) ?? 'closed'
 }
 
-/** The descriptors that lead to a path; none where the system does not say it. */
+/** The descriptors that have a path open. None if the system does not list them. */
 function descriptorsOf(path: string): readonly string[] {
   try {
     return readdirSync(DESCRIPTORS)
@@ -47,7 +48,7 @@ function descriptorsOf(path: string): readonly string[] {
   }
 }
 
-/** The path of an open file, which changes when it is moved, and says so when it is deleted; nothing of one that was closed. */
+/** The current path of an open file. It changes when the file is moved or deleted. `undefined` once the file is closed. */
 function linkOf(descriptor: string): string | undefined {
   try {
     return readlinkSync(descriptor)

@@ -15,7 +15,7 @@ export type Importer = ReturnType<typeof openImporter>
 
 /** The connection that imports: each call is a transaction, but between `begin` and `commit`. */
 export function openImporter(path: string, nowMs: () => number) {
-  const { opened: writer, areLost } = watchFiles(path, () => {
+  const { opened: writer, areMoved } = watchFiles(path, () => {
     const writer = openWriter(path, 'full', { create: false })
     writer.run('pragma busy_timeout = 0')
     writer.prepare('select 1 from users').values()
@@ -28,7 +28,7 @@ export function openImporter(path: string, nowMs: () => number) {
   const commitAll = prepareCommit(writer)
   const commit = () => {
     commitAll()
-    if (areLost()) {
+    if (areMoved()) {
       const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
       throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
     }

@@ -1,78 +1,78 @@
-import type { Stamp } from './wal-index.ts'
+import type { CommitVersion } from './wal-index.ts'
 
-/**
- * What the connection that writes says of its last commit, in memory that its thread shares with the one that reads:
- * nobody need wait for a message.
- */
+/** The last commit of the connection that writes, in memory that its thread shares with the thread that reads. */
 export interface LastCommit {
-  /** The stamps before and after it, or `NO_STAMP`. */
-  readonly stamps: BigInt64Array<ArrayBufferLike>
+  /** The commit versions before and after it, or `UNKNOWN_VERSION`. */
+  readonly versions: BigInt64Array<ArrayBufferLike>
   readonly durationMs: Float64Array<ArrayBufferLike>
-  /** One of `NOTE`. */
-  readonly note: Int32Array<ArrayBufferLike>
+  /** One of `COMMIT_STATE`. */
+  readonly state: Int32Array<ArrayBufferLike>
 }
 
-/** Where the stamps around a commit are not known. It is equal to no stamp. */
-export const NO_STAMP: Stamp = -1
+/** The commit version is not known. It equals no commit version. */
+export const UNKNOWN_VERSION: CommitVersion = -1
 
-/** Whether the stamps after a commit that was announced are there; `LATE` if they were waited for once, and did not come. */
-export const NOTE = { MADE: 0, AWAITED: 1, LATE: 2 } as const
+/** Whether an announced commit is recorded. It is `LATE` if the reader has waited for the record once, and it did not come. */
+export const COMMIT_STATE = { RECORDED: 0, ANNOUNCED: 1, LATE: 2 } as const
 
-/** For so long a note is waited for at most. It is made some microseconds after the commit, if its thread is let run. */
-export const NOTE_MAX_MS = 2
+/** How long the reader waits for a record. The writer makes it some microseconds after the commit, if its thread may run. */
+export const RECORD_WAIT_MAX_MS = 2
 
 const [BEFORE, AFTER] = [0, 1]
 
-/** No commit yet. */
+/** Shared memory in which no commit is recorded yet. */
 export const shareLastCommit = (): LastCommit => ({
-  stamps: new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT)).fill(BigInt(NO_STAMP)),
+  versions: new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT)).fill(BigInt(UNKNOWN_VERSION)),
   durationMs: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)).fill(Number.NaN),
-  note: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  state: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
 })
 
-/** Says that a commit follows, and the stamp before it, which holds while the connection has the lock. */
-export function announceCommit(lastCommit: LastCommit, before: Stamp): void {
-  storeStamps(lastCommit, before, NO_STAMP)
-  Atomics.store(lastCommit.note, 0, NOTE.AWAITED)
+/** Announces a commit, with the version before it. That version holds while the connection has the lock. */
+export function announceCommit(lastCommit: LastCommit, before: CommitVersion): void {
+  storeVersions(lastCommit, before, UNKNOWN_VERSION)
+  Atomics.store(lastCommit.state, 0, COMMIT_STATE.ANNOUNCED)
 }
 
-/** Says what the stamps around it are; `NO_STAMP` where that is not known, or where it was none. */
-export function noteCommit(lastCommit: LastCommit, before: Stamp, after: Stamp): void {
-  storeStamps(lastCommit, before, after)
-  Atomics.store(lastCommit.note, 0, NOTE.MADE)
-  Atomics.notify(lastCommit.note, 0)
+/** Records the versions around the commit. They are `UNKNOWN_VERSION` if it failed or another process may have committed. */
+export function recordCommit(lastCommit: LastCommit, before: CommitVersion, after: CommitVersion): void {
+  storeVersions(lastCommit, before, after)
+  Atomics.store(lastCommit.state, 0, COMMIT_STATE.RECORDED)
+  Atomics.notify(lastCommit.state, 0)
 }
 
-/** Says how long it took, its sync included. */
-export function noteCommitMs({ durationMs }: LastCommit, ms: number): void {
+/** Records how long the commit took, its sync included. */
+export function recordCommitMs({ durationMs }: LastCommit, ms: number): void {
   durationMs[0] = ms
 }
 
+/** How long the last commit took. */
 export const commitMsOf = ({ durationMs: [ms = Number.NaN] }: LastCommit): number => ms
 
-/** The stamps around the last commit, as far as they are noted. */
-export function stampsOf({ stamps }: LastCommit): readonly [before: Stamp, after: Stamp] {
-  // The later one first: if it is of one commit and the other of the next, they must not be taken for a pair that has
-  // another's commit in between.
-  const after = Number(Atomics.load(stamps, AFTER))
-  return [Number(Atomics.load(stamps, BEFORE)), after]
+/** The versions around the last commit, as far as they are recorded. */
+export function versionsOf({ versions }: LastCommit): readonly [before: CommitVersion, after: CommitVersion] {
+  // The later version first. In the other order the two could come from two commits, with a commit of another process between.
+  const after = Number(Atomics.load(versions, AFTER))
+  return [Number(Atomics.load(versions, BEFORE)), after]
 }
 
 /**
- * The same for one who has seen that the stamp is not `known` any more. If it was `known` before a commit that was
- * announced, then that has been made (or has failed, and another's was made), and its note is on its way: that is waited
- * for, in this thread, once and for `NOTE_MAX_MS` at most. The one that makes it may lack nothing but this one's core.
+ * The same for a reader that has seen that the version is not `known` any more. If a commit was announced at the version
+ * `known`, that commit is made or has failed, and its record is on its way. The reader's thread then blocks, once and for
+ * `RECORD_WAIT_MAX_MS` at most: the writer may lack only this core.
  */
-export function awaitStamps(lastCommit: LastCommit, known: Stamp): readonly [before: Stamp, after: Stamp] {
-  const { note, stamps } = lastCommit
-  if (Atomics.load(note, 0) === NOTE.AWAITED && Number(Atomics.load(stamps, BEFORE)) === known) {
-    const outcome = Atomics.wait(note, 0, NOTE.AWAITED, NOTE_MAX_MS)
-    if (outcome === 'timed-out') Atomics.compareExchange(note, 0, NOTE.AWAITED, NOTE.LATE)
+export function awaitVersions(
+  lastCommit: LastCommit,
+  known: CommitVersion,
+): readonly [before: CommitVersion, after: CommitVersion] {
+  const { state, versions } = lastCommit
+  if (Atomics.load(state, 0) === COMMIT_STATE.ANNOUNCED && Number(Atomics.load(versions, BEFORE)) === known) {
+    const outcome = Atomics.wait(state, 0, COMMIT_STATE.ANNOUNCED, RECORD_WAIT_MAX_MS)
+    if (outcome === 'timed-out') Atomics.compareExchange(state, 0, COMMIT_STATE.ANNOUNCED, COMMIT_STATE.LATE)
   }
-  return stampsOf(lastCommit)
+  return versionsOf(lastCommit)
 }
 
-function storeStamps({ stamps }: LastCommit, before: Stamp, after: Stamp): void {
-  Atomics.store(stamps, BEFORE, BigInt(before))
-  Atomics.store(stamps, AFTER, BigInt(after))
+function storeVersions({ versions }: LastCommit, before: CommitVersion, after: CommitVersion): void {
+  Atomics.store(versions, BEFORE, BigInt(before))
+  Atomics.store(versions, AFTER, BigInt(after))
 }

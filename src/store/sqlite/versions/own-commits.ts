@@ -1,47 +1,47 @@
 import type { Database } from 'bun:sqlite'
-import { announceCommit, type LastCommit, NO_STAMP, noteCommit } from './last-commit.ts'
+import { announceCommit, type LastCommit, recordCommit, UNKNOWN_VERSION } from './last-commit.ts'
 import type { WalIndex } from './wal-index.ts'
 
 /**
- * Notes the stamps around each commit of a connection. As soon as its lock is free somebody else may commit, before the
- * stamp is read. Where that may have been so, what is noted is no stamp: then all counts as changed.
+ * Records the versions around each commit of a connection. Once the connection has released its lock, another process may
+ * commit before the version is read. Then it records `UNKNOWN_VERSION`, which makes everything count as changed.
  */
 export function watchOwnCommits(
   writer: Database,
-  walIndex: Pick<WalIndex, 'stamp' | 'commits'>,
+  walIndex: Pick<WalIndex, 'version' | 'commits'>,
   lastCommit: LastCommit,
 ) {
-  // Rows of this connection.
   const totalChanges = writer.prepare('select total_changes()')
+  /** The rows that this connection has changed so far. */
   const countChanges = (): unknown => totalChanges.values()[0]?.[0]
-  let before = NO_STAMP
+  let before = UNKNOWN_VERSION
   let commitsBefore = 0
   let changesBefore: unknown
-  let own = 0
+  let ownCommits = 0
 
   return {
     /** A transaction of the connection has the lock. */
     begin(): void {
-      before = walIndex.stamp()
+      before = walIndex.version()
       commitsBefore = walIndex.commits()
       changesBefore = countChanges()
     },
-    /** All its writes were done. `changesNoRow` where it has written something else than rows, which is not counted. */
+    /** All writes of the transaction are done. `changesNoRow`: it has changed the file, but no row. */
     end({ changesNoRow = false } = {}): void {
-      // Whoever changes nothing writes no commit.
-      own = countChanges() === changesBefore && !changesNoRow ? 0 : 1
+      // SQLite writes no commit for a transaction that changed nothing.
+      ownCommits = countChanges() === changesBefore && !changesNoRow ? 0 : 1
       announceCommit(lastCommit, before)
     },
-    /** It was committed just now: until this is noted, nobody can tell the commit from another's. */
-    noteCommitted(): void {
-      const after = walIndex.stamp()
+    /** The transaction was committed. Until this is recorded, nobody can tell its commit from one of another process. */
+    recordCommitted(): void {
+      const after = walIndex.version()
       const commits = (walIndex.commits() - commitsBefore) >>> 0
-      if (commits === own) noteCommit(lastCommit, before, after)
-      else this.noteFailed()
+      if (commits === ownCommits) recordCommit(lastCommit, before, after)
+      else this.recordFailed()
     },
-    /** It was not committed, or nobody knows: any commit since may be another's. */
-    noteFailed(): void {
-      noteCommit(lastCommit, NO_STAMP, NO_STAMP)
+    /** The transaction failed, or its outcome is unknown. */
+    recordFailed(): void {
+      recordCommit(lastCommit, UNKNOWN_VERSION, UNKNOWN_VERSION)
     },
   }
 }

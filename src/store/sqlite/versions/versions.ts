@@ -1,107 +1,78 @@
 import type { Version } from '../../../domain/store.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { type Call, CHANGES } from '../writes.ts'
-import { awaitStamps, type LastCommit, stampsOf } from './last-commit.ts'
-import type { Stamp } from './wal-index.ts'
+import { awaitVersions, type LastCommit, versionsOf } from './last-commit.ts'
+import { trackPlants } from './plants-of-users.ts'
+import type { CommitVersion } from './wal-index.ts'
 
-/** Users whose last change is known by itself. Past this many all count as changed, and it begins anew. */
-export const CHANGED_USERS_MAX = 65_536
-
-/** Of the latest creates of a user so many groups are known one by one. */
-const KNOWN_CREATES_MAX = 4
-
-/** What is known of a user's plants: all that happened to them after `knownFrom` is creates, and these are they. */
-interface PlantsOfUser {
-  version: Version
-  knownFrom: Version
-  readonly creates: { readonly version: Version; lowestId: bigint }[]
-}
-
-/** What has changed, and what has not. */
+/** The versions of plants and tokens. */
 export type Versions = ReturnType<typeof trackVersions>
 
 /**
- * Says whether what was read before is still true. A commit that this store's own writer made changes what its writes
- * say; one that anybody else made, which the stamp tells, may have changed anything.
+ * Tells whether data that was read before is still current. A commit of this store changes what its writes say. A commit of
+ * another process, which shows in the commit version, may have changed anything.
  */
-export function trackVersions(stamp: () => Stamp, lastCommit: LastCommit) {
+export function trackVersions(commitVersion: () => CommitVersion, lastCommit: LastCommit) {
   let latest: Version = 0
-  /** The last change of everything, and what changed since. */
-  let ofAll = latest
   let ofTokens = latest
-  const ofPlants = new Map<UserId, PlantsOfUser>()
-  /** The stamp for which this holds. */
-  let known = stamp()
+  const ofPlants = trackPlants()
+  /** The commit version for which all this holds. */
+  let known = commitVersion()
   let inFlight: readonly Call[] = []
 
-  const forgetAll = () => {
-    ofAll = ofTokens = ++latest
-    ofPlants.clear()
+  const changeAll = () => {
+    ofTokens = ++latest
+    ofPlants.changeAll(latest)
   }
-  const note = (group: readonly Call[]) => {
+  const recordGroup = (group: readonly Call[]) => {
     latest++
     for (const call of group) {
       const [name] = call
-      if (name === 'createPlant') noteCreate(call[1], call[2])
-      else if (name === 'deletePlant') ofPlants.set(call[1], { version: latest, knownFrom: latest, creates: [] })
+      if (name === 'createPlant') ofPlants.recordCreate(call[1], call[2], latest)
+      else if (name === 'deletePlant') ofPlants.recordDelete(call[1], latest)
       else if (CHANGES[name] === 'tokens') ofTokens = latest
-      else if (CHANGES[name] === 'everything') forgetAll()
+      else if (CHANGES[name] === 'everything') changeAll()
     }
-    if (ofPlants.size > CHANGED_USERS_MAX) forgetAll()
+    if (ofPlants.areTooMany()) changeAll()
   }
-  const noteCreate = (user: UserId, id: bigint) => {
-    const plants = ofPlants.get(user) ?? { version: ofAll, knownFrom: ofAll, creates: [] }
-    const last = plants.creates.at(-1)
-    if (last?.version === latest) {
-      if (id < last.lowestId) last.lowestId = id
-      return
-    }
-    plants.creates.push({ version: latest, lowestId: id })
-    if (plants.creates.length > KNOWN_CREATES_MAX) plants.knownFrom = plants.creates.shift()?.version ?? latest
-    plants.version = latest
-    ofPlants.set(user, plants)
-  }
-  /** Takes a commit of ours into account, if nobody else's came before it. */
-  const advance = (before: Stamp, after: Stamp) => {
+  /** Records our group if its commit follows the known version. */
+  const advance = (before: CommitVersion, after: CommitVersion) => {
     if (known === after) return
-    if (known === before) note(inFlight)
-    else forgetAll()
+    if (known === before) recordGroup(inFlight)
+    else changeAll()
     known = after
   }
 
-  /** Whether it is known what has changed until now. */
+  /** Whether all changes up to now are known. */
   const isUpToDate = (): boolean => {
-    let now = stamp()
+    let now = commitVersion()
     if (now === known) return true
     if (inFlight.length > 0) {
-      // Ours is done, but not reported yet; or not done, and somebody else's is; or nobody says which in time.
-      const [before, after] = awaitStamps(lastCommit, known)
-      now = stamp()
+      // Our group is committed and not reported yet, or another process has committed before it.
+      const [before, after] = awaitVersions(lastCommit, known)
+      now = commitVersion()
       if (known !== before || now !== after) return false
       advance(before, after)
       return true
     }
-    forgetAll()
+    changeAll()
     known = now
     return true
   }
 
   return {
-    plants: (user: UserId): Version | undefined => (isUpToDate() ? (ofPlants.get(user)?.version ?? ofAll) : undefined),
-    /** Whether all that happened to the user's plants after a version is that some with larger ids were created. */
-    hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean {
-      if (!isUpToDate()) return false
-      const { knownFrom, creates } = ofPlants.get(user) ?? { knownFrom: ofAll, creates: [] }
-      return since >= knownFrom && creates.every(({ version, lowestId }) => version <= since || lowestId > above)
-    },
+    plants: (user: UserId): Version | undefined => (isUpToDate() ? ofPlants.version(user) : undefined),
+    /** Whether the only changes of the user's plants since a version are creates with larger ids. */
+    hasOnlyGrown: (user: UserId, since: Version, above: bigint): boolean =>
+      isUpToDate() && ofPlants.hasOnlyGrown(user, since, above),
     tokens: (): Version | undefined => (isUpToDate() ? ofTokens : undefined),
     /** A group is about to be sent to the writer. */
     begin(group: readonly Call[]): void {
       inFlight = group
     },
-    /** It was committed, with the stamps of the last commit around it, or it failed. */
+    /** The group was committed, with the versions of the last commit around it, or it failed. */
     end({ isCommitted }: { readonly isCommitted: boolean }): void {
-      if (isCommitted) advance(...stampsOf(lastCommit))
+      if (isCommitted) advance(...versionsOf(lastCommit))
       inFlight = []
     },
   }

@@ -2,35 +2,35 @@ import { type Pointer, toArrayBuffer } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 
 /**
- * Words of the WAL-index header (https://sqlite.org/walformat.html#the_wal_index_header). The counter of transactions
- * and the checksum of the last frame change with every commit, by whichever process, and with nothing else; either alone
- * could, after the recovery of an index that a killed process left half-written, be what it was.
+ * Words of the WAL-index header (https://sqlite.org/walformat.html#the_wal_index_header). The counter of transactions and the
+ * checksum of the last frame change with every commit of any process, and with nothing else. After the recovery of an index
+ * that a killed process left half-written, one of the two alone could have its old value.
  */
 const HEADER_BYTES = 48
 const CHANGE_COUNTER_WORD = 2
 const FRAMES_WORD = 4
 const CHECKSUM_WORD = 6
-/** Of the checksum so much goes into a stamp that it stays an integer that a double holds exactly. */
+/** A version has so many bits of the checksum, because a double must hold it exactly. */
 const CHECKSUM_BITS = 21
 
-/** A number for the state of a database: it is another one after every commit. */
-export type Stamp = number
+/** A number for the state of a database. Every commit changes it. */
+export type CommitVersion = number
 
-/** What the WAL-index says at the moment. */
+/** The current content of the WAL-index. */
 export interface WalIndex {
-  stamp(): Stamp
-  /** Commits so far that have changed something, by whomever; it begins anew after 2^32. */
+  version(): CommitVersion
+  /** The number of commits of all processes that have changed something. It starts again at 2^32. */
   commits(): number
-  /** Frames that the WAL holds, checkpointed or not. */
+  /** The number of frames in the WAL, checkpointed or not. */
   frames(): number
 }
 
 /**
- * Returns a way to read the WAL-index of a database that a connection of this process has read from: it costs some
- * nanoseconds, because SQLite keeps the header in memory that all processes share. `undefined` where the system does
- * not say where that is (it does on Linux). The way must not be used once the last connection is closed.
+ * Reads the WAL-index of a database that a connection of this process has read from. A read takes some nanoseconds, because
+ * SQLite keeps the header in memory that all processes share. `undefined` if the system does not tell where that memory is
+ * (Linux does). The result must not be used once the last connection is closed.
  *
- * The file is deliberately not opened once more: closing any descriptor of it would drop this process's locks on it
+ * It does not open the file: closing any descriptor of it would drop this process's locks on it
  * (https://sqlite.org/howtocorrupt.html, §2.2).
  */
 export function watchWalIndex(path: string): WalIndex | undefined {
@@ -38,7 +38,7 @@ export function watchWalIndex(path: string): WalIndex | undefined {
   if (address === undefined) return undefined
   const words = new Uint32Array(toArrayBuffer(address, 0, HEADER_BYTES))
   return {
-    stamp: () =>
+    version: () =>
       Atomics.load(words, CHANGE_COUNTER_WORD) * 2 ** CHECKSUM_BITS +
       (Atomics.load(words, CHECKSUM_WORD) >>> (32 - CHECKSUM_BITS)),
     commits: () => Atomics.load(words, CHANGE_COUNTER_WORD),
@@ -46,7 +46,7 @@ export function watchWalIndex(path: string): WalIndex | undefined {
   }
 }
 
-/** Where this process has the beginning of a file in its memory (proc_pid_maps(5)). */
+/** The address at which this process has mapped the beginning of a file (proc_pid_maps(5)). */
 function mappedAt(path: string): Pointer | undefined {
   let maps: string
   try {
