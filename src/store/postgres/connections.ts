@@ -1,12 +1,11 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/statistics.ts'
 import type { UserId } from '../../domain/token.ts'
-import { type Client, type ConnectionOptions, createClient } from './connection.ts'
-import type { Clocks } from './ledger.ts'
-import { queueWrites, type WriteQueue } from './queue.ts'
+import { type Column, type ConnectionOptions, createClient } from './connection.ts'
+import { queueWrites } from './queue.ts'
 import { openReads, type Read } from './reads.ts'
 import { openTransactions, type Transact } from './transactions.ts'
-import { lockTokens, type TokenVersions, watchTokens } from './versions.ts'
+import { lockTokens, watchTokens } from './versions.ts'
 import { openWriter } from './writer.ts'
 
 /** Connections for reads and transactions. Each of the two writers has one more. */
@@ -14,22 +13,7 @@ const CONNECTIONS_OF_SERVER = 8
 const CONNECTIONS_OF_COMMAND = 1
 
 /** All connections of a store. Every read and every write passes through them. */
-export interface Connections {
-  readonly read: Read
-  readonly transaction: Transact
-  /** Runs a transaction that changes tokens or users. Only one such transaction of all processes runs at a time. */
-  readonly changeTokens: Transact
-  readonly plants: WriteQueue
-  readonly versions: TokenVersions
-  readonly column: Client['column']
-  /** For reads and transactions before the store is open. */
-  readonly client: Client
-  /** From now on the store can be used. */
-  open(): Promise<void>
-  /** Closes all connections. A second call does nothing. */
-  close(): Promise<void>
-  readonly isClosed: () => boolean
-}
+export type Connections = ReturnType<typeof connect>
 
 interface ConnectOptions extends ConnectionOptions {
   readonly isServer: boolean
@@ -37,8 +21,7 @@ interface ConnectOptions extends ConnectionOptions {
 }
 
 /** Prepares the connections. None is made before the first statement. */
-export function connect(options: ConnectOptions, clocks: Clocks): Connections {
-  const { monotonicMs } = clocks
+export function connect(options: ConnectOptions) {
   const client = createClient(options, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
   let state: 'opening' | 'open' | 'closed' = 'opening'
   let closing: Promise<void> | undefined
@@ -48,26 +31,16 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
     if (state === 'closed') throw new AppError('store_busy')
     if (state === 'opening') throw new AppError('store_failed', { cause: 'the database has not been reached yet' })
   }
-  const read = openReads({ client, requireOpen, monotonicMs })
+  const read = openReads(client, requireOpen)
 
-  const existingUsers = async (users: readonly UserId[]): Promise<ReadonlySet<UserId>> => {
-    const rows = await read<[bigint]>('select id from plantstore.users where id = any($1::int8[])', [
-      client.column(users, 'int8'),
-    ])
-    return new Set(rows.map(([id]) => Number(id)))
-  }
   const writers = {
-    create: openWriter('create', createClient(options, 1), clocks),
-    delete: openWriter('delete', createClient(options, 1), clocks),
+    create: openWriter('create', createClient(options, 1)),
+    delete: openWriter('delete', createClient(options, 1)),
   }
-  const plants = queueWrites({ writers, existingUsers, monotonicMs, observer: options.observer })
-  const versions = watchTokens(async () => {
-    const [row] = await read<[bigint]>('select tokens_stamp from plantstore.counters')
-    if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
-    return row[0]
-  }, monotonicMs)
-
-  const transaction = openTransactions({ client, requireOpen, monotonicMs })
+  const existingUsers = (users: readonly UserId[]) => readUsers(read, client.column(users, 'int8'))
+  const plants = queueWrites({ writers, existingUsers, observer: options.observer })
+  const versions = watchTokens(() => readTokensStamp(read))
+  const transaction = openTransactions(client, requireOpen)
   const changeTokens: Transact = (work) =>
     transaction(async (inside) => {
       await lockTokens(inside)
@@ -83,16 +56,35 @@ export function connect(options: ConnectOptions, clocks: Clocks): Connections {
   return {
     read,
     transaction,
+    /** Runs a transaction that changes tokens or users. Only one such transaction of all processes runs at a time. */
     changeTokens,
     plants,
-    versions,
+    tokensVersion: versions.tokens,
     column: client.column,
+    /** For statements before the store is open. */
     client,
-    async open() {
+    /** From now on the store can be used. */
+    async open(): Promise<void> {
       if (state === 'opening') state = 'open'
       await versions.renew()
     },
-    close: () => (closing ??= close()),
+    /** Closes all connections. A second call does nothing. */
+    close(): Promise<void> {
+      closing ??= close()
+      return closing
+    },
     isClosed: () => state === 'closed',
   }
+}
+
+/** Which of these users exist. */
+async function readUsers(read: Read, users: Column): Promise<ReadonlySet<UserId>> {
+  const rows = await read<[bigint]>('select id from plantstore.users where id = any($1::int8[])', [users])
+  return new Set(rows.map(([id]) => Number(id)))
+}
+
+async function readTokensStamp(read: Read): Promise<bigint> {
+  const [row] = await read<[bigint]>('select tokens_stamp from plantstore.counters')
+  if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
+  return row[0]
 }

@@ -10,12 +10,6 @@ const LEAVE_TIMEOUT_MS = 500
 const ENTRY_MAX_AGE_MS = 86_400_000
 const ABANDONED_AFTER_MS = 7 * ENTRY_MAX_AGE_MS
 
-/** A clock of this machine that never jumps, and the time that all machines share. */
-export interface Clocks {
-  readonly monotonicMs: () => number
-  readonly nowMs: () => number
-}
-
 /** A writer's row of the table `writers`. `groups` is the number of groups that it has written. */
 export interface LedgerEntry {
   readonly id: string
@@ -27,8 +21,7 @@ export interface LedgerEntry {
  * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and
  * stores which plants it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
-export function openLedger(client: Client, clocks: Clocks) {
-  const { monotonicMs } = clocks
+export function openLedger(client: Client) {
   let entry: LedgerEntry | undefined
   /** The entry of the last group without an answer. It is deleted before the next group: its statement may still arrive. */
   let closedId = ''
@@ -45,7 +38,7 @@ export function openLedger(client: Client, clocks: Clocks) {
   return {
     /** The writer's entry. Adds one if it has none. */
     async entry(timeoutMs: number): Promise<LedgerEntry> {
-      entry ??= await client.transaction((transaction) => addEntry(transaction, closedId, clocks), timeoutMs)
+      entry ??= await client.transaction((transaction) => addEntry(transaction, closedId), timeoutMs)
       return entry
     },
     /** The database no longer has the entry: the next group needs another one. */
@@ -54,7 +47,7 @@ export function openLedger(client: Client, clocks: Clocks) {
     },
     /** Deletes an entry that is old. */
     async leaveIfOld(): Promise<void> {
-      if (entry !== undefined && monotonicMs() - entry.openedAtMs > ENTRY_MAX_AGE_MS) await leave()
+      if (entry !== undefined && performance.now() - entry.openedAtMs > ENTRY_MAX_AGE_MS) await leave()
     },
     leave,
     /**
@@ -62,16 +55,16 @@ export function openLedger(client: Client, clocks: Clocks) {
      * that arrives later then writes nothing. Closing is a write too, so the group is durable if this resolves.
      */
     async resolve({ id, groups }: LedgerEntry, cause: unknown): Promise<readonly bigint[] | undefined> {
-      const deadlineMs = monotonicMs() + RESOLVE_TIMEOUT_MS
+      const deadlineMs = performance.now() + RESOLVE_TIMEOUT_MS
       let reason = cause
       entry = undefined
       closedId = id
-      while (monotonicMs() < deadlineMs) {
+      while (performance.now() < deadlineMs) {
         try {
           const [row] = await client.query<[groups: bigint, refused: bigint[] | null]>(
             'update plantstore.writers set is_closed = true where id = $1 returning groups, refused',
             [id],
-            deadlineMs - monotonicMs(),
+            deadlineMs - performance.now(),
           )
           if (row === undefined) break
           return Number(row[0]) === groups ? undefined : (row[1] ?? [])
@@ -86,17 +79,13 @@ export function openLedger(client: Client, clocks: Clocks) {
   }
 }
 
-async function addEntry(
-  { query }: Transaction,
-  closedId: string,
-  { monotonicMs, nowMs }: Clocks,
-): Promise<LedgerEntry> {
-  const added = { id: crypto.randomUUID(), groups: 0, openedAtMs: monotonicMs() }
-  const abandonedMs = nowMs() - ABANDONED_AFTER_MS
+async function addEntry({ query }: Transaction, closedId: string): Promise<LedgerEntry> {
+  const added = { id: crypto.randomUUID(), groups: 0, openedAtMs: performance.now() }
+  const abandonedMs = Date.now() - ABANDONED_AFTER_MS
   await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [closedId, abandonedMs])
   await query(
     'insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms) values ($1, 0, null, false, $2)',
-    [added.id, nowMs()],
+    [added.id, Date.now()],
   )
   return added
 }

@@ -15,7 +15,6 @@ interface QueueOptions {
   readonly writers: Readonly<Record<WriteKind, Writer>>
   /** Which of these users exist. */
   readonly existingUsers: (users: readonly UserId[]) => Promise<ReadonlySet<UserId>>
-  readonly monotonicMs: () => number
   readonly observer: StoreObserver | undefined
 }
 
@@ -27,19 +26,17 @@ export type WriteQueue = ReturnType<typeof queueWrites>
  * write gets its own result. Writes of one plant are done in the order in which they were asked for.
  */
 export function queueWrites(options: QueueOptions) {
-  const { monotonicMs, observer } = options
+  const { observer } = options
   const steps = waitingSteps()
+  const groups: Record<WriteKind, readonly Step[]> = { create: [], delete: [] }
   const running: Partial<Record<WriteKind, Promise<void>>> = {}
   let refusal: AppError | undefined
   let lateCheck: Timer | undefined
 
   const refuseLate = () => {
-    const error = new AppError('store_busy', { cause: 'writes before this one took too long' })
-    for (const step of steps.withdraw(monotonicMs() - WAIT_TIMEOUT_MS)) refuseLocked(step, error, observer)
-  }
-  const checkLate = () => {
-    refuseLate()
-    lateCheck = steps.size.writes > 0 ? setTimeout(checkLate, LATE_CHECK_MS) : undefined
+    for (const step of steps.withdraw(performance.now() - WAIT_TIMEOUT_MS)) refuseLocked(step, tooLate(), observer)
+    clearTimeout(lateCheck)
+    lateCheck = steps.size.writes > 0 ? setTimeout(refuseLate, LATE_CHECK_MS) : undefined
   }
 
   const run = async (kind: WriteKind) => {
@@ -47,7 +44,9 @@ export function queueWrites(options: QueueOptions) {
       await linger(() => steps.countReady(kind))
       refuseLate()
       const group = steps.takeGroup(kind)
+      groups[kind] = group
       if (group.length > 0) await writeGroup(kind, group, options)
+      groups[kind] = []
       for (const step of group) steps.end(step)
       startWriters()
     }
@@ -57,18 +56,18 @@ export function queueWrites(options: QueueOptions) {
     for (const kind of WRITE_KINDS) if (steps.countReady(kind) > 0) running[kind] ??= run(kind)
   }
 
-  const ask = (kind: WriteKind, plant: PlantWrite | undefined): Promise<void> =>
-    new Promise((resolve, reject) => {
-      if (refusal !== undefined) return reject(refusal)
-      const length = plant?.values.reduce((sum, value) => sum + (value?.length ?? 0), 0) ?? 0
-      if (isQueueFull(steps.size, length)) {
-        observer?.recordRefusal('queue_full')
-        return reject(new AppError('store_busy'))
-      }
-      steps.add({ kind, plant, textLength: length, askedAtMs: monotonicMs() }, { resolve, reject })
-      lateCheck ??= setTimeout(checkLate, LATE_CHECK_MS)
-      startWriters()
-    })
+  const ask = async (kind: WriteKind, plant: PlantWrite | undefined): Promise<void> => {
+    if (refusal !== undefined) throw refusal
+    const textLength = plant?.values.reduce((sum, value) => sum + (value?.length ?? 0), 0) ?? 0
+    if (isQueueFull(steps.size, textLength)) {
+      observer?.recordRefusal('queue_full')
+      throw new AppError('store_busy')
+    }
+    const written = steps.add(kind, plant, textLength)
+    lateCheck ??= setTimeout(refuseLate, LATE_CHECK_MS)
+    startWriters()
+    return written
+  }
 
   return {
     create: (plant: PlantWrite) => ask('create', plant),
@@ -76,7 +75,7 @@ export function queueWrites(options: QueueOptions) {
     /** Resolves if a write is possible now. It writes no plant, but it writes durably. */
     probe: () => ask('create', undefined),
     /** The writes that are not durable yet, those of the current groups included. */
-    load: () => loadOf(steps.all(), monotonicMs()),
+    load: () => loadOf(steps, [...groups.create, ...groups.delete]),
     /** Refuses all writes from now on, waiting ones included. Resolves when the current groups have their results. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
@@ -89,11 +88,11 @@ export function queueWrites(options: QueueOptions) {
 
 /** Writes a group and gives each step its result. */
 async function writeGroup(kind: WriteKind, group: readonly Step[], options: QueueOptions): Promise<void> {
-  const { writers, existingUsers, monotonicMs, observer } = options
-  const startMs = monotonicMs()
+  const { writers, existingUsers, observer } = options
+  const startMs = performance.now()
   try {
     const refused = new Set(await writers[kind].write(group.flatMap(({ plant }) => plant ?? [])))
-    observer?.recordGroup(countWrites(group), monotonicMs() - startMs)
+    observer?.recordGroup(countWrites(group), performance.now() - startMs)
     const errorOf = kind === 'create' ? await explainCreates([...refused], existingUsers) : notFound
     for (const step of group) {
       const { plant } = step
@@ -109,6 +108,7 @@ async function writeGroup(kind: WriteKind, group: readonly Step[], options: Queu
 }
 
 const notFound = () => new AppError('plant_not_found')
+const tooLate = () => new AppError('store_busy', { cause: 'writes before this one took too long' })
 
 /** Says why each create was refused. What was written stays written, even if the users cannot be read. */
 async function explainCreates(
@@ -130,12 +130,10 @@ function refuseLocked(step: Step, error: AppError, observer: StoreObserver | und
   settle(step, error)
 }
 
-function loadOf(steps: readonly Step[], nowMs: number): StoreLoad {
-  const oldestMs = steps.reduce(
-    (ms, { waiters, askedAtMs }) => (waiters.length > 0 ? Math.min(ms, askedAtMs) : ms),
-    nowMs,
-  )
-  return { waitingWrites: countWrites(steps), longestWaitMs: nowMs - oldestMs }
+function loadOf(steps: ReturnType<typeof waitingSteps>, groups: readonly Step[]): StoreLoad {
+  const nowMs = performance.now()
+  const oldestMs = Math.min(nowMs, steps.oldest()?.askedAtMs ?? nowMs, ...groups.map(({ askedAtMs }) => askedAtMs))
+  return { waitingWrites: steps.size.writes + countWrites(groups), longestWaitMs: nowMs - oldestMs }
 }
 
 const countWrites = (steps: readonly Step[]): number => steps.reduce((sum, { waiters }) => sum + waiters.length, 0)

@@ -9,13 +9,6 @@ const READ_TIMEOUT_MS = 2000
 /** How long a read of whole tables may take. Only commands wait for such reads. */
 export const READ_ALL_TIMEOUT_MS = 3_600_000
 
-interface ReadOptions {
-  readonly client: Client
-  /** Throws an `AppError` if the store is not open. */
-  readonly requireOpen: () => void
-  readonly monotonicMs: () => number
-}
-
 /** Runs one statement that only reads. Rejects with an `AppError` if the database fails. */
 export type Read = <Values>(
   text: string,
@@ -23,19 +16,19 @@ export type Read = <Values>(
   timeoutMs?: number,
 ) => Promise<readonly Values[]>
 
-/** Limits how many reads run at once, and repeats a read whose connection was lost. */
-export function openReads({ client, requireOpen, monotonicMs }: ReadOptions): Read {
+/** Limits how many reads run at once, and repeats a read whose connection was lost. `requireOpen` throws an `AppError`. */
+export function openReads(client: Client, requireOpen: () => void): Read {
   let reads = 0
 
   const query = async <Values>(text: string, parameters: readonly Parameter[], timeoutMs: number) => {
-    const deadlineMs = monotonicMs() + timeoutMs
+    const deadlineMs = performance.now() + timeoutMs
     try {
       return await client.query<Values>(text, parameters, timeoutMs)
     } catch (error) {
       // After a restart of the server, each connection learns of it only by a statement that fails.
       const isRepeatable = isConnectionLost(error) || isConflict(error)
-      if (!isRepeatable || monotonicMs() >= deadlineMs) throw error
-      return client.query<Values>(text, parameters, deadlineMs - monotonicMs())
+      if (!isRepeatable || performance.now() >= deadlineMs) throw error
+      return client.query<Values>(text, parameters, deadlineMs - performance.now())
     }
   }
 

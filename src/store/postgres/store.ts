@@ -26,16 +26,13 @@ export async function openPostgresStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   const { keepsTrying = false, onEvent = () => {} } = options
-  const connections = connect(
-    {
-      address,
-      passwordFile: options.passwordFile,
-      prepares: !options.preparesNothing,
-      isServer: options.writesInThread ?? false,
-      observer: options.observer,
-    },
-    { monotonicMs: () => performance.now(), nowMs: Date.now },
-  )
+  const connections = connect({
+    address,
+    passwordFile: options.passwordFile,
+    prepares: !options.preparesNothing,
+    isServer: options.writesInThread ?? false,
+    observer: options.observer,
+  })
   const open = () => prepare(connections, address, options)
   const plainText = plainTextWarning(address)
   if (plainText !== undefined) onEvent(plainText)

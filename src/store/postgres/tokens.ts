@@ -11,7 +11,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, toke
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
-export function tokens({ read, transaction, changeTokens, versions, column }: Connections): TokenMethods {
+export function tokens({ read, transaction, changeTokens, tokensVersion, column }: Connections): TokenMethods {
   return {
     async findToken(hash) {
       const [row] = await read<TokenRow>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -56,7 +56,7 @@ export function tokens({ read, transaction, changeTokens, versions, column }: Co
         )
       }),
 
-    tokensVersion: versions.tokens,
+    tokensVersion,
   }
 }
 

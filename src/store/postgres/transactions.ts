@@ -2,28 +2,21 @@ import type { Client, Transaction } from './connection.ts'
 import { isConflict, isConnectionLost, toAppError } from './errors.ts'
 import { CONFLICT_PAUSE_MAX_MS, WRITE_TIMEOUT_MS } from './writer.ts'
 
-interface TransactionOptions {
-  readonly client: Client
-  /** Throws an `AppError` if the store is not open. */
-  readonly requireOpen: () => void
-  readonly monotonicMs: () => number
-}
-
 /** Does all of the work or nothing. Repeats it after a conflict, so `work` may run several times. */
 export type Transact = <T>(work: (transaction: Transaction) => Promise<T>) => Promise<T>
 
-/** Runs transactions one after the other, in the order in which they were asked for. */
-export function openTransactions({ client, requireOpen, monotonicMs }: TransactionOptions): Transact {
+/** Runs transactions one after the other, in the order in which they were asked for. `requireOpen` throws an `AppError`. */
+export function openTransactions(client: Client, requireOpen: () => void): Transact {
   let last: Promise<unknown> = Promise.resolve()
 
   const transact: Transact = async (work) => {
-    const deadlineMs = monotonicMs() + WRITE_TIMEOUT_MS
+    const deadlineMs = performance.now() + WRITE_TIMEOUT_MS
     for (;;) {
       requireOpen()
       try {
         return await client.transaction(work)
       } catch (error) {
-        if (!isConflict(error) || monotonicMs() > deadlineMs) {
+        if (!isConflict(error) || performance.now() > deadlineMs) {
           throw toAppError(error, { outcomeIsUnknown: isConnectionLost(error) })
         }
         await Bun.sleep(Math.random() * CONFLICT_PAUSE_MAX_MS)

@@ -5,14 +5,11 @@ import type { Transaction } from './connection.ts'
 const RENEW_AFTER_MS = 300
 const VALID_FOR_MS = TOKEN_CHANGES_SEEN_WITHIN_MS - 100
 
-/** The version of all tokens and users. */
-export type TokenVersions = ReturnType<typeof watchTokens>
-
 /**
  * Watches the changes that any process makes to tokens and users. Each change stores a new random number in the column
  * `tokens_stamp` of the table `counters` (see `lockTokens`). Requests start reads of that stamp but do not wait for them.
  */
-export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs: () => number) {
+export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs = () => performance.now()) {
   let version: Version = 0
   /** The stamp of the current version; `undefined` after a change by this process. */
   let knownStamp: bigint | undefined

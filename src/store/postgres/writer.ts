@@ -2,7 +2,7 @@ import { AppError } from '../../domain/error.ts'
 import type { Client } from './connection.ts'
 import { isConflict, isConnectionLost, toAppError } from './errors.ts'
 import { type PlantWrite, sendGroup, type WriteKind } from './group-statements.ts'
-import { type Clocks, openLedger } from './ledger.ts'
+import { openLedger } from './ledger.ts'
 
 /** How long a write or a transaction may be repeated after conflicts and lost connections. */
 export const WRITE_TIMEOUT_MS = 2000
@@ -23,19 +23,18 @@ export interface Writer {
 }
 
 /** `client` belongs to this writer alone, and has one connection. */
-export function openWriter(kind: WriteKind, client: Client, clocks: Clocks): Writer {
-  const { monotonicMs } = clocks
-  const ledger = openLedger(client, clocks)
+export function openWriter(kind: WriteKind, client: Client): Writer {
+  const ledger = openLedger(client)
 
   /** Resolves to `undefined` if nothing was written and another attempt may succeed. */
   const attempt = async (plants: readonly PlantWrite[], deadlineMs: number) => {
-    const entry = await ledger.entry(deadlineMs - monotonicMs()).catch((error) => {
+    const entry = await ledger.entry(deadlineMs - performance.now()).catch((error) => {
       if (!isConnectionLost(error)) throw error
       return undefined
     })
     if (entry === undefined) return undefined
     try {
-      const refused = await sendGroup(client, { kind, plants, entry }, deadlineMs - monotonicMs())
+      const refused = await sendGroup(client, { kind, plants, entry }, deadlineMs - performance.now())
       // Another writer has deleted the entry because of its age.
       if (refused === undefined) ledger.forget()
       else entry.groups++
@@ -48,8 +47,8 @@ export function openWriter(kind: WriteKind, client: Client, clocks: Clocks): Wri
 
   return {
     async write(plants) {
-      const deadlineMs = monotonicMs() + WRITE_TIMEOUT_MS
-      const isLate = () => monotonicMs() > deadlineMs - ATTEMPT_MIN_MS
+      const deadlineMs = performance.now() + WRITE_TIMEOUT_MS
+      const isLate = () => performance.now() > deadlineMs - ATTEMPT_MIN_MS
       await ledger.leaveIfOld()
       for (;;) {
         try {
