@@ -162,7 +162,7 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
       .map((line) => JSON.parse(line))
     expect(lines.find(({ msg }) => msg.includes('certificate'))).toMatchObject({
       level: 'warn',
-      msg: 'the certificate does not hold now: clients will refuse it',
+      msg: 'the certificate is not valid now: clients will refuse it',
     })
   })
 })

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { welcome } from '../../src/cli/serve/welcome.ts'
+import { provideFirstToken } from '../../src/cli/serve/first-token.ts'
 import { AppError } from '../../src/domain/error.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -25,13 +25,13 @@ async function openLocked() {
     randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
     nowMs: Date.now,
   }
-  const options = { database, firstToken: true, tls: undefined }
-  const welcomed = welcome(lifecycle, store, ADDRESS, log, options, io)
+  const options = { database, firstToken: true, tls: undefined } as const
+  const provided = provideFirstToken({ store, address: ADDRESS, log, options, io }, lifecycle)
   return {
     store,
     lifecycle,
     told,
-    welcomed,
+    provided,
     unlock: () => other.run('commit'),
     async [Symbol.asyncDispose]() {
       other.close(true)
@@ -41,32 +41,32 @@ async function openLocked() {
   }
 }
 
-/** What comes later waits for the lock as long: then the first token was refused already. */
+/** Waits for the lock as long as the first token does. When this is refused, the first token was refused before. */
 const waitForRefusal = ({ store }: Awaited<ReturnType<typeof openLocked>>) =>
   store.checkReady().then(
     () => 'ready',
     (error: unknown) => (error instanceof AppError ? error.kind : error),
   )
 
-describe.concurrent('the first token of a store that another program has locked', () => {
-  test('is made when the lock is gone', async () => {
+describe.concurrent('a server whose store another program has locked', () => {
+  test('makes the first token when the lock is gone', async () => {
     await using opened = await openLocked()
 
     expect(await waitForRefusal(opened)).toBe('store_busy')
     expect(opened.told).toEqual([])
     opened.unlock()
-    await opened.welcomed
+    await opened.provided
 
     expect(opened.told).toEqual([expect.stringMatching(TOKEN)])
     expect(await opened.store.hasTokens()).toBe(true)
   })
 
-  test('is not waited for by a server that drains', async () => {
+  test('makes no first token once it drains', async () => {
     await using opened = await openLocked()
 
     await waitForRefusal(opened)
     opened.lifecycle.isDraining = true
-    await opened.welcomed
+    await opened.provided
 
     expect(opened.told).toEqual([])
     opened.unlock()

@@ -1,0 +1,48 @@
+import type { Command } from '@commander-js/extra-typings'
+import { OPTIONS, type OptionsOf } from '../../config.ts'
+import type { Tls } from '../../http/tls.ts'
+import { manual } from '../manual.ts'
+import { addDatabaseOptions } from '../with-store.ts'
+
+/** The command `serve` with its options. */
+export const defineServe = (program: Command) =>
+  addDatabaseOptions(program.command('serve'))
+    .description('Serves plants over HTTP.')
+    .helpGroup('Server:')
+    .addHelpText(
+      'after',
+      manual(
+        ['serve --first-token', 'serve --listen unix:/run/plantstore.sock --database /var/lib/plantstore/plants.db'],
+        {
+          done: 'A signal ended the server in good order.',
+          failed: 'The server cannot listen at its address.',
+          storeUnusable: 'The database cannot be opened, or it has failed.',
+        },
+      ),
+    )
+    .addOption(OPTIONS.listen)
+    .addOption(OPTIONS.metricsListen)
+    .addOption(OPTIONS.durability)
+    .addOption(OPTIONS.firstToken)
+    .addOption(OPTIONS.noDocs)
+    .addOption(OPTIONS.maxBody)
+    .addOption(OPTIONS.listMax)
+    .addOption(OPTIONS.rateLimit)
+    .addOption(OPTIONS.rateBurst)
+    .addOption(OPTIONS.maxInFlight)
+    .addOption(OPTIONS.idleTimeout)
+    .addOption(OPTIONS.tlsCert)
+    .addOption(OPTIONS.tlsKey)
+    .addOption(OPTIONS.drain)
+    .addOption(OPTIONS.drainWait)
+    .addOption(OPTIONS.logLevel)
+    .addOption(OPTIONS.logFormat)
+    .addOption(OPTIONS.accessLog)
+    .addOption(OPTIONS.corsOrigin)
+    .addOption(OPTIONS.publicUrl)
+
+/** What `serve` is told to do. */
+export type ServeOptions = OptionsOf<ReturnType<typeof defineServe>> & {
+  /** The certificate and the key of the server. Without them it serves plain HTTP. */
+  readonly tls: Tls | undefined
+}
