@@ -18,7 +18,7 @@ const INSUFFICIENT = {
   body: { error: 40301, message: 'This token may only list: use one with the scope write.' },
 }
 
-const refusal = ({ status, headers, body }: Answer) => ({ status, challenge: headers.get('www-authenticate'), body })
+const seen = ({ status, headers, body }: Answer) => ({ status, challenge: headers.get('www-authenticate'), body })
 
 /** One request to each operation, with whatever credentials the headers hold. */
 const toEachOperation = async (service: Service, headers: Record<string, string>) => [
@@ -41,7 +41,7 @@ const otherSchemes = (token: string): Readonly<Record<string, string>> => ({
   'a scheme with all characters of one': "!#$%&'*+-.^_`|~09aZ x=y",
 })
 
-/** Values of `Authorization` that get nobody in. */
+/** Values of `Authorization` without a valid token. */
 const malformed = (token: string): Readonly<Record<string, string>> => ({
   'no token': 'Bearer',
   'no token, in lower case': 'bearer',
@@ -87,27 +87,21 @@ const malformed = (token: string): Readonly<Record<string, string>> => ({
 })
 
 describe.each(TRANSPORTS)('credentials, $name', (transport) => {
-  test('asks for a token where there is no Authorization line, without calling anything invalid', async () => {
+  test('are answered the same if there are none or others than Bearer, without an error in the challenge', async () => {
     await using service = await startService(transport)
 
-    const answers = await toEachOperation(service, {})
+    const none = await toEachOperation(service, {})
 
-    for (const answer of answers) expect(refusal(answer)).toEqual(MISSING)
-    expect(new Set(answers.map(bytesOf)).size).toBe(1)
-  })
-
-  test('answers credentials of another scheme as if there were none', async () => {
-    await using service = await startService(transport)
-    const none = (await toEachOperation(service, {})).map(bytesOf)
-
+    for (const answer of none) expect(seen(answer)).toEqual(MISSING)
+    expect(new Set(none.map(bytesOf)).size).toBe(1)
     for (const [name, authorization] of Object.entries(otherSchemes(service.token))) {
       const answers = await toEachOperation(service, { authorization })
-      expect({ name, answers: answers.map(bytesOf) }).toEqual({ name, answers: none })
+      expect({ name, answers: answers.map(bytesOf) }).toEqual({ name, answers: none.map(bytesOf) })
     }
     expect(await service.names()).toEqual([])
   })
 
-  test('answers the same bytes to every credential that gets nobody in', async () => {
+  test('are answered with the same bytes if they are malformed, unknown, expired or revoked', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const expired = await service.createToken({ expiresAtMs: Date.now() - 1 })
@@ -119,19 +113,19 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
       'a revoked token': `Bearer ${revoked.text}`,
     }
 
-    const seen = new Set<string>()
+    const bytes = new Set<string>()
     for (const [name, authorization] of Object.entries(credentials)) {
       for (const answer of await toEachOperation(service, { authorization })) {
-        expect(refusal(answer), name).toEqual(INVALID)
-        seen.add(bytesOf(answer))
+        expect(seen(answer), name).toEqual(INVALID)
+        bytes.add(bytesOf(answer))
       }
     }
 
-    expect(seen.size).toBe(1)
+    expect(bytes.size).toBe(1)
     expect(await service.names()).toEqual(['Fern'])
   })
 
-  test('answers HEAD without a valid token as GET', async () => {
+  test('that are missing or invalid are answered to HEAD as to GET', async () => {
     await using service = await startService(transport)
 
     const missing = await service.request('HEAD', '/plants', { token: null })
@@ -143,7 +137,7 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
     ])
   })
 
-  test('takes the scheme in any letter case, and any number of spaces before the token', async () => {
+  test('may name the scheme in any letter case, and have any number of spaces before the token', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
 
@@ -154,13 +148,15 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
     }
   })
 
-  test('does not look for a token in the query string, a cookie or the body', async () => {
+  test.each([
+    ['do not count', {}, MISSING],
+    ['do not mend an invalid header', { authorization: 'Bearer nobody' }, INVALID],
+  ])('in the query string, a cookie, another header or the body %s', async (_, headers, expected) => {
     await using service = await startService(transport)
     const { token } = service
-    const elsewhere = {
-      token: null,
-      headers: { cookie: `access_token=${token}; token=${token}; Authorization=${token}` },
-    }
+    const cookie = `access_token=${token}; token=${token}; Authorization=${token}`
+    const elsewhere = { token: null, headers: { ...headers, cookie } }
+    const others = { ...headers, 'x-access-token': token, 'proxy-authorization': `Bearer ${token}` }
 
     const answers = [
       await service.list(`?access_token=${token}`, elsewhere),
@@ -175,32 +171,14 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
         headers: { ...elsewhere.headers, 'content-type': 'application/x-www-form-urlencoded' },
         body: `access_token=${token}`,
       }),
-      await service.list('', {
-        token: null,
-        headers: { 'x-access-token': token, 'proxy-authorization': `Bearer ${token}` },
-      }),
+      await service.list('', { token: null, headers: others }),
     ]
 
-    for (const answer of answers) expect(refusal(answer)).toEqual(MISSING)
+    for (const answer of answers) expect(seen(answer)).toEqual(expected)
     expect(await service.names()).toEqual([])
   })
 
-  test('does not let a token in the query string or the body mend an invalid header', async () => {
-    await using service = await startService(transport)
-    const { token } = service
-    const invalid = { token: null, headers: { authorization: 'Bearer nobody' } }
-
-    const answers = [
-      await service.list(`?access_token=${token}`, invalid),
-      await service.list(`?%ED%A0%80=${token}`, invalid),
-      await service.create({ id: 1, name: 'Fern', access_token: token }, invalid),
-      await service.delete(`1?access_token=${token}`, invalid),
-    ]
-
-    for (const answer of answers) expect(refusal(answer)).toEqual(INVALID)
-  })
-
-  test('takes a token until it expires', async () => {
+  test('are valid until the token expires', async () => {
     await using service = await startService(transport)
     const later = await service.createToken({ expiresAtMs: Date.now() + 3_600_000 })
     // Long enough to be used once, also on a machine that is busy.
@@ -216,19 +194,19 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
       answer = await service.list('', { token: soon })
     }
 
-    expect(refusal(answer)).toEqual(INVALID)
+    expect(seen(answer)).toEqual(INVALID)
     expect((await service.list('', { token: later.text })).status).toBe(200)
   })
 
-  test('lets a read token list, and neither create nor delete', async () => {
+  test('of the scope read may list, and neither create nor delete', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const { text: token } = await service.createToken({ scope: 'read' })
 
-    expect(refusal(await service.create({ id: 2, name: 'Ivy' }, { token }))).toEqual(INSUFFICIENT)
-    expect(refusal(await service.delete(1, { token }))).toEqual(INSUFFICIENT)
+    expect(seen(await service.create({ id: 2, name: 'Ivy' }, { token }))).toEqual(INSUFFICIENT)
+    expect(seen(await service.delete(1, { token }))).toEqual(INSUFFICIENT)
     // Whether a plant is there is none of its business either.
-    expect(refusal(await service.delete(2, { token }))).toEqual(INSUFFICIENT)
+    expect(seen(await service.delete(2, { token }))).toEqual(INSUFFICIENT)
     expect((await service.request('HEAD', '/plants?limit=1', { token })).status).toBe(200)
     expect(await service.names(token)).toEqual(['Fern'])
   })

@@ -6,18 +6,18 @@ import { lacks } from '../support/requirement.ts'
 import { cases, expectHeaders, startWithCases } from './support/cases.ts'
 import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
-/** Those of the server's own making have suites of their own: bug.test.ts, store-faults.test.ts and rate-limit.test.ts. */
+/** Codes that have tests of their own: bug, rate-limit, store-full, store-damaged and store-locked.test.ts. */
 const BROUGHT_ABOUT_ELSEWHERE = [42901, 50000, 50301, 50302, 50303]
 
 describe.each(TRANSPORTS)('every answer, $name', (transport) => {
-  test('has the common headers, those that belong to it, and no other', async () => {
+  test('has the common headers, the headers of its own kind, and no other', async () => {
     const { service, all } = await startWithCases(transport)
     await using _service = service
 
     await expectHeaders(service, all)
   })
 
-  test('has, where it is an error, the one shape of errors', async () => {
+  test('has the shape of Error if it is an error, and names no token', async () => {
     const { service, readToken, all } = await startWithCases(transport)
     await using _service = service
 
@@ -32,7 +32,7 @@ describe.each(TRANSPORTS)('every answer, $name', (transport) => {
     }
   })
 
-  test('names the request: a fresh id each time', async () => {
+  test('has a fresh X-Request-Id each time', async () => {
     await using service = await startService(transport)
     const ids = new Set<string | null>()
 
@@ -44,7 +44,7 @@ describe.each(TRANSPORTS)('every answer, $name', (transport) => {
     for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9._-]{16,64}$/)
   })
 
-  test("takes the client's own request id where it is harmless", async () => {
+  test("has the client's own X-Request-Id if it is short, plain and holds no token", async () => {
     await using service = await startService(transport)
 
     for (const id of ['a', '-', '.', '_', '7', 'A.b-c_9', 'x'.repeat(64), 'plst', 'plst-1', 'pls_t']) {
@@ -55,58 +55,26 @@ describe.each(TRANSPORTS)('every answer, $name', (transport) => {
     }
   })
 
-  test("refuses the client's own request id where it is not", async () => {
+  test("has a fresh X-Request-Id if the client's own is empty, long, odd, given twice or like a token", async () => {
     await using service = await startService(transport)
+    const { token } = service
     const refused = [
-      '',
-      'x'.repeat(65),
-      'a b',
-      'a,b',
-      'a/b',
-      'a:b',
-      'a=b',
-      '"a"',
-      '{}',
-      '<a>',
-      "a'b",
-      '%41',
-      '\u00e9',
-      'a\tb',
-      'plst_',
-      'plst_a',
-      'PLST_1',
-      'xplst_1',
-      'x.PlSt_1',
-      'x-plst_',
-      service.token,
-      `x${service.token}`,
-      `req-${service.token}.1`,
-      `x-${service.token.toUpperCase()}`,
+      ...['', 'x'.repeat(65), 'a b', 'a,b', 'one, two', 'a/b', 'a:b', 'a=b', '"a"', '{}', '<a>', "a'b", '%41', 'a\tb'],
+      ...['\u00e9', 'plst_', 'plst_a', 'PLST_1', 'xplst_1', 'x.PlSt_1', 'x-plst_'],
+      ...[token, `x${token}`, `req-${token}.1`, `x-${token.toUpperCase()}`],
     ]
 
     for (const id of refused) {
-      const answer = await service.list('', { headers: { 'x-request-id': id } })
-
-      expect({ id, status: answer.status, own: answer.headers.get('x-request-id') }).toEqual({
-        id,
-        status: 200,
-        own: expect.stringMatching(/^[0-9a-f-]{36}$/),
-      })
+      const { status, headers } = await service.list('', { headers: { 'x-request-id': id } })
+      const own = expect.stringMatching(/^[0-9a-f-]{36}$/)
+      expect([id, status, headers.get('x-request-id')]).toEqual([id, 200, own])
     }
-    expect(service.logs()).not.toContain(service.token)
-  })
-
-  test('gives back a request id that is given twice to nobody', async () => {
-    await using service = await startService(transport)
-
-    const { headers } = await service.list('', { headers: { 'x-request-id': 'one, two' } })
-
-    expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    expect(service.logs()).not.toContain(token)
   })
 })
 
 describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('every answer with TLS, $name', (transport) => {
-  test('has the same headers, and tells browsers to come back by TLS alone', async () => {
+  test('has the same headers and Strict-Transport-Security', async () => {
     using folder = makeFolder()
     const { service, all } = await startWithCases(transport, { tls: await makeCertificate(folder.path, 'own') })
     await using _service = service
@@ -115,7 +83,7 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('every answer with TLS, 
   })
 })
 
-test('every error code is brought about, here or in the suites of faults', () => {
+test('every error code has a test, here or in a file of its own', () => {
   const here = Object.values(cases('', '')).flatMap(({ error }) => error ?? [])
 
   expect([...new Set([...here, ...BROUGHT_ABOUT_ELSEWHERE])].sort()).toEqual(

@@ -1,18 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { createApp } from '../../src/http/app.ts'
-import { openStore } from '../../src/store/open.ts'
-import { appOptions } from '../support/app.ts'
-import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
-import { startService, TRANSPORTS } from './support/service.ts'
-
-const OK = { status: 200, body: { status: 'ok' } }
-const SHUTTING_DOWN = {
-  error: 50303,
-  message: 'The server is shutting down: ask another one, or again when it has restarted.',
-}
+import { IN_PROCESS, startService, TRANSPORTS, type Transport } from './support/service.ts'
 
 describe.each(TRANSPORTS)('the probes, $name', (transport) => {
   test('answer without a token, and with one that is not valid', async () => {
@@ -20,24 +8,20 @@ describe.each(TRANSPORTS)('the probes, $name', (transport) => {
 
     for (const path of ['/healthz', '/readyz', '/readyz?x=1']) {
       for (const token of [null, 'nobody', service.token]) {
-        const { status, body, headers } = await service.request('GET', path, { token })
-        expect({ path, status, body, type: headers.get('content-type') }).toEqual({
+        const get = await service.request('GET', path, { token })
+        expect([path, get.status, get.headers.get('content-type'), get.body]).toEqual([
           path,
-          ...OK,
-          type: 'application/json',
-        })
-
+          200,
+          'application/json',
+          { status: 'ok' },
+        ])
         const head = await service.request('HEAD', path, { token })
-        expect({ path, status: head.status, type: head.headers.get('content-type') }).toEqual({
-          path,
-          status: 200,
-          type: 'application/json',
-        })
+        expect([path, head.status, head.headers.get('content-type')]).toEqual([path, 200, 'application/json'])
       }
     }
   })
 
-  test('change nothing that is stored', async () => {
+  test('change nothing in the store', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
 
@@ -48,123 +32,86 @@ describe.each(TRANSPORTS)('the probes, $name', (transport) => {
   })
 })
 
-/** The app on a real store whose looks are counted, with a clock that a test turns. */
-async function startWithClock() {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const store = await openStore(database, () => {})
-  const lifecycle = { isDraining: false }
+/** A service whose checks of the store are counted, with a clock that a test sets. */
+async function startWithClock(transport: Transport) {
   const clock = { nowMs: 5000 }
-  const looks = { count: 0 }
-  const app = createApp(
-    appOptions({
-      store: {
-        ...store,
-        checkReady() {
-          looks.count += 1
-          return store.checkReady()
-        },
+  const lifecycle = { isDraining: false }
+  const checks = { count: 0 }
+  const service = await startService(transport, {
+    app: { lifecycle, monotonicMs: () => clock.nowMs },
+    overrideStore: ({ checkReady }) => ({
+      checkReady() {
+        checks.count += 1
+        return checkReady()
       },
-      lifecycle,
-      monotonicMs: () => clock.nowMs,
     }),
-  )
-  return {
-    database,
-    clock,
-    looks,
-    lifecycle,
-    async ask(path: string, method = 'GET') {
-      const { status, headers } = await app(new Request(`http://localhost${path}`, { method }))
-      return { status, connection: headers.get('connection'), retryAfter: headers.get('retry-after') }
-    },
-    body: async (path: string) => (await app(new Request(`http://localhost${path}`))).json(),
-    async [Symbol.asyncDispose]() {
-      await store.close()
-      folder[Symbol.dispose]()
-    },
+  })
+  const ask = async (path: string, method = 'GET') => {
+    const { status, headers } = await service.request(method, path, { token: null })
+    return { status, connection: headers.get('connection'), retryAfter: headers.get('retry-after') }
   }
+  return { service, clock, lifecycle, checks, ask }
 }
 
 const READY = { status: 200, connection: null, retryAfter: null }
 const NOT_READY = { status: 503, connection: null, retryAfter: '1' }
 
-describe('/readyz', () => {
-  test('looks at the store at most once a second, however many ask', async () => {
-    await using service = await startWithClock()
-    const many = Array.from({ length: 50 }, (_, i) => service.ask('/readyz', i % 2 === 0 ? 'GET' : 'HEAD'))
+describe.each(IN_PROCESS)('/readyz, $name', (transport) => {
+  test('checks the store at most once a second, however many ask', async () => {
+    const { service, clock, checks, ask } = await startWithClock(transport)
+    await using _service = service
+    const many = Array.from({ length: 50 }, (_, i) => ask('/readyz', i % 2 === 0 ? 'GET' : 'HEAD'))
     expect(await Promise.all(many)).toEqual(many.map(() => READY))
-    expect(service.looks.count).toBe(1)
+    expect(checks.count).toBe(1)
 
-    service.clock.nowMs += 999
-    await service.ask('/readyz')
-    expect(service.looks.count).toBe(1)
+    clock.nowMs += 999
+    await ask('/readyz')
+    expect(checks.count).toBe(1)
 
-    service.clock.nowMs += 1
-    await service.ask('/readyz')
-    await service.ask('/readyz')
-    expect(service.looks.count).toBe(2)
+    clock.nowMs += 1
+    await ask('/readyz')
+    await ask('/readyz')
+    expect(checks.count).toBe(2)
   })
 
-  test('looks at nothing before somebody asks, nor for /healthz', async () => {
-    await using service = await startWithClock()
+  test('checks the store only when somebody asks for it, not for /healthz', async () => {
+    const { service, checks, ask } = await startWithClock(transport)
+    await using _service = service
 
-    await service.ask('/healthz')
+    await ask('/healthz')
 
-    expect(service.looks.count).toBe(0)
+    expect(checks.count).toBe(0)
   })
 
-  test('shares a failure for as long as a success, and is well again after', async () => {
-    await using service = await startWithClock()
+  test('shares a failure for as long as a success, and succeeds again after that', async () => {
+    const { service, clock, checks, ask } = await startWithClock(transport)
+    await using _service = service
     using lock = new Database(service.database)
     lock.run('begin immediate')
-    expect([await service.ask('/readyz'), await service.ask('/readyz')]).toEqual([NOT_READY, NOT_READY])
-    expect(await service.body('/readyz')).toMatchObject({ error: 50303 })
-    expect(service.looks.count).toBe(1)
+    expect([await ask('/readyz'), await ask('/readyz')]).toEqual([NOT_READY, NOT_READY])
+    expect((await service.request('GET', '/readyz')).body).toMatchObject({ error: 50303 })
+    expect(checks.count).toBe(1)
 
     lock.run('rollback')
-    service.clock.nowMs += 999
-    expect(await service.ask('/readyz')).toEqual(NOT_READY)
-    service.clock.nowMs += 1
-    expect(await service.ask('/readyz')).toEqual(READY)
-    expect(service.looks.count).toBe(2)
+    clock.nowMs += 999
+    expect(await ask('/readyz')).toEqual(NOT_READY)
+    clock.nowMs += 1
+    expect(await ask('/readyz')).toEqual(READY)
+    expect(checks.count).toBe(2)
   })
 
-  test('says that the server is about to end, without asking the store, while /healthz stays well', async () => {
-    await using service = await startWithClock()
-    service.lifecycle.isDraining = true
+  test('says while the server ends that it shuts down, without asking the store, and /healthz stays 200', async () => {
+    const { service, lifecycle, checks, ask } = await startWithClock(transport)
+    await using _service = service
+    lifecycle.isDraining = true
 
-    expect(await service.ask('/readyz')).toEqual({ ...NOT_READY, connection: 'close' })
-    expect(await service.ask('/readyz', 'HEAD')).toEqual({ ...NOT_READY, connection: 'close' })
-    expect(await service.body('/readyz')).toEqual(SHUTTING_DOWN)
-    expect(await service.ask('/healthz')).toEqual({ ...READY, connection: 'close' })
-    expect(service.looks.count).toBe(0)
+    expect(await ask('/readyz')).toEqual({ ...NOT_READY, connection: 'close' })
+    expect(await ask('/readyz', 'HEAD')).toEqual({ ...NOT_READY, connection: 'close' })
+    expect((await service.request('GET', '/readyz')).body).toEqual({
+      error: 50303,
+      message: 'The server is shutting down: ask another one, or again when it has restarted.',
+    })
+    expect(await ask('/healthz')).toEqual({ ...READY, connection: 'close' })
+    expect(checks.count).toBe(0)
   })
-
-  test.each(['SIGTERM', 'SIGINT'] as const)(
-    'turns 503 with the first %s, while the listener is still open',
-    async (signal) => {
-      using folder = makeFolder()
-      const database = join(folder.path, 'plantstore.db')
-      await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-      await using server = await serve(database, ['--drain', '30s', '--drain-wait', '20s'])
-      const readyz = async () => {
-        const response = await fetch(`${server.url}/readyz`)
-        return {
-          status: response.status,
-          connection: response.headers.get('connection'),
-          body: await response.json(),
-        }
-      }
-      expect(await readyz()).toMatchObject(OK)
-
-      server.signal(signal)
-      let answer = await readyz()
-      while (answer.status === 200) answer = await readyz()
-
-      expect(answer).toEqual({ status: 503, connection: 'close', body: SHUTTING_DOWN })
-      expect((await fetch(`${server.url}/healthz`)).status).toBe(200)
-      expect((await fetch(`${server.url}/plants`)).status).toBe(401)
-    },
-  )
 })
