@@ -6,14 +6,14 @@ import { lacks } from '../../support/requirement.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../support/browser.ts'
 import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
-/** The library looks whether it may make code of text, and does without. */
+/** The library tries whether it may make code of text, and does without. */
 const EVAL_PROBE = 'script-src eval'
-/** Where a browser leads a frame that it must not fill. */
+/** The address of a frame that a browser refuses to fill. */
 const REFUSED_FRAME = 'chrome-error://chromewebdata/'
 
 const urlOf = ({ port }: Service) => `http://127.0.0.1:${port}`
 
-/** What a page might do that somebody has put something into, and what the browser says that it keeps it from. */
+/** What an injected script might try, and the refusal that the browser reports. */
 const REFUSALS = {
   'a script of its own': 'script-src-elem inline',
   'a handler in an attribute': 'script-src-attr inline',
@@ -30,7 +30,7 @@ const REFUSALS = {
   'a form': 'form-action elsewhere/form',
 }
 
-/** A script that tries all of it, and returns what became of each: the refusal, or that it was done. */
+/** A script that tries each of these, and returns each outcome: the refusal, or `done`. */
 const attempts = (elsewhere: string) => `(async () => {
   const refusals = ${JSON.stringify(REFUSALS)}
   const outcomes = {}
@@ -82,7 +82,7 @@ const DARK = { colorScheme: 'dark', background: 'rgb(17, 23, 40)' } as const
 const DESKTOP = { viewport: { width: 1440, height: 900 } }
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 
-/** Through what people look; `bun run check:long docs-browser` tries all of it. */
+/** Screens of people; `bun run check:long docs-browser` tries all of them. */
 const SCREENS = [
   { name: 'a desktop, light', ...DESKTOP, ...LIGHT },
   { name: 'a phone, dark', ...PHONE, ...DARK },
@@ -94,11 +94,11 @@ const SCREENS = [
     : []),
 ]
 
-/** What lies upon the address where the dialog is narrower than this. */
+/** The button that must not cover the address. It shows if the dialog is narrower than this. */
 const TOGGLE = '.scalar-sidebar-toggle'
 const NARROW_BELOW = 768
 
-/** Where pictures of the page are kept for whoever wants to look at them, if anybody does. */
+/** A folder for pictures of the page, to look at. */
 const PICTURES = process.env.DOCS_PICTURES
 
 type Keep = (moment: string) => Promise<unknown>
@@ -108,7 +108,7 @@ const keepPictures =
   async (moment) =>
     PICTURES && page.screenshot({ path: join(PICTURES, `${name}, ${moment}.png`) })
 
-/** A part of the page, once it is there: what is further down is drawn when it is scrolled to. */
+/** Scrolls until a part of the page is there: the page draws its lower parts when they are scrolled to. */
 async function scrolledTo(page: Page, part: Locator): Promise<Locator> {
   while ((await part.count()) === 0) {
     await page.mouse.wheel(0, 300)
@@ -119,13 +119,13 @@ async function scrolledTo(page: Page, part: Locator): Promise<Locator> {
 }
 
 interface Attempt {
-  /** Entered where no operation was tried out before: the page remembers it for the next. */
+  /** Is entered once: the page remembers the token for the next operation. */
   readonly token?: string
   readonly answer: string
   readonly keep: Keep
 }
 
-/** Tries an operation out until its answer shows, and returns the status that shows, if nothing lies upon the address. */
+/** Tries an operation out until its answer shows. Returns the status that shows, unless the address is covered. */
 async function tryOut(page: Page, name: RegExp, { token, answer, keep }: Attempt): Promise<string> {
   await (await scrolledTo(page, page.getByRole('button', { name }))).click()
   const dialog = page.getByRole('dialog')
@@ -179,7 +179,7 @@ describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in a browser,
   )
 
   test(
-    'lets nothing else in, whatever somebody has put into it',
+    'lets an injected script load, run or send nothing',
     async () => {
       await using service = await startService(transport)
       using elsewhere = startPage()
@@ -197,7 +197,7 @@ describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in a browser,
   )
 
   test(
-    'is shown in no frame',
+    'refuses to be shown in a frame',
     async () => {
       await using service = await startService(transport)
       const frame = (path: string) => `<iframe src="${urlOf(service)}${path}"></iframe>`

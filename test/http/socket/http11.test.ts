@@ -20,7 +20,7 @@ const HTTP10_HEAD = '`HEAD` of a list without a limit, with HTTP/1.0'
 const TABLE = { lengths, chunks, trailers, unreadBodies, headers, targets, methods, versions, sizes }
 type Group = keyof typeof TABLE
 
-/** What is behind a last chunk is refused, wherever it is cut; but only what comes with it keeps a plant from being stored. */
+/** Bytes behind a last chunk are refused wherever they are cut, but they keep a plant from being stored only if they come with it. */
 const CUT_ANYWHERE = Object.keys(TABLE).filter((group) => group !== 'trailers') as Group[]
 /** Requests up to this length are cut into single bytes, longer ones into pieces of as many. */
 const BYTEWISE_MAX_BYTES = 1000
@@ -31,7 +31,7 @@ const rowsOf = (service: Service, groups: readonly Group[]): Row[] => {
   return groups.flatMap((group) => TABLE[group](requests))
 }
 
-/** What each row is answered, whole or cut into pieces, some connections at a time. */
+/** The answers to each row, sent whole or in pieces, on some connections at a time. */
 async function ask({ port }: Service, rows: readonly Row[], pieceBytes: (sent: string) => number) {
   const answers: Record<string, string> = {}
   const waiting = [...rows]
@@ -47,7 +47,7 @@ async function ask({ port }: Service, rows: readonly Row[], pieceBytes: (sent: s
 
 const expected = (rows: readonly Row[]) => Object.fromEntries(rows.map(([name, , answers]) => [name, answers]))
 
-/** The names of the plants that are to be there: of those whose creation is answered with success. */
+/** The names of the plants whose creation is answered with success. */
 const created = (rows: readonly Row[]) =>
   rows.flatMap(([, sent, answers]) => (/\b200\b/.test(answers) ? (/"name":"(p\d+)"/.exec(sent)?.[1] ?? []) : []))
 
@@ -72,7 +72,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     expect(await service.names()).toEqual(created(rows))
   })
 
-  test('takes nothing behind a body for a request, though what comes late may come after an answer', async () => {
+  test('takes nothing behind a last chunk for a request, even if it comes late', async () => {
     await using service = await startService(transport)
 
     const answers = await ask(service, rowsOf(service, ['trailers']), () => 1)
@@ -81,7 +81,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
       expect([name, answer]).toEqual([name, expect.stringMatching(/^(?:200 )?400$/)])
   })
 
-  test('refuses by itself without a body and a Date', async () => {
+  test('is refused by the runtime without a body and a Date', async () => {
     await using service = await startService(transport)
     const { get, head } = requestsOf(service.token)
 
@@ -91,22 +91,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     }
   })
 
-  test('asks for a body that is expected with 100, before any of it comes', async () => {
-    await using service = await startService(transport)
-    const body = '{"id":1,"name":"Fern"}'
-    const { text } = await exchange(
-      service.port,
-      requestsOf(service.token).post(
-        `Expect: 100-continue\r\nConnection: close\r\nContent-Length: ${body.length}\r\n`,
-        '',
-      ),
-      { onFirst: body },
-    )
-
-    expect(text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK\r\n.*\r\n\r\n\{"name":"Fern"\}$/s)
-  })
-
-  test('ends a list without a limit of HTTP/1.0 with the connection, and without chunks', async () => {
+  test('has no chunks in version 1.0: the end of a list without a limit is the end of the connection', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const { head } = requestsOf(service.token)
@@ -118,7 +103,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     expect([itsHead.headers.get('transfer-encoding'), itsHead.body, itsHead.isClosed]).toEqual(['chunked', '', true])
   })
 
-  test('closes the connection if it is asked to, and does not say so in the answer', async () => {
+  test('closes the connection on Connection: close, and does not repeat the line in the answer', async () => {
     await using service = await startService(transport)
     const { get } = requestsOf(service.token)
 
@@ -127,7 +112,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     expect([answer.status, answer.headers.get('connection'), answer.isClosed]).toEqual([200, null, true])
   })
 
-  test.skipIf(lacks(OPENSSL))('chooses no protocol of those that TLS offers', async () => {
+  test.skipIf(lacks(OPENSSL))('is spoken behind TLS without ALPN, whatever the client offers', async () => {
     using folder = makeFolder()
     await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
 
@@ -137,7 +122,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     }
   })
 
-  test('ends a connection on which a request comes while one waits for the disk, and what was answered is stored', async () => {
+  test('ends a connection on which a request comes while one waits for the disk, and stores what it answered', async () => {
     await using service = await startService(transport)
     const { sized } = requestsOf(service.token)
 
@@ -149,7 +134,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     while (!(await service.names()).includes('p1')) await Bun.sleep(5)
   })
 
-  test('does what is asked for by a client that ends its side behind it, and answers nothing but success', async () => {
+  test('stores the plant of a client that ends its side behind the request, and answers success or nothing', async () => {
     await using service = await startService(transport)
     const { sized } = requestsOf(service.token)
 
@@ -184,7 +169,7 @@ describe('the table of HTTP/1.1', () => {
     }
   })
 
-  test('is as RFC 9110 and RFC 9112 say, or the README says what it is, and why that does no harm', () => {
+  test('follows RFC 9110 and RFC 9112, or the README lists the difference', () => {
     const listed = new Set([
       ...rows.flatMap(([, , , line]) => line ?? []),
       PIPELINED,

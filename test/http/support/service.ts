@@ -61,14 +61,14 @@ export interface Answer {
   readonly body: any
 }
 
-/** Everything that a client sees of an answer but the request's id and the time. */
+/** All that a client sees of an answer without the request's id and the time. */
 export function bytesOf({ status, headers, text }: Answer): string {
   const lines = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
   return JSON.stringify({ status, lines, text })
 }
 
 export interface RequestOptions {
-  /** Another token than that of user `me`; `null` sends no `Authorization`. */
+  /** The write token of user `me` if left out; `null` sends no `Authorization`. */
   readonly token?: string | null
   readonly headers?: Record<string, string>
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream
@@ -95,12 +95,10 @@ const overTcp: Transport = {
     const server = await listen({ host: '127.0.0.1', port: 0 }, app, { ...LISTEN_OPTIONS, ...options, tls })
     const url = formatAddress(server.address, schemeOf({ tls }))
     return {
-      fetch: (path, init) => fetch(url + path, { ...init, ...trusting(options) }),
+      fetch: directTo(url, options),
       port: Number(new URL(url).port),
       logs,
-      async stop() {
-        server.kill()
-      },
+      stop: async () => void server.kill(),
     }
   },
 }
@@ -111,23 +109,26 @@ const executable: Transport = {
     if (options.overrideStore ?? options.app) throw new Error('the executable takes flags alone')
     const server = await serve(database, flagsOf(options))
     // No proxy of the tests trusts a certificate of the tests.
-    const way = PROXY === undefined || options.tls ? directTo(server.url, options) : await startProxy(PROXY, server.url)
+    const proxy = PROXY === undefined || options.tls ? undefined : await startProxy(PROXY, server.url)
     return {
-      fetch: way.fetch,
+      fetch: proxy?.fetch ?? directTo(server.url, options),
       port: server.port,
       logs: server.stdout,
       async stop() {
-        await way.stop()
+        await proxy?.stop()
         await server.kill()
       },
     }
   },
 }
 
-/** Has `fetch` trust the server's own certificate, and verify that it is the server's. */
-const trusting = ({ tls }: ServiceOptions) => tls && { tls: { ca: readCertificate(tls.certPath) } }
+/** Sends requests to a server. Trusts the server's own certificate, and no other. */
+const directTo =
+  (url: string, { tls }: ServiceOptions): Reachable['fetch'] =>
+  (path, init) =>
+    fetch(url + path, { ...init, ...(tls && { tls: { ca: readCertificate(tls.certPath) } }) })
 
-/** What says the same to `serve`. */
+/** The same options as flags of `serve`. */
 const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--max-body', options.maxBodyBytes, (bytes) => `${bytes}B`),
   ...flag('--list-max', options.listMax),
@@ -147,18 +148,13 @@ const flag = <T>(name: string, value: T | undefined, write: (value: T) => string
 
 const UNIT_OF_MS: Readonly<Record<number, string>> = { 1000: 's', 60000: 'm', 3600000: 'h' }
 
-/** A module that puts a proxy before the executable: test/conformance/prism/proxy.ts, where that is wanted. */
+/** The module of a proxy to put before the executable, like test/conformance/prism/proxy.ts. */
 const PROXY = process.env.TEST_PROXY && resolve(process.env.TEST_PROXY)
 
-type Way = Pick<Reachable, 'fetch' | 'stop'>
-
-const directTo = (url: string, options: ServiceOptions): Way => ({
-  fetch: (path, init) => fetch(url + path, { ...init, ...trusting(options) }),
-  stop: async () => {},
-})
-
-async function startProxy(module: string, url: string): Promise<Way> {
-  const { startProxy }: { startProxy(upstream: string): Promise<Way> } = await import(module)
+async function startProxy(module: string, url: string) {
+  const { startProxy }: { startProxy(upstream: string): Promise<Pick<Reachable, 'fetch' | 'stop'>> } = await import(
+    module
+  )
   return startProxy(url)
 }
 
