@@ -9,59 +9,43 @@ export const STRACE: Requirement = {
   isMet: () => Bun.which('strace') !== null && Bun.spawnSync(['strace', '-o', '/dev/null', 'true']).exitCode === 0,
 }
 
-/** A sync that is over, and the beginning of an answer. One that others come in between is two lines. */
+/** A sync that has ended, and the beginning of an answer. A sync that other calls interrupt is two lines. */
 const SYNC = /\b(?:fsync|fdatasync)(?:\([^)]*\)| resumed>.*\)) += 0/
 const ANSWER = /"HTTP\/1\.1 2/
 
-/** Watches all threads of a process from now on. `end` says what was synced and answered with success, in order. */
+/** Watches all threads of a process from now on. `end` returns the syncs and the answers with success, in order. */
 export async function traceSyncs(pid: number) {
-  const folder = makeFolder()
-  const file = join(folder.path, 'trace')
-  const calls = 'trace=fsync,fdatasync,write,writev,sendto,sendmsg'
-  const strace = await attach(pid, ['-e', calls, '-o', file])
+  const trace = await traceCalls(pid, ['-e', 'trace=fsync,fdatasync,write,writev,sendto,sendmsg'])
   return {
+    ...trace,
     async end(): Promise<('sync' | 'answer')[]> {
-      await strace.detach()
-      return readFileSync(file, 'latin1')
-        .split('\n')
-        .flatMap((line) => {
-          if (SYNC.test(line)) return ['sync']
-          return ANSWER.test(line) ? ['answer'] : []
-        })
-    },
-    async [Symbol.asyncDispose]() {
-      await strace.detach()
-      folder[Symbol.dispose]()
+      const lines = (await trace.end()).split('\n')
+      return lines.flatMap((line) => {
+        if (SYNC.test(line)) return ['sync']
+        return ANSWER.test(line) ? ['answer'] : []
+      })
     },
   }
 }
 
-/** A path that a call is given, or the one of a descriptor. */
+/** The path that a call is given, or the path of a descriptor. */
 const PATH = /"([^"]+)"|\d+<([^>]+)>/
 
-/** Watches all threads of a process from now on. `end` says which files' times and sizes it has looked at. */
+/** Watches all threads of a process from now on. `end` returns the files whose times and sizes the process has read. */
 export async function traceLooks(pid: number) {
-  const folder = makeFolder()
-  const file = join(folder.path, 'trace')
-  const strace = await attach(pid, ['-y', '-e', 'trace=%%stat', '-o', file])
+  const trace = await traceCalls(pid, ['-y', '-e', 'trace=%%stat'])
   return {
+    ...trace,
     async end(): Promise<ReadonlySet<string>> {
-      await strace.detach()
-      const paths = readFileSync(file, 'latin1')
-        .split('\n')
-        .map((line) => PATH.exec(line))
+      const paths = (await trace.end()).split('\n').map((line) => PATH.exec(line))
       return new Set(paths.flatMap((found) => found?.[1] ?? found?.[2] ?? []))
-    },
-    async [Symbol.asyncDispose]() {
-      await strace.detach()
-      folder[Symbol.dispose]()
     },
   }
 }
 
 /**
- * Brings a fault into some system calls of all threads of a process until it is disposed of. `fault` is as strace says it,
- * like `error=EROFS` or `delay_enter=500ms`.
+ * Brings a fault into some system calls of all threads of a process until it is disposed of. `fault` is written as for
+ * strace, like `error=EROFS` or `delay_enter=500ms`.
  */
 export async function injectFault(pid: number, calls: readonly string[], fault: string) {
   const names = calls.join(',')
@@ -69,20 +53,25 @@ export async function injectFault(pid: number, calls: readonly string[], fault: 
   return { kill: strace.kill, [Symbol.asyncDispose]: strace.detach }
 }
 
-/** Kills a process when it is about to send bytes over a connection. `answer` says what they were. */
+/** Kills a process when it is about to send bytes over a connection. `answer` returns these bytes. */
 export async function killAtAnswer(pid: number) {
+  const sends = 'sendto,sendmsg,writev'
+  const trace = await traceCalls(pid, ['-s', '1000', '-e', `trace=${sends}`, '-e', `inject=${sends}:signal=SIGKILL`])
+  return { ...trace, answer: async (): Promise<string> => (await trace.end()).replaceAll('\\"', '"') }
+}
+
+/** Traces system calls of all threads of a process until it is disposed of. `end` returns the whole trace. */
+async function traceCalls(pid: number, args: readonly string[]) {
   const folder = makeFolder()
   const file = join(folder.path, 'trace')
-  const sends = 'sendto,sendmsg,writev'
-  const inject = `inject=${sends}:signal=SIGKILL`
-  const strace = await attach(pid, ['-s', '1000', '-e', `trace=${sends}`, '-e', inject, '-o', file])
+  const { detach } = await attach(pid, [...args, '-o', file])
   return {
-    async answer(): Promise<string> {
-      await strace.detach()
-      return readFileSync(file, 'latin1').replaceAll('\\"', '"')
+    async end(): Promise<string> {
+      await detach()
+      return readFileSync(file, 'latin1')
     },
     async [Symbol.asyncDispose]() {
-      await strace.detach()
+      await detach()
       folder[Symbol.dispose]()
     },
   }
