@@ -5,23 +5,20 @@ export const INT64_MAX = 2n ** 63n - 1n
 const INT64_DIGITS_MAX = 19
 const DECIMAL = /^(?:0|-?[1-9][0-9]{0,18})$/
 const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+const ZERO = 0x30
 
 /** Whether an integer is an int64. */
 export const isInt64 = (value: bigint): boolean => value >= INT64_MIN && value <= INT64_MAX
 
-/** Reads the one decimal notation of an int64, `0|-?[1-9][0-9]*`. Anything else is `undefined`. */
-export function parseInt64Decimal(text: string): bigint | undefined {
-  if (!DECIMAL.test(text)) return undefined
-  const value = BigInt(text)
-  return isInt64(value) ? value : undefined
-}
+/** Reads an int64 in its only decimal notation, `0|-?[1-9][0-9]*`. Returns `undefined` for any other text. */
+export const parseInt64Decimal = (text: string): bigint | undefined => (DECIMAL.test(text) ? toInt64(text) : undefined)
 
 /**
- * Reads the digits of a JSON number (RFC 8259 §6) as the int64 that it is exactly equal to: `5`, `5.0` and `50e-1` are
- * all 5. A number that is not whole or not an int64 is `undefined`. Time is linear in the text, whatever the exponent.
+ * Reads a JSON number (RFC 8259 §6) as the int64 that the number is exactly equal to: `5`, `5.0` and `50e-1` are all 5. Returns `undefined`
+ * for a fraction, for a number past int64 and for any other text. Takes linear time, whatever the exponent.
  */
 export function parseInt64JsonNumber(source: string): bigint | undefined {
-  if (DECIMAL.test(source)) return parseInt64Decimal(source)
+  if (DECIMAL.test(source)) return toInt64(source)
   const match = JSON_NUMBER.exec(source)
   if (!match) return undefined
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
@@ -29,11 +26,15 @@ export function parseInt64JsonNumber(source: string): bigint | undefined {
   if (digits.text === '') return 0n
   const trailingZeros = Number(exponent) - fraction.length + digits.droppedAtEnd
   if (trailingZeros < 0 || digits.text.length + trailingZeros > INT64_DIGITS_MAX) return undefined
-  const value = BigInt(sign + digits.text + '0'.repeat(trailingZeros))
+  return toInt64(sign + digits.text + '0'.repeat(trailingZeros))
+}
+
+function toInt64(decimal: string): bigint | undefined {
+  const value = BigInt(decimal)
   return isInt64(value) ? value : undefined
 }
 
-/** A loop, because `/0+$/` takes quadratic time on zeros that are followed by another digit. */
+/** A loop, because `/0+$/` takes quadratic time for zeros that another digit follows. */
 function withoutOuterZeros(digits: string): { text: string; droppedAtEnd: number } {
   let start = 0
   let end = digits.length
@@ -41,5 +42,3 @@ function withoutOuterZeros(digits: string): { text: string; droppedAtEnd: number
   while (end > start && digits.charCodeAt(end - 1) === ZERO) end--
   return { text: digits.slice(start, end), droppedAtEnd: digits.length - end }
 }
-
-const ZERO = 0x30

@@ -30,7 +30,7 @@ function parse(text: string): unknown {
 /** `ignoreBOM` keeps a BOM in the text, where `JSON.parse` refuses it. */
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A double holds every whole number exactly that is written with less than 16 digits and without fraction or exponent. */
+/** Finds numbers that a double may round: those with a fraction, an exponent or more than 15 digits. */
 const INEXACT = /\d(?:[.eE]|\d{15})/
 
 const hasNumericId = (value: unknown): value is { id: number | bigint } =>

@@ -3,25 +3,19 @@ import { exchange } from '../support/raw-connection.ts'
 import { storedPlants } from '../support/stored.ts'
 import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
 
-/** "Quickly": far more than any honest refusal takes on a slow machine, far less than to write such a number out. */
+/** Far more than a refusal takes on a slow machine, and far less than writing out such a number takes. */
 const QUICKLY_MS = 2000
 
-/** Notations of whole numbers, and the id that each one is. */
+/** Notations of whole numbers, and the number. test/domain has more. */
 const WHOLE_NUMBERS: readonly (readonly [string, bigint])[] = [
-  ['0', 0n],
   ['-0', 0n],
   ['-0.0e5', 0n],
-  ['0e99999', 0n],
   ['5', 5n],
   ['5.0', 5n],
-  ['5e0', 5n],
   ['50e-1', 5n],
   ['0.5E+1', 5n],
   ['5.00000000000000000000000000000', 5n],
   [`5${'0'.repeat(5000)}e-5000`, 5n],
-  ['-5.0', -5n],
-  ['1e18', 1000000000000000000n],
-  ['9007199254740992', 9007199254740992n],
   ['9007199254740993', 9007199254740993n],
   ['9007199254740993.0', 9007199254740993n],
   ['9223372036854775807', 9223372036854775807n],
@@ -30,25 +24,19 @@ const WHOLE_NUMBERS: readonly (readonly [string, bigint])[] = [
   ['-9223372036854775808.000', -9223372036854775808n],
 ]
 
-/** Numbers that are no whole numbers or no int64, many of which a double would round to one that is. */
+/** Fractions and numbers past int64. A double rounds many of them to an int64. */
 const REFUSED_NUMBERS = [
   '5.5',
-  '0.1',
   '1e-3',
   '1e-400',
-  '-1e-1',
   '5.0000000000000000000001',
   '9007199254740991.4',
   '9007199254740992.5',
   '9223372036854775807.00000000001',
   '9223372036854775808',
   '-9223372036854775809',
-  '9223372036854775808.0',
   '1e19',
-  '-1e19',
-  '18446744073709551616',
   '1e400',
-  '-1e400',
 ]
 
 describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
