@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { EXECUTABLE, serve } from '../support/executable.ts'
+import { COMPILED, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { CPU_TIME, cpuMsOf } from './cpu-time.ts'
 
-/** How many times the CPU time of a plain name any other body of that length may take. A quadratic parser takes thousands. */
+/** A body may take this many times the CPU time of a plain name of its length. A quadratic parser takes thousands. */
 const PLAIN_FACTOR_MAX = 10
-/** The lowest of these counts: whatever else the machine does only adds. */
+/** The lowest time counts: other work of the machine only adds. */
 const REPETITIONS = 5
 const KEYS = 10_000
 const DEFAULT_LIMIT_BYTES = 64 * 1024
@@ -31,7 +31,7 @@ const number = (before: string, unit: string, after = ''): Repeated =>
   repeated(`{"id":${before}`, unit, `${after},"name":"Fern"}`)
 const text = (unit: string): Repeated => repeated('{"id":1,"name":"', unit, '"}')
 
-/** Bodies that a parser may find hard, each made as long as the limit allows, and what each is answered. */
+/** Bodies that are hard to parse, each made as long as the limit allows, and the status of each answer. */
 const BODIES: Readonly<Record<string, readonly [status: number, body: Repeated]>> = {
   'arrays in arrays': [400, repeated('', '[', '')],
   'objects in objects': [400, repeated('', '{"x":', '')],
@@ -85,7 +85,7 @@ function withKeys(id: string, limitBytes: number, nameOf: (index: number) => str
 
 const PLAIN = 'a plain name'
 
-describe.skipIf(!EXECUTABLE || lacks(CPU_TIME))('the CPU time of a request', () => {
+describe.skipIf(lacks(COMPILED, CPU_TIME))('the CPU time of a request', () => {
   test.each(LIMITS)('depends on the length of a body and hardly on what is in it, $name', async (limit) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
@@ -102,7 +102,7 @@ describe.skipIf(!EXECUTABLE || lacks(CPU_TIME))('the CPU time of a request', () 
       '10 000 keys that are numbers': [200, withKeys('1', limit.limitBytes, (index) => String(index * 7))],
       '1e and thousands of digits': [400, `{"id":1e${'9'.repeat(5000)},"name":"Fern"}`],
     }
-    // What a server does once.
+    // The first create also does what a server does once.
     await send('{"id":1,"name":"Fern"}')
     await server.request('DELETE', '/plants/1', { token })
 

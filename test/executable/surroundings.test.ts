@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { EXECUTABLE } from '../support/executable.ts'
+import { COMPILED, runPlantstore, serve, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { startProgram } from '../support/program.ts'
+import { lacks } from '../support/requirement.ts'
 
-const title = `the executable alone${EXECUTABLE ? '' : ' (skipped: TEST_EXECUTABLE names none)'}`
-
-/** Writes into a folder all that Bun would heed in a working directory. Whatever runs leaves the file `evil-was-here`. */
+/** Writes all files that Bun would heed in a working directory. Code that runs leaves the file `evil-was-here`. */
 function writeHostileFiles(folder: string) {
   const variables = [
     'PLANTSTORE_LISTEN=127.0.0.1:1',
@@ -35,66 +33,40 @@ function writeHostileFiles(folder: string) {
   writeFileSync(join(folder, 'tsconfig.json'), '{"compilerOptions":{"paths":{"*":["./evil.ts"]}}}')
 }
 
-/** Runs the executable with this environment and no other. */
-function start(args: readonly string[], cwd: string, env: Record<string, string>) {
-  const program = startProgram([EXECUTABLE || 'none', ...args], { cwd, env })
-  return {
-    ...program,
-    [Symbol.asyncDispose]: async () => {
-      program.child.kill('SIGKILL')
-      await program.ended
-    },
-  }
-}
-
-/** The address of a server. Waits until the server says where it listens. */
-async function addressOf(server: ReturnType<typeof start>): Promise<string> {
-  for (;;) {
-    const [, address] = /"address":"([^"]+)"/.exec(server.stdout()) ?? []
-    if (address !== undefined) return address
-    if (server.child.exitCode !== null) throw new Error(`the server has ended: ${server.stdout()}${server.stderr()}`)
-    await Bun.sleep(5)
-  }
-}
-
-describe.skipIf(!EXECUTABLE)(title, () => {
-  test('serves with nothing else on the machine: an empty environment and no programs', async () => {
+describe.skipIf(lacks(COMPILED))('the executable', () => {
+  test('serves without a home and without any other program', async () => {
     using folder = makeFolder()
-    const env = { PATH: '/nonexistent' }
-    const database = join(folder.path, 'plantstore.db')
-    await using server = start(['serve', '--listen', '127.0.0.1:0', '--database', database], folder.path, env)
-    const address = await addressOf(server)
-    await using creating = start(['token', 'create', '--user', 'me'], folder.path, env)
-    const headers = {
-      authorization: `Bearer ${(await creating.ended).stdout.trim()}`,
-      'content-type': 'application/json',
-    }
-    const created = await fetch(`${address}/plants`, { method: 'POST', headers, body: '{"id":1,"name":"Fern"}' })
-    const listed = await fetch(`${address}/plants`, { headers })
-    const docs = await fetch(`${address}/docs`)
-    server.child.kill('SIGTERM')
+    const surroundings = { cwd: folder.path, env: { PATH: '/nonexistent' } }
+    await using server = await serve('plantstore.db', [], surroundings)
+    const { stdout } = await runPlantstore(['token', 'create', '--user', 'me'], surroundings)
+    const token = stdout.trim()
+
+    const created = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
+    const listed = await server.request('GET', '/plants', { token })
+    const docs = await server.request('GET', '/docs')
 
     expect([created.status, listed.status, docs.status]).toEqual([200, 200, 200])
     expect(await listed.json()).toEqual([{ name: 'Fern' }])
-    expect(await server.child.exited).toBe(0)
+    expect(await server.end()).toBe(0)
     expect(readdirSync(folder.path)).toEqual(['plantstore.db'])
   })
 
   test('heeds no .env, bunfig.toml, package.json and tsconfig.json of the working directory', async () => {
     using folder = makeFolder()
     writeHostileFiles(folder.path)
-    const before = readdirSync(folder.path).sort()
-    await using server = start(['serve', '--listen', '127.0.0.1:0', '--log-level', 'debug'], folder.path, {})
-    const address = await addressOf(server)
-    const docs = await fetch(`${address}/docs`)
-    const bug = await fetch(`${address}/nothing`)
-    server.child.kill('SIGTERM')
-    const { stdout, stderr, exitCode } = await server.ended
+    const before = readdirSync(folder.path)
+    await using server = await startExecutable(['serve', '--listen', '127.0.0.1:0', '--log-level', 'debug'], {
+      cwd: folder.path,
+    })
+
+    const docs = await server.request('GET', '/docs')
+    const unknown = await server.request('GET', '/nothing')
+    const exitCode = await server.end()
 
     expect(docs.status).toBe(200)
-    expect(await bug.json()).toMatchObject({ error: 40401 })
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
-    expect(stdout).toContain(`"database":"${join(folder.path, 'plantstore.db')}"`)
+    expect(await unknown.json()).toMatchObject({ error: 40401 })
+    expect({ stderr: server.stderr(), exitCode }).toEqual({ stderr: '', exitCode: 0 })
+    expect(server.stdout()).toContain(`"database":"${join(folder.path, 'plantstore.db')}"`)
     expect(readdirSync(folder.path).sort()).toEqual([...before, 'plantstore.db'].sort())
   })
 
@@ -106,8 +78,7 @@ describe.skipIf(!EXECUTABLE)(title, () => {
       writeHostileFiles(hostile.path)
       const outcomes = await Promise.all(
         [clean, hostile].map(async ({ path }) => {
-          await using run = start(command.split(' '), path, {})
-          const { stdout, stderr, exitCode } = await run.ended
+          const { stdout, stderr, exitCode } = await runPlantstore(command.split(' '), { cwd: path })
           return { stdout, stderr: stderr.replaceAll(path, ''), exitCode }
         }),
       )

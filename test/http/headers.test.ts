@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ERRORS } from '../../src/http/errors.ts'
-import { makeCertificate, OPENSSL } from '../support/certificates.ts'
-import { makeFolder } from '../support/folder.ts'
-import { lacks } from '../support/requirement.ts'
 import { cases, expectHeaders, startWithCases } from './support/cases.ts'
-import { SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
+import { startService, TRANSPORTS } from './support/service.ts'
 
 /** Codes that have tests of their own: bug, rate-limit, store-full, store-damaged and store-locked.test.ts. */
 const BROUGHT_ABOUT_ELSEWHERE = [42901, 50000, 50301, 50302, 50303]
@@ -70,16 +67,6 @@ describe.each(TRANSPORTS)('every answer, $name', (transport) => {
       expect([id, status, headers.get('x-request-id')]).toEqual([id, 200, own])
     }
     expect(service.logs()).not.toContain(token)
-  })
-})
-
-describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('every answer with TLS, $name', (transport) => {
-  test('has the same headers and Strict-Transport-Security', async () => {
-    using folder = makeFolder()
-    const { service, all } = await startWithCases(transport, { tls: await makeCertificate(folder.path, 'own') })
-    await using _service = service
-
-    await expectHeaders(service, all, { besides: () => ({ 'strict-transport-security': 'max-age=31536000' }) })
   })
 })
 

@@ -44,7 +44,7 @@ describe.each(IN_PROCESS)('a list without a limit that is read in parts, $name',
     return { service, names, pages, parts: async () => partsOf(await service.fetch('/plants')) }
   }
 
-  test('holds a plant once where others around the last one that was read come and go', async () => {
+  test('holds a plant once if others around the last plant that was read come and go', async () => {
     const { service, names, parts } = await startList()
     await using _service = service
     const user = await service.userIdOf('me')

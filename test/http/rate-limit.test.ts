@@ -34,7 +34,7 @@ async function expectCodes(service: Service, rows: readonly Row[]): Promise<void
 }
 
 describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
-  test('takes so many requests, and refuses all that follow', async () => {
+  test('takes as many requests as it allows, and refuses all that follow', async () => {
     await using service = await startService(transport, { rateLimit: perHour(3) })
 
     expect(await listStatuses(service, 3)).toEqual([200, 200, 200])

@@ -1,8 +1,16 @@
 import { resolve } from 'node:path'
 import { runProgram, startProgram } from './program.ts'
+import type { Requirement } from './requirement.ts'
 
 /** The compiled executable where its suite runs; otherwise the same commands run from their source. */
 export const EXECUTABLE = process.env.TEST_EXECUTABLE && resolve(process.env.TEST_EXECUTABLE)
+
+/** For tests of what only the executable can be, or can have. */
+export const COMPILED: Requirement = {
+  missing: 'TEST_EXECUTABLE names no executable',
+  isMet: () => EXECUTABLE !== undefined,
+  isMetInCi: () => EXECUTABLE !== undefined,
+}
 
 /** What runs the commands: arguments follow. */
 export const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]

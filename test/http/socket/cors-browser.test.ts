@@ -3,7 +3,7 @@ import { lacks } from '../../support/requirement.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../support/browser.ts'
 import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
-/** What a page does, and what it can read of the answers; what it cannot is the name of an error. */
+/** A script of a page. Returns what the page can read of each answer, or the name of the error. */
 const visit = (url: string, token: string) => `(async () => {
   const authorization = 'Bearer ${token}'
   const ask = async (path, init) => {
@@ -36,7 +36,7 @@ const visit = (url: string, token: string) => `(async () => {
 
 describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('pages of other origins in a browser, $name', (transport) => {
   test(
-    'use the whole service where their origin is listed, and nothing of it where it is not',
+    'use the whole service if their origin is listed, and nothing of it if not',
     async () => {
       using listed = startPage()
       using stranger = startPage()

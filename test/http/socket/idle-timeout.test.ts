@@ -8,7 +8,7 @@ import { type Service, SOCKET_TRANSPORTS, startService } from '../support/servic
 const IDLE_TIMEOUT_MS = 5000
 const SOONEST_MS = 4000
 const LATEST_MS = 8000
-/** What the runtime gives a head, whatever is set. */
+/** The runtime's own limit for a head. */
 const HEAD_LATEST_MS = 12_000
 /** On a machine that is busy with other things, too; far below the default of 75 s. */
 const SLACK_MS = 4000
@@ -22,7 +22,7 @@ const LIST_END = ']\r\n0\r\n\r\n'
 
 const head = ({ token }: Service) => `Host: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
 
-/** How long a connection lasts on which nothing more is sent, or a drop every now and then, and what came on it. */
+/** Sends bytes, and then nothing or a drop now and then. Returns how long the connection lasted, and what came on it. */
 async function outlast({ port }: Service, bytes: string, drop?: string) {
   const startMs = performance.now()
   using held = sendHalf(port, bytes)
@@ -56,7 +56,7 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
     expect(await service.names()).toEqual([])
   })
 
-  test('does not hold for heads, which have their own: 12 seconds at most', async () => {
+  test('does not hold for heads, which have a limit of their own: 12 seconds', async () => {
     await using service = await startService(transport)
 
     const cut = await Promise.all([
@@ -80,7 +80,7 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
     expectInTime(ms)
   })
 
-  test('does not hold for a list whose client reads slowly: it arrives whole', async () => {
+  test('does not cut a list whose client reads slowly', async () => {
     await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
     addLongPlants(service.database)
     const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${head(service)}${more}\r\n`
@@ -98,13 +98,13 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
     expect(cappedHead).toMatch(new RegExp(`^content-length: ${body?.length}$`, 'im'))
   })
 
-  test('can be as long as the runtime counts', async () => {
+  test('can be as long as 255 seconds', async () => {
     await using service = await startService(transport, { idleTimeoutMs: 255_000 })
 
     expect((await service.list()).status).toBe(200)
   })
 
-  test('is longer than any wait of ours: who waits for a lock is answered', async () => {
+  test('is longer than the wait for a lock, which is answered', async () => {
     await using service = await startService(transport, { idleTimeoutMs: IDLE_TIMEOUT_MS })
     using lock = new Database(service.database)
     lock.run('begin immediate')

@@ -28,7 +28,7 @@ async function untilListed(service: Service, status: 200 | 503): Promise<void> {
 }
 
 describe.each(SOCKET_TRANSPORTS)('the limit of requests in flight, $name', (transport) => {
-  test('takes so many requests, refuses one more, and takes one again when one has ended', async () => {
+  test('takes as many requests as it allows, refuses one more, and takes one again when one has ended', async () => {
     await using service = await startService(transport, { maxInFlight: 2 })
     using first = holdCreate(service, 1)
     using second = holdCreate(service, 2)
@@ -54,7 +54,7 @@ describe.each(SOCKET_TRANSPORTS)('the limit of requests in flight, $name', (tran
     expect(await service.names()).toEqual(['1', '2', 'Fern', '4'])
   })
 
-  test('does not exist by default', async () => {
+  test('limits nothing by default', async () => {
     await using service = await startService(transport)
     const held = Array.from({ length: 50 }, (_, id) => holdCreate(service, id))
 

@@ -37,7 +37,7 @@ const anyStep = fc.record({
 })
 type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
 
-describe.each(STORES_ON_SOCKETS)('whatever several users do, $name', ({ name, transport, open }) => {
+describe.each(STORES_ON_SOCKETS)('anything that several users do, $name', ({ name, transport, open }) => {
   test(
     'is answered as the model says, and so is every list of everybody after every step',
     async () => {

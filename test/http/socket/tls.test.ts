@@ -4,6 +4,7 @@ import { type KeyType, makeCertificate, OPENSSL, tryOpenssl } from '../../suppor
 import { makeFolder } from '../../support/folder.ts'
 import { exchange } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
+import { expectHeaders, startWithCases } from '../support/cases.ts'
 import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
 
 /** What somebody may send as `Host`. */
@@ -24,6 +25,14 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a service with TLS, $na
 
     expect([created.status, listed.body, deleted.status]).toEqual([200, [{ name: 'Fern' }], 204])
     expect(await service.names()).toEqual([])
+  })
+
+  test('sends every answer with the same headers and Strict-Transport-Security', async () => {
+    using folder = makeFolder()
+    const { service, all } = await startWithCases(transport, { tls: await makeCertificate(folder.path, 'own') })
+    await using _service = service
+
+    await expectHeaders(service, all, { besides: () => ({ 'strict-transport-security': 'max-age=31536000' }) })
   })
 
   test('routes by the path, however short or long the name of the host is', async () => {
