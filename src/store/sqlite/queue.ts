@@ -68,17 +68,14 @@ export function queueWrites(options: QueueOptions) {
           onRefusal?.('queue_full')
           return reject(new AppError('store_busy'))
         }
-        const askedAtMs = monotonicMs()
-        waiting.add({ call, textLength, askedAtMs, resolve: resolve as WaitingWrite['resolve'], reject })
+        waiting.add({ call, textLength, askedAtMs: monotonicMs(), resolve: resolve as WaitingWrite['resolve'], reject })
         running ??= run()
       }),
     /** The writes that are not durable yet, those of the current group included. */
     load(): StoreLoad {
-      const first = committing[0] ?? waiting.first()
-      return {
-        waitingWrites: committing.length + waiting.count(),
-        longestWaitMs: first === undefined ? 0 : monotonicMs() - first.askedAtMs,
-      }
+      const nowMs = monotonicMs()
+      const { askedAtMs } = committing[0] ?? waiting.first() ?? { askedAtMs: nowMs }
+      return { waitingWrites: committing.length + waiting.count(), longestWaitMs: nowMs - askedAtMs }
     },
     /** Refuses all writes from now on, waiting ones included. Resolves when the current group has its results. */
     async refuse(error: AppError): Promise<void> {

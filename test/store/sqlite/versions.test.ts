@@ -1,12 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, spyOn, test } from 'bun:test'
+import { CHANGED_USERS_MAX } from '../../../src/store/sqlite/versions/changes.ts'
 import {
   announceCommit,
   recordCommit,
   shareLastCommit,
   UNKNOWN_VERSION,
 } from '../../../src/store/sqlite/versions/last-commit.ts'
-import { CHANGED_USERS_MAX } from '../../../src/store/sqlite/versions/plants-of-users.ts'
 import { trackVersions, type Versions } from '../../../src/store/sqlite/versions/versions.ts'
 import type { Call } from '../../../src/store/sqlite/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'

@@ -1,5 +1,6 @@
 import type { Version } from '../../../domain/store.ts'
 import type { UserId } from '../../../domain/token.ts'
+import { type Call, CHANGES } from '../writes.ts'
 
 /** The number of users whose last change is known one by one. With one more, the plants of all users count as changed. */
 export const CHANGED_USERS_MAX = 65_536
@@ -14,8 +15,39 @@ interface PlantsOfUser {
   readonly creates: { readonly version: Version; lowestId: bigint }[]
 }
 
+/** The latest changes of tokens and plants. Each group of writes is a version. */
+export function trackChanges() {
+  let latest: Version = 0
+  let ofTokens = latest
+  const ofPlants = trackPlants()
+
+  const changeAll = () => {
+    ofTokens = ++latest
+    ofPlants.changeAll(latest)
+  }
+
+  return {
+    ofPlants,
+    ofTokens: (): Version => ofTokens,
+    /** Everything may have changed. */
+    changeAll,
+    /** The writes of a group were committed. */
+    record(group: readonly Call[]): void {
+      latest++
+      for (const call of group) {
+        const [name] = call
+        if (name === 'createPlant') ofPlants.recordCreate(call[1], call[2], latest)
+        else if (name === 'deletePlant') ofPlants.recordDelete(call[1], latest)
+        else if (CHANGES[name] === 'tokens') ofTokens = latest
+        else if (CHANGES[name] === 'everything') changeAll()
+      }
+      if (ofPlants.areTooMany()) changeAll()
+    },
+  }
+}
+
 /** The version of the plants of each user. */
-export function trackPlants() {
+function trackPlants() {
   let ofAll: Version = 0
   const changed = new Map<UserId, PlantsOfUser>()
 
