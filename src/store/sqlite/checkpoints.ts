@@ -4,22 +4,22 @@ import type { StoreEvent } from '../options.ts'
 import { rowsOf } from './connection.ts'
 import type { WalIndex } from './versions/wal-index.ts'
 
-/** Size by which the WAL grows until it is brought into the database. It is reused from its beginning then. */
+/** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses the WAL from its beginning. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024
-/** Size to which the file of a WAL that has grown is cut when it is reused. Usually it is smaller. */
+/** SQLite cuts the WAL's file to this size when it reuses the WAL. Usually the file is smaller. */
 export const KEPT_WAL_BYTES = 2 * CHECKPOINT_WAL_BYTES
-/** Size of a WAL from which on the operator is told that readers keep it from being reused. */
+/** From this size of the WAL on the operator is told that a reader keeps SQLite from reusing it. */
 export const LONG_WAL_BYTES = 8 * CHECKPOINT_WAL_BYTES
-/** What a page takes in the WAL (https://sqlite.org/walformat.html): itself, by default of SQLite, and a header. */
+/** The size of a page in the WAL with its header (https://sqlite.org/walformat.html), for SQLite's default page size. */
 const FRAME_BYTES = 4096 + 24
 const CHECKPOINT_WAL_FRAMES = Math.floor(CHECKPOINT_WAL_BYTES / FRAME_BYTES)
 
-/** What a checkpoint says of itself (https://sqlite.org/pragma.html#pragma_wal_checkpoint). */
+/** The result of a checkpoint (https://sqlite.org/pragma.html#pragma_wal_checkpoint). */
 type CheckpointRow = [busy: bigint, frames: bigint, checkpointed: bigint]
 
 /**
- * Brings the WAL into the database. A checkpoint that finds readers in its way does what it can and leaves the rest for
- * the next. What fails is thrown in the terms of `translate`.
+ * Runs checkpoints, which bring the WAL into the database. If a reader needs a part of the WAL, the checkpoint leaves that part
+ * for the next one. `translate` translates SQLite's errors.
  */
 export function checkpoints(
   writer: Database,
@@ -33,10 +33,11 @@ export function checkpoints(
   }
   const length = watchLength()
   let framesTried = 0
+  /** The frames that the last checkpoint reached, if a reader stopped it there. */
   let heldAt: bigint | undefined
   writer.run(`pragma journal_size_limit = ${KEPT_WAL_BYTES}`)
 
-  /** Returns how many frames are in the database now, if readers keep the rest from it. */
+  /** Returns the number of frames in the database, if readers keep the rest out of it. */
   const run = (mode: keyof typeof statements): bigint | undefined => {
     try {
       const [[, frames, checkpointed] = [0n, 0n, 0n]] = rowsOf<CheckpointRow>(statements[mode].values())
@@ -44,17 +45,17 @@ export function checkpoints(
     } catch (error) {
       const translated = translate(error)
       if (!(translated instanceof AppError && translated.kind === 'store_full')) throw translated
-      // Without space there is nothing to be done: the WAL keeps what it has.
+      // The disk is full. The WAL keeps its frames.
       return undefined
     }
   }
 
   return {
     run,
-    /** Runs one if the WAL has grown enough since the last. Returns what the operator should know of its length. */
+    /** Runs a checkpoint if the WAL has grown enough since the last one. Returns what the operator should know of its length. */
     runIfDue(): StoreEvent | undefined {
       const framesNow = countFrames()
-      // After a checkpoint that was complete the WAL begins anew.
+      // SQLite has reused the WAL from its beginning.
       if (framesNow < framesTried) {
         framesTried = 0
         heldAt = undefined
@@ -63,7 +64,7 @@ export function checkpoints(
         framesTried = framesNow
         const heldBefore = heldAt
         heldAt = run('passive')
-        // Readers come and go. One that was there at the last checkpoint, and still is, does not.
+        // Readers come and go. Only one that stops two checkpoints at the same frame is told of.
         if (heldAt !== undefined && heldAt === heldBefore) return length.tellLong(framesNow * FRAME_BYTES)
       }
       return length.tellShort(framesNow * FRAME_BYTES)
@@ -71,7 +72,7 @@ export function checkpoints(
   }
 }
 
-/** Tells that the WAL has become long, and again when it has doubled; after that, that it is short again. */
+/** Tells when the WAL has become long, each time it has doubled since, and when it is short again. */
 function watchLength() {
   let bytesToTell = LONG_WAL_BYTES
   return {
@@ -90,11 +91,11 @@ function watchLength() {
   }
 }
 
-/** The same without a WAL-index to be read, in some microseconds. */
+/** Counts the frames without reading the WAL-index. It takes some microseconds. */
 function framesBySql(writer: Database): () => number {
-  const look = writer.prepare('pragma wal_checkpoint(noop)')
+  const select = writer.prepare('pragma wal_checkpoint(noop)')
   return () => {
-    const [[, frames] = []] = rowsOf<CheckpointRow>(look.values())
+    const [[, frames] = []] = rowsOf<CheckpointRow>(select.values())
     return Number(frames)
   }
 }

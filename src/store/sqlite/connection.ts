@@ -8,8 +8,8 @@ export const BUSY_TIMEOUT_MS = 2000
 const WAL_RETRY_MS = 10
 
 /**
- * Opens a connection. All connections are opened here: none runs functions with side effects that a schema calls, and each
- * refuses a damaged page when it reads it (https://sqlite.org/security.html).
+ * Opens a connection. All connections are opened here. A schema cannot make them run functions with side effects, and they
+ * refuse damaged pages when they read them (https://sqlite.org/security.html).
  */
 export function openDatabase(path: string, options: ConstructorParameters<typeof Database>[1]): Database {
   const db = new Database(path, options)
@@ -17,19 +17,19 @@ export function openDatabase(path: string, options: ConstructorParameters<typeof
   return db
 }
 
-/** The connection that writes. With `full` a commit returns after its sync. Creates a file where that is asked for. */
+/** Opens a connection that writes. With durability `full` a commit returns after its sync. */
 export function openWriter(path: string, durability: Durability, { create = true } = {}): Database {
   const db = openDatabase(path, { readwrite: true, create, safeIntegers: true, strict: true })
   try {
     db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
     enterWalMode(db)
     db.run(`pragma synchronous = ${durability}`)
-    // On macOS a sync reaches the disk only with this; elsewhere it means nothing and costs nothing.
+    // On macOS a sync reaches the disk only with this. Elsewhere it has no effect.
     db.run('pragma fullfsync = 1')
     db.run('pragma foreign_keys = on')
-    // What is deleted is overwritten with zeros, so that nothing of a deleted user stays in the file.
+    // SQLite overwrites deleted rows with zeros, so that nothing of a deleted user stays in the file.
     db.run('pragma secure_delete = on')
-    // An automatic checkpoint would swallow the error of a failing sync; ours does not.
+    // An automatic checkpoint would hide a failing sync. Ours does not.
     db.run('pragma wal_autocheckpoint = 0')
     return db
   } catch (error) {
@@ -38,21 +38,21 @@ export function openWriter(path: string, durability: Durability, { create = true
   }
 }
 
-/** The connection that reads, also while the other one writes. */
+/** Opens a connection that reads, also while another one writes. */
 export function openReader(path: string, { busyTimeoutMs = BUSY_TIMEOUT_MS } = {}): Database {
   const db = openDatabase(path, { readonly: true, safeIntegers: true, strict: true })
   db.run(`pragma busy_timeout = ${busyTimeoutMs}`)
   return db
 }
 
-/** A connection to a database that nobody has open: it reads, and leaves no trace (https://sqlite.org/uri.html). */
+/** Opens a connection that reads a database which nobody has open. It leaves no trace (https://sqlite.org/uri.html). */
 export const openImmutable = (path: string): Database =>
   openDatabase(
     `${Bun.pathToFileURL(path).href}?immutable=1`,
     constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
   )
 
-/** SQLite does not wait for locks while it changes the journal mode, so that two first starts at once need patience. */
+/** SQLite does not wait for locks while it changes the journal mode. Two first starts at once need that wait. */
 function enterWalMode(db: Database): void {
   const deadlineMs = performance.now() + BUSY_TIMEOUT_MS
   for (;;) {
@@ -66,5 +66,5 @@ function enterWalMode(db: Database): void {
   }
 }
 
-/** The rows of a statement, whose columns and strict tables give them their shape: SQLite itself does not say it. */
+/** Types the rows of a statement. Its columns, of strict tables, have these types. */
 export const rowsOf = <Row>(values: unknown[][]): Row[] => values as Row[]

@@ -2,8 +2,8 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { AppError } from '../../domain/error.ts'
 
 /**
- * Says in the store's terms what SQLite's result codes (https://sqlite.org/rescode.html) mean. A conflict of keys is
- * the caller's to name; what is no error of the database stays as it is.
+ * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller translates,
+ * and errors that do not come from the database stay as they are.
  */
 export function toAppError(error: unknown, { duringWrite, path }: Circumstances): unknown {
   const code = sqliteCode(error)
@@ -25,19 +25,19 @@ interface Circumstances {
   readonly path: string
 }
 
-/** Enough to need space of its own: a quota may have room for names when it has none for what is in the files. */
+/** A whole block, which needs space. A quota may have room for a name when it has none for content. */
 const PROBE = new Uint8Array(4096)
 
 /**
- * SQLite says the same of a broken disk and of a file system that turned read-only, or whose quota is used up: what the
- * system says of a new file tells them apart. Nothing was synced then, so nothing is in doubt.
+ * SQLite has one code for a broken disk, a file system that turned read-only, and a quota that is used up. A new file shows
+ * which it is. Nothing was synced in these cases, so no outcome is unknown.
  */
 function refusesFilesBeside(path: string): boolean {
   const probe = `${path}-probe-${crypto.randomUUID()}`
   try {
     const file = openSync(probe, 'wx', 0o600)
     try {
-      // Its name first, so that nothing of it can stay behind.
+      // The name goes first, so that no file is left behind.
       rmSync(probe)
       writeSync(file, PROBE, 0, PROBE.length, 0)
     } finally {
@@ -49,22 +49,22 @@ function refusesFilesBeside(path: string): boolean {
   }
 }
 
-/** Whether another connection has the lock. */
+/** Another connection has the lock. */
 export const isLocked = (error: unknown): boolean => /^SQLITE_(?:BUSY|LOCKED)/.test(sqliteCode(error) ?? '')
 
-/** Whether there is no space left, be it for the shared memory beside the WAL. */
+/** The disk has no space left for the database, its WAL or its WAL-index. */
 export const isOutOfSpace = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_FULL' || isWalIndexRefused(error)
 
-/** Whether SQLite could not extend the WAL-index. */
+/** SQLite could not extend the WAL-index. */
 export const isWalIndexRefused = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_IOERR_SHMSIZE'
 
-/** Whether the system took no bytes, for whatever reason but that it has no space: nothing was synced then. */
+/** The system refused a write, for another reason than a full disk. Nothing was synced. */
 export const isRefusedWrite = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_IOERR_WRITE'
 
-/** Whether SQLite says that what it read is no database, or no whole one. */
+/** SQLite has read a file that is damaged or is no database. */
 export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)/.test(sqliteCode(error) ?? '')
 
-/** SQLite's extended result code, like `SQLITE_CONSTRAINT_PRIMARYKEY`; `undefined` for any other error. */
+/** SQLite's extended result code, like `SQLITE_CONSTRAINT_PRIMARYKEY`. `undefined` for any other error. */
 export function sqliteCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined
   return error.code.startsWith('SQLITE_') ? error.code : undefined

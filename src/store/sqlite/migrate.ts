@@ -5,18 +5,18 @@ import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with {
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
 export const APPLICATION_ID = 0x706c7374
-/** Marks what a copy will be that was not finished: the letters `plsu`. */
+/** Marks an unfinished copy: the letters `plsu`. */
 export const UNFINISHED_ID = 0x706c7375
 
-/** The migrations in order. A database's `user_version` is how many of them it has had. */
+/** The migrations in order. A database's `user_version` is the number of migrations that it has had. */
 export const MIGRATIONS: readonly string[] = [usersTokensPlants]
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 const SQLITE_VERSION_MIN = '3.51.3'
 
 /**
- * Brings the schema up to date, all of it or nothing; of several processes that start at once, one does. Returns whether this
- * process created the schema.
+ * Brings the schema up to date, completely or not at all. If several processes start at once, one of them does. Returns whether
+ * this process created the schema.
  */
 export function migrate(writer: Database, path: string): boolean {
   if (schemaVersion(writer) === SCHEMA_VERSION) return false
@@ -30,13 +30,13 @@ export function migrate(writer: Database, path: string): boolean {
   })
 }
 
-/** Why a database of a later executable is refused. */
+/** A newer executable has migrated the database. */
 export const newer = (path: string, version: number) =>
   storeUnusable(
     `The database ${path} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
   )
 
-/** A number that the database's header holds. */
+/** Reads a number from the database's header. */
 export function pragmaNumber(db: Database, pragma: 'user_version' | 'application_id', schema = 'main'): number {
   const [[value] = []] = db.prepare(`pragma ${schema}.${pragma}`).values()
   return Number(value)

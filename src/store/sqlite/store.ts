@@ -20,9 +20,9 @@ import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
 /**
- * The store in one SQLite file. Creates it where there is none, brings it up to date where it is older. Rejects with
- * `store_unusable` where neither can be. `onFailure` is told once if the store fails so that it must not be written to
- * any more; the process ought to end then.
+ * Opens the store in a SQLite file. Creates the file if there is none, and migrates an older schema. Rejects with
+ * `store_unusable`. `onFailure` is called once if the store fails and must not be written to any more. Then the process should
+ * end.
  */
 export async function openSqliteStore(
   path: string,
@@ -41,9 +41,9 @@ export async function openSqliteStore(
     try {
       requireSafeSqlite(sqliteVersion(first))
       const isCreated = migrate(first, path)
-      // By now it is there, also where a link has led to nothing before.
+      // The file exists now, even if the path is a link whose target was missing.
       const madePath = realpathSync(path)
-      // SQLite leaves the directory's entry of a new WAL unsynced; without it a loss of power would lose the whole file.
+      // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
       syncDirectory(dirname(madePath))
       const foreign = listed(inspected?.foreignObjects ?? [])
       if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
@@ -57,12 +57,12 @@ export async function openSqliteStore(
   }
 }
 
-/** SQLite would make the file as well, but not give it to the service's user. */
+/** SQLite could create the file too, but would not give it to the service's user. */
 function createDatabaseFile(path: string): void {
   try {
     createFile(path)
   } catch {
-    // Another first start was faster, or SQLite will say why there can be no file.
+    // Another first start was faster, or SQLite fails next and tells why.
   }
 }
 

@@ -11,7 +11,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
     tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
   from tokens join users on users.id = tokens.user_id`
 
-/** Tokens in SQLite. Of a token's text only the hash is here. */
+/** Tokens in SQLite, which has only the hash of each token's text. */
 export function tokens({ reader, read, write, tokensVersion }: Connections): TokenMethods {
   const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
 
@@ -45,7 +45,7 @@ export function tokens({ reader, read, write, tokensVersion }: Connections): Tok
   }
 }
 
-/** The writes of tokens: those of the store's contract. */
+/** The writes of tokens, as in the contract of `Store`. */
 export function tokenWrites(writer: Database) {
   const touch = writer.prepare<unknown, [number, number]>('update tokens set last_used_at_ms = ?2 where id = ?1')
 
@@ -59,7 +59,7 @@ export function tokenWrites(writer: Database) {
     },
 
     revokeTokens(selection: TokenSelection, nowMs: number): number {
-      const [condition, value] = selected(selection)
+      const [condition, value] = conditionOf(selection)
       const found = writer.prepare<unknown, [typeof value]>(`select 1 from tokens where ${condition} limit 1`)
       if ('userName' in selection) requireUser(writer, selection.userName)
       else if (found.values(value).length === 0)
@@ -91,7 +91,7 @@ function insertToken(writer: Database, { userName, hash, scope, label, createdAt
   return { id: Number(lastInsertRowid), userIsNew: changes > 0 }
 }
 
-function selected(selection: TokenSelection): [condition: string, value: number | string | Uint8Array] {
+function conditionOf(selection: TokenSelection): [condition: string, value: number | string | Uint8Array] {
   if ('id' in selection) return ['id = ?1', selection.id]
   if ('hash' in selection) return ['hash = ?1', selection.hash]
   return ['user_id = (select id from users where name = ?1)', selection.userName]

@@ -30,7 +30,7 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
         return { user: found, total: countPlants(reader, found) }
       })
       signal?.throwIfAborted()
-      // Without tokens no request begins a write for this user; one that had begun is caught by the last transaction.
+      // Without tokens no new request writes for this user. The last batch also deletes what earlier requests still write.
       const tokens = await write(['deleteTokensOfUser', user])
       let plants = 0
       for (;;) {
@@ -41,14 +41,14 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
         if (batch.userIsGone) break
         await Bun.sleep(DELETE_PAUSE_MS)
       }
-      // The WAL still has what it was: with nobody in the way it ends here, else with the server's next checkpoints.
+      // The WAL still has the deleted rows. If a reader needs it, the server's next checkpoints empty it.
       await emptyWal()
       return { plants, tokens }
     },
   }
 }
 
-/** The part of the store that this file is. */
+/** The part of a store that is about users. */
 export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
 
 /** The identifier of a user. Rejects with `user_not_found`. */
@@ -64,7 +64,7 @@ function countPlants(db: Database, user: UserId): number {
   return Number(count)
 }
 
-/** The writes of users, of which deleting one consists. */
+/** The writes that delete a user. */
 export const userWrites = (writer: Database) => ({
   deleteTokensOfUser: (user: UserId): number => writer.run('delete from tokens where user_id = ?1', [user]).changes,
 

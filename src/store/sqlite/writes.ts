@@ -5,8 +5,8 @@ import { tokenWrites } from './tokens.ts'
 import { userWrites } from './users.ts'
 
 /**
- * Everything that can be written, by name. Each runs inside a transaction that it may share with others; what it
- * refuses, by an `AppError`, it refuses before it changes anything.
+ * All writes, by name. Each runs inside a transaction that it may share with others. A write that throws an `AppError` has
+ * changed nothing.
  */
 export const createWrites = (writer: Database) => ({
   ...plantWrites(writer),
@@ -18,7 +18,7 @@ export const createWrites = (writer: Database) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** What a write changes that anybody reads; of those that change `plants`, versions.ts knows whose and which. */
+/** Which data that is read each write changes. */
 export const CHANGES = {
   createPlant: 'plants',
   deletePlant: 'plants',
@@ -31,8 +31,8 @@ export const CHANGES = {
   rewriteApplicationId: 'nothing',
 } as const satisfies Record<WriteName, 'plants' | 'tokens' | 'everything' | 'nothing'>
 
-/** The write that changes the file, and no row of it. */
+/** The write that changes the file, but no row. */
 export const CHANGES_NO_ROW: WriteName = 'rewriteApplicationId'
 
-/** A write that is asked for by its name, with its arguments, as it is sent to the thread that writes. */
+/** A write by its name and arguments, as it is sent to the thread that writes. */
 export type Call = { readonly [Name in WriteName]: readonly [Name, ...Parameters<Writes[Name]>] }[WriteName]

@@ -6,26 +6,25 @@ import { openDatabase, rowsOf } from '../connection.ts'
 import { isLocked } from '../errors.ts'
 import { syncDirectory } from './partial-files.ts'
 
-/** A database that nobody else has open, nor can open for long, until it is released or disposed of. */
+/** A locked database. No other process has it open or can open it until it is released or disposed of. */
 export interface Locked extends Disposable {
-  /** The connection that has the lock: it reads numbers as bigints. */
+  /** The connection that has the lock. It reads numbers as bigints. */
   readonly db: Database
   /**
-   * Ends the lock, to replace the file at once: it is all of the database then. What its WAL held is in it, and the files
-   * beside it are gone, durably. So at no moment is there a database without a WAL of its own, or with one of another's.
+   * Ends the lock, so that the caller can replace the file. Before that it brings the WAL into the database and removes the
+   * files beside it, durably. So a database never stands beside the WAL of another one.
    */
   release(): void
 }
 
 /**
- * Locks a database. Throws `store_unusable` where any process has it open, be it idle: in WAL mode whoever has looked at a
- * database shares a lock on it until it is closed, which this one does not share (https://sqlite.org/wal.html#noshm).
- * `advice` says what to do then.
+ * Locks a database. Throws `store_unusable`, with `advice`, if another process has it open, even an idle one: in WAL mode each
+ * process that has read a database keeps a shared lock on it, and this lock is exclusive (https://sqlite.org/wal.html#noshm).
  */
 export function lockAlone(path: string, advice = 'end it'): Locked {
   const db = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
-    // Before the first look, which takes the lock, and recovers a WAL that a killed process has left.
+    // Before the first read, which takes the lock and recovers the WAL of a killed process.
     db.run('pragma locking_mode = exclusive')
     db.run('pragma synchronous = full')
     db.run('pragma fullfsync = 1')

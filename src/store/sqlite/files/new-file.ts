@@ -1,16 +1,16 @@
 import { closeSync, fchmodSync, fchownSync, fstatSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** The bits of a file's mode that say who may read and write it. */
+/** The permission bits of a file's mode. */
 const PERMISSIONS = 0o777
 const ROOT_ID = 0
-/** How the system says that a file cannot get another owner (chown(2)). */
+/** The errors of a system that cannot change a file's owner (chown(2)). */
 const CHOWN_REFUSALS = ['EPERM', 'EINVAL', 'ENOTSUP']
 
 /**
- * Makes an empty file that its owner alone may read and write. If root makes it, the service's own user must be able to use
- * it: the file takes the owner, group and mode of `replaced`, whose name it will get, or the owner and group of its directory
- * if there is no such file. SQLite does the same for the files beside a database.
+ * Creates an empty file that only its owner may read and write. If root creates it, the service's own user must be able to use
+ * it. So it gets the owner, group and mode of `replaced`, the file that it will replace. If there is none, it gets the owner and
+ * group of its directory. SQLite does the same for the files beside a database.
  */
 export function createFile(path: string, replaced?: string): void {
   const file = openSync(path, 'wx', 0o600)
@@ -27,7 +27,7 @@ function giveAway(file: number, path: string, replaced?: string): void {
   try {
     fchownSync(file, uid, gid)
   } catch (error) {
-    // Some file systems have no owners, and some containers have a root that may not change them: the file stays root's.
+    // Some file systems have no owners, and in some containers root may not change them. The file stays root's.
     if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
     return
   }
@@ -35,9 +35,9 @@ function giveAway(file: number, path: string, replaced?: string): void {
 }
 
 /**
- * Gives a file another name, unless a file has that name already. Returns whether it could. `link` refuses a name that is
- * taken, which `rename` does not. If `link` fails for another reason, the file system may have no links: then an empty file
- * takes the name first, and a kill in between leaves that empty file.
+ * Renames a file, unless a file has the new name already. Returns whether it did. `link` refuses a name that is taken, but
+ * `rename` does not. If `link` fails for another reason, the file system may have no links. Then an empty file takes the name
+ * first, and a kill in between leaves that empty file.
  */
 export function renameToNew(from: string, to: string): boolean {
   try {
