@@ -1,10 +1,10 @@
 import { prettyFactory } from 'pino-pretty'
 import { escapeControls, escapeControlsInLines } from './controls.ts'
 
-/** What the sentence of a request says already. */
+/** Fields that the sentence of a request contains. */
 const REQUEST_FIELDS = ['operation', 'method', 'path', 'status', 'durationMs', 'user', 'tokenId']
 
-/** Makes lines for people of JSON lines of the log, with or without colours. */
+/** Turns JSON lines of the log into lines for people. */
 export function prettyLines(hasColours: boolean): (line: string) => string {
   const toText = prettyFactory({
     colorize: hasColours,
@@ -32,8 +32,8 @@ function requestText(
 }
 
 /**
- * The same value with control characters as they are written in JSON. What is printed as it is would else begin a line of
- * its own, or command the terminal. Only a stack has lines: they are printed further to the right than any line begins.
+ * The value with control characters as JSON escapes. Otherwise they could begin a line, or control the terminal. Only a stack keeps
+ * its line feeds: its lines are indented.
  */
 function withVisibleControls(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return key === 'stack' ? escapeControlsInLines(value) : escapeControls(value)

@@ -1,35 +1,35 @@
 import pino, { type DestinationStream } from 'pino'
 import { escapeControlsInLines } from './controls.ts'
 
-/** What can be logged, from the least to the most. */
+/** The levels of the log, from the most severe. */
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** How lines are written: for programs, or for people. */
+/** How lines are written: `json` for programs, `pretty` for people. */
 export const LOG_FORMATS = ['json', 'pretty'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/** Where lines are logged. */
+/** Logs lines. */
 export type Logger = pino.Logger
 
-/** Bytes of lines that wait for a reader of stdout. What comes when they are full is dropped: the service goes on. */
+/** How many bytes of lines wait for a reader of stdout. Later lines are dropped, so that the service goes on. */
 const LOG_BUFFER_MAX_BYTES = 8 * 1024 * 1024
 
-/** The longest line in bytes, with its end. A longer one is written with its texts cut short, each with `…` at its end. */
+/** The longest line in bytes, with its line feed. In a longer line, texts are cut and end with `…`. */
 const LINE_MAX_BYTES = 2048
-/** UTF-8 takes at most three bytes for each unit of a JavaScript string. */
+/** UTF-8 takes at most three bytes for each UTF-16 unit of a string. */
 const UNIT_MAX_BYTES = 3
-/** A longer JSON line is too long in any format: formatting at most halves it, by taking away backslashes. */
+/** A longer JSON line is too long in any format: formatting at most halves a line, by removing backslashes. */
 const FORMATTED_MAX_LENGTH = 3 * LINE_MAX_BYTES
-/** How many characters of each text are kept: the first of these with which the line is short enough. */
+/** How many characters of each text to keep: the first of these that makes the line short enough. */
 const CUT_LENGTHS = [1024, 512, 256, 128, 64]
-/** The last resort: a line with so short texts and without objects is always short enough. */
+/** The last resort: with texts this short and without objects, every line is short enough. */
 const SHORTEST_CUT_LENGTH = 32
 
-/** Makes what is written of a JSON line. */
+/** Turns a JSON line into the line that is written. */
 export type LineFormat = (line: string) => string
 
-/** Logs a line per event, a JSON text unless `format` makes another of it. Never waits for whoever reads `destination`. */
+/** Logs one line for each event: JSON, or the result of `format`. It never waits for the reader of `destination`. */
 export const createLogger = (
   level: LogLevel,
   destination: DestinationStream,
@@ -48,7 +48,7 @@ export const createLogger = (
   )
 }
 
-/** Formats a line. The limit counts what is written, because a character may take six bytes once it is escaped. */
+/** Formats a line and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
 function formatShort(line: string, format: LineFormat): string {
   const whole = line.length > FORMATTED_MAX_LENGTH ? undefined : format(line)
   if (whole !== undefined && isShort(whole)) return whole
@@ -63,20 +63,20 @@ function formatShort(line: string, format: LineFormat): string {
 const isShort = (text: string): boolean =>
   text.length * UNIT_MAX_BYTES <= LINE_MAX_BYTES || Buffer.byteLength(text) <= LINE_MAX_BYTES
 
-/** A line of a record whose values, but for the record itself, are those that `change` returns. */
+/** The JSON line of a record, with each value replaced by the result of `change`. */
 const stringify = (record: unknown, change: (value: unknown) => unknown): string =>
   `${JSON.stringify(record, (_, value: unknown) => (value === record ? value : change(value)))}\n`
 
 const cutText = (value: unknown, length: number): unknown =>
   typeof value === 'string' && value.length > length ? `${value.slice(0, length).toWellFormed()}…` : value
 
-/** Stdout as a place for log lines, and a way to see the last of them out before the process ends. */
+/** Logs to stdout. `close` waits for a reader of the last lines, up to a time. */
 export function logToStdout(): { readonly destination: DestinationStream; close(timeoutMs: number): Promise<void> } {
   const destination = pino.destination({ dest: 1, sync: false, minLength: 0, maxLength: LOG_BUFFER_MAX_BYTES })
-  // Pino calls this after a fatal line and at the exit. It would wait until somebody has read all lines, and sync stdout: a process
+  // Pino calls this after a fatal line and at the exit. It would wait for a reader of all lines, and fsync stdout: then a process
   // that must end would not end.
   destination.flushSync = () => {}
-  // Nobody reads any more: there is nobody to tell.
+  // Without a reader of stdout, an error of the log has no reader either.
   destination.on('error', () => {})
   return {
     destination,
@@ -84,7 +84,7 @@ export function logToStdout(): { readonly destination: DestinationStream; close(
       const closed = Promise.withResolvers<void>()
       destination.once('close', closed.resolve).end()
       await Promise.race([closed.promise, Bun.sleep(timeoutMs)])
-      // What is left then has no reader: without this the process would wait for one when it exits.
+      // Without this, the process would wait at its exit for a reader of the remaining lines.
       destination.destroy()
     },
   }

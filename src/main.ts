@@ -5,23 +5,23 @@ import type { Io, Signal } from './cli/io.ts'
 const pending: Signal[] = []
 let listener: ((signal: Signal) => void) | undefined
 
-// Before anything that takes time: without a handler a signal during the start would kill.
+// First of all, because a signal without a handler would kill the process during its start.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => (listener === undefined ? pending.push(signal) : listener(signal)))
 }
 
-// Databases and sockets are nobody else's.
+// Only the user of the process may read databases and sockets.
 process.umask(0o177)
 
-// Where the database is, and how to get in, the options say alone: its driver would listen to these as well.
+// The driver of PostgreSQL reads these variables. Only our options may say where the database is and how to log in.
 for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name]
 
 const STDOUT = 1
 const STDERR = 2
-/** How often it is looked whether a full pipe has room. */
+/** How often to try again to write to a full pipe. */
 const FULL_PIPE_RETRY_MS = 2
 
-/** Ends when all that was written to a stream so far is. A full stdout holds up nothing on stderr. */
+/** For each stream, a promise that ends with its last write. A full stdout does not delay stderr. */
 const outputs: Promise<unknown>[] = []
 const print = async (descriptor: number, text: string | Uint8Array) => {
   const written = Promise.resolve(outputs[descriptor]).then(() => writeAll(descriptor, text))
@@ -29,10 +29,7 @@ const print = async (descriptor: number, text: string | Uint8Array) => {
   await written
 }
 
-/**
- * Not by `Bun.write`, which sends twice what a pipe had room for if that does not block, as whoever started this process may
- * have left it (https://github.com/oven-sh/bun/pull/35953).
- */
+/** `Bun.write` sends a part twice to a full pipe that does not block (https://github.com/oven-sh/bun/pull/35953). */
 async function writeAll(descriptor: number, text: string | Uint8Array): Promise<void> {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
   for (let at = 0; at < bytes.length; ) {
@@ -45,12 +42,12 @@ async function writeAll(descriptor: number, text: string | Uint8Array): Promise<
   }
 }
 
-/** Whether somebody looks at it. Only of what may be a terminal that is asked: the module that knows takes milliseconds to load. */
+/** Whether a stream is a terminal. Only a character device can be one, and the module that knows takes milliseconds to load. */
 async function isTerminal(descriptor: number): Promise<boolean> {
   try {
     if (!fstatSync(descriptor).isCharacterDevice()) return false
   } catch {
-    // It was closed by whoever started this process.
+    // The parent process closed it.
     return false
   }
   const { isatty } = await import('node:tty')
@@ -62,9 +59,9 @@ const io: Io = {
   argv: process.argv.slice(2),
   env: process.env,
   print: (text) => print(STDOUT, text),
-  // Where nobody listens the work is done all the same.
+  // Without a reader of stderr the command does its work all the same.
   tell: (text) => print(STDERR, text).catch(() => undefined),
-  // What `process.stderr` is asked for makes it non-blocking, for all who share it.
+  // Using `process.stderr` makes the stream non-blocking for all processes that share it.
   terminal: () => (tellsTerminal ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),
   readStdin: () => Bun.stdin.text(),
@@ -81,6 +78,6 @@ const io: Io = {
 
 const { run } = await import('./cli/cli.ts')
 const exitCode = await run(io)
-// Commands wait for what they print themselves, unless a signal stops them.
+// Commands wait for their own output, unless a signal stops them.
 await outputs[STDERR]
 process.exit(exitCode)

@@ -6,7 +6,7 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
 import { EXIT, exitCodeOf, type Io, isClosedPipe } from './io.ts'
 
-/** Runs the command that the arguments name. Resolves to the exit code; whatever fails is told in one line. */
+/** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(io: Io): Promise<number> {
   let exitCode: number = EXIT.done
   const setExitCode = (code: number) => {
@@ -24,7 +24,7 @@ export async function run(io: Io): Promise<number> {
     return exitCode
   } catch (error) {
     if (!(error instanceof CommanderError)) return fail(io, error)
-    // Commander does not wait until help or the version is printed.
+    // Commander does not wait until it has printed help or the version.
     return printed.then(
       () => fail(io, error),
       (reason) => fail(io, reason),
@@ -32,29 +32,34 @@ export async function run(io: Io): Promise<number> {
   }
 }
 
-type Exit = (code: number) => void
+type SetExitCode = (code: number) => void
 
-/** What adds the command of each first word. The code of a command is loaded with it, so that none waits for that of others. */
-const COMMANDS: Readonly<Record<string, (program: Command, io: Io, exit: Exit) => Promise<void>>> = {
-  serve: async (program, io, exit) => (await import('./serve/serve.ts')).serveCommand(program, io, exit),
+/** Adds the commands of a first word. Only the code of that command is loaded, so that it starts fast. */
+const COMMANDS: Readonly<Record<string, (program: Command, io: Io, setExitCode: SetExitCode) => Promise<void>>> = {
+  serve: async (program, io, setExitCode) => (await import('./serve/serve.ts')).serveCommand(program, io, setExitCode),
   token: async (program, io) => {
     const token = program.command('token').helpGroup('Access:').description('Creates, lists and revokes tokens.')
     ;(await import('./commands/token-create.ts')).tokenCreateCommand(token, io)
     ;(await import('./commands/token-list.ts')).tokenListCommand(token, io)
     ;(await import('./commands/token-revoke.ts')).tokenRevokeCommand(token, io)
   },
-  user: async (program, io, exit) => {
+  user: async (program, io, setExitCode) => {
     const user = program.command('user').helpGroup('Access:').description('Lists and deletes users.')
     ;(await import('./commands/user-list.ts')).userListCommand(user, io)
-    ;(await import('./commands/user-delete.ts')).userDeleteCommand(user, io, exit)
+    ;(await import('./commands/user-delete.ts')).userDeleteCommand(user, io, setExitCode)
   },
   status: async (program, io) => (await import('./commands/status.ts')).statusCommand(program, io),
-  check: async (program, io, exit) => (await import('./commands/check.ts')).checkCommand(program, io, exit),
-  backup: async (program, io, exit) => (await import('./commands/backup.ts')).backupCommand(program, io, exit),
-  restore: async (program, io, exit) => (await import('./commands/restore.ts')).restoreCommand(program, io, exit),
-  copy: async (program, io, exit) => (await import('./commands/copy.ts')).copyCommand(program, io, exit),
-  export: async (program, io, exit) => (await import('./commands/export.ts')).exportCommand(program, io, exit),
-  import: async (program, io, exit) => (await import('./commands/import.ts')).importCommand(program, io, exit),
+  check: async (program, io, setExitCode) =>
+    (await import('./commands/check.ts')).checkCommand(program, io, setExitCode),
+  backup: async (program, io, setExitCode) =>
+    (await import('./commands/backup.ts')).backupCommand(program, io, setExitCode),
+  restore: async (program, io, setExitCode) =>
+    (await import('./commands/restore.ts')).restoreCommand(program, io, setExitCode),
+  copy: async (program, io, setExitCode) => (await import('./commands/copy.ts')).copyCommand(program, io, setExitCode),
+  export: async (program, io, setExitCode) =>
+    (await import('./commands/export.ts')).exportCommand(program, io, setExitCode),
+  import: async (program, io, setExitCode) =>
+    (await import('./commands/import.ts')).importCommand(program, io, setExitCode),
   healthcheck: async (program, io) => (await import('./commands/healthcheck.ts')).healthcheckCommand(program, io),
   openapi: async (program, io) => (await import('./commands/openapi.ts')).openapiCommand(program, io),
   licenses: async (program, io) => (await import('./commands/licenses.ts')).licensesCommand(program, io),
@@ -62,10 +67,10 @@ const COMMANDS: Readonly<Record<string, (program: Command, io: Io, exit: Exit) =
 }
 
 /**
- * The command of a first word with its options; all commands where there is none of that word, and for `help`, which tells of
- * all. `exit` takes the exit code of one that ends without an error.
+ * The command line with the commands of a first word, or with all commands for `help` and unknown words. `setExitCode` gets
+ * the exit code of a command that ends without an error.
  */
-export async function createProgram(io: Io, exit: Exit, word = 'help'): Promise<Command> {
+export async function createProgram(io: Io, setExitCode: SetExitCode, word = 'help'): Promise<Command> {
   const program = new Command('plantstore')
     .description('Stores plants, and serves them over HTTP to clients with a token.')
     .version(VERSION, '-V, --version', 'Prints the version.')
@@ -83,16 +88,16 @@ export async function createProgram(io: Io, exit: Exit, word = 'help'): Promise<
       for (const name of unknownVariables(io.env)) await io.tell(line(`There is no variable ${name}: it is ignored.`))
     })
   const words = word !== 'help' && Object.hasOwn(COMMANDS, word) ? [word] : Object.keys(COMMANDS)
-  for (const each of words) await COMMANDS[each]?.(program, io, exit)
+  for (const each of words) await COMMANDS[each]?.(program, io, setExitCode)
   return program
 }
 
 async function fail(io: Io, error: unknown): Promise<number> {
-  // Help and version are no failure; commander has told the person already whatever it throws.
+  // Help and version are no failure. Commander has printed its errors before.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.misused
   if (!(error instanceof AppError)) {
     if (isClosedPipe(error)) return EXIT.closedPipe
-    // What the system refuses is told in a line, like a full stdout. Anything else is a bug.
+    // An error of the system, like a full stdout, gets one line. Any other error is a bug and gets its stack.
     const isOfSystem = error instanceof Error && 'syscall' in error
     await io.tell(isOfSystem ? line(`${error.message}.`) : escapeControlsInLines(`plantstore: ${Bun.inspect(error)}\n`))
     return EXIT.failed
@@ -102,16 +107,16 @@ async function fail(io: Io, error: unknown): Promise<number> {
   return error.kind.startsWith('store_') ? EXIT.storeUnusable : EXIT.failed
 }
 
-/** What commander says of arguments that no command takes. Their values may belong to a URL, and hold its password. */
+/** Takes the values out of a message of commander: they may be of a URL with a password. */
 const withoutValues = (text: string): string => text.replace(/( but got \d+): .*/s, '$1.').replace(/=.*'/s, "'")
 
-/** One line for the person at the terminal, whatever the text holds of what was given to us. */
+/** One line on stderr. Passwords in the text are hidden, and control characters are escaped. */
 const line = (text: string): string => `plantstore: ${escapeControls(hidePasswords(text).trim())}\n`
 
-/** What the store says by its kind alone. */
+/** The messages of errors of the store that have none of their own. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {
   store_full: 'The database is out of space or read-only, nothing was changed: make room.',
-  // Nothing of a file that only its disk has failed may be thrown away: check tells that from damage.
+  // If only the disk has failed, the files are good. `check` tells that from damage.
   store_failed:
     'The database failed, is damaged or cannot be reached: see that its disk works, keep all its files, and run plantstore check.',
   store_busy: 'The database is locked by another process or busy, nothing was changed: try again.',

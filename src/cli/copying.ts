@@ -1,18 +1,15 @@
 import type { CopyOptions } from '../store/file-tools.ts'
 import type { Io } from './io.ts'
 import { showProgress } from './progress.ts'
-import { runStoppable } from './stopping.ts'
+import { runUntilSignal } from './stopping.ts'
 
-/** After so long of reading a database at one moment, the person is told what that does to a server. */
+/** After reading a snapshot for this long, the command says what this does to a server. */
 export const SNAPSHOT_TOLD_MS = 5000
 
-/**
- * Runs what makes a copy of a database, which shows its progress and can be stopped. Returns nothing if it was: then
- * nothing was made.
- */
+/** Makes a copy of a database, shows the progress, and stops on a signal. Then it returns nothing, and no copy is left. */
 export async function runCopy<T>(
   io: Io,
-  exit: (code: number) => void,
+  setExitCode: (code: number) => void,
   task: (options: CopyOptions) => Promise<T>,
 ): Promise<T | undefined> {
   const copy = async (signal: AbortSignal) => {
@@ -26,10 +23,10 @@ export async function runCopy<T>(
       },
     })
   }
-  return runStoppable(io, exit, copy, () => 'nothing was made. Run the same command again.')
+  return runUntilSignal(io, setExitCode, copy, () => 'nothing was made. Run the same command again.')
 }
 
-/** Returns what is to be called while a snapshot is read: it tells, once, that this takes long. */
+/** Returns a function to call while a snapshot is read. Once, after a while, it prints that this takes long. */
 export function watchSnapshot({ tell, monotonicMs }: Pick<Io, 'tell' | 'monotonicMs'>): () => void {
   const begunAtMs = monotonicMs()
   let isTold = false

@@ -1,24 +1,24 @@
 /** The process as the commands see it. Only main.ts knows the real one. */
 export interface Io {
-  /** What follows the executable's name. */
+  /** The arguments after the name of the executable. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Prints what was asked for. Rejects with what the system says: with `EPIPE` if the reader has gone. */
+  /** Prints a result on stdout. Rejects with the error of the system: with `EPIPE` if the reader has gone. */
   print(text: string | Uint8Array): Promise<void>
-  /** Tells the person at the terminal what programs do not read. */
+  /** Prints a message for people on stderr. */
   tell(text: string): Promise<void>
-  /** Stderr, where it is a terminal. */
+  /** Stderr, if it is a terminal. */
   terminal(): NodeJS.WritableStream | undefined
-  /** Whether a person reads what is printed. */
+  /** Whether stdout is a terminal. */
   readonly printsToTerminal: boolean
   readStdin(): Promise<string>
-  /** The bytes of stdin as they come. */
+  /** The bytes of stdin as they arrive. */
   stdin(): AsyncIterable<Uint8Array>
-  /** Hands over the signals that ask to end, those that have come already included. */
+  /** Calls the listener for each signal that asks to end, also for those that came before. It replaces the last listener. */
   onSignal(listener: (signal: Signal) => void): void
   /** Bytes that nobody can guess. */
   randomBytes(count: number): Uint8Array
-  /** Milliseconds since 1970-01-01 UTC; it follows the clock of the machine. */
+  /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */
   nowMs(): number
   /** Milliseconds of a clock that never jumps. */
   monotonicMs(): number
@@ -26,16 +26,16 @@ export interface Io {
   exit(code: number): never
 }
 
-/** Whether a terminal takes escape codes, which move its cursor and choose colours. Emacs and others set `TERM=dumb`. */
+/** Whether a terminal understands escape codes for colours and the cursor. Emacs and others set `TERM=dumb`. */
 export const takesEscapeCodes = (env: Io['env']): boolean => env.TERM !== 'dumb'
 
 /** The signals that ask a process to end. */
 export type Signal = 'SIGTERM' | 'SIGINT'
 
-/** The exit codes. `closedPipe` is what a shell says of a program that SIGPIPE ended: 128 plus 13. */
+/** The exit codes. `closedPipe` is the code that a shell reports for a program that SIGPIPE ended: 128 plus 13. */
 export const EXIT = { done: 0, failed: 1, misused: 2, storeUnusable: 3, closedPipe: 141 } as const
 
-/** Whether output failed because its reader has gone, like `head`, which has read enough. */
+/** Whether output failed because its reader has gone, for example `head` after enough lines. */
 export const isClosedPipe = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'EPIPE'
 

@@ -1,18 +1,18 @@
 const LINE_FEED = 0x0a
 
-/** What stands for a line that is longer than it may be. */
+/** Stands for a line that is longer than `maxBytes`. */
 export const TOO_LONG = Symbol('a line that is too long')
 export type LineBytes = Uint8Array | typeof TOO_LONG
 
 /**
- * The lines of a stream, in the batches in which they come. What follows the last line feed is a line if it is not empty. Of
- * a line with more than `maxBytes` nothing is kept.
+ * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. A line that is longer than
+ * `maxBytes` is not kept in memory.
  */
 export async function* readLines(
   stream: AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): AsyncGenerator<readonly LineBytes[]> {
-  /** The beginning of the line that is not over. */
+  /** The beginning of the current line. */
   let parts: Uint8Array[] = []
   let bytes = 0
   const take = (part: Uint8Array) => {

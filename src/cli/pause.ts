@@ -1,12 +1,9 @@
 import { nextTurn } from '../domain/next-turn.ts'
 
-/** Plants after which memory is given back. Left to itself the runtime takes twice as much for a million of them. */
+/** After this many plants, memory is collected. Without it the runtime takes twice as much memory for a million plants. */
 const COLLECT_EVERY_PLANTS = 100_000
 
-/**
- * Pauses between batches of a long task: signals are heard then, and what earlier batches have left in memory is
- * given back now and then.
- */
+/** Returns a function that pauses between the batches of a long task: for signals, and now and then to collect memory. */
 export function pauses() {
   let plants = 0
   return async (batchPlants: number, pauseMs = 0): Promise<void> => {

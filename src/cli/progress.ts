@@ -1,19 +1,16 @@
 import { SingleBar } from 'cli-progress'
 import { type Io, takesEscapeCodes } from './io.ts'
 
-/** How often a line is told, where there is no terminal to draw on, or a dumb one. What takes less time tells none. */
+/** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */
 export const LINE_EVERY_MS = 2000
 
-/** Shows how far a command has come. */
+/** Shows the progress of a command. */
 export interface Progress extends Disposable {
-  /** Where nobody knows how many there are, there is no total. */
+  /** `total` is `undefined` if it is not known. */
   readonly update: (done: number, total: number | undefined) => void
 }
 
-/**
- * A bar on a terminal, a line now and then elsewhere, on stderr; nothing where there is no place for either. `what` is done to
- * what is counted: "plants copied".
- */
+/** Shows a bar on a terminal and a line now and then elsewhere, or nothing without `io`. `what` follows the count: "plants copied". */
 export function showProgress(io: ProgressIo | undefined, what: string): Progress {
   if (io === undefined) return { update: () => {}, [Symbol.dispose]: () => {} }
   const { tell, monotonicMs } = io
@@ -35,7 +32,7 @@ export function showProgress(io: ProgressIo | undefined, what: string): Progress
     barCompleteChar: '█',
     barIncompleteChar: '░',
     clearOnComplete: true,
-    // A command that is cut off leaves the terminal as it was.
+    // A command that is killed then leaves the terminal as it was.
     linewrap: true,
   })
   let isStarted = false

@@ -2,12 +2,12 @@ import { nextTurn } from '../domain/next-turn.ts'
 import { exitCodeOf, type Io, type Signal } from './io.ts'
 
 /**
- * Runs a task until it ends or a signal stops it. Then tells how far it came and how to go on, as `stoppedText` says it, and
- * sets the exit code. Returns nothing if it was stopped. A second signal ends the process at once.
+ * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
+ * how to go on, sets the exit code, and returns nothing. A second signal ends the process at once.
  */
-export async function runStoppable<T>(
+export async function runUntilSignal<T>(
   io: Pick<Io, 'onSignal' | 'exit' | 'tell'>,
-  exit: (code: number) => void,
+  setExitCode: (code: number) => void,
   task: (signal: AbortSignal) => Promise<T>,
   stoppedText: () => string,
 ): Promise<T | undefined> {
@@ -22,27 +22,27 @@ export async function runStoppable<T>(
   } catch (error) {
     const [signal] = received
     if (signal === undefined || error !== stopping.signal.reason) throw error
-    exit(exitCodeOf(signal))
+    setExitCode(exitCodeOf(signal))
     await io.tell(`Stopped by ${signal}: ${stoppedText()}\n`)
     return undefined
   }
 }
 
-/** A stream up to the signal, whose reason is thrown then: what comes next may never come. */
+/** The items of a stream until the signal is aborted. Then it throws the reason of the signal, without waiting for an item. */
 export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const items = stream[Symbol.asyncIterator]()
   for (;;) {
     const item = await orAborted(items.next(), signal)
     if (item.done) return
     yield item.value
-    // A device like /dev/zero is read without a turn of the event loop, and signals come in such a turn.
+    // Signals need a turn of the event loop, and a device like /dev/zero is read without one.
     await nextTurn()
   }
 }
 
 /**
- * What the work resolves to; rejects with the reason of the signal as soon as that is aborted. With a promise of its own each
- * time: one for all would keep every item until the end.
+ * Resolves as the work does, or rejects with the reason of the signal once the signal is aborted. Each call makes a promise of
+ * its own, because a shared promise would keep every item until the end.
  */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()

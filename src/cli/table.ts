@@ -1,10 +1,10 @@
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
 
-/** Rows with their header as columns that a person can read. */
+/** Rows below a header, in aligned columns. */
 export const table = (header: readonly string[], rows: readonly (readonly string[])[]): string =>
   columns([header, ...rows])
 
-/** The same without a header. */
+/** Rows in aligned columns. */
 export function columns(texts: readonly (readonly string[])[]): string {
   const rows = texts.map((row) => row.map(escapeControls))
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => Bun.stringWidth(row[column] ?? ''))))
@@ -12,5 +12,5 @@ export function columns(texts: readonly (readonly string[])[]): string {
   return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('')
 }
 
-/** A value as JSON for programs, which a person may read as well. */
+/** A value as indented JSON. */
 export const toJson = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`

@@ -17,8 +17,8 @@ export const openOptionsOf = ({ databasePasswordFile, databasePrepare }: Databas
 })
 
 /**
- * Opens the store for one task and closes it after. A failure of the store is the task's own failure. A store that
- * is not there is most likely a mistake in its name, and not made unless the options say so.
+ * Opens the store for one task, and closes it after the task. A failure of the store is the task's own failure. A missing store
+ * is refused unless `mustExist` is false, because its name is probably a mistake.
  */
 export async function withStore<T>(
   options: DatabaseOptions,

@@ -1,6 +1,6 @@
 import type { Token } from '../domain/token.ts'
 
-/** A number with its noun: `1 token`, `3 tokens`. */
+/** A number and its noun: `1 token`, `3 tokens`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** A token in a sentence: `token 2 of user me (write, "dashboard")`. */

@@ -70,7 +70,7 @@ describe.concurrent('backup -', () => {
     await until('it has said why', () => text.includes('\n'))
 
     expect({ text, exitCode }).toEqual({
-      text: 'plantstore: A backup is no text: send stdout to a file or another program.\r\n',
+      text: 'plantstore: A backup is not text: send stdout to a file or another program.\r\n',
       exitCode: 2,
     })
     expect(readdirSync(made.folder)).toEqual(['plantstore.db'])

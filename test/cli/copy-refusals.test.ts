@@ -38,9 +38,7 @@ describe('copy', () => {
     expect(refused).toEqual(refusal(`The database ${source.database} is open in another process: ${advice}.`))
     expect(nothing).toBeUndefined()
     expect(taken).toMatchObject({ stdout: `${target.database}\n`, exitCode: 0 })
-    expect(taken.stderr).toStartWith(
-      `What is written to ${source.database} from now on is not in the copy.\nCopied 2 users, `,
-    )
+    expect(taken.stderr).toStartWith(`The copy will not contain later writes to ${source.database}.\nCopied 2 users, `)
     expect(later.status).toBe(200)
     expect({ ...(await target.dump()), tokens: [] }).toEqual({ ...before, tokens: [] } as never)
     expect(await server.end()).toBe(0)

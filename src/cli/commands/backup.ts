@@ -8,8 +8,8 @@ import { exitCodeOf, type Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { toJson } from '../table.ts'
 
-/** `backup`: prints the path of the backup, once it is whole and on disk. */
-export const backupCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+/** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
+export const backupCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
   program
     .command('backup')
     .description('Backs up the database, also while a server runs.')
@@ -21,7 +21,7 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
         storeUnusable: STORE_UNUSABLE,
       }),
     )
-    .argument('[file]', 'the backup, or - for stdout')
+    .argument('[file]', 'The backup, or - for stdout.')
     .addOption(OPTIONS.dir)
     .addOption(OPTIONS.keep)
     .addOption(OPTIONS.force)
@@ -36,7 +36,7 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
       if (json && file === '-') throw misused('--json and the backup cannot both go to stdout: leave --json out.')
       const tools = await engineOf(database).fileTools()
       if (file === '-') return printBackup(tools)
-      const copied = await runCopy(io, exit, (each) =>
+      const copied = await runCopy(io, setExitCode, (each) =>
         file === undefined
           ? tools.backupInto(dir ?? '', { ...each, nowMs: io.nowMs() })
           : tools.backup(file, { ...each, force }),
@@ -47,8 +47,8 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
     })
 
   const printBackup = async (tools: FileTools) => {
-    if (io.printsToTerminal) throw misused('A backup is no text: send stdout to a file or another program.')
-    const backup = await runCopy(io, exit, tools.backupToRead)
+    if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
+    const backup = await runCopy(io, setExitCode, tools.backupToRead)
     if (backup === undefined) return
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
@@ -63,7 +63,7 @@ export const backupCommand = (program: Command, io: Io, exit: (code: number) => 
   }
 }
 
-/** What was copied, for the person, and where it is, for programs. */
+/** Prints how much was copied on stderr, and the path of the copy on stdout. */
 export async function tellCopied(what: string, copied: Copied, io: Io, json = false): Promise<void> {
   const { path, bytes, users, tokens, plants } = copied
   await tellCounts(what, copied, io)

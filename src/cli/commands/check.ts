@@ -7,8 +7,8 @@ import { manual } from '../manual.ts'
 import { toJson } from '../table.ts'
 import { addDatabaseOptions, withStore } from '../with-store.ts'
 
-/** `check`: reads the whole database and says what is wrong with it. */
-export const checkCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+/** `check`: reads the whole database and prints its problems. */
+export const checkCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
   addDatabaseOptions(program.command('check'))
     .description('Reads the whole database and reports damage.')
     .helpGroup('Data:')
@@ -28,10 +28,10 @@ export const checkCommand = (program: Command, io: Io, exit: (code: number) => v
       const isWhole = problems.length === 0
       if (json) await io.print(toJson({ database, isWhole, problems }))
       if (isWhole) return io.tell(`The database ${database} is whole.\n`)
-      exit(EXIT.storeUnusable)
+      setExitCode(EXIT.storeUnusable)
       await io.tell(`The database ${database} is damaged:\n${problems.map(problemLine).join('')}${repairAdvice}\n`)
     })
 }
 
-/** Indented, so that no name in a database can look like a line of ours. */
+/** A line of a problem. Its indentation keeps names in the database from looking like lines of ours. */
 const problemLine = (problem: string): string => `  ${escapeControls(problem)}\n`

@@ -4,7 +4,7 @@ import { copyStore, engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { type Progress, showProgress } from '../progress.ts'
-import { runStoppable } from '../stopping.ts'
+import { runUntilSignal } from '../stopping.ts'
 import { toJson } from '../table.ts'
 import { counted } from '../wording.ts'
 
@@ -33,8 +33,8 @@ const define = (program: Command) =>
 
 type Options = OptionsOf<ReturnType<typeof define>>
 
-/** `copy`: copies a store into another one. Prints where it is. */
-export const copyCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+/** `copy`: copies a store into another one and prints the location of the copy. */
+export const copyCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
   define(program).action(async (options) => {
     let reached = 'no plant is copied'
     const onReached = (text: string) => {
@@ -42,7 +42,7 @@ export const copyCommand = (program: Command, io: Io, exit: (code: number) => vo
     }
     const stoppedText = () =>
       `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
-    await runStoppable(io, exit, (signal) => copy(options, signal, onReached, io), stoppedText)
+    await runUntilSignal(io, setExitCode, (signal) => copy(options, signal, onReached, io), stoppedText)
   })
 }
 
@@ -50,9 +50,9 @@ async function copy(options: Options, signal: AbortSignal, onReached: (text: str
   const { fromPasswordFile, toPasswordFile, snapshot: isSnapshot = false, json } = options
   const [from, to] = [engineOf(options.from).location, engineOf(options.to).location]
   if (isSnapshot) {
-    await io.tell(`What is written to ${from} from now on is not in the copy.\n`)
+    await io.tell(`The copy will not contain later writes to ${from}.\n`)
   }
-  // A line or a bar for each stage, of which one is shown at a time.
+  // Each stage has a line or a bar, one at a time.
   let shown: { readonly stage: string; readonly progress: Progress } | undefined
   try {
     const { counts, digest } = await copyStore(

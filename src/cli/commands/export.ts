@@ -6,11 +6,11 @@ import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { renderPlantLines } from '../plant-line.ts'
 import { showProgress } from '../progress.ts'
-import { orAborted, runStoppable } from '../stopping.ts'
+import { orAborted, runUntilSignal } from '../stopping.ts'
 import { counted } from '../wording.ts'
 
-/** `export`: plants as they are at one moment, a line of JSON each, as fast as they are taken. */
-export const exportCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+/** `export`: prints plants as they are at one moment, a line of JSON each, as fast as the reader takes them. */
+export const exportCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
   program
     .command('export')
     .description('Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.')
@@ -37,7 +37,7 @@ export const exportCommand = (program: Command, io: Io, exit: (code: number) => 
           const tellLong = watchSnapshot(io)
           using progress = showProgress(io.printsToTerminal ? undefined : io, 'plants exported')
           for await (const batch of exported.batches) {
-            // The reader of a full pipe may never take it.
+            // The reader of a full pipe may never read on.
             await orAborted(io.print(renderPlantLines(batch)), signal)
             done += batch.length
             progress.update(done, plants)
@@ -49,6 +49,6 @@ export const exportCommand = (program: Command, io: Io, exit: (code: number) => 
       }
       const stoppedText = () =>
         `${done} of ${counted(plants, 'plant')} are printed. The output is not whole: run the same command again.`
-      await runStoppable(io, exit, exportPlants, stoppedText)
+      await runUntilSignal(io, setExitCode, exportPlants, stoppedText)
     })
 }

@@ -7,10 +7,10 @@ import type { Io } from '../io.ts'
 import { manual } from '../manual.ts'
 import { toJson } from '../table.ts'
 
-/** A little under the 2 s after which the command must have ended. */
+/** The command must end within 2 s. This leaves time for its start. */
 const HEALTHCHECK_TIMEOUT_MS = 1700
 
-/** `healthcheck`: asks `/readyz`, for containers without a shell. */
+/** `healthcheck`: asks the server whether it is ready, for containers without a shell. */
 export const healthcheckCommand = (program: Command, io: Io): void => {
   program
     .command('healthcheck')
@@ -37,8 +37,8 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
 }
 
 /**
- * The status of `/readyz`, or why there is none. Not by `fetch`, which would ask a proxy of the environment. Where there is a
- * certificate the server has to have it, or one for the same names that the same authority made.
+ * The status of `/readyz`, or the reason that there is none. `fetch` would ask a proxy of the environment, so this does not use it.
+ * With a certificate, the server must have the same one, or one for the same names of the same authority.
  */
 async function readiness(
   address: Address,

@@ -1,14 +1,14 @@
 import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
 import { manual } from '../manual.ts'
 
-/** `help COMMAND`: also of a command of two words, which commander's own `help` does not find. */
+/** `help COMMAND`. Commander's own `help` does not find commands of two words. */
 export const helpCommand = (program: Command): void => {
   program
     .command('help')
     .description('Prints what a command does and which options it takes.')
     .helpGroup('Information:')
     .addHelpText('after', manual(['help', 'help token create'], {}))
-    .argument('[command...]', 'the command')
+    .argument('[command...]', 'The words of the command.')
     .action((names: readonly string[]) => find(program, names).help())
 }
 

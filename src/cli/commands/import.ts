@@ -9,7 +9,7 @@ import type { FileTools } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
-import { runStoppable } from '../stopping.ts'
+import { runUntilSignal } from '../stopping.ts'
 import { toJson } from '../table.ts'
 import { counted } from '../wording.ts'
 import { checkLines, type Input, requireFree } from './import-check.ts'
@@ -28,7 +28,7 @@ const define = (program: Command) =>
         storeUnusable: STORE_UNUSABLE,
       }),
     )
-    .argument('[file]', 'the lines, or - for stdin')
+    .argument('[file]', 'The lines, or - for stdin.')
     .addOption(OPTIONS.user)
     .addOption(OPTIONS.onConflict)
     .addOption(OPTIONS.atomic)
@@ -37,8 +37,8 @@ const define = (program: Command) =>
 
 type Options = OptionsOf<ReturnType<typeof define>>
 
-/** `import`: checks all lines, then stores them. What is refused is told by its line, and then nothing is stored. */
-export const importCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+/** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
+export const importCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
   define(program).action(async (file, options) => {
     const input = await openInput(file, io)
     const tools = await engineOf(options.database).fileTools()
@@ -67,7 +67,7 @@ export const importCommand = (program: Command, io: Io, exit: (code: number) => 
       return await importLines(stagingTable, transfer, read, wishes, onStored, io)
     }
     const stoppedText = () => describeStored(stored ?? 0, lines, rule)
-    const counts = await runStoppable(io, exit, importAll, stoppedText).catch(async (error) => {
+    const counts = await runUntilSignal(io, setExitCode, importAll, stoppedText).catch(async (error) => {
       if (stored !== undefined) await io.tell(`Stopped: ${stoppedText()}\n`)
       throw error
     })

@@ -1,10 +1,10 @@
 import type { Command } from '@commander-js/extra-typings'
 import type { Io } from '../io.ts'
 import { manual } from '../manual.ts'
-// A file beside the code, so that nothing of it is read until it is asked for.
+// This import is a path: the file is read only when it is printed.
 import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file' }
 
-/** `licenses`: what others wrote of what is inside the executable, and under which licences. */
+/** `licenses`: prints the third-party software in the executable and its licences. */
 export const licensesCommand = (program: Command, io: Io): void => {
   program
     .command('licenses')

@@ -4,7 +4,7 @@ import { openApiDocument } from '../../http/docs/openapi.ts'
 import type { Io } from '../io.ts'
 import { manual } from '../manual.ts'
 
-/** `openapi`: the document that `/openapi.json` serves, without a server or a database. */
+/** `openapi`: prints the document of `/openapi.json`, without a server or a database. */
 export const openapiCommand = (program: Command, io: Io): void => {
   program
     .command('openapi')

@@ -8,8 +8,8 @@ import type { Io } from '../io.ts'
 import { manual } from '../manual.ts'
 import { tellCopied } from './backup.ts'
 
-/** `restore`: makes a backup the database, which nobody may have open. Prints its path. */
-export const restoreCommand = (program: Command, io: Io, exit: (code: number) => void): void => {
+/** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
+export const restoreCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
   program
     .command('restore')
     .description('Replaces the database by a backup. No process may have the database open.')
@@ -21,7 +21,7 @@ export const restoreCommand = (program: Command, io: Io, exit: (code: number) =>
         storeUnusable: 'The backup is damaged, or the database is in use, or exists and --force is missing.',
       }),
     )
-    .argument('<file>', 'the backup')
+    .argument('<file>', 'The backup.')
     .addOption(OPTIONS.force)
     .addOption(OPTIONS.json)
     .addOption(OPTIONS.database)
@@ -32,7 +32,7 @@ export const restoreCommand = (program: Command, io: Io, exit: (code: number) =>
         })
       }
       const tools = await engineOf(database).fileTools()
-      const copied = await runCopy(io, exit, (options) => tools.restore(file, { ...options, force }))
+      const copied = await runCopy(io, setExitCode, (options) => tools.restore(file, { ...options, force }))
       if (copied === undefined) return
       if (copied.dropped !== '') {
         await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)

@@ -8,7 +8,7 @@ import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { columns, toJson } from '../table.ts'
 
-/** `status`: what a database is and holds, whether a server runs on it or not. */
+/** `status`: prints what a database is and holds, whether a server uses it or not. */
 export const statusCommand = (program: Command, io: Io): void => {
   program
     .command('status')
@@ -28,7 +28,7 @@ export const statusCommand = (program: Command, io: Io): void => {
     })
 }
 
-/** What a success means, where a server is started as this command was: a database does not know it. */
+/** When a write succeeds on a server with the options of this command. The database does not record it. */
 const DURABILITY_TEXTS: Readonly<Record<Durability, string>> = {
   full: 'full: with these settings a success is on disk',
   normal: 'normal: with these settings a loss of power may take the latest writes',

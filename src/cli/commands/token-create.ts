@@ -29,18 +29,18 @@ const define = (token: Command) =>
 
 type Options = OptionsOf<ReturnType<typeof define>>
 
-/** `token create`: the token alone on stdout, or all that is known of it in JSON; everything else on stderr. */
+/** `token create`: prints only the token on stdout, or all that is known of the token in JSON. The rest goes to stderr. */
 export const tokenCreateCommand = (token: Command, io: Io): void => {
   define(token).action((options) =>
-    // Tokens can be made before the first start: the store is made for them.
-    withStore(options, (store) => tellToken(store, options, io), {
+    // An operator may create tokens before the first start, so this makes a missing store.
+    withStore(options, (store) => createAndPrint(store, options, io), {
       mustExist: false,
       onCreated: (database) => void io.tell(`Created a new, empty store: ${database}.\n`),
     }),
   )
 }
 
-async function tellToken(store: Store, options: Options, io: Io): Promise<void> {
+async function createAndPrint(store: Store, options: Options, io: Io): Promise<void> {
   const wish = { userName: options.user, scope: options.scope, label: options.label, expiresAfterMs: options.expires }
   const { text, newToken } = makeToken(wish, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
   const { id, userIsNew } = await store.createToken(newToken)

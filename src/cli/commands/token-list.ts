@@ -6,7 +6,7 @@ import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { table, toJson } from '../table.ts'
 import { addDatabaseOptions, withStore } from '../with-store.ts'
 
-/** `token list`: everything but the token itself. */
+/** `token list`: prints everything about the tokens but their text. */
 export const tokenListCommand = (token: Command, io: Io): void => {
   addDatabaseOptions(token.command('list'))
     .description('Lists the tokens, but never their text.')
@@ -35,7 +35,7 @@ const describe = (token: Token, nowMs: number) => ({
   state: tokenState(token, nowMs),
 })
 
-/** What is known of a token from its creation on, as `--json` prints it. */
+/** The fields of a token that are known at its creation, as `--json` prints them. */
 export const describeNew = (
   token: Pick<Token, 'id' | 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'>,
 ) => ({

@@ -10,8 +10,8 @@ import { addDatabaseOptions, withStore } from '../with-store.ts'
 import { counted, describeToken } from '../wording.ts'
 
 /**
- * `token revoke`: by id, by user, or by the token's text on stdin. Servers refuse it from the next request on. To revoke all
- * tokens of a user, a person has to confirm it by `--yes`.
+ * `token revoke`: revokes a token by its id or by its text on stdin, or all tokens of a user. Servers refuse the token from the
+ * next request on. All tokens of a user need a confirmation by `--yes`.
  */
 export const tokenRevokeCommand = (token: Command, io: Io): void => {
   addDatabaseOptions(token.command('revoke'))
@@ -23,7 +23,7 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
         storeUnusable: STORE_UNUSABLE,
       }),
     )
-    .argument('[id]', 'id of the token, or -')
+    .argument('[id]', 'The id of the token, or - for its text on stdin.')
     .addOption(OPTIONS.user)
     .addOption(OPTIONS.yes)
     .addOption(OPTIONS.json)
@@ -43,7 +43,7 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
 async function select(id: string | undefined, user: string | undefined, io: Io): Promise<TokenSelection> {
   if (id === '-') {
     const text = (await io.readStdin()).trim()
-    if (!isTokenText(text)) throw new AppError('misused', { message: 'What came on stdin is no token.' })
+    if (!isTokenText(text)) throw new AppError('misused', { message: 'The text on stdin is not a token.' })
     return { hash: hashToken(text) }
   }
   if (id !== undefined) {
@@ -62,7 +62,7 @@ async function unconfirmed(store: Pick<Store, 'listTokens'>, user: string): Prom
   })
 }
 
-/** The one token that is selected; nothing if the selection is of a user. Rejects with `token_not_found`. */
+/** The selected token, or nothing if the selection is a user. Rejects with `token_not_found`. */
 async function findToken(store: Store, selection: TokenSelection): Promise<Token | undefined> {
   if ('userName' in selection) return undefined
   const token =

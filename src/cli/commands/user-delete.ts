@@ -5,13 +5,13 @@ import { userName } from '../../values.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { showProgress } from '../progress.ts'
-import { runStoppable } from '../stopping.ts'
+import { runUntilSignal } from '../stopping.ts'
 import { toJson } from '../table.ts'
 import { addDatabaseOptions, withStore } from '../with-store.ts'
 import { counted } from '../wording.ts'
 
-/** `user delete`: the user with all tokens and plants. There is no way back, hence `--yes`. */
-export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) => void): void => {
+/** `user delete`: deletes a user with all tokens and plants. This cannot be undone, so it needs `--yes`. */
+export const userDeleteCommand = (user: Command, io: Io, setExitCode: (code: number) => void): void => {
   addDatabaseOptions(user.command('delete'))
     .description('Deletes a user with all tokens and plants.')
     .addHelpText(
@@ -37,7 +37,7 @@ export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) =>
         return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
       }
       const stoppedText = () => describeReached(name, reached)
-      const deleted = await runStoppable(io, exit, deleteUser, stoppedText).catch((error) => {
+      const deleted = await runUntilSignal(io, setExitCode, deleteUser, stoppedText).catch((error) => {
         throw stoppedHalfWay(error, stoppedText())
       })
       if (deleted === undefined) return
@@ -47,7 +47,7 @@ export const userDeleteCommand = (user: Command, io: Io, exit: (code: number) =>
     })
 }
 
-/** How far the deletion came. */
+/** The progress of the deletion. */
 interface Reached {
   readonly deleted: number
   readonly total: number
@@ -59,7 +59,7 @@ function describeReached(name: string, reached: Reached | undefined): string {
   return `all tokens of user ${name} and ${deleted} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
 }
 
-/** A lock or a full disk can come between two batches: then the user is gone in part. */
+/** A lock or a full disk can stop the deletion between two batches. Then a part of the user is deleted. */
 function stoppedHalfWay(error: unknown, stoppedText: string): unknown {
   if (!(error instanceof AppError) || (error.kind !== 'store_busy' && error.kind !== 'store_full')) return error
   const reason =

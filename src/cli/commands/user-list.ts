@@ -5,7 +5,7 @@ import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { table, toJson } from '../table.ts'
 import { addDatabaseOptions, withStore } from '../with-store.ts'
 
-/** `user list`: users with what belongs to them. */
+/** `user list`: prints the users with their numbers of plants and tokens. */
 export const userListCommand = (user: Command, io: Io): void => {
   addDatabaseOptions(user.command('list'))
     .description('Lists the users with their numbers of plants and tokens.')
