@@ -1,38 +1,12 @@
 import fc from 'fast-check'
 
-/** Texts, as written in JSON, that end, nest and escape strings, and that look like an `id`. */
+/** Strings that end, nest and escape other strings, and that look like an `id`. */
 const STRINGS = [
-  '""',
-  '"a"',
-  '"\\""',
-  '"\\\\"',
-  '"\\\\\\""',
-  '"[{"',
-  '"\\u0041"',
-  '"\\"id\\":5"',
-  '"5e3"',
-  '"\u{1f331}\u2028"',
+  ...['""', '"a"', '"\\""', '"\\\\"', '"\\\\\\""', '"[{"', '"\\u0041"', '"\\"id\\":5"', '"5e3"', '"\u{1f331}\u2028"'],
 ]
 const NUMBERS = [
-  '0',
-  '-0',
-  '7',
-  '-12',
-  '1.50',
-  '0.1e2',
-  '1E-5',
-  '-3e+07',
-  '1e400',
-  '5.0',
-  '1e-400',
-  '5.0000000000000000000001',
-]
-const LARGE_NUMBERS = [
-  '999999999999999',
-  '9007199254740991',
-  '-9007199254740993',
-  '9223372036854775807',
-  '9223372036854775808',
+  ...['0', '-0', '7', '-12', '1.50', '0.1e2', '1E-5', '-3e+07', '1e400', '5.0', '1e-400', '5.0000000000000000000001'],
+  ...['999999999999999', '9007199254740991', '-9007199254740993', '9223372036854775807', '9223372036854775808'],
 ]
 const NAMES = ['"id"', '"\\u0069d"', '"\\u0069\\u0064"', '"ID"', '"\\"id"', '"name"', '"x"', '"__proto__"', '""']
 /** What a mutation puts into a text. */
@@ -46,7 +20,7 @@ const { value: anyValue, object: anyObject } = fc.letrec<{ value: string; object
   return {
     value: fc.oneof(
       { maxDepth: 4 },
-      fc.constantFrom(...NUMBERS, ...LARGE_NUMBERS, ...STRINGS, 'true', 'false', 'null'),
+      fc.constantFrom(...NUMBERS, ...STRINGS, 'true', 'false', 'null'),
       tie('object'),
       tie('array'),
     ),

@@ -1,30 +1,19 @@
 import { describe, expect, test } from 'bun:test'
-import { EXECUTABLE } from '../support/executable.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { differences, snapshotPrototypes } from './support/prototypes.ts'
-import { type RequestOptions, type Service, startService, TRANSPORTS } from './support/service.ts'
+import { IN_PROCESS, type RequestOptions, type Service, startService } from './support/service.ts'
 
-/** What is shared can be seen in this process alone. */
-const SEEN = EXECUTABLE === undefined ? TRANSPORTS : []
 const REQUESTS = 1500
 const SEED = 20_260
 
-/** Names by which objects are reached that belong to all. */
+/** Names by which a request could reach a prototype. */
 const NAMES = ['__proto__', 'constructor', 'prototype', 'toString', '__defineGetter__', 'valueOf', 'hasOwnProperty']
-const VALUES = [
-  '{"polluted":1}',
-  '{"prototype":{"polluted":1}}',
-  '{"__proto__":{"polluted":1}}',
-  'null',
-  '"x"',
-  '[1]',
-  '1',
-]
+const VALUES = ['{"polluted":1}', '{"prototype":{"polluted":1}}', '{"__proto__":{"polluted":1}}', 'null', '"x"', '[1]']
 const METHODS = ['GET', 'POST', 'DELETE', 'PUT', 'OPTIONS', 'HEAD']
 
 const one = (random: Random, choices: readonly string[]): string => choices[random(choices.length)] ?? ''
 
-/** A body that reaches for what belongs to all objects. */
+/** A body that reaches for prototypes. */
 function body(random: Random, id: number): string {
   const name = one(random, NAMES)
   const value = one(random, VALUES)
@@ -38,7 +27,7 @@ function body(random: Random, id: number): string {
   ])
 }
 
-/** A request, most of them to the API, with names of that kind wherever there is a place for them. */
+/** A request with such names in its path, query, headers and body. Most requests are to the API. */
 function request(random: Random, id: number): [method: string, path: string, options: RequestOptions] {
   const name = one(random, NAMES)
   const target = one(random, [
@@ -68,10 +57,11 @@ async function fuzz(service: Service): Promise<Record<number, number>> {
   return statuses
 }
 
-describe.each(SEEN)('what belongs to all objects, $name', (transport) => {
-  test('is the same after requests of every kind that reach for it', async () => {
+// A test sees the prototypes of its own process only.
+describe.each(IN_PROCESS)('prototypes and globals, $name', (transport) => {
+  test('stay the same after requests of every kind that reach for them', async () => {
     await using service = await startService(transport)
-    // What is made at the first request of each kind, like compiled routes.
+    // The first request compiles routes.
     await service.create({ id: 0, name: 'Fern' })
     const before = snapshotPrototypes()
 
@@ -84,13 +74,13 @@ describe.each(SEEN)('what belongs to all objects, $name', (transport) => {
   })
 })
 
-describe('a change of what belongs to all objects', () => {
+describe('snapshotPrototypes', () => {
   test.each<[what: string, change: () => () => void, difference: string]>([
     ['a new property', () => add(Object.prototype, 'polluted'), 'Object.prototype polluted'],
     ['a new method', () => add(Array.prototype, 'polluted'), 'Array.prototype polluted'],
     ['another method', () => replace(Date.prototype, 'toUTCString'), 'Date.prototype toUTCString'],
     ['another function', () => replace(Math, 'sinh'), 'Math sinh'],
-  ])('is seen: %s', (_, change, difference) => {
+  ])('shows %s', (_, change, difference) => {
     const before = snapshotPrototypes()
     const undo = change()
     const after = snapshotPrototypes()

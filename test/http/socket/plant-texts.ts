@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import type { NewPlant } from '../../../src/domain/plant.ts'
+import { isOptional, NEW_PLANT_FIELDS, type NewPlant, PLANT_FIELDS } from '../../../src/domain/plant.ts'
 import { type Random, randomNumbers } from '../../support/random.ts'
 
-/** So many UTF-16 units that two such texts, each unit written as an escape, are within the default limit of bodies. */
+/** UTF-16 units of a long text. Two such texts are within the default limit of bodies, even if all units are escapes. */
 const LONG_UNITS = 4000
 
-/** Any id, those at the edges of int64 and of what a double is exact for more often. */
+/** Any id, more often one near the ends of int64 or near the largest number that a double holds exactly. */
 export const anyId: fc.Arbitrary<bigint> = fc.oneof(
   fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
   fc.bigInt({ min: -30n, max: 30n }),
@@ -18,7 +18,7 @@ export const anyId: fc.Arbitrary<bigint> = fc.oneof(
 const codePoints = (maxLength: number) =>
   fc.string({ unit: 'binary', maxLength }).map((text) => text.replaceAll('\0', '\u{10ffff}'))
 
-/** Any text that a plant can have: all of Unicode but U+0000, empty and long. */
+/** Any text that a plant can have: all of Unicode except U+0000, empty and long. */
 export const anyText: fc.Arbitrary<string> = fc.oneof(
   codePoints(30),
   fc.string({ unit: 'grapheme', maxLength: 30 }),
@@ -27,26 +27,28 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   codePoints(8).map((text) => text.repeat(text === '' ? 0 : LONG_UNITS / text.length)),
 )
 
-/** Any plant. */
-export const anyPlant: fc.Arbitrary<NewPlant> = fc.record(
-  { id: anyId, name: anyText, tag: anyText },
-  { requiredKeys: ['id', 'name'] },
-)
+/** Any plant, with each optional field or without. */
+export const anyPlant = fc.record(
+  { id: anyId, ...Object.fromEntries(PLANT_FIELDS.map((field) => [field, anyText])) },
+  { requiredKeys: NEW_PLANT_FIELDS.filter((field) => !isOptional(field)) as ['id'] },
+) as fc.Arbitrary<NewPlant>
 
 /** A property of a JSON object: its name, and its value as JSON text. */
 export type Member = readonly [name: string, value: string]
 
-/** Decides how a text is written; shrinks to the plainest way. */
+/** Decides how a text is written. Shrinks to the plainest way. */
 export const anyStyle: fc.Arbitrary<Random> = fc.nat().map((seed) => (seed === 0 ? () => 0 : randomNumbers(seed)))
 
 /** The properties of a plant, each written in one of the ways that JSON allows. */
-export const membersOf = ({ id, name, tag }: NewPlant, random: Random): Member[] => [
-  ['id', writeNumber(id, random)],
-  ['name', writeString(name, random)],
-  ...(tag === undefined ? [] : [['tag', writeString(tag, random)] as const]),
+export const membersOf = (plant: NewPlant, random: Random): Member[] => [
+  ['id', writeNumber(plant.id, random)],
+  ...PLANT_FIELDS.flatMap((field) => {
+    const text = plant[field]
+    return text === undefined ? [] : [[field, writeString(text, random)] as const]
+  }),
 ]
 
-/** What the service ignores: properties that a plant does not have, and all but the last of those with one name. */
+/** Properties that the server ignores, because a plant does not have them. */
 const IGNORED: readonly Member[] = [
   ...['{}', '{"id":7,"name":"Ivy","tag":""}', '[]'].map((value) => ['__proto__', value] as const),
   ['constructor', '{"prototype":{"tag":"Ivy"}}'],
@@ -57,9 +59,10 @@ const IGNORED: readonly Member[] = [
   ['tag ', 'true'],
   ['deep', `${'['.repeat(63)}"${'['.repeat(99)}"${']'.repeat(63)}`],
 ]
+/** Values that the server ignores, because a later property has the same name. */
 const OVERRIDDEN = ['null', '5.5', '"Ivy"', '{"id":7}', '[[7]]', '9223372036854775808', '"\\ud83c\\u0000"']
 
-/** A body with these properties, and with others that do not count, in one of the ways that JSON allows. */
+/** A body with these properties and with ignored ones, in one of the ways that JSON allows. */
 export function writeBody(members: readonly Member[], random: Random): string {
   const own = shuffled(members, random)
   const before = own.filter(() => random(6) === 1).map(([name]) => [name, pick(OVERRIDDEN, random)] as const)
@@ -72,7 +75,7 @@ export function writeBody(members: readonly Member[], random: Random): string {
   return `${space()}{${parts.join(',')}}${space()}`
 }
 
-/** A whole number with or without fraction and exponent, either of them long or short. */
+/** A whole number with or without a fraction and an exponent, each long or short. */
 export function writeNumber(number: bigint, random: Random): string {
   const sign = number < 0n || (number === 0n && random(4) === 1) ? '-' : ''
   const digits = String(number < 0n ? -number : number)
@@ -101,7 +104,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   ...{ '\b': '\\b', '\f': '\\f', '\n': '\\n', '\r': '\\r', '\t': '\\t' },
 }
 
-/** A string with any of its characters escaped, in any of the ways that there are. */
+/** A string in which any characters are escaped, in any way that JSON allows. */
 export function writeString(text: string, random: Random): string {
   const escapes = random(3)
   const written = [...text].map((char) => {
@@ -113,7 +116,7 @@ export function writeString(text: string, random: Random): string {
   return `"${written.join('')}"`
 }
 
-/** A character as `\uXXXX`, two of them where it takes two units. */
+/** A character as `\uXXXX`, once for each of its UTF-16 units. */
 function unicodeEscape(char: string, random: Random): string {
   const units = Array.from({ length: char.length }, (_, index) => char.charCodeAt(index).toString(16).padStart(4, '0'))
   return units.map((hex) => `\\u${random(2) === 0 ? hex : hex.toUpperCase()}`).join('')

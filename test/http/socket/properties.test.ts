@@ -7,9 +7,9 @@ import { type Service, STORES_ON_SOCKETS, startService } from '../support/servic
 import { anyMutated } from './plant-mutations.ts'
 import { anyPlant, anyStyle, membersOf, writeBody } from './plant-texts.ts'
 
-describe.each(STORES_ON_SOCKETS)('any plant, $name', ({ name, transport, open }) => {
+describe.each(STORES_ON_SOCKETS)('a create of any plant, $name', ({ name, transport, open }) => {
   test(
-    'that is valid is taken once, however it is written, and read back the same',
+    'stores a valid plant once, however the body is written, and lists the same plant',
     async () => {
       await using service = await startService(transport, {}, open)
       const anyTwo = fc.tuple(anyPlant, anyStyle, anyPlant, anyStyle)
@@ -29,7 +29,7 @@ describe.each(STORES_ON_SOCKETS)('any plant, $name', ({ name, transport, open })
           body: { error: 40901 },
         })
         expect(await list('')).toEqual([toPlant(plant)])
-        // Nothing but its own id is between these two.
+        // Only the plant itself is between these two ids.
         if (id > INT64_MIN) expect(await list(`?limit=5&after=${id - 1n}`)).toEqual([toPlant(plant)])
         expect(await list(`?limit=5&after=${id}`)).toEqual([])
         expect((await service.delete(id, { token })).status).toBe(204)
@@ -40,7 +40,7 @@ describe.each(STORES_ON_SOCKETS)('any plant, $name', ({ name, transport, open })
   )
 
   test(
-    'that is mutated is refused with the code of the contract, and nothing is stored',
+    'refuses a mutated plant with the code of the contract, and stores nothing',
     async () => {
       await using service = await startService(transport, {}, open)
 
@@ -60,5 +60,5 @@ describe.each(STORES_ON_SOCKETS)('any plant, $name', ({ name, transport, open })
   )
 })
 
-/** The token of a user who has nothing yet, whatever was found out with others. */
+/** The token of a new user, who has no plants. */
 const createUser = async ({ createToken }: Service) => (await createToken({ user: crypto.randomUUID() })).text
