@@ -1,6 +1,6 @@
 import type { Engine } from '../engine.ts'
 import { RESTORE } from '../errors.ts'
-import { filesOpenToOthers } from './files/preflight.ts'
+import { filesOpenToOthers } from './files/file-identity.ts'
 import { openSqliteStore } from './store.ts'
 
 /** The SQLite file at this path. */

@@ -10,7 +10,7 @@ import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
 import { createFile } from './files/new-file.ts'
 import { syncDirectory } from './files/partial-files.ts'
-import { inspect, nothingIn, refuseLeftWal } from './files/preflight.ts'
+import { databaseEmpty, inspect, refuseLeftWal } from './files/preflight.ts'
 import { listed } from './files/schema.ts'
 import { health } from './health.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
@@ -34,7 +34,7 @@ export async function openSqliteStore(
   refuseLeftWal(path)
   if (mustExist && inspected === undefined)
     throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
-  if (mustExist && statSync(path).size === 0) throw nothingIn(path)
+  if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
   if (inspected === undefined) createDatabaseFile(path)
   try {
     const first = openWriter(path, durability)

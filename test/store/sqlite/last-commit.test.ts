@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { fileIdentity } from '../../../src/store/sqlite/files/preflight.ts'
+import { fileIdentity } from '../../../src/store/sqlite/files/file-identity.ts'
 import {
   announceCommit,
   awaitVersions,

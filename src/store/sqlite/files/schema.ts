@@ -14,27 +14,27 @@ export interface ForeignObject {
 /** A database that is open on a connection. */
 type Schema = 'main' | 'source'
 
-/** A row of `sqlite_schema` (https://sqlite.org/schematab.html): null is empty, and what is no text is `NO_TEXT`. */
+/** A row of `sqlite_schema` (https://sqlite.org/schematab.html). Null becomes '', and other values than texts `NO_TEXT`. */
 type Definition = readonly [type: string, name: string, table: string, sql: string]
 const NO_TEXT = '\0'
 
 /**
- * Objects that nobody is told of: tables of Litestream, whose columns have no expressions, which `restore` keeps; and the record
- * of a backup.
+ * Objects that no message lists: the record of a backup, and the tables of Litestream, whose columns have no expressions.
+ * `restore` keeps the latter.
  */
-const UNTOLD = [
+const UNLISTED = [
   /^CREATE TABLE _litestream_\w+ \([\w\s,]*\)$/,
   new RegExp(`^CREATE TABLE ${BACKUP_OF} \\(path text not null\\) strict$`),
 ]
 const TYPES = ['table', 'index', 'trigger', 'view']
-/** A message names at most so many objects, and of each name so many characters. */
+/** A message lists at most so many objects, and so many characters of each name. */
 const LISTED_MAX = 10
 const LISTED_NAME_LENGTH = 100
 
 /**
  * Compares a schema with the one that our migrations up to its version make. Throws `store_unusable` if another program has
- * changed it so that answers can change: a definition of ours is another one or missing, or there is a trigger, a view, an
- * index of our tables that can refuse a row, or a foreign key to our tables. Returns the other tables and indexes.
+ * changed it in a way that can change answers: one of our definitions is changed or missing, or there is a trigger, a view, an
+ * index of our tables that can refuse a row, or a foreign key to our tables. Returns the tables and indexes of other programs.
  */
 export function refuseChangedSchema(
   role: FileRole,
@@ -51,7 +51,7 @@ export function refuseChangedSchema(
   const harmful = added.filter((definition) => !isHarmless(definition, isOwn, db, schema))
   if (missing.length > 0 || harmful.length > 0) throw changed(role, path, missing, harmful)
   return added
-    .filter(([, name, , sql]) => !name.startsWith('sqlite_') && !UNTOLD.some((pattern) => pattern.test(sql)))
+    .filter(([, name, , sql]) => !name.startsWith('sqlite_') && !UNLISTED.some((pattern) => pattern.test(sql)))
     .map(([type, name]) => ({ type, name }))
 }
 
@@ -63,8 +63,8 @@ export function listed(objects: readonly ForeignObject[]): string {
 }
 
 /**
- * Whether an object that is not ours cannot change an answer. SQLite compares the type, name and table of a definition with
- * its SQL without regard to case and up to the first NUL; so nothing but a lower-case `table` or `index` passes here.
+ * Whether an object of another program cannot change an answer. SQLite compares the type, name and table of a definition with
+ * its SQL, but ignores case and everything after a NUL. So only a lower-case `table` or `index` without NUL passes here.
  */
 function isHarmless(
   [type, name, table, sql]: Definition,
@@ -73,12 +73,12 @@ function isHarmless(
   schema: Schema,
 ): boolean {
   if (isOwn(name) || [name, table].some((text) => text.includes('\0'))) return false
-  // The index of a constraint has no SQL; SQLite refuses one whose table does not have the constraint.
+  // The index of a constraint has no SQL. SQLite refuses such an index if its table does not have the constraint.
   if (type === 'index') return !isOwn(table) || (sql !== '' && takesEveryRow(db, schema, table, name))
   return type === 'table' && !referencesOf(db, schema, name).some(isOwn)
 }
 
-/** A write can fail because of an index that is unique, has an expression or a condition, or a collation that is unknown. */
+/** A write can fail because of an index that is unique, or has an expression, a condition or an unknown collation. */
 const takesEveryRow = (db: Database, schema: Schema, table: string, index: string): boolean =>
   db
     .prepare(
@@ -87,11 +87,11 @@ const takesEveryRow = (db: Database, schema: Schema, table: string, index: strin
     )
     .values(table, index, schema).length > 0
 
-/** The tables that the foreign keys of a table lead to. */
+/** The tables that the foreign keys of a table refer to. */
 const referencesOf = (db: Database, schema: Schema, table: string): readonly string[] =>
   db.prepare('select "table" from pragma_foreign_key_list(?1, ?2)').values(table, schema).flat().map(String)
 
-/** What the migrations up to a version make, and all names that the schema of this executable has in lower case. */
+/** The definitions that the migrations up to a version make, and all names of this executable's schema in lower case. */
 function ownDefinitions(version: number) {
   using db = openDatabase(':memory:', { readwrite: true, create: true })
   for (const migration of MIGRATIONS.slice(0, version)) db.run(migration)

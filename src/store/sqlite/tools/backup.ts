@@ -3,9 +3,10 @@ import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import type { Copied, CopyOptions, ReadableBackup } from '../../file-tools.ts'
+import { fileIdentity } from '../files/file-identity.ts'
 import { lockAlone } from '../files/lock.ts'
 import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
-import { fileIdentity, inspect } from '../files/preflight.ts'
+import { inspect } from '../files/preflight.ts'
 import { copyDatabase } from './copy-database.ts'
 
 /**

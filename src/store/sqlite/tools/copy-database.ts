@@ -8,9 +8,10 @@ import type { CopyOptions, Counts } from '../../file-tools.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
 import { BACKUP_OF, recordPath } from '../files/backup-record.ts'
+import { fileIdentity } from '../files/file-identity.ts'
 import { createFile, renameToNew } from '../files/new-file.ts'
 import { partialPath, syncDirectory } from '../files/partial-files.ts'
-import { fileIdentity, nothingIn } from '../files/preflight.ts'
+import { databaseEmpty } from '../files/preflight.ts'
 import { refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
@@ -99,7 +100,7 @@ function openCopy(path: string): Database {
 async function copyAll(copy: Database, role: FileRole, source: string, { onProgress = () => {}, signal }: CopyOptions) {
   copy.run('begin')
   if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) {
-    throw nothingIn(source)
+    throw databaseEmpty(source)
   }
   const foreign = refuseChangedSchema(role, source, copy, pragmaNumber(copy, 'user_version', 'source'), 'source')
   const dropped = role === 'backup' ? foreign : []

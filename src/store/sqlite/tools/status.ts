@@ -5,7 +5,7 @@ import type { StoreStatus } from '../../file-tools.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
-import { inspect, nothingIn } from '../files/preflight.ts'
+import { databaseEmpty, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 
 type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bigint, freeBytes: bigint]
@@ -19,13 +19,13 @@ export async function sqliteStatus(path: string, nowMs: number): Promise<StoreSt
   // Before anybody looks: whoever is the last to close it brings the WAL into it.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   const bytes = statSync(path).size
-  if (bytes === 0) throw nothingIn(path)
+  if (bytes === 0) throw databaseEmpty(path)
   const isInUse = isOpenElsewhere(path)
   // One that could write, and does not, leaves no files beside the database when it is closed.
   const reader = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw nothingIn(path)
+    if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
     reader.run('begin')
     const [[engine] = []] = reader.prepare('select sqlite_version()').values()
     const [[users, tokens, activeTokens, plants, freeBytes] = [0n, 0n, 0n, 0n, 0n]] = rowsOf<CountRow>(
