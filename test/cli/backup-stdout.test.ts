@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { until } from '../fault/watch.ts'
+import { until } from '../fault/until.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'

@@ -1,44 +1,41 @@
-import { type Entry, type History, plantOf, requestIdOf } from './history.ts'
-import { formatRequest, openConnection, readReply } from './raw-connection.ts'
+import { formatRequest, openConnection, parseAnswer } from './client-connection.ts'
+import { type History, requestIdOf, type Write } from './history.ts'
 
-const NEWCOMERS = 16
+const NEW_CLIENTS = 16
 
-/** A create as it is on the wire, with its name in the log as its `X-Request-Id`. */
-const createOf = (token: string, entry: Entry): string =>
-  formatRequest('POST', '/plants', token, plantOf(entry.id), `X-Request-Id: ${requestIdOf(entry)}\r\n`)
+/** The bytes of a create. The server's log names it by its `X-Request-Id`. */
+const formatCreate = (token: string, history: History, write: Write): string =>
+  formatRequest('POST', '/plants', token, history.plantOf(write.id), `X-Request-Id: ${requestIdOf(write)}\r\n`)
 
-/** Whether an answer says that it is the last of its connection. */
-const isLast = (head: string): boolean => /^connection: close$/im.test(head)
-
-/** An answer to a newcomer. */
-export interface NewcomerAnswer {
+/** An answer to a new client. */
+export interface NewClientAnswer {
   /** When the create was sent, by `performance.now()`. */
   readonly sentMs: number
-  /** Whether it said that the connection ends. */
+  /** Whether the answer ends the connection. */
   readonly isLast: boolean
 }
 
-/** Creates over a connection of its own for each, again and again, until one is cut or refused. */
-export function startNewcomers(port: number, token: string, history: History) {
-  const answers: NewcomerAnswer[] = []
+/** Creates plants over a new connection each, until a connection is cut or refused. */
+export function startNewClients(port: number, token: string, history: History) {
+  const answers: NewClientAnswer[] = []
   let isStopped = false
   const work = async () => {
     while (!isStopped) {
-      const entry = history.create()
+      const write = history.create()
       const sentMs = performance.now()
       try {
-        using wire = await openConnection(port)
-        const { status, head, body } = await wire.ask(createOf(token, entry))
-        history.record(entry, status, body)
-        answers.push({ sentMs, isLast: isLast(head) })
+        using connection = await openConnection(port)
+        const answer = await connection.request(formatCreate(token, history, write))
+        history.record(write, answer)
+        answers.push({ sentMs, isLast: answer.headers.get('connection') === 'close' })
       } catch {
         return
       }
     }
   }
-  const workers = Array.from({ length: NEWCOMERS }, work)
+  const workers = Array.from({ length: NEW_CLIENTS }, work)
   return {
-    /** Those that came whole. */
+    /** The whole answers. */
     answers,
     async stop() {
       isStopped = true
@@ -47,36 +44,36 @@ export function startNewcomers(port: number, token: string, history: History) {
   }
 }
 
-/** Sends a create but for its end: up to the middle of its head, or of its body. */
+/** Sends the first half of a create, up to the middle of its head or of its body. */
 export async function sendHalf(port: number, token: string, history: History, part: 'head' | 'body') {
-  const entry = history.create()
-  const request = createOf(token, entry)
+  const write = history.create()
+  const request = formatCreate(token, history, write)
   const cutAt = part === 'head' ? request.indexOf('Content-Type') + 4 : request.length - 10
-  const wire = await openConnection(port)
-  wire.write(request.slice(0, cutAt))
+  const connection = await openConnection(port)
+  connection.write(request.slice(0, cutAt))
   return {
-    entry,
+    write,
     /** Sends the rest. Resolves to the status of the answer, if one comes. */
     async complete(): Promise<number | undefined> {
-      const reply = await wire.ask(request.slice(cutAt)).catch(() => undefined)
-      if (reply !== undefined) history.record(entry, reply.status, reply.body)
-      return reply?.status
+      const answer = await connection.request(request.slice(cutAt)).catch(() => undefined)
+      if (answer !== undefined) history.record(write, answer)
+      return answer?.status
     },
-    [Symbol.dispose]: wire.cut,
+    [Symbol.dispose]: connection.cut,
   }
 }
 
-/** How a list ends, with a `Content-Length` or in chunks. */
+/** The end of a list, with a `Content-Length` or in chunks. */
 const LIST_END = /\](?:\r\n0\r\n\r\n)?$/
 
-/** Begins to read a list, the whole one without a query, at a steady pace. Resolves when the answer has begun. */
+/** Reads a list at a steady pace; the whole one if there is no query. Resolves when the answer has begun. */
 export async function readSlowly(port: number, token: string, bytesPerSecond: number, query = '') {
   const chunks: Buffer[] = []
   const begun = Promise.withResolvers<void>()
   const over = Promise.withResolvers<void>()
   const startMs = performance.now()
   let bytes = 0
-  const reply = () => readReply(Buffer.concat(chunks).toString('latin1'))
+  const answer = () => parseAnswer(Buffer.concat(chunks).toString('latin1'))
   await Bun.connect({
     hostname: '127.0.0.1',
     port,
@@ -86,7 +83,7 @@ export async function readSlowly(port: number, token: string, bytesPerSecond: nu
         begun.resolve()
         chunks.push(Buffer.from(chunk))
         bytes += chunk.length
-        if (LIST_END.test(chunk.toString('latin1')) && reply() !== undefined) over.resolve()
+        if (LIST_END.test(chunk.toString('latin1')) && answer() !== undefined) over.resolve()
         socket.pause()
         const waitMs = (bytes / bytesPerSecond) * 1000 - (performance.now() - startMs)
         setTimeout(() => socket.resume(), Math.max(0, waitMs))
@@ -97,12 +94,12 @@ export async function readSlowly(port: number, token: string, bytesPerSecond: nu
   })
   await begun.promise
   return {
-    /** How much has come so far. */
+    /** How many bytes have come. */
     bytes: () => bytes,
-    /** How many plants the answer holds when it is whole; `undefined` if its connection ends before. */
+    /** How many plants the answer has; `undefined` if the connection ends before the answer is whole. */
     async plants(): Promise<number | undefined> {
       await over.promise
-      const whole = reply()
+      const whole = answer()
       return whole && JSON.parse(whole.body).length
     },
   }

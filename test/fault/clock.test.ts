@@ -1,85 +1,70 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
-import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
-import { randomNumbers } from '../support/random.ts'
+import { runPlantstore } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
+import { formatRequest, openConnection } from './client-connection.ts'
 import { sendHalf } from './clients.ts'
 import { FAKETIME, makeClock } from './clock.ts'
 import { holdTransaction } from './foreign-transaction.ts'
-import { startHistory } from './history.ts'
-import { startLoad } from './load.ts'
-import { formatRequest, openConnection } from './raw-connection.ts'
 import { rounds, testLong } from './rounds.ts'
-import { until } from './watch.ts'
+import { logLines } from './server-log.ts'
+import { makeTestDatabase } from './test-database.ts'
+import { until } from './until.ts'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
-/** In which a request has to arrive; the runtime looks every four seconds. */
+/** The limit for the arrival of a request. The runtime looks every four seconds. */
 const ARRIVAL_LIMIT_MS = 30_000
 const ARRIVAL_SLACK_MS = 4000 + SLACK_MS
-/** Successes of the load that show, after each jump, that there are such. */
+/** Successes after each jump that show that writes go on. */
 const ENOUGH = 100
 
-/** Jumps by a day and back, either way. */
+/** Jumps by a day and back, in both directions. */
 const JUMPS = Array.from({ length: rounds(1, 20) }, () => [1, 0, -1, 0]).flat()
 
 /** A server with a clock of its own, and a token that does not expire. */
 async function serveByClock(flags: readonly string[] = []) {
-  const folder = makeFolder()
   const clock = makeClock()
-  const database = join(folder.path, 'plantstore.db')
-  const createToken = async (...options: readonly string[]) => {
-    const { stdout } = await runPlantstore(['token', 'create', '--user', 'me', ...options, '--database', database])
-    return stdout.trim()
-  }
-  const token = await createToken()
-  const server = await serve(database, flags, { env: clock.env })
-  const lines = () =>
-    server
-      .stdout()
-      .split('\n')
-      .filter((line) => line.startsWith('{'))
-      .map((line) => JSON.parse(line))
+  const db = await makeTestDatabase()
+  const server = await db.serve(flags, { env: clock.env })
   return {
+    ...db,
     ...server,
-    database,
-    token,
-    createToken,
+    startLoad: () => db.startLoad(server),
     jumpTo: clock.jumpTo,
-    /** The error of the answer to whoever shows a token, or 0 where it lets in. */
-    async refusalOf(shown: string): Promise<number> {
-      const answer = await server.request('GET', '/plants?limit=1', { token: shown })
+    async createToken(...options: readonly string[]) {
+      const { stdout } = await runPlantstore(['token', 'create', '--user', 'me', ...options, '--database', db.database])
+      return stdout.trim()
+    },
+    /** The error code for a token, or 0 if the server accepts the token. */
+    async refusalOf(token: string): Promise<number> {
+      const answer = await server.request('GET', '/plants?limit=1', { token })
       return answer.status === 200 ? 0 : JSON.parse(await answer.text()).error
     },
-    /** When the token was used last, as far as that is known. */
+    /** The last recorded use of the token. */
     async lastUseMs(): Promise<number> {
-      const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
+      const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', db.database])
       return Date.parse(JSON.parse(stdout)[0].lastUsed)
     },
-    /** What the server has logged. */
-    lines,
-    /** How many days ahead of the machine its clock was, by what it has logged. */
+    /** By how many days the times in the log differ from the machine's clock. */
     daysAhead: () =>
-      [...new Set(lines().map(({ time }) => Math.round((Date.parse(time) - Date.now()) / DAY_MS) + 0))].sort(),
+      [...new Set(logLines(server).map(({ time }) => Math.round((Date.parse(time) - Date.now()) / DAY_MS) + 0))].sort(),
     async [Symbol.asyncDispose]() {
       await server.kill()
       clock.forget(server.pid)
       clock[Symbol.dispose]()
-      folder[Symbol.dispose]()
+      db[Symbol.dispose]()
     },
   }
 }
 
 describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server runs', () => {
-  test.concurrent('lets tokens expire, and no longer when it has jumped back; all else goes on, and takes as long as it takes', async () => {
+  test.concurrent('makes tokens expire and, when it jumps back, valid again; writes go on and take no longer', async () => {
     await using server = await serveByClock()
-    const { token, database } = server
+    const { token, history } = server
     const [known, unknown] = [await server.createToken('--expires', '1h'), await server.createToken('--expires', '1h')]
-    const history = startHistory()
-    const load = startLoad({ url: server.url, token, history, random: randomNumbers(1) })
+    const load = server.startLoad()
     expect(await server.refusalOf(known)).toBe(0)
 
     for (const days of JUMPS) {
@@ -93,16 +78,16 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     await load.stop()
     expect(await server.end()).toBe(0)
 
-    expect(history.counts()).toMatchObject({ refused: 0, cutOff: 0 })
-    history.check(database)
+    expect(history.counts()).toMatchObject({ refused: 0, unknown: 0 })
+    server.check()
     expect(server.daysAhead()).toEqual([-1, 0, 1])
-    const durationsMs = server.lines().flatMap(({ durationMs }) => durationMs ?? [])
+    const durationsMs = logLines(server).flatMap(({ durationMs }) => durationMs ?? [])
     expect(durationsMs.length).toBeGreaterThan(JUMPS.length * ENOUGH)
     expect(Math.min(...durationsMs)).toBeGreaterThanOrEqual(0)
     expect(Math.max(...durationsMs)).toBeLessThan(MINUTE_MS)
   })
 
-  test.concurrent('leaves what is known of the last use of a token within a minute of it', async () => {
+  test.concurrent('leaves the recorded last use of a token within a minute of the real one', async () => {
     await using server = await serveByClock()
     for (const days of [0, 1, 0]) {
       server.jumpTo(days)
@@ -114,7 +99,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     expect(Math.abs((await server.lastUseMs()) - Date.now())).toBeLessThan(MINUTE_MS + SLACK_MS)
   })
 
-  test.concurrent('leaves the time for which a lock is waited, and the age of what is known of readiness', async () => {
+  test.concurrent('does not change how long the server waits for a lock, nor the age of its readiness', async () => {
     await using server = await serveByClock()
     const readiness = async () => (await server.request('GET', '/readyz')).status
     const create = async (id: number) => {
@@ -128,7 +113,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     const creating: ReturnType<typeof create>[] = []
     for (const days of [1, 0, -1]) {
       creating.push(create(days))
-      // A later request is answered: the server has begun this one.
+      // Once a later request is answered, the server has begun the create.
       await server.request('GET', '/healthz')
       server.jumpTo(days)
     }
@@ -142,27 +127,26 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     expect(server.daysAhead()).toEqual([-1, 0, 1])
   })
 
-  test.concurrent('leaves the time that a server has for its end, in which it cuts nothing', async () => {
+  test.concurrent('does not shorten --drain and --drain-wait, so that a request under way is answered', async () => {
     await using server = await serveByClock(['--drain', '20s', '--drain-wait', '5s'])
-    const history = startHistory()
-    using half = await sendHalf(server.port, server.token, history, 'body')
+    using half = await sendHalf(server.port, server.token, server.history, 'body')
     await server.request('GET', '/healthz')
     server.signal('SIGTERM')
     await until('the server ends', () => server.stdout().includes('"ending"'))
 
     server.jumpTo(1)
-    // The server has done something by its new clock.
+    // Now the server has used its new clock.
     await server.request('GET', '/healthz')
 
     expect(await half.complete()).toBe(200)
     expect(await server.ended()).toBe(0)
     expect(server.daysAhead()).toEqual([0, 1])
-    history.check(server.database)
+    server.check()
   })
 
-  test.concurrent('leaves the time after which a server that ends cuts what is not there', async () => {
+  test.concurrent('does not lengthen --drain, after which half-sent requests are cut', async () => {
     await using server = await serveByClock(['--drain', '1s'])
-    using _half = await sendHalf(server.port, server.token, startHistory(), 'body')
+    using _half = await sendHalf(server.port, server.token, server.history, 'body')
     await server.request('GET', '/healthz')
     const startMs = performance.now()
     server.signal('SIGTERM')
@@ -176,22 +160,25 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     expect(server.stdout()).toContain('requests were cut')
   })
 
-  testLong('leaves the time in which a request has to arrive, and how often the use of tokens is written', async () => {
-    await using server = await serveByClock()
-    using wire = await openConnection(server.port)
-    wire.write(formatRequest('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
-    const startMs = performance.now()
+  testLong(
+    'does not change the limit for the arrival of a request, nor how often the use of tokens is recorded',
+    async () => {
+      await using server = await serveByClock()
+      using connection = await openConnection(server.port)
+      connection.write(formatRequest('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
+      const startMs = performance.now()
 
-    for (const days of [1, -1]) {
-      server.jumpTo(days)
-      expect(await server.refusalOf(server.token)).toBe(0)
-      await until('the use of the token is written', async () => {
-        const aheadMs = (await server.lastUseMs()) - Date.now()
-        return Math.abs(aheadMs - days * DAY_MS) < MINUTE_MS
-      })
-    }
-    await wire.ended
+      for (const days of [1, -1]) {
+        server.jumpTo(days)
+        expect(await server.refusalOf(server.token)).toBe(0)
+        await until('the use of the token is recorded', async () => {
+          const aheadMs = (await server.lastUseMs()) - Date.now()
+          return Math.abs(aheadMs - days * DAY_MS) < MINUTE_MS
+        })
+      }
+      await connection.ended
 
-    expect(performance.now() - startMs).toBeWithin(ARRIVAL_LIMIT_MS / 2, ARRIVAL_LIMIT_MS + ARRIVAL_SLACK_MS)
-  })
+      expect(performance.now() - startMs).toBeWithin(ARRIVAL_LIMIT_MS / 2, ARRIVAL_LIMIT_MS + ARRIVAL_SLACK_MS)
+    },
+  )
 })

@@ -6,25 +6,24 @@ import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
-import { createTokenIn } from '../support/tokens.ts'
-import { largePlantOf, startHistory } from './history.ts'
-import { beginLife, callsOfStart, endInGoodOrder, type Life } from './life.ts'
-import { CONNECTIONS, startLoad } from './load.ts'
-import { openConnection } from './raw-connection.ts'
-import { copyDatabase, QUIET, restart } from './restart.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
-import { type SeenCall, SYNCS, traceCalls } from './system-calls.ts'
+import { openConnection } from './client-connection.ts'
+import { FAILED_REFUSAL, largePlantOf, startHistory } from './history.ts'
+import { CONNECTIONS } from './load.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds, testRounds } from './rounds.ts'
+import { logLines } from './server-log.ts'
+import { callsOfStart, type SeenCall, SYNCS, traceCalls } from './system-calls.ts'
+import { copyDatabase, expectRecovery, makeTestDatabase, QUIET, restart, type TestDatabase } from './test-database.ts'
 
 const LAST_SYNC = 40
-/** How long a sync takes that fails: meanwhile the next writes gather. */
+/** How long a failing sync takes. Meanwhile the next writes queue up. */
 const SYNC_MS = 200
-/** From the failure to the end of the process, and what a machine that is busy with other things may add. */
+/** From the failure to the end of the process, and the slack for a busy machine. */
 const END_LIMIT_MS = 1000
 const SLACK_MS = 1500
-/** Of large plants; after fewer the WAL has grown enough for a checkpoint. */
+/** After fewer large plants the WAL is long enough for a checkpoint. */
 const PLANTS_PER_CHECKPOINT = 5000
 
-/** Which syncs fail: strace counts those of each thread by themselves. */
+/** Which syncs fail. strace counts the syncs of each thread apart. */
 interface FailingSync {
   readonly of: 'any file' | 'the database or its WAL' | 'the database'
   readonly first: number
@@ -34,7 +33,7 @@ interface FailingSync {
 const once = (of: FailingSync['of'], first: number): FailingSync => ({ of, first, isForGood: false })
 const forGood = (of: FailingSync['of'], first: number): FailingSync => ({ of, first, isForGood: true })
 
-/** Of any file the first is one of the start, by another thread. The database alone is synced by checkpoints alone. */
+/** The first sync of any file belongs to the start, on another thread. Only checkpoints sync the database. */
 const FEW = [
   once('the database or its WAL', 1),
   once('any file', 2),
@@ -47,53 +46,49 @@ const upTo = (last: number, of: FailingSync['of'], first = 1): readonly FailingS
   Array.from({ length: last - first + 1 }, (_, index) => [once(of, first + index), forGood(of, first + index)]).flat()
 const ALL = [...upTo(1, 'the database or its WAL'), ...upTo(LAST_SYNC, 'any file', 2), ...upTo(3, 'the database')]
 
-/** How many syncs failed of what. That of the directory of a WAL is ignored by SQLite: all goes on. */
+/** How many syncs failed, by what they synced. SQLite ignores a failing sync of the directory of a WAL. */
 const failures = { group: 0, checkpoint: 0, directory: 0, start: 0 }
 let longestEndMs = 0
 afterAll(() => console.log(`syncs that failed: ${JSON.stringify(failures)}; ends within ${Math.ceil(longestEndMs)} ms`))
 
 describe.skipIf(lacks(STRACE))('a sync that fails', () => {
   test.each(IS_LONG ? ALL : FEW)(
-    'under load ends the process, and nothing is answered that is not on disk: $of, number $first, for good: $isForGood',
+    'under load ends the process, and no answer promises more than the disk has: $of, number $first, for good: $isForGood',
     (sync) =>
       runRounds(1, async (random) => {
-        using life = await beginLife(random, startHistory(1, largePlantOf))
-        await failUnderLoad(life, sync)
-        await endInGoodOrder(life)
+        using db = await makeTestDatabase({ random, history: startHistory(1, largePlantOf) })
+        await failUnderLoad(db, sync)
+        await expectRecovery(db)
       }),
     ROUNDS_TIMEOUT_MS,
   )
 
-  test(
-    'under load and a tracer that stops the process at every system call ends the process in time',
-    () =>
-      runRounds(rounds(2, 12), async (random) => {
-        using life = await beginLife(random, startHistory(1, largePlantOf))
-        await failUnderLoad(life, once('any file', 5), { stopsAtAll: true })
-      }),
-    ROUNDS_TIMEOUT_MS,
+  testRounds(
+    'ends a process in time that a tracer stops at every system call',
+    { short: 2, long: 12 },
+    async (random) => {
+      using db = await makeTestDatabase({ random, history: startHistory(1, largePlantOf) })
+      await failUnderLoad(db, once('any file', 5), { stopsAtAll: true })
+    },
   )
 
-  test(
+  testRounds(
     'ends the start of a new database with one line, and the next start makes it',
-    () =>
-      runRounds(1, async (random) => {
-        using empty = makeFolder()
-        const calls = await callsOfStart(join(empty.path, 'plantstore.db'))
-        const last = calls.filter(isSync).length
-        for (const sync of IS_LONG ? upTo(last, 'any file') : [once('any file', 1), forGood('any file', last)]) {
-          using folder = makeFolder()
-          const database = join(folder.path, 'plantstore.db')
-          await failAtStart(database, sync, last)
-          await (await restart(database)).kill()
-          await endInGoodOrder({ database, token: await createTokenIn(database), history: startHistory(), random })
-        }
-      }),
-    ROUNDS_TIMEOUT_MS,
+    { short: 1, long: 1 },
+    async (random) => {
+      using empty = makeFolder()
+      const calls = await callsOfStart(join(empty.path, 'plantstore.db'))
+      const last = calls.filter(({ name }) => name === 'fsync' || name === 'fdatasync').length
+      for (const sync of IS_LONG ? upTo(last, 'any file') : [once('any file', 1), forGood('any file', last)]) {
+        using folder = makeFolder()
+        const database = join(folder.path, 'plantstore.db')
+        await failAtStart(database, sync, last)
+        await (await restart(database)).kill()
+        await expectRecovery(await makeTestDatabase({ random, folder: folder.path }))
+      }
+    },
   )
 })
-
-const isSync = ({ name }: SeenCall) => name === 'fsync' || name === 'fdatasync'
 
 function traceFailing(database: string, { of, first, isForGood }: FailingSync, stopsAtAll = false) {
   const files = { 'any file': [], 'the database or its WAL': [database, `${database}-wal`], 'the database': [database] }
@@ -105,20 +100,15 @@ function traceFailing(database: string, { of, first, isForGood }: FailingSync, s
   })
 }
 
-/** Lets a sync fail while 64 connections write, and looks at what the server does. */
-async function failUnderLoad(life: Life, sync: FailingSync, { stopsAtAll = false } = {}): Promise<void> {
-  using trace = traceFailing(life.database, sync, stopsAtAll)
-  await using server = await serve(life.database, QUIET, { under: trace.under })
-  // Half of the time somebody is there who would make the end wait.
-  using slow = life.random(2) === 0 ? await openConnection(server.port) : undefined
+/** Lets a sync fail while 64 connections write, and checks what the server does. */
+async function failUnderLoad(db: TestDatabase, sync: FailingSync, { stopsAtAll = false } = {}): Promise<void> {
+  using trace = traceFailing(db.database, sync, stopsAtAll)
+  await using server = await db.serve(QUIET, { under: trace.under })
+  // In half of the rounds a client with a half-sent request would delay a normal end.
+  using slow = db.random(2) === 0 ? await openConnection(server.port) : undefined
   slow?.write('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: ')
-  const errors = new Set<string>()
-  const load = startLoad({
-    ...life,
-    url: server.url,
-    onAnswer: ({ status, body }) => void (status >= 400 && errors.add(`${status} ${JSON.parse(body).error}`)),
-  })
-  // A group has at most one write of each connection, and a sync: after so many that sync is over.
+  const load = db.startLoad(server)
+  // A group commit has at most one write of each connection and one sync. After so many writes the sync is over.
   const enough = (sync.first + 1) * (sync.of === 'the database' ? PLANTS_PER_CHECKPOINT : CONNECTIONS)
   const goesOn = await load.acknowledged(enough).then(
     () => true,
@@ -128,42 +118,37 @@ async function failUnderLoad(life: Life, sync: FailingSync, { stopsAtAll = false
   if (goesOn) slow?.cut()
   const exitCode = await (goesOn ? server.end() : server.ended())
 
-  const seen = { exitCode, errors: [...errors], log: failuresIn(server.stdout()), stderr: server.stderr() }
+  const levels = logLines(server).flatMap(({ level }) => (level === 'error' || level === 'fatal' ? [level] : []))
+  const seen = { exitCode, refusals: db.history.refusals(), levels, stderr: server.stderr() }
   const { calls, endedAtMs } = await trace.seen()
-  const failed = calls.find(({ isInjected, path }) => isInjected && filesOf(life).includes(path))
+  const failed = calls.find(({ isInjected, path }) => isInjected && filesOf(db).includes(path))
   if (failed === undefined) {
-    expect(calls).toContainEqual(expect.objectContaining({ path: dirname(life.database), isInjected: true }))
-    expect(seen).toEqual({ exitCode: 0, errors: [], log: [], stderr: '' })
+    expect(calls).toContainEqual(expect.objectContaining({ path: dirname(db.database), isInjected: true }))
+    expect(seen).toEqual({ exitCode: 0, refusals: [], levels: [], stderr: '' })
     failures.directory++
     return
   }
-  expect(seen).toEqual({ exitCode: 3, errors: ['503 50302'], log: [expect.stringContaining('"fatal"')], stderr: '' })
-  expectEndInTime(endedAtMs - failed.atMs - SYNC_MS)
-  expectNoWriteAfter(failed, life)
-  judgeSynced(life, calls, failed)
+  expect(seen).toEqual({ exitCode: 3, refusals: [FAILED_REFUSAL], levels: ['fatal'], stderr: '' })
+  const endMs = endedAtMs - failed.atMs - SYNC_MS
+  longestEndMs = Math.max(longestEndMs, endMs)
+  expect(endMs).toBeLessThan(END_LIMIT_MS + SLACK_MS)
+  expectNoWriteAfter(failed, db)
+  checkWithoutSync(db, calls, failed)
 }
 
 /** The files that hold what was acknowledged. */
-const filesOf = ({ database }: Life) => [database, `${database}-wal`]
+const filesOf = ({ database }: TestDatabase) => [database, `${database}-wal`]
 
-/** The lines of a log that say that something has failed. */
-const failuresIn = (log: string) => log.split('\n').filter((line) => /"level":"(?:error|fatal)"/.test(line))
-
-function expectEndInTime(endMs: number): void {
-  longestEndMs = Math.max(longestEndMs, endMs)
-  expect(endMs).toBeLessThan(END_LIMIT_MS + SLACK_MS)
-}
-
-/** Nothing was written while the sync was under way, so that what was written later shows in the files' coarse times. */
-function expectNoWriteAfter(failed: SeenCall, life: Life): void {
-  for (const file of filesOf(life)) expect(statSync(file).mtimeMs).toBeLessThan(failed.atMs + SYNC_MS / 2)
+/** Nothing was written during the sync, so a later write would show in the files' coarse times. */
+function expectNoWriteAfter(failed: SeenCall, db: TestDatabase): void {
+  for (const file of filesOf(db)) expect(statSync(file).mtimeMs).toBeLessThan(failed.atMs + SYNC_MS / 2)
 }
 
 /**
- * Judges what is left if what the failed sync was to bring to the disk did not get there: a group, if one was written
- * just before. What a checkpoint syncs is in the WAL already.
+ * Checks the history without the group commit that the failed sync should have brought to the disk. A checkpoint syncs only
+ * what the WAL already has.
  */
-function judgeSynced({ database, history }: Life, calls: readonly SeenCall[], failed: SeenCall): void {
+function checkWithoutSync({ database, history }: TestDatabase, calls: readonly SeenCall[], failed: SeenCall): void {
   const before = calls.slice(0, calls.indexOf(failed))
   const last = before.findLast(({ path, name }) => path === `${database}-wal` && name !== 'pread64')
   const isGroup = last?.name === 'pwrite64'
@@ -173,22 +158,21 @@ function judgeSynced({ database, history }: Life, calls: readonly SeenCall[], fa
   history.check(copy.database)
 }
 
-/** Lets a sync fail of those that make a database. */
+/** Lets one of the syncs fail that make a database. */
 async function failAtStart(database: string, sync: FailingSync, last: number): Promise<void> {
   using trace = traceFailing(database, sync)
-  const said = await serve(database, QUIET, { under: trace.under }).then(
+  const outcome = await serve(database, QUIET, { under: trace.under }).then(
     async (server) => {
-      server.signal('SIGKILL')
-      await server.ended()
+      await server.kill()
       return 'listening'
     },
     (error: Error) => error.message,
   )
   const injected = (await trace.seen()).calls.filter(({ isInjected }) => isInjected)
   expect(injected).not.toEqual([])
-  // SQLite ignores those of the directory. The last of all is our own.
+  // SQLite ignores failing syncs of the directory. The last sync is the server's own.
   const isIgnored = injected.every(({ path }) => path === dirname(database)) && sync.first < last
-  if (isIgnored) expect({ sync, said }).toEqual({ sync, said: 'listening' })
-  else expect(said).toMatch(/^the server did not listen: exit code 3\nplantstore: [^\n]+\n$/)
+  if (isIgnored) expect({ sync, outcome }).toEqual({ sync, outcome: 'listening' })
+  else expect(outcome).toMatch(/^the server did not listen: exit code 3\nplantstore: [^\n]+\n$/)
   failures[isIgnored ? 'directory' : 'start']++
 }

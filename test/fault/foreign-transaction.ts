@@ -1,4 +1,4 @@
-/** A program of somebody else's: it runs statements, says so, and ends what they have begun when its stdin ends. */
+/** A program of another process: runs statements, prints a line, and ends their transaction when its stdin ends. */
 const program = (database: string, statements: readonly string[]) => `
   const { Database } = await import('bun:sqlite')
   const db = new Database(${JSON.stringify(database)}, { readwrite: true })
@@ -9,7 +9,7 @@ const program = (database: string, statements: readonly string[]) => `
   db.run('rollback')
   db.close(true)`
 
-/** Has a process of its own hold a transaction on a database. Resolves when `statements` have begun it. */
+/** Lets another process hold a transaction on a database. Resolves when `statements` have begun the transaction. */
 export async function holdTransaction(database: string, ...statements: readonly string[]) {
   const child = Bun.spawn([process.execPath, '-e', program(database, statements)], {
     stdin: 'pipe',
@@ -23,13 +23,13 @@ export async function holdTransaction(database: string, ...statements: readonly 
   const { done } = await child.stdout.getReader().read()
   if (done) throw new Error(`the holder of ${statements.join('; ')} has ended with ${await child.exited}`)
   return {
-    /** Ends the transaction. Rejects if the process has not held it until now. */
+    /** Ends the transaction. Rejects if the process did not hold the transaction until now. */
     async release(): Promise<void> {
       child.stdin.end()
       const exitCode = await child.exited
       if (exitCode !== 0) throw new Error(`the holder of ${statements.join('; ')} has ended with ${exitCode}`)
     },
-    /** Ends the process at once, as by SIGKILL. */
+    /** Kills the process. */
     kill: end,
     [Symbol.asyncDispose]: end,
   }

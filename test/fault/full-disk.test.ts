@@ -7,39 +7,39 @@ import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { FULL_REFUSAL } from './history.ts'
 import { BTRFS_DISKS, mountQuotaDisk } from './quota-disk.ts'
 import { expectRefusedStart } from './refused-start.ts'
-import { REFUSED, refuseForAWhile, setScene, untilRefusing, untilStoring } from './refused-writes.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
-import { until } from './watch.ts'
+import { refuseForAWhile, startDiskRound, untilRefusing, untilStoring } from './refused-writes.ts'
+import { IS_LONG, testRounds } from './rounds.ts'
+import { until } from './until.ts'
 
 const DISK_BYTES = 24 * 1024 ** 2
-/** Successes before the disk is full, and what is left on it then, at most. */
+/** The most successes before the disk is full, and the most space that is left on it then. */
 const BEFORE_MAX = 5000
 const ROOM_MAX_BYTES = 512 * 1024
-/** How a shell says that SIGKILL ended a process. */
+/** The exit codes of a process that SIGKILL or SIGBUS ended. */
 const KILLED = 137
-/** The same of SIGBUS. */
 const BUS_ERROR = 135
 
-describe.skipIf(lacks(MOUNTS))('a disk that is full', () => {
-  test(
-    'has writes refused while lists go on; with room again all is well, and nothing acknowledged is ever missing',
-    () => runRounds(rounds(1, 20), (random) => fillUnderLoad(random)),
-    ROUNDS_TIMEOUT_MS,
+describe.skipIf(lacks(MOUNTS))('a full disk', () => {
+  testRounds(
+    'refuses writes while lists go on; with room again writes go on, and nothing acknowledged is ever missing',
+    { short: 1, long: 20 },
+    fillUnderLoad,
   )
 
-  test('has a new database refused in one line with 3', async () => {
+  test('refuses a new database with one line and exit code 3', async () => {
     using disk = mountDisk(DISK_BYTES)
     disk.fillUp()
 
-    // The one that makes none says that there is none, or that the others have come no further than to an empty file.
+    // `check`, which makes no database, finds none, or the empty file that the other commands have left.
     await expectRefusedStart(join(disk.path, 'plantstore.db'), [
       /There is no (?:space for the )?database|has nothing in it yet/,
     ])
   })
 
-  test('has a database that was there refused in one line with 3, and leaves it as it is', async () => {
+  test('refuses an existing database with one line and exit code 3, and does not change the database', async () => {
     using disk = mountDisk(DISK_BYTES)
     const database = join(disk.path, 'plantstore.db')
     await createTokenIn(database)
@@ -52,41 +52,41 @@ describe.skipIf(lacks(MOUNTS))('a disk that is full', () => {
   })
 })
 
-describe.skipIf(lacks(STRACE))('a quota that is used up', () => {
-  test(
-    'has writes refused while lists go on; with room again all is well, and nothing acknowledged is missing',
-    // A quota of blocks, as most are: there is room for names, and none for what is in files.
-    () => runRounds(rounds(1, 20), (random) => refuseForAWhile(['pwrite64'], 'EDQUOT', random)),
-    ROUNDS_TIMEOUT_MS,
+describe('a quota that is used up', () => {
+  testRounds(
+    'refuses writes while lists go on; with room again writes go on, and nothing acknowledged is missing',
+    { short: 1, long: 20, needs: [STRACE] },
+    // Most quotas count blocks: there is room for names of files and none for their content.
+    (random) => refuseForAWhile(['pwrite64'], 'EDQUOT', random),
   )
 })
 
 describe.skipIf(!IS_LONG || lacks(BTRFS_DISKS))('a quota of btrfs that is used up', () => {
-  test(
-    'has writes refused or the server killed, and nothing acknowledged is missing',
-    () => runRounds(20, (random) => useUpQuotaOfBtrfs(random)),
-    ROUNDS_TIMEOUT_MS,
+  testRounds(
+    'refuses writes or kills the server, and nothing acknowledged is missing',
+    { short: 0, long: 20 },
+    useUpQuotaOfBtrfs,
   )
 })
 
-/** Has the disk full at some moment of a load, then not, then full again, and ends the server in one way or another. */
+/** Fills the disk under load, makes room, fills the disk again, and ends the server by a random signal. */
 async function fillUnderLoad(random: Random): Promise<void> {
   using disk = mountDisk(DISK_BYTES)
-  await using scene = await setScene(disk.path, random)
-  const { server, answers, lists, history } = scene
-  const load = scene.startLoad()
+  await using round = await startDiskRound(random, disk.path)
+  const { server, lists, history } = round
+  const load = round.startLoad()
 
   await load.acknowledged(1 + random(BEFORE_MAX))
   disk.fillUp(random(ROOM_MAX_BYTES))
-  await untilRefusing(scene)
+  await untilRefusing(round)
   disk.makeRoom()
-  await untilStoring(scene)
+  await untilStoring(round)
 
-  const refused = answers.refused()
+  const { refused } = history.counts()
   disk.fillUp()
-  await until('writes are refused again', () => answers.refused() > refused)
+  await until('writes are refused again', () => history.counts().refused > refused)
   expect(await lists.stop()).toEqual([200])
-  expect(answers.refusals()).toEqual([REFUSED])
+  expect(history.refusals()).toEqual([FULL_REFUSAL])
   const signal = random(2) === 0 ? 'SIGTERM' : 'SIGKILL'
   server.signal(signal)
   expect(await server.ended()).toBe(signal === 'SIGTERM' ? 0 : KILLED)
@@ -94,30 +94,27 @@ async function fillUnderLoad(random: Random): Promise<void> {
   disk.makeRoom()
 
   expect(server.stderr()).toBe('')
-  history.check(scene.database)
+  round.check()
 }
 
-/**
- * A file system that copies on write needs space for what SQLite's shared memory holds, too, and the system kills who
- * writes to it where there is none.
- */
+/** A copy-on-write file system needs space for SQLite's shared memory, too. Without space the kernel kills the writer. */
 async function useUpQuotaOfBtrfs(random: Random): Promise<void> {
   using disk = mountQuotaDisk()
-  await using scene = await setScene(disk.path, random)
-  const { server, answers, history } = scene
-  const load = scene.startLoad()
+  await using round = await startDiskRound(random, disk.path)
+  const { server, history } = round
+  const load = round.startLoad()
   await load.acknowledged(1 + random(BEFORE_MAX))
 
   disk.fillUp(random(ROOM_MAX_BYTES))
   const ended = server.ended()
-  const exitCode = await Promise.race([ended, untilRefusing(scene).catch(() => ended)])
+  const exitCode = await Promise.race([ended, untilRefusing(round).catch(() => ended)])
   disk.makeRoom()
   await server.kill()
   await load.stop()
 
-  if (exitCode === undefined) expect(answers.refusals()).toEqual([REFUSED])
+  if (exitCode === undefined) expect(history.refusals()).toEqual([FULL_REFUSAL])
   else expect(exitCode).toBe(BUS_ERROR)
-  await using again = await serve(scene.database)
+  await using again = await serve(round.database)
   expect((await again.request('GET', '/readyz')).status).toBe(200)
-  history.check(scene.database)
+  round.check()
 }

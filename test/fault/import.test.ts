@@ -1,96 +1,62 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { percentile } from '../bench/statistics.ts'
 import { queryAll } from '../store/sqlite/files.ts'
-import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
+import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { startProgram } from '../support/program.ts'
-import { createTokenIn } from '../support/tokens.ts'
-import { QUIET, restart } from './restart.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
-import { until } from './watch.ts'
+import { makeTestDatabase, restart, type Server } from './test-database.ts'
+import { until } from './until.ts'
 
 /** Enough that an import takes many batches. */
 const LINES = rounds(60_000, 1_000_000)
-/** The promise for a create while an import goes on. */
+/** The promise for a create beside an import. */
 const CREATE_WAIT_MAX_MS = 100
 const CONNECTIONS = 4
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
+const SOME_LINES = 'some lines are in'
 
-/** A database of user `me`, and a file of lines to be imported for user `them`, in no order. */
+/** A database, and a file of lines for user `them`, in no order of ids. */
 async function makeInput(lines = LINES) {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const file = join(folder.path, 'plants.jsonl')
-  const token = await createTokenIn(database)
+  const db = await makeTestDatabase()
+  const file = join(db.folder, 'plants.jsonl')
   const ids = Array.from({ length: lines }, (_, index) => (index * 7919) % 1_000_003)
   writeFileSync(
     file,
     ids.map((id) => `{"user":"them","id":${id},"name":"Monstera ${id}","tag":"evergreen"}\n`).join(''),
   )
-  const start = (...args: readonly string[]) => {
-    const { child, ended } = startProgram([...COMMAND, 'import', file, '--database', database, ...args])
-    return {
-      kill: (signal: NodeJS.Signals) => child.kill(signal),
-      isOver: () => child.exitCode !== null || child.signalCode !== null,
-      async ended() {
-        const { stderr, exitCode } = await ended
-        return { stderr, exitCode }
-      },
-    }
-  }
   return {
-    folder: folder.path,
-    database,
-    file,
-    token,
-    start,
+    ...db,
+    start: (...args: readonly string[]) =>
+      startProgram([...COMMAND, 'import', file, '--database', db.database, ...args]),
     imported: () => {
-      const [[count] = []] = queryAll(database, "select count(*) from plants where name like 'Monstera %'")
+      const [[count] = []] = queryAll(db.database, "select count(*) from plants where name like 'Monstera %'")
       return Number(count)
     },
-    [Symbol.dispose]: folder[Symbol.dispose],
   }
 }
 
-describe('import', () => {
+describe('an import', () => {
   test(
     'beside a server lets no create wait for long, and refuses none',
     async () => {
       using made = await makeInput()
-      await using server = await serve(made.database, QUIET)
-      const statuses = new Set<number>()
-      const waitsMs: number[] = []
-      let isOver = false
-      let nextId = 1
-      const create = async () => {
-        while (!isOver) {
-          const body = { id: nextId++, name: 'Fern' }
-          const begunMs = performance.now()
-          const response = await server.request('POST', '/plants', { token: made.token, body })
-          await response.text()
-          if (!isOver) waitsMs.push(performance.now() - begunMs)
-          statuses.add(response.status)
-          await Bun.sleep(1)
-        }
-      }
-      // The first write starts the thread that writes.
-      await server.request('POST', '/plants', { token: made.token, body: { id: 0, name: 'Fern' } })
+      await using server = await made.serve()
+      // The first write starts the writing thread.
+      await create(server, made.token, 0)
       const importing = made.start()
-      await until('some lines are in', () => made.imported() > 0)
-      const creating = Array.from({ length: CONNECTIONS }, create)
-      const { stderr, exitCode } = await importing.ended()
-      isOver = true
-      await Promise.all(creating)
+      await until(SOME_LINES, () => made.imported() > 0)
+      const { waitsMs, statuses } = await timeCreates(server, made.token, importing.ended)
+      const { stderr, exitCode } = await importing.ended
 
-      waitsMs.sort((a, b) => a - b)
-      const at = (share: number) => Math.round(waitsMs[Math.floor(share * (waitsMs.length - 1))] ?? 0)
+      const at = (share: number) => Math.round(percentile(waitsMs, share))
       console.log(
         `${waitsMs.length} creates while ${LINES} lines came in: p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)} ms`,
       )
       expect(stderr).toContain(`Imported ${LINES} lines into ${made.database}: created ${LINES} plants,`)
-      expect([exitCode, [...statuses]]).toEqual([0, [200]])
-      // The short form runs beside other tests: a time that it measures says nothing.
+      expect([exitCode, statuses]).toEqual([0, [200]])
+      // The short form runs beside other tests, so its times say nothing.
       if (IS_LONG) expect(at(0.99)).toBeLessThan(CREATE_WAIT_MAX_MS)
       expect(await server.end()).toBe(0)
     },
@@ -98,19 +64,19 @@ describe('import', () => {
   )
 
   test.each(IS_LONG ? SIGNALS : SIGNALS.slice(0, 1))(
-    'that is stopped half-way by %s says how many lines are in, and can be gone on with',
+    'that %s stops half-way says how many lines are in, and can be continued',
     async (signal) => {
       using made = await makeInput()
-      const importing = made.start()
-      await until('some lines are in', () => made.imported() > 0)
-      importing.kill(signal)
-      const { stderr, exitCode } = await importing.ended()
+      const { child, ended } = made.start()
+      await until(SOME_LINES, () => made.imported() > 0)
+      child.kill(signal)
+      const { stderr, exitCode } = await ended
       const [, told] =
         /^Stopped by SIG\w+: (\d+) of \d+ lines are in\. Run the same command again with --on-conflict skip to import the rest\.\n$/m.exec(
           stderr,
         ) ?? []
       const imported = made.imported()
-      const rest = await made.start('--on-conflict', 'skip').ended()
+      const rest = await made.start('--on-conflict', 'skip').ended
 
       expect(exitCode).toBe(signal === 'SIGINT' ? 130 : 143)
       expect(Number(told)).toBe(imported)
@@ -125,10 +91,10 @@ describe('import', () => {
     'that is killed leaves whole batches, no file of its own, and a database that the next server takes',
     async () => {
       using made = await makeInput()
-      const importing = made.start()
-      await until('some lines are in', () => made.imported() > 0)
-      importing.kill('SIGKILL')
-      await importing.ended()
+      const { child, ended } = made.start()
+      await until(SOME_LINES, () => made.imported() > 0)
+      child.kill('SIGKILL')
+      await ended
       const names = readdirSync(made.folder).filter((name) => name.startsWith('plantstore-import'))
       await (await restart(made.database)).kill()
       const check = await runPlantstore(['check', '--database', made.database])
@@ -141,27 +107,26 @@ describe('import', () => {
   )
 
   test(
-    'with --atomic stores nothing when it is stopped, says that others wait, and else stores all',
+    'with --atomic stores nothing if it is stopped, says that servers wait, and otherwise stores all',
     async () => {
       using made = await makeInput()
-      await using server = await serve(made.database, QUIET)
-      const importing = made.start('--atomic')
-      await until('it has begun to write', async () => {
-        const body = { id: 1, name: 'Fern' }
-        const response = await server.request('POST', '/plants', { token: made.token, body })
+      await using server = await made.serve()
+      const { child, ended } = made.start('--atomic')
+      await until('the import has begun to write', async () => {
+        const status = await create(server, made.token, 1)
         await server.request('DELETE', '/plants/1', { token: made.token })
-        return response.status === 503 || importing.isOver()
+        return status === 503 || child.exitCode !== null
       })
-      importing.kill('SIGTERM')
-      const { stderr, exitCode } = await importing.ended()
-      const stoppedWith = made.imported()
-      const whole = await made.start('--atomic').ended()
+      child.kill('SIGTERM')
+      const { stderr, exitCode } = await ended
+      const importedByStopped = made.imported()
+      const whole = await made.start('--atomic').ended
 
-      // On a fast machine it is over before the server has given up waiting for it.
+      // On a fast machine the import has ended before a create was refused.
       if (exitCode !== 0) {
         expect(exitCode).toBe(143)
         expect(stderr).toContain('Stopped by SIGTERM: nothing was imported. Run the same command again.\n')
-        expect(stoppedWith).toBe(0)
+        expect(importedByStopped).toBe(0)
         expect(whole.stderr).toContain('Creates and deletes of servers wait until all is in, or are refused.\n')
         expect(whole.stderr).toContain(`Imported ${LINES} lines into ${made.database}: created ${LINES} plants,`)
       }
@@ -171,7 +136,7 @@ describe('import', () => {
   )
 
   test(
-    'that waits for stdin ends by the first signal, and stores nothing',
+    'that waits for stdin ends at the first signal, and stores nothing',
     async () => {
       using made = await makeInput(1)
       const child = Bun.spawn([...COMMAND, 'import', '--database', made.database], { stdio: ['pipe', 'pipe', 'pipe'] })
@@ -190,3 +155,31 @@ describe('import', () => {
     ROUNDS_TIMEOUT_MS,
   )
 })
+
+/** Creates a plant. Resolves to the status when the answer is whole. */
+async function create(server: Server, token: string, id: number): Promise<number> {
+  const response = await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
+  await response.text()
+  return response.status
+}
+
+/** Creates plants over some connections until something has ended. Resolves to their waits and statuses. */
+async function timeCreates(server: Server, token: string, end: Promise<unknown>) {
+  const statuses = new Set<number>()
+  const waitsMs: number[] = []
+  let isOver = false
+  let nextId = 1
+  const work = async () => {
+    while (!isOver) {
+      const beginMs = performance.now()
+      statuses.add(await create(server, token, nextId++))
+      if (!isOver) waitsMs.push(performance.now() - beginMs)
+      await Bun.sleep(1)
+    }
+  }
+  const workers = Array.from({ length: CONNECTIONS }, work)
+  await end
+  isOver = true
+  await Promise.all(workers)
+  return { waitsMs, statuses: [...statuses] }
+}

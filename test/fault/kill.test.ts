@@ -1,147 +1,123 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect } from 'bun:test'
 import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
-import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
-import { createTokenIn } from '../support/tokens.ts'
 import { largePlantOf, startHistory } from './history.ts'
-import { beginLife, callsOfStart, endInGoodOrder, judgeLeft, type Life } from './life.ts'
-import { startLoad } from './load.ts'
-import { copyDatabase, QUIET, restart } from './restart.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
-import { type CallName, type SeenCall, traceCalls } from './system-calls.ts'
+import { testRounds } from './rounds.ts'
+import { callsOfStart, killAt, pickCall, type SeenCall, traceCalls } from './system-calls.ts'
+import { copyDatabase, expectRecovery, makeTestDatabase, QUIET, restart, type TestDatabase } from './test-database.ts'
 
 const KILLS_PER_ROUND = 3
-/** A random moment under load comes after up to so many answers, and then up to so much later. */
+/** A kill under load comes after up to so many answers, and then up to so much later. */
 const MOMENT_MAX = { answers: 2000, laterMs: 50 }
-/** Calls of checkpoints: of pages, of which the first checkpoint writes about fifty, and of syncs, of which each has one. */
+/** Only checkpoints write pages of the database (the first one some fifty) and sync the database. */
 const CHECKPOINT_CALLS = [
   { name: 'pwrite64', max: 200 },
   { name: 'fsync', max: 3 },
 ] as const
-/** How many servers were killed when. */
-const killed = { 'under load': 0, 'in a checkpoint': 0, 'in a recovery': 0, 'in a migration': 0 }
-afterAll(() => console.log(`killed ${JSON.stringify(killed)}`))
+const kills = { 'under load': 0, 'in a checkpoint': 0, 'in a recovery': 0, 'in a migration': 0 }
+afterAll(() => console.log(`kills ${JSON.stringify(kills)}`))
 
-describe('what was acknowledged is there, and the next server starts', () => {
-  test(
-    'after a kill under load',
-    () =>
-      runRounds(rounds(1, 50), async (random) => {
-        using life = await beginLife(random)
-        for (let kill = 0; kill < KILLS_PER_ROUND; kill++) await killUnderLoad(life)
-        await endInGoodOrder(life)
-      }),
-    ROUNDS_TIMEOUT_MS,
+describe('the next server starts and has all that was acknowledged', () => {
+  testRounds('after a kill under load', { short: 1, long: 50 }, async (random) => {
+    using db = await makeTestDatabase({ random })
+    for (let kill = 0; kill < KILLS_PER_ROUND; kill++) await killUnderLoad(db)
+    await expectRecovery(db)
+  })
+
+  testRounds('after a kill in a checkpoint', { short: 2, long: 50, needs: [STRACE] }, async (random) => {
+    using db = await makeTestDatabase({ random, history: startHistory(1, largePlantOf) })
+    await killInCheckpoint(db)
+    await expectRecovery(db)
+  })
+
+  testRounds(
+    'after kills of starts that recover from a kill',
+    { short: 1, long: 15, needs: [STRACE] },
+    async (random) => {
+      using db = await makeTestDatabase({ random })
+      await killUnderLoad(db)
+      const calls = await callsOfStart(db.database)
+      for (let kill = 0; kill < KILLS_PER_ROUND; kill++) {
+        await killStart(db.database, calls, random)
+        db.checkCopy()
+        kills['in a recovery']++
+      }
+      await expectRecovery(db)
+    },
   )
 
-  test.skipIf(lacks(STRACE))(
-    'after a kill in a checkpoint',
-    () =>
-      runRounds(rounds(2, 50), async (random) => {
-        using life = await beginLife(random, startHistory(1, largePlantOf))
-        await killInCheckpoint(life)
-        await endInGoodOrder(life)
-      }),
-    ROUNDS_TIMEOUT_MS,
-  )
-
-  test.skipIf(lacks(STRACE))(
-    'after kills of starts that recover what a kill has left',
-    () =>
-      runRounds(rounds(1, 15), async (random) => {
-        using life = await beginLife(random)
-        await killUnderLoad(life)
-        const calls = await callsOfStart(life.database)
-        for (let kill = 0; kill < KILLS_PER_ROUND; kill++) {
-          await killStart(life.database, calls, random)
-          judgeLeft(life)
-          killed['in a recovery']++
-        }
-        await endInGoodOrder(life)
-      }),
-    ROUNDS_TIMEOUT_MS,
-  )
-
-  test.skipIf(lacks(STRACE))(
+  testRounds(
     'after a kill of the start that makes the database',
-    async () => {
+    { short: 3, long: 55, needs: [STRACE] },
+    async (random) => {
       using empty = makeFolder()
       const calls = await callsOfStart(join(empty.path, 'plantstore.db'))
-      await runRounds(rounds(3, 55), async (random) => {
-        using folder = makeFolder()
-        const database = join(folder.path, 'plantstore.db')
-        await killStart(database, calls, random)
-        expectAllOrNothing(database)
-        killed['in a migration']++
-        await (await restart(database)).kill()
-        await endInGoodOrder({ database, token: await createTokenIn(database), history: startHistory(), random })
-      })
+      using folder = makeFolder()
+      const database = join(folder.path, 'plantstore.db')
+      await killStart(database, calls, random)
+      expectAllOrNothing(database)
+      kills['in a migration']++
+      await (await restart(database)).kill()
+      await expectRecovery(await makeTestDatabase({ random, folder: folder.path }))
     },
-    ROUNDS_TIMEOUT_MS,
   )
 })
 
-/** Kills a server at a random moment, while writes are under way. */
-async function killUnderLoad(life: Life): Promise<void> {
-  const cutOffBefore = life.history.counts().cutOff
-  // All may have been answered together just before: then there was nothing to be lost, and another moment is tried.
-  while (life.history.counts().cutOff === cutOffBefore) {
-    await killAtAMoment(life)
-    judgeLeft(life)
+/** Kills servers under load until a kill has cut off a write. If all writes were answered just before, nothing can be lost. */
+async function killUnderLoad(db: TestDatabase): Promise<void> {
+  const unknownBefore = db.history.counts().unknown
+  while (db.history.counts().unknown === unknownBefore) {
+    await killAtAMoment(db)
+    db.checkCopy()
   }
-  killed['under load']++
+  kills['under load']++
 }
 
-async function killAtAMoment(life: Life): Promise<void> {
-  await using server = await restart(life.database)
-  const load = startLoad({ ...life, url: server.url })
-  await load.acknowledged(1 + life.random(MOMENT_MAX.answers))
-  // By another process: this one is busy just when the server waits for it.
-  Bun.spawn(['sh', '-c', `sleep ${life.random(MOMENT_MAX.laterMs) / 1000} && kill -KILL ${server.pid}`])
+async function killAtAMoment(db: TestDatabase): Promise<void> {
+  await using server = await restart(db.database)
+  const load = db.startLoad(server)
+  await load.acknowledged(1 + db.random(MOMENT_MAX.answers))
+  // Another process kills, because this one is busy just when the server waits for it.
+  Bun.spawn(['sh', '-c', `sleep ${db.random(MOMENT_MAX.laterMs) / 1000} && kill -KILL ${server.pid}`])
   await server.ended()
   await load.stop()
 }
 
-/** Kills a server in a checkpoint: with a WAL nothing else writes into the database itself (https://sqlite.org/wal.html). */
-async function killInCheckpoint(life: Life): Promise<void> {
-  const { name, max } = CHECKPOINT_CALLS[life.random(CHECKPOINT_CALLS.length)] ?? CHECKPOINT_CALLS[0]
-  const when = 1 + life.random(max)
-  using trace = traceCalls({ inject: killAt(name, when), files: [life.database] })
-  await using server = await serve(life.database, QUIET, { under: trace.under })
-  const load = startLoad({ ...life, url: server.url })
+/** Kills a server in a checkpoint. With a WAL nothing else writes to the database file (https://sqlite.org/wal.html). */
+async function killInCheckpoint(db: TestDatabase): Promise<void> {
+  const { name, max } = CHECKPOINT_CALLS[db.random(CHECKPOINT_CALLS.length)] ?? CHECKPOINT_CALLS[0]
+  const when = 1 + db.random(max)
+  using trace = traceCalls({ inject: killAt(name, when), files: [db.database] })
+  await using server = await db.serve(QUIET, { under: trace.under })
+  const load = db.startLoad(server)
   await server.ended()
   await load.stop()
   const seen = (await trace.seen()).calls.filter((call) => call.name === name)
   expect(seen).toHaveLength(when)
-  expect(seen.at(-1)).toMatchObject({ path: life.database, isLast: true })
-  judgeLeft(life)
-  killed['in a checkpoint']++
+  expect(seen.at(-1)).toMatchObject({ path: db.database, isLast: true })
+  db.checkCopy()
+  kills['in a checkpoint']++
 }
 
 /** Kills a start at one of its calls. */
 async function killStart(database: string, calls: readonly SeenCall[], random: Random): Promise<void> {
-  const names = [...new Set(calls.map((call) => call.name))]
-  const name = names[random(names.length)] ?? 'fsync'
-  const when = 1 + random(calls.filter((call) => call.name === name).length)
+  const { name, when } = pickCall(calls, random)
   using trace = traceCalls({ inject: killAt(name, when) })
   await expect(serve(database, QUIET, { under: trace.under })).rejects.toThrow('did not listen')
   expect((await trace.seen()).calls.at(-1)).toMatchObject({ name, isLast: true })
 }
 
-const killAt = (name: CallName, when: number) => ({ calls: [name], fault: 'signal=SIGKILL', when: String(when) })
-
-/** A migration is a transaction: there is no table of it, or all of them. */
+/** A migration is one transaction: the database has none of its tables or all of them. */
 function expectAllOrNothing(database: string): void {
   using copy = copyDatabase(database)
   using db = new Database(copy.database)
   const tables = db.prepare(
     "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",
   )
-  const names = tables.values().join()
-  expect(['', 'plants,tokens,users']).toContain(names)
+  expect(['', 'plants,tokens,users']).toContain(tables.values().join())
   expect(db.prepare('pragma integrity_check').values()).toEqual([['ok']])
 }

@@ -1,75 +1,62 @@
 import type { Random } from '../support/random.ts'
-import type { Entry, History } from './history.ts'
-import { requestIdOf } from './history.ts'
+import { type Answer, type History, requestIdOf, type Write } from './history.ts'
 
-/** As many as the issue of faults is about: enough that groups of writes form. */
+/** Enough that writes share group commits. */
 export const CONNECTIONS = 64
 
-interface LoadOptions {
-  /** Of the server, like `http://127.0.0.1:8080`. */
+/** A server, one of its clients, and the history of that client's writes. */
+interface Client {
+  /** Like `http://127.0.0.1:8080`. */
   readonly url: string
   readonly token: string
   readonly history: History
-  readonly random: Random
-  readonly connections?: number
-  /** How many of a hundred writes are deletes, where there is something to delete. */
-  readonly deletesPercent?: number
-  /** How long a connection waits after it was refused, as clients do who heed `Retry-After`; not at all if left out. */
-  readonly pauseMs?: number
-  /** Told of each answer once it is here whole. */
-  readonly onAnswer?: (answer: Answered) => void
 }
 
-/** An answer to a write of a load. */
-export interface Answered {
-  readonly status: number
-  readonly headers: Headers
-  readonly body: string
+/** What of a load differs from the default. */
+export interface LoadOptions {
+  readonly connections?: number
+  /** How many of a hundred writes are deletes, if there are plants to delete. */
+  readonly deletesPercent?: number
+  /** How long a connection waits after a 503, like a client that heeds `Retry-After`; by default not at all. */
+  readonly pauseMs?: number
+  /** Is called with each answer once it is whole. */
+  readonly onAnswer?: (answer: Answer) => void
 }
+
+/** For test/fault/postgres. */
+export type Answered = Answer
 
 /** A load under way. */
 export interface Load {
-  /** Sends nothing more, and resolves when all that was sent has been answered or cut off. */
+  /** Sends nothing more. Resolves when all that was sent has been answered or cut off. */
   stop(): Promise<void>
-  /** Resolves after so many answers of success. Rejects if the last connection has ended before. */
+  /** Resolves after so many successes. Rejects if the last connection has ended before. */
   acknowledged(count: number): Promise<void>
-  /** Answers so far, by status. */
-  statuses(): ReadonlyMap<number, number>
+  /** How many whole answers have come. */
+  answers(): number
 }
 
 /**
- * Creates and deletes plants over many connections at once, each with its next write when the last was answered, and
- * keeps the history. A connection that is cut, or refused, ends: what it had sent stays cut off.
+ * Creates and deletes plants over many connections at once and records all of it in the history. Each connection sends its
+ * next write after the last answer, and ends when it is cut or refused.
  */
-export function startLoad(options: LoadOptions): Load {
-  const { history, random, connections = CONNECTIONS, deletesPercent = 30, pauseMs } = options
-  const statuses = new Map<number, number>()
+export function startLoad(options: Client & LoadOptions & { readonly random: Random }): Load {
+  const { history, random, connections = CONNECTIONS, deletesPercent = 30, pauseMs, onAnswer } = options
   let isStopped = false
   let successes = 0
+  let answers = 0
   let running = connections
 
-  const next = (): Entry => (random(100) < deletesPercent ? history.delete(random) : undefined) ?? history.create()
+  const nextWrite = () => (random(100) < deletesPercent ? history.delete(random) : undefined) ?? history.create()
   const work = async () => {
     while (!isStopped) {
-      const entry = next()
-      let status: number
-      try {
-        const response = await send(options, entry)
-        status = response.status
-        // What says success has said it, also where the rest of it is cut off.
-        if (response.ok) {
-          history.record(entry, status, '')
-          successes++
-        }
-        const body = await response.text()
-        if (!response.ok) history.record(entry, status, body)
-        options.onAnswer?.({ status, headers: response.headers, body })
-      } catch {
-        // Cut off, and the history says so of it, unless an answer of success had begun.
-        return
-      }
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if (pauseMs !== undefined && status >= 500) await Bun.sleep(pauseMs)
+      const write = nextWrite()
+      const answer = await sendWrite(options, write).catch(() => undefined)
+      if (write.outcome === 'acknowledged') successes++
+      if (answer === undefined) return
+      answers++
+      onAnswer?.(answer)
+      if (pauseMs !== undefined && answer.status >= 500) await Bun.sleep(pauseMs)
     }
   }
   const workers = Array.from({ length: connections }, () => work().finally(() => running--))
@@ -85,16 +72,24 @@ export function startLoad(options: LoadOptions): Load {
         await Bun.sleep(1)
       }
     },
-    statuses: () => statuses,
+    answers: () => answers,
   }
 }
 
-function send({ url, token, history }: LoadOptions, entry: Entry): Promise<Response> {
-  const headers = { authorization: `Bearer ${token}`, 'x-request-id': requestIdOf(entry) }
-  if (entry.kind === 'delete') return fetch(`${url}/plants/${entry.id}`, { method: 'DELETE', headers })
-  return fetch(`${url}/plants`, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(history.plantOf(entry.id)),
-  })
+/** Sends a write of the history, records the answer, and resolves to it. Rejects if the connection ends before. */
+export async function sendWrite({ url, token, history }: Client, write: Write): Promise<Answer> {
+  const { kind, id } = write
+  const headers = { authorization: `Bearer ${token}`, 'x-request-id': requestIdOf(write) }
+  const response = await (kind === 'delete'
+    ? fetch(`${url}/plants/${id}`, { method: 'DELETE', headers })
+    : fetch(`${url}/plants`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify(history.plantOf(id)),
+      }))
+  // A success is one as soon as its head has come, also if the rest is cut off.
+  if (response.ok) history.record(write, { status: response.status, headers: response.headers, body: '' })
+  const answer = { status: response.status, headers: response.headers, body: await response.text() }
+  if (!response.ok) history.record(write, answer)
+  return answer
 }

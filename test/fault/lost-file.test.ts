@@ -13,35 +13,31 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { countCommits } from '../support/commits.ts'
-import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
-import { createTokenIn } from '../support/tokens.ts'
-import { startHistory } from './history.ts'
-import { startLoad } from './load.ts'
-import { QUIET } from './restart.ts'
+import { FAILED_REFUSAL } from './history.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
-import { countAnswers, fatalReasons, until, untilEnded } from './watch.ts'
+import { fatalReasons } from './server-log.ts'
+import { makeTestDatabase, QUIET, type Server } from './test-database.ts'
+import { until, untilEnded } from './until.ts'
 
-/** Successes before the file is lost, at most. */
+/** The most successes before the file is lost. */
 const BEFORE_MAX = 2000
-const FAILED = '503 50302, Retry-After: 1'
 const LOST = expect.stringContaining('was moved, replaced or deleted')
-
 const UNKNOWN = { error: 50302, message: expect.stringContaining('unknown') }
-/** How long a sync takes that is in the way. */
+/** How long the delayed sync takes. */
 const SYNC_MS = 500
 
-const FILES = ['', '-wal', '-shm']
+const SUFFIXES = ['', '-wal', '-shm']
 
-/** What can happen to the files of a database while a server has them open. `aside` is a path that is free. */
+/** What can happen to the files of a database while a server has the files open. `aside` is an unused path. */
 const LOSSES: Readonly<Record<string, (database: string, aside: string) => void>> = {
   'moved away': renameSync,
-  'moved away with the files beside it': (database, aside) => {
-    for (const end of FILES) renameSync(database + end, aside + end)
+  'moved away with its WAL': (database, aside) => {
+    for (const suffix of SUFFIXES) renameSync(database + suffix, aside + suffix)
   },
   'moved away with its folder': (database, aside) => renameSync(dirname(database), aside),
   'moved away, with a link to it in its place': (database, aside) => {
@@ -49,142 +45,135 @@ const LOSSES: Readonly<Record<string, (database: string, aside: string) => void>
     symlinkSync(aside, database)
   },
   deleted: (database) => rmSync(database),
-  'deleted with the files beside it': (database) => {
-    for (const end of FILES) rmSync(database + end)
+  'deleted with its WAL': (database) => {
+    for (const suffix of SUFFIXES) rmSync(database + suffix)
   },
-  'robbed of its WAL': (database) => rmSync(`${database}-wal`),
+  'left without its WAL': (database) => rmSync(`${database}-wal`),
   replaced: (database, aside) => {
     copyFileSync(database, aside)
     renameSync(aside, database)
   },
 }
 
-describe('a database that is lost under load', () => {
+describe('a server under load', () => {
   test.each(Object.entries(LOSSES))(
-    '(%s) acknowledges nothing any more, and all that it did is in the lost files; the server ends with 3',
+    'whose database is %s acknowledges nothing more and ends with 3, and the lost files have all that it acknowledged',
     (_, lose) => runRounds(rounds(1, 3), (random) => loseUnderLoad(lose, random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
 
-/** Loses the database at some moment of a load, and looks at the files that were lost by other names of theirs. */
+/** Loses the database at some moment of a load, and checks the lost files through other names of theirs. */
 async function loseUnderLoad(lose: (database: string, aside: string) => void, random: Random): Promise<void> {
   using folder = makeFolder()
-  const database = join(folder.path, 'data', 'plantstore.db')
+  mkdirSync(join(folder.path, 'data'))
+  using db = await makeTestDatabase({ random, folder: join(folder.path, 'data') })
+  const { database, history } = db
   const kept = join(folder.path, 'kept.db')
-  mkdirSync(dirname(database))
-  const token = await createTokenIn(database)
-  const history = startHistory()
-  const answers = countAnswers()
-  await using server = await serve(database, QUIET)
-  const load = startLoad({ url: server.url, token, history, random, onAnswer: answers.record })
+  await using server = await db.serve()
+  const load = db.startLoad(server)
   await load.acknowledged(1 + random(BEFORE_MAX))
-  for (const end of ['', '-wal']) linkSync(database + end, kept + end)
+  for (const suffix of ['', '-wal']) linkSync(database + suffix, kept + suffix)
 
   lose(database, join(folder.path, 'aside'))
-  const sentBefore = history.entries().length
-  const inPlace = lookAt(database, kept)
+  const sentBefore = history.writes().length
+  const inPlace = describePlace(database, kept)
 
   expect(await untilEnded(server)).toBe(3)
   await load.stop()
-  const late = history.entries().slice(sentBefore)
+  const late = history.writes().slice(sentBefore)
   expect(late.length).toBeGreaterThan(0)
   expect(late.filter(({ outcome }) => outcome === 'acknowledged')).toEqual([])
-  expect(answers.refusals()).toEqual([FAILED])
+  expect(history.refusals()).toEqual([FAILED_REFUSAL])
   expect(fatalReasons(server)).toEqual([LOST])
   expect(server.stderr()).toBe('')
-  expect(lookAt(database, kept)).toBe(inPlace)
+  // The server has neither made a new file nor written to the one in its place.
+  expect(describePlace(database, kept)).toBe(inPlace)
   history.check(kept)
 }
 
-/** What has taken the place of a file that was lost: it is neither made anew nor, what took its place, written to. */
-function lookAt(path: string, lost: string): string {
+/** What is at the path of a lost file. */
+function describePlace(path: string, lost: string): string {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file === undefined) return 'nothing'
   return file.ino === statSync(lost).ino ? 'the file itself' : Bun.SHA256.hash(readFileSync(path), 'hex')
 }
 
-describe('a database that is lost before a server has written anything', () => {
+describe('a server that has written nothing', () => {
+  const moveAway = (database: string) => renameSync(database, `${database}.moved`)
+
   test.each<[loss: string, lose: (database: string) => void, lists: number]>([
-    ['moved away', (database) => renameSync(database, `${database}.moved`), 0],
-    ['moved away', (database) => renameSync(database, `${database}.moved`), 1],
-    ['deleted', (database) => rmSync(database), 0],
-    ['deleted', (database) => rmSync(database), 1],
-  ])('(%s) is not made anew when the server ends, in good order', async (_, lose, lists) => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using server = await serve(database)
+    ['moved away', moveAway, 0],
+    ['moved away', moveAway, 1],
+    ['deleted', rmSync, 0],
+    ['deleted', rmSync, 1],
+  ])('whose database is %s does not make the file again when it ends', async (_, lose, lists) => {
+    using db = await makeTestDatabase()
+    await using server = await db.serve()
     for (let list = 0; list < lists; list++) {
-      expect((await server.request('GET', '/plants', { token })).status).toBe(200)
+      expect((await server.request('GET', '/plants', { token: db.token })).status).toBe(200)
     }
 
-    lose(database)
+    lose(db.database)
     const exitCode = await server.end()
 
-    // It may have noticed or not.
+    // The server may or may not have noticed.
     expect([0, 3]).toContain(exitCode)
     expect(server.stderr()).toBe('')
-    expect(readdirSync(folder.path)).not.toContain('plantstore.db')
+    expect(readdirSync(db.folder)).not.toContain('plantstore.db')
   })
 
-  test('(replaced) has nothing written into what took its place', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    const backup = readFileSync(database)
-    await using server = await serve(database)
-    // The thread that writes compares the file when it starts, too, and the server could end before the request. A delete that
-    // finds nothing waits for the thread and writes nothing.
-    expect((await server.request('DELETE', '/plants/1', { token })).status).toBe(404)
+  test('whose database is replaced writes nothing to the new file', async () => {
+    using db = await makeTestDatabase()
+    const backup = readFileSync(db.database)
+    await using server = await db.serve()
+    // The writing thread compares the files when it starts, so the server could end before the request. A delete that finds
+    // nothing waits for the thread and writes nothing.
+    expect((await server.request('DELETE', '/plants/1', { token: db.token })).status).toBe(404)
 
-    await Bun.write(`${database}.backup`, backup)
-    renameSync(`${database}.backup`, database)
-    const answer = await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
+    await Bun.write(`${db.database}.backup`, backup)
+    renameSync(`${db.database}.backup`, db.database)
 
-    expect([answer.status, await answer.json()]).toEqual([503, { error: 50302, message: expect.any(String) }])
+    expect(await create(server, db.token, 1)).toEqual([503, { error: 50302, message: expect.any(String) }])
     expect(await untilEnded(server)).toBe(3)
-    expect(readFileSync(database).equals(backup)).toBe(true)
+    expect(readFileSync(db.database).equals(backup)).toBe(true)
   })
 })
 
-describe.skipIf(lacks(STRACE))('a database that is lost while a write waits for its sync', () => {
-  test('does not acknowledge that write', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using server = await serve(database)
-    const create = (id: number) => server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
-    expect((await create(1)).status).toBe(200)
-    const commits = countCommits(database)
+describe('a server does not acknowledge a create', () => {
+  test.skipIf(lacks(STRACE))('whose sync is under way when the database is moved away', async () => {
+    using db = await makeTestDatabase()
+    await using server = await db.serve()
+    expect(await create(server, db.token, 1)).toEqual([200, expect.anything()])
+    const commits = countCommits(db.database)
 
     await using _injection = await injectFault(server.pid, ['fsync', 'fdatasync'], `delay_enter=${SYNC_MS * 1000}`)
-    const asked = create(2)
-    await until('it is written', () => countCommits(database) > commits)
-    for (const end of FILES) renameSync(database + end, `${database}.moved${end}`)
-    const answer = await asked
+    const answer = create(server, db.token, 2)
+    await until('the create is in the WAL', () => countCommits(db.database) > commits)
+    for (const suffix of SUFFIXES) renameSync(db.database + suffix, `${db.database}.moved${suffix}`)
 
-    expect([answer.status, await answer.json()]).toEqual([503, UNKNOWN])
+    expect(await answer).toEqual([503, UNKNOWN])
+    expect(await untilEnded(server)).toBe(3)
+    expect(fatalReasons(server)).toEqual([LOST])
+  })
+
+  test.skipIf(lacks(SETPRIV))('while the server may not look at the database', async () => {
+    using db = await makeTestDatabase()
+    await using server = await db.serve(QUIET, { under: RESTRICTED })
+    expect(await create(server, db.token, 1)).toEqual([200, expect.anything()])
+
+    chmodSync(db.folder, 0o000)
+    const answer = await create(server, db.token, 2)
+    chmodSync(db.folder, 0o700)
+
+    expect(answer).toEqual([503, UNKNOWN])
     expect(await untilEnded(server)).toBe(3)
     expect(fatalReasons(server)).toEqual([LOST])
   })
 })
 
-describe('a database that a server must not look at any more', () => {
-  test.skipIf(lacks(SETPRIV))('acknowledges nothing, and ends it with 3', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using server = await serve(database, [], { under: RESTRICTED })
-    const create = (id: number) => server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
-    expect((await create(1)).status).toBe(200)
-
-    chmodSync(folder.path, 0o000)
-    const answer = await create(2)
-    chmodSync(folder.path, 0o700)
-
-    expect([answer.status, await answer.json()]).toEqual([503, UNKNOWN])
-    expect(await untilEnded(server)).toBe(3)
-    expect(fatalReasons(server)).toEqual([LOST])
-  })
-})
+/** Creates a plant. Resolves to the status and the body of the answer. */
+async function create(server: Server, token: string, id: number): Promise<unknown[]> {
+  const answer = await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
+  return [answer.status, await answer.json()]
+}

@@ -2,22 +2,22 @@ import { Database } from 'bun:sqlite'
 import { describe, expect } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/long-body.ts'
 import { serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { startService } from './other-clients.ts'
+import { type ClientConnection, formatRequest, openConnection } from './client-connection.ts'
+import { serveOthers } from './other-clients.ts'
 import { PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
-import { formatRequest, openConnection } from './raw-connection.ts'
 import { testLong } from './rounds.ts'
+import { QUIET } from './test-database.ts'
 
 const LISTS = 20
 const WAIT_MAX_MS = 50
-/** How much memory may grow by one list, and by all of them, because garbage is not collected after each. */
+/** How much memory may grow by one list, and by all of them, because garbage is not collected after each list. */
 const GROWTH_MAX_MIB = 64
 const GROWTH_OF_ALL_MAX_MIB = 96
 
-/** Each more than one list holds. */
+/** More plants than one list holds. */
 const KINDS = [
   ['plants of 50 bytes', 200_000, 'Monstera deliciosa'],
   ['plants of 10 000 bytes', 2000, 'x'.repeat(10_000)],
@@ -33,37 +33,22 @@ for (const { store, requirements, start } of STORES) {
   describe.skipIf(lacks(...requirements)).each(KINDS)(`${store}, a list of LIST_MAX_BYTES of %s`, (_, plants, name) => {
     testLong('lets another user wait less than 50 ms, and memory grow by less than 64 MiB', async () => {
       await using service = await start(plants, name)
-      const { database } = service
       const { pid, port } = service.server
-      const other = await createTokenIn(database, 'other')
-      using wire = await openConnection(port)
-      const wait = async () => {
-        const startMs = performance.now()
-        expect((await wire.ask(formatRequest('GET', '/plants?limit=20', other))).status).toBe(200)
-        return performance.now() - startMs
-      }
-      const longestWait = async (under: Promise<unknown>) => {
-        let isOver = false
-        void under.finally(() => {
-          isOver = true
-        })
-        const waitsMs: number[] = []
-        while (!isOver) waitsMs.push(await wait())
-        return Math.max(...waitsMs)
-      }
-      const aloneMs = await longestWait(Bun.sleep(1000))
+      const other = await createTokenIn(service.database, 'other')
+      using connection = await openConnection(port)
+      const aloneMs = await longestWait(connection, other, Bun.sleep(1000))
       const residentBeforeMib = residentMib(pid)
 
       const besideMs: number[] = []
       const growthMib: number[] = []
       for (let count = 0; count < LISTS; count++) {
         const list = readList(port, service.token)
-        besideMs.push(await longestWait(list))
+        besideMs.push(await longestWait(connection, other, list))
         expect(await list).toBeGreaterThan(LIST_MAX_BYTES * 0.99)
         growthMib.push(peakMib(pid) - residentBeforeMib)
       }
 
-      // Whatever else the machine does makes some waits longer; a server that does not take turns makes all of them longer.
+      // A busy machine makes some waits longer. A server that does not take turns makes all of them longer.
       const [leastMs, mostMs] = [Math.min(...besideMs), Math.max(...besideMs)]
       const [oneMib = 0, allMib = 0] = [growthMib.at(0), growthMib.at(-1)]
       console.log(
@@ -78,20 +63,11 @@ for (const { store, requirements, start } of STORES) {
 }
 
 async function startOnSqlite(plants: number, name: string) {
-  const folder = makeFolder()
-  const service = await startService(folder.path, plants)
-  {
-    using db = new Database(service.database)
-    db.run('pragma busy_timeout = 5000')
-    db.run('update plants set name = ?1', [name])
-  }
-  return {
-    ...service,
-    async [Symbol.asyncDispose]() {
-      await service[Symbol.asyncDispose]()
-      folder[Symbol.dispose]()
-    },
-  }
+  const service = await serveOthers(plants)
+  using db = new Database(service.database)
+  db.run('pragma busy_timeout = 5000')
+  db.run("update plants set name = ?1, tag = 'evergreen'", [name])
+  return service
 }
 
 async function startOnPostgres(plants: number, name: string) {
@@ -100,7 +76,7 @@ async function startOnPostgres(plants: number, name: string) {
   const sql = `insert into plantstore.plants (user_id, id, name, tag)
     select users.id, n, $2, 'evergreen' from plantstore.users, generate_series(1, $1::int8) n`
   await administer(database.url, (connection) => connection.unsafe(sql, [plants, name]))
-  const server = await serve(database.url, ['--access-log', 'off'])
+  const server = await serve(database.url, QUIET)
   return {
     database: database.url,
     token,
@@ -112,7 +88,22 @@ async function startOnPostgres(plants: number, name: string) {
   }
 }
 
-/** Reads a list of whatever length. Resolves to the bytes of the answer; looks at none, because that would take its own time. */
+/** The longest wait for a short list until something is over. */
+async function longestWait(connection: ClientConnection, token: string, end: Promise<unknown>): Promise<number> {
+  let isOver = false
+  void end.finally(() => {
+    isOver = true
+  })
+  let longestMs = 0
+  while (!isOver) {
+    const startMs = performance.now()
+    expect((await connection.request(formatRequest('GET', '/plants?limit=20', token))).status).toBe(200)
+    longestMs = Math.max(longestMs, performance.now() - startMs)
+  }
+  return longestMs
+}
+
+/** Reads a list of any length. Resolves to the length of the answer, whose bytes are not looked at to save time. */
 async function readList(port: number, token: string): Promise<number> {
   let bytes = 0
   const ended = Promise.withResolvers<void>()

@@ -1,28 +1,25 @@
 import type { Random } from '../support/random.ts'
+import { formatRequest } from './client-connection.ts'
 import { plantOf } from './history.ts'
-import type { Sending } from './paced-requests.ts'
-import { formatRequest, type Reply } from './raw-connection.ts'
+import type { PacedRequest } from './paced-requests.ts'
 
-/** Plants that there are at a time: as many are deleted as are created. */
+/** How many plants there are at a time. Then as many are deleted as are created. */
 const LIVE_PLANTS = 5000
 /** Of a thousand requests. */
 const WRITES = 650
 const CAPPED_LISTS = 250
 const WHOLE_LISTS = 2
 
-/** Tokens of the mix: one that may write, one that may read, and one that was revoked. */
+/** A token that may write, one that may read, and one that was revoked. */
 export interface MixTokens {
   readonly write: string
   readonly read: string
   readonly revoked: string
 }
 
-type Wish = readonly [status: number, request: string]
+type Expected = readonly [status: number, request: string]
 
-/**
- * Requests of all kinds, what each is to be answered, and what plants there must be: creates and deletes, lists, and
- * each way of being refused.
- */
+/** Requests of all kinds and their expected answers: creates and deletes, lists, and every kind of refusal. */
 export function mixRequests(random: Random) {
   const live: number[] = []
   const possible = new Set<number>()
@@ -30,7 +27,7 @@ export function mixRequests(random: Random) {
   let nextId = 1
   let tokens: MixTokens = { write: '', read: '', revoked: '' }
 
-  const create = (): Sending => {
+  const create = (): PacedRequest => {
     const id = nextId++
     possible.add(id)
     return expecting([200, formatRequest('POST', '/plants', tokens.write, plantOf(id))], () => {
@@ -38,7 +35,7 @@ export function mixRequests(random: Random) {
       live.push(id)
     })
   }
-  const remove = (): Sending => {
+  const remove = (): PacedRequest => {
     const index = random(live.length)
     const id = live[index] ?? 0
     live[index] = live.at(-1) ?? 0
@@ -46,47 +43,47 @@ export function mixRequests(random: Random) {
     possible.add(id)
     return expecting([204, formatRequest('DELETE', `/plants/${id}`, tokens.write)], () => possible.delete(id))
   }
-  const expecting = ([status, request]: Wish, done: () => void = () => {}): Sending => ({
+  const expecting = ([status, request]: Expected, done: () => void = () => {}): PacedRequest => ({
     request,
-    noteReply(reply: Reply) {
-      if (reply.status === status) done()
-      else wrong.push(`${reply.status} instead of ${status}: ${reply.body.slice(0, 100)}`)
+    onAnswer(answer) {
+      if (answer.status === status) done()
+      else wrong.push(`${answer.status} instead of ${status}: ${answer.body.slice(0, 100)}`)
     },
   })
 
   return {
-    /** Takes other tokens from now on. */
+    /** Sends other tokens from now on. */
     useTokens(next: MixTokens): void {
       tokens = next
     },
-    next(): Sending {
+    next(): PacedRequest {
       const kind = random(1000)
       if (kind < WRITES) return live.length < LIVE_PLANTS ? create() : remove()
       if (kind < WRITES + CAPPED_LISTS) return expecting([200, formatRequest('GET', '/plants?limit=20', tokens.write)])
       if (kind < WRITES + CAPPED_LISTS + WHOLE_LISTS)
         return expecting([200, formatRequest('GET', '/plants', tokens.read)])
-      const refused = refusedOf(tokens)
+      const refused = refusedRequests(tokens)
       return expecting(refused[random(refused.length)] ?? [200, ''])
     },
-    /** A create whose answer nobody waits for. */
+    /** A create for a connection that is cut before the answer. */
     createToCut: () => create().request,
-    /** What was answered otherwise than it had to be. */
+    /** The unexpected answers. */
     wrong,
-    /** Ids of the plants that must be there, and of those of which nobody knows. */
+    /** Ids of the plants that must be there, and ids of plants that may be there. */
     plants: (): { readonly live: readonly number[]; readonly possible: ReadonlySet<number> } => ({ live, possible }),
   }
 }
 
-const BAD_PLANT = { id: '1', name: 1 }
+const BODY_MAX = 64 * 1024
 
-/** Requests that are refused, with their status. Each leaves the connection as it was. */
-function refusedOf({ write, read, revoked }: MixTokens): readonly Wish[] {
+/** Requests that are refused, with their status. None of them ends the connection. */
+function refusedRequests({ write, read, revoked }: MixTokens): readonly Expected[] {
   const json = (body: string) =>
     `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${write}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
   return [
     [400, json('{"id":')],
     [400, json('[[[[[[')],
-    [400, formatRequest('POST', '/plants', write, BAD_PLANT)],
+    [400, json('{"id":"1","name":1}')],
     [400, formatRequest('GET', '/plants?limit=x', write)],
     [400, formatRequest('DELETE', '/plants/x', write)],
     [401, 'GET /plants?limit=1 HTTP/1.1\r\nHost: a\r\n\r\n'],
@@ -100,5 +97,3 @@ function refusedOf({ write, read, revoked }: MixTokens): readonly Wish[] {
     [415, json('{}').replace('application/json', 'text/plain')],
   ]
 }
-
-const BODY_MAX = 64 * 1024

@@ -1,41 +1,40 @@
-import { Database } from 'bun:sqlite'
-import { join } from 'node:path'
 import { percentile } from '../bench/statistics.ts'
-import { serve } from '../support/executable.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { type ClientConnection, formatRequest, openConnection } from './client-connection.ts'
 import { countDescriptors, cpuMs } from './process.ts'
-import { formatRequest, openConnection, type RawConnection } from './raw-connection.ts'
 import { rounds } from './rounds.ts'
+import { makeTestDatabase, QUIET } from './test-database.ts'
+import { until } from './until.ts'
 
-/** Of the clients that are not slow. */
+/** The first id of the plants that these clients create. */
 const FIRST_ID = 10_000_000
 const OTHERS = 4
 const REQUESTS = 60
 const COMPARISONS = rounds(1, 15)
 
-/** By how much the p99 of others may differ. */
+/** How much longer than alone the p99 of other clients may be. */
 const P99_FACTOR = 3
 const P99_SLACK_MS = 5
 
-/** A server that has had no time for so long wants none. */
+/** A server that has used no CPU time for so long is at rest. */
 const REST_MS = 200
 
-/** A server, with some connections of clients that are not slow. */
-export async function startService(folder: string, plants: number, under: readonly string[] = []) {
-  const database = join(folder, 'plantstore.db')
-  const token = await createTokenIn(database)
+/** A server with plants, and connections of clients that are not slow. */
+export async function serveOthers(plants: number, under: readonly string[] = []) {
+  const db = await makeTestDatabase()
+  const { database, token } = db
   addPlants(database, plants)
-  const server = await serve(database, ['--access-log', 'off'], { under })
+  const server = await db.serve(QUIET, { under })
   const others = await Promise.all(Array.from({ length: OTHERS }, () => openConnection(server.port)))
   let nextId = FIRST_ID
 
   const create = () => formatRequest('POST', '/plants', token, { id: nextId++, name: 'Fern' })
-  const work = async (wire: RawConnection): Promise<number[]> => {
+  const work = async (connection: ClientConnection): Promise<number[]> => {
     const latenciesMs: number[] = []
     while (latenciesMs.length < REQUESTS) {
       const request = latenciesMs.length % 2 === 0 ? create() : formatRequest('GET', '/plants?limit=20', token)
       const startMs = performance.now()
-      const { status, body } = await wire.ask(request)
+      const { status, body } = await connection.request(request)
       latenciesMs.push(performance.now() - startMs)
       if (status !== 200) throw new Error(`answered with ${status} ${body}`)
     }
@@ -46,42 +45,29 @@ export async function startService(folder: string, plants: number, under: readon
     token,
     server,
     others,
-    /** Sends a create. Resolves to the status. */
-    create: async (wire: RawConnection | undefined) => (await wire?.ask(create()))?.status,
-    /** How long creates and lists take that are not slow themselves. */
+    /** Creates a plant. Resolves to the status. */
+    create: async (connection: ClientConnection | undefined) => (await connection?.request(create()))?.status,
+    /** The p99 latency of creates and short lists of the clients that are not slow. */
     p99Ms: async () => percentile((await Promise.all(others.map(work))).flat(), 0.99),
     async [Symbol.asyncDispose]() {
       for (const { cut } of others) cut()
       await server.kill()
+      db[Symbol.dispose]()
     },
   }
 }
 
-/** That server. */
-export type Service = Awaited<ReturnType<typeof startService>>
+/** A server with other clients. */
+export type OthersService = Awaited<ReturnType<typeof serveOthers>>
 
-function addPlants(database: string, count: number): void {
-  using db = new Database(database)
-  db.run(
-    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
-     insert into plants (user_id, id, name, tag)
-     select users.id, series.id, 'Monstera deliciosa ' || series.id, 'evergreen' from users, series`,
-    [count],
-  )
-  db.run('pragma wal_checkpoint(truncate)')
-}
-
-/**
- * Compares how long others wait beside slow clients and without them. Both are measured in turn, and the lowest of each
- * counts: whatever else the machine does comes and goes.
- */
-export async function compareP99(service: Service, attach: () => Promise<Disposable>) {
+/** Compares the p99 of other clients beside slow clients and without them: the lowest of several measurements in turn. */
+export async function compareP99(service: OthersService, attach: () => Promise<Disposable>) {
   const { pid } = service.server
   const alone: number[] = []
   const beside: number[] = []
   const descriptors = countDescriptors(pid)
   for (let count = 0; count < COMPARISONS; count++) {
-    await until(() => countDescriptors(pid) <= descriptors)
+    await until('the connections are closed', () => countDescriptors(pid) <= descriptors)
     alone.push(await service.p99Ms())
     using _held = await attach()
     beside.push(await service.p99Ms())
@@ -91,13 +77,7 @@ export async function compareP99(service: Service, attach: () => Promise<Disposa
   return { besideMs, limitMs: P99_FACTOR * aloneMs + P99_SLACK_MS }
 }
 
-/** Waits until something is so. */
-export async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await Bun.sleep(5)
-}
-
-/** Waits until a server has nothing to do any more. */
+/** Waits until a server uses no CPU time. Short looks would not do: a busy machine gives a server little time. */
 export async function untilAtRest(pid: number): Promise<void> {
-  // A look every now and then would not do: on a busy machine a server gets little time also when it wants more.
   for (let beforeMs = -1; cpuMs(pid) > beforeMs; await Bun.sleep(REST_MS)) beforeMs = cpuMs(pid)
 }

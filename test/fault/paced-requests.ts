@@ -1,52 +1,41 @@
 import { percentile } from '../bench/statistics.ts'
-import { openConnection, type RawConnection, type Reply } from './raw-connection.ts'
+import type { ClientConnection } from './client-connection.ts'
+import type { Answer } from './history.ts'
 
-/** A request, and who is told what it was answered. */
-export interface Sending {
+/** A request, and the function that is called with its answer. */
+export interface PacedRequest {
   readonly request: string
-  noteReply(reply: Reply): void
+  onAnswer(answer: Answer): void
 }
 
-interface StormOptions {
-  readonly wires: readonly RawConnection[]
+interface PacedRequestsOptions {
+  readonly connections: readonly ClientConnection[]
   readonly seconds: number
-  readonly next: () => Sending
-  /** How many requests are due a second, whatever becomes of those before; without it each follows an answer. */
+  readonly next: () => PacedRequest
+  /** How many requests are due per second, however long the answers take; without it each request follows an answer. */
   readonly perSecond?: number
 }
 
-/** What came of requests that were sent for a while. */
-export interface SentRequests {
+/** The result of some seconds of requests. */
+export interface PacedResult {
   readonly sentPerSecond: number
-  /** Answers with a status, a second. */
   answeredPerSecond(status: number): number
-  /** How long such answers took, those included that came after the end. */
+  /** A percentile of the latencies of answers with a status. Answers that came after the end count. */
   latencyMs(status: number, share: number): number
-  /** From the end of all sending to the last answer. */
+  /** From the last request to the last answer. */
   readonly clearedAfterMs: number
-  /** Connections that ended without an answer. */
+  /** How many connections ended without an answer. */
   readonly cut: number
 }
 
-const OPENED_AT_ONCE = 100
-
-/** Opens connections, a few at a time. */
-export async function openConnections(port: number, count: number): Promise<RawConnection[]> {
-  const wires: RawConnection[] = []
-  while (wires.length < count) {
-    const some = Math.min(OPENED_AT_ONCE, count - wires.length)
-    wires.push(...(await Promise.all(Array.from({ length: some }, () => openConnection(port)))))
-  }
-  return wires
-}
-
 /**
- * Sends requests over connections, each of which has one under way at a time. One that is due while no connection is free
- * is never sent: `sentPerSecond` says how many were.
+ * Sends requests over connections with one request under way on each. A request that is due while no connection is free is
+ * never sent; `sentPerSecond` shows how many were sent.
  */
-export async function sendRequests({ wires, seconds, next, perSecond }: StormOptions): Promise<SentRequests> {
+export async function sendRequests(options: PacedRequestsOptions): Promise<PacedResult> {
+  const { connections, seconds, next, perSecond } = options
   const latenciesMs = new Map<number, number[]>()
-  const free = [...wires]
+  const free = [...connections]
   const startMs = performance.now()
   const endMs = startMs + seconds * 1000
   let due = 0
@@ -54,33 +43,30 @@ export async function sendRequests({ wires, seconds, next, perSecond }: StormOpt
   let underWay = 0
   let cut = 0
 
-  const send = async (wire: RawConnection) => {
+  const send = async (connection: ClientConnection) => {
     const sentMs = performance.now()
-    const { request, noteReply } = next()
+    const { request, onAnswer } = next()
     sent += 1
     underWay += 1
     try {
-      const reply = await wire.ask(request)
-      const latencies = latenciesMs.get(reply.status)
-      if (latencies === undefined) latenciesMs.set(reply.status, [performance.now() - sentMs])
-      else latencies.push(performance.now() - sentMs)
-      noteReply(reply)
-      free.push(wire)
+      const answer = await connection.request(request)
+      const latencies = latenciesMs.get(answer.status) ?? []
+      latenciesMs.set(answer.status, latencies)
+      latencies.push(performance.now() - sentMs)
+      onAnswer(answer)
+      free.push(connection)
     } catch {
       cut += 1
     }
     underWay -= 1
   }
-  const sendDue = () => {
+  while (performance.now() < endMs) {
     const wanted = perSecond === undefined ? due + free.length : ((performance.now() - startMs) / 1000) * perSecond
     for (; due < wanted; due++) {
-      const wire = free.pop()
-      if (wire !== undefined) void send(wire)
+      const connection = free.pop()
+      if (connection !== undefined) void send(connection)
     }
-  }
-  while (performance.now() < endMs) {
-    sendDue()
-    // Timers are too coarse: the core belongs to this program, and it looks at the clock all the time.
+    // Timers are too coarse. This program has a core of its own and looks at the clock all the time.
     await new Promise((resolve) => setImmediate(resolve))
   }
   const inTime = new Map([...latenciesMs].map(([status, { length }]) => [status, length]))

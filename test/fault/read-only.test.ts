@@ -8,113 +8,112 @@ import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import type { History } from './history.ts'
-import { judgeLeft } from './life.ts'
+import { FAILED_REFUSAL, FULL_REFUSAL, type History } from './history.ts'
 import { expectRefusedStart } from './refused-start.ts'
-import { REFUSED, refuseForAWhile, setScene, untilRefusing } from './refused-writes.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
-import { fatalReasons, until, untilEnded } from './watch.ts'
+import { refuseForAWhile, startDiskRound, untilRefusing } from './refused-writes.ts'
+import { testRounds } from './rounds.ts'
+import { fatalReasons } from './server-log.ts'
+import { until, untilEnded } from './until.ts'
 
-/** Successes before the file system turns read-only, at most. */
+/** The most successes before the file system turns read-only. */
 const BEFORE_MAX = 1000
-/** How a write is refused when a sync has failed. */
-const FAILED = '503 50302, Retry-After: 1'
 
-describe.skipIf(lacks(EXT4_DISKS))('a file system that turns read-only', () => {
-  test(
-    'between two syncs has writes refused while lists go on, and nothing acknowledged is missing',
-    () => runRounds(rounds(1, 10), (random) => turnBetweenSyncs(random)),
-    ROUNDS_TIMEOUT_MS,
+describe('a file system that turns read-only', () => {
+  testRounds(
+    'between two syncs refuses writes while lists go on, and nothing acknowledged is missing',
+    { short: 1, long: 10, needs: [EXT4_DISKS] },
+    turnBetweenSyncs,
   )
 
-  test(
-    'at any moment has writes refused, or a sync fail, and nothing acknowledged before is missing',
-    () => runRounds(rounds(1, 10), (random) => turnAtAnyMoment(random)),
-    ROUNDS_TIMEOUT_MS,
+  testRounds(
+    'at any moment refuses writes or fails a sync, and nothing acknowledged before is missing',
+    { short: 1, long: 10, needs: [EXT4_DISKS] },
+    turnAtAnyMoment,
   )
-})
 
-describe.skipIf(lacks(STRACE))('a file system that is read-only for a while', () => {
-  test(
-    'has writes refused while lists go on; after it all is well, and nothing acknowledged is missing',
-    // Files that are open for writing keep a file system from being made read-only: strace says that it is.
-    () => runRounds(rounds(1, 10), (random) => refuseForAWhile(['pwrite64', 'openat'], 'EROFS', random)),
-    ROUNDS_TIMEOUT_MS,
+  testRounds(
+    'for a while refuses writes while lists go on; then writes go on, and nothing acknowledged is missing',
+    { short: 1, long: 10, needs: [STRACE] },
+    // strace fakes this: no file system with files open for writing can be made read-only and writable again.
+    (random) => refuseForAWhile(['pwrite64', 'openat'], 'EROFS', random),
   )
 })
 
-/** The moment of a load that is ever the same: nothing is under way. */
+/** Nothing is under way at this moment, so each round has the same result. */
 async function turnBetweenSyncs(random: Random): Promise<void> {
   using disk = mountFragileDisk()
-  await using scene = await setScene(disk.path, random)
-  const { server, answers, lists, history } = scene
-  await scene.store(1 + random(BEFORE_MAX))
-  // Should the last of these have had the WAL brought into the database, there is something in it again.
-  await scene.store(1)
+  await using round = await startDiskRound(random, disk.path)
+  const { server, history, lists } = round
+  // The last of many writes may have started a checkpoint. One more write puts something into the WAL.
+  for (const count of [1 + random(BEFORE_MAX), 1]) {
+    const load = round.startLoad()
+    await load.acknowledged(count)
+    await load.stop()
+  }
 
   disk.turnReadOnly()
-  const load = scene.startLoad()
-  await untilRefusing(scene)
+  const load = round.startLoad()
+  await untilRefusing(round)
 
   expect(await lists.stop()).toEqual([200])
-  expect(answers.refusals()).toEqual([REFUSED])
-  // That the WAL cannot be brought into the database any more is a sync that fails, and told. What is in it stays there.
+  expect(history.refusals()).toEqual([FULL_REFUSAL])
+  // The last checkpoint fails, and the server says so. The WAL keeps its content.
   expect(await server.end()).toBe(3)
   expect(server.stderr()).toMatch(/^plantstore: The database failed, [^\n]*\n$/)
   expect(server.stderr()).not.toMatch(/backup|remove/i)
   await load.stop()
   disk.mountAgain()
-  history.check(scene.database)
+  round.check()
 }
 
 async function turnAtAnyMoment(random: Random): Promise<void> {
   using disk = mountFragileDisk()
-  await using scene = await setScene(disk.path, random)
-  const { server, answers, history } = scene
-  const load = scene.startLoad()
+  await using round = await startDiskRound(random, disk.path)
+  const { server, history } = round
+  const load = round.startLoad()
   await load.acknowledged(1 + random(BEFORE_MAX))
 
   const turnedAt = history.now()
   disk.turnReadOnly()
-  await until('a write is refused', () => answers.refused() > 0)
-  // A sync that failed proves nothing of what is on disk, whatever the reason: nobody can say that nothing was stored.
-  const hasFailed = answers.refusals().includes(FAILED)
-  if (!hasFailed) await untilRefusing(scene)
+  await until('a write is refused', () => history.refusals().length > 0)
+  // After a failed sync, whatever its reason, nobody can say that nothing was stored.
+  const hasFailed = history.refusals().includes(FAILED_REFUSAL)
+  if (!hasFailed) await untilRefusing(round)
   expect(await (hasFailed ? untilEnded(server) : server.end())).toBe(3)
 
   expect(fatalReasons(server)).toHaveLength(hasFailed ? 1 : 0)
-  expect(answers.refusals().filter((refusal) => refusal !== REFUSED)).toEqual(hasFailed ? [FAILED] : [])
+  expect(history.refusals().filter((refusal) => refusal !== FULL_REFUSAL)).toEqual(hasFailed ? [FAILED_REFUSAL] : [])
   await load.stop()
-  judgeLeft(scene)
+  round.checkCopy()
   disk.mountAgain()
   doubtSince(turnedAt, history)
-  history.check(scene.database)
+  round.check()
 }
 
 /**
- * The disk itself may have lied: when its journal is aborted in the middle of a sync, ext4 at times says that the sync was
- * done, and loses what was written (seen with Linux 6.18, of the last group, in one of forty rounds).
+ * The disk itself may have lied. If its journal is aborted in the middle of a sync, ext4 sometimes reports the sync as done and
+ * loses what was written (seen with Linux 6.18 for the last group commit, in one of forty rounds).
  */
 function doubtSince(moment: number, history: History): void {
-  for (const entry of history.entries()) {
-    if (entry.outcome === 'acknowledged' && (entry.answeredAt ?? 0) >= moment) entry.outcome = 'cut off'
+  for (const write of history.writes()) {
+    if (write.outcome === 'acknowledged' && (write.answeredAt ?? 0) >= moment) write.outcome = 'unknown'
   }
 }
 
-describe.concurrent('at the start, in one line and with 3, a database is refused', () => {
+describe.concurrent('a start refuses with one line and exit code 3', () => {
   test.each([
     ['is missing', 'missing', /does not exist/],
     ['is a file', 'file', /not a directory/],
-  ])('whose directory %s', async (_, directory, told) => {
+  ])('a database whose directory %s', async (_, directory, message) => {
     using folder = makeFolder()
     writeFileSync(join(folder.path, 'file'), '')
 
-    await expectRefusedStart(join(folder.path, directory, 'plantstore.db'), [told])
+    await expectRefusedStart(join(folder.path, directory, 'plantstore.db'), [message])
 
     expect(readdirSync(folder.path)).toEqual(['file'])
   })
 
-  test.skipIf(lacks(MOUNTS))('whose file system is read-only', async () => {
+  test.skipIf(lacks(MOUNTS))('a database on a read-only file system', async () => {
     using disk = mountDisk(1024 ** 2)
     const database = join(disk.path, 'plantstore.db')
     await createTokenIn(database)
@@ -126,7 +125,7 @@ describe.concurrent('at the start, in one line and with 3, a database is refused
     expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
   })
 
-  test.skipIf(lacks(SETPRIV))('whose directory may not be written to', async () => {
+  test.skipIf(lacks(SETPRIV))('a database whose directory the process may not write', async () => {
     using folder = makeFolder()
     const directory = join(folder.path, 'closed')
     mkdirSync(directory, 0o500)
@@ -137,10 +136,10 @@ describe.concurrent('at the start, in one line and with 3, a database is refused
   })
 
   test.skipIf(lacks(SETPRIV)).each([
-    ['only be read', 0o400],
-    ['only be written', 0o200],
-    ['be neither', 0o000],
-  ])('whose file may %s', async (_, mode) => {
+    ['only read', 0o400],
+    ['only write', 0o200],
+    ['neither read nor write', 0o000],
+  ])('a database that the process may %s', async (_, mode) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database)

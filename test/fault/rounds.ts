@@ -1,5 +1,6 @@
 import { test } from 'bun:test'
 import { type Random, randomNumbers } from '../support/random.ts'
+import { lacks, type Requirement } from '../support/requirement.ts'
 
 /** Whether this is `bun run check:long`. The README names its numbers of rounds. */
 export const IS_LONG = process.env.FAULT_LONG === '1'
@@ -12,6 +13,24 @@ export const ROUNDS_TIMEOUT_MS = IS_LONG ? 3_600_000 : 240_000
 
 /** Registers a test that only `bun run check:long` runs. */
 export const testLong = test.skipIf(!IS_LONG)
+
+interface RoundsOptions {
+  /** The number of rounds for `bun run check`. */
+  readonly short: number
+  /** The number of rounds for `bun run check:long`. */
+  readonly long: number
+  /** Without these the test is skipped. */
+  readonly needs?: readonly Requirement[]
+}
+
+/** Registers a test of seeded rounds. */
+export function testRounds(
+  title: string,
+  { short, long, needs = [] }: RoundsOptions,
+  run: (random: Random) => Promise<void>,
+): void {
+  test.skipIf(lacks(...needs))(title, () => runRounds(rounds(short, long), run), ROUNDS_TIMEOUT_MS)
+}
 
 /**
  * Runs rounds with a new seed each. A round that fails prints its seed, and `FAULT_SEED=… bun run check:long NAME` runs that

@@ -1,40 +1,69 @@
 import { Database } from 'bun:sqlite'
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
-import type { Random } from '../support/random.ts'
+import { type Random, randomNumbers } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { readSlowly, sendHalf, startNewcomers } from './clients.ts'
-import { type Entry, requestIdOf, startHistory } from './history.ts'
-import { startLoad } from './load.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
+import { readSlowly, sendHalf, startNewClients } from './clients.ts'
+import { requestIdOf, startHistory, type Write } from './history.ts'
+import { rounds, runRounds, testRounds } from './rounds.ts'
+import { makeTestDatabase } from './test-database.ts'
+import { until } from './until.ts'
 
-/** Of the history's plants, above those of the long list. */
+/** The first id of the history, above the plants of the long list. */
 const FIRST_ID = 1_000_000
 /** Together more than the buffers of a connection hold. */
 const LIST_PLANTS = 2000
 const NAME_LENGTH = 10_000
 const READ_BYTES_PER_SECOND = 30_000_000
 
-/** A signal comes after some number of answers below this. */
+/** The most answers before a signal. */
 const ANSWERS_MAX = 2000
-/** What --drain is by default. */
+/** The default of --drain. */
 const DRAIN_MS = 8000
 const SHORT_DRAIN_MS = 1000
 const DRAIN_WAIT_MS = 2000
-/** Before the end of --drain-wait, for what was sent last to arrive. */
+/** Before the end of --drain-wait, so that the last requests arrive. */
 const MARGIN_MS = 500
-/** In order, and what a signal does before anybody listens for it. */
+/** The end in good order, and the end by a signal that comes before the server listens for signals. */
 const ENDINGS: readonly unknown[] = [0, 'SIGTERM']
 
-async function makeDatabase(folder: string) {
-  const database = join(folder, 'plantstore.db')
-  const token = await createTokenIn(database)
+/** A server with 64 connections that create and delete, and clients that open a connection for each create. */
+async function serveLoad(random: Random, flags: readonly string[] = []) {
+  const db = await makeTestDatabase({ random, history: startHistory(FIRST_ID) })
+  const { database, token, history } = db
   const readerToken = await createTokenIn(database, 'reader')
+  addLongList(database)
+  const server = await serve(database, flags)
+  const load = db.startLoad(server)
+  const newClients = startNewClients(server.port, token, history)
+  const answersBefore = 1 + random(ANSWERS_MAX)
+  await until('the load has begun', () => load.answers() >= answersBefore && newClients.answers.length > 0)
+  return {
+    ...db,
+    readerToken,
+    server,
+    newClients,
+    stop: () => Promise.all([load.stop(), newClients.stop()]),
+    /** How many creates and deletes have a whole answer. */
+    wholeAnswers: () => load.answers() + newClients.answers.length,
+    async signal() {
+      server.signal('SIGTERM')
+      const signalMs = performance.now()
+      await until('the server ends', () => server.stdout().includes('"ending"'))
+      return signalMs
+    },
+    async [Symbol.asyncDispose]() {
+      await server.kill()
+      db[Symbol.dispose]()
+    },
+  }
+}
+
+function addLongList(database: string): void {
   using db = new Database(database)
   db.run(
     `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
@@ -42,196 +71,142 @@ async function makeDatabase(folder: string) {
      select users.id, series.id, hex(zeroblob(?2)) from users, series where users.name = 'reader'`,
     [LIST_PLANTS, NAME_LENGTH / 2],
   )
-  return { database, token, readerToken }
 }
 
-/** A server with 64 connections that create and delete, and others that are new for each request. */
-async function serveLoad(folder: string, random: Random, flags: readonly string[] = []) {
-  const { database, token, readerToken } = await makeDatabase(folder)
-  const server = await serve(database, flags)
-  const history = startHistory(FIRST_ID)
-  const load = startLoad({ url: server.url, token, history, random })
-  const newcomers = startNewcomers(server.port, token, history)
-  const answered = () => [...load.statuses().values()].reduce((sum, count) => sum + count, 0)
-  const answersBefore = 1 + random(ANSWERS_MAX)
-  await until(() => answered() >= answersBefore && newcomers.answers.length > 0)
-  return {
-    database,
-    token,
-    readerToken,
-    server,
-    history,
-    newcomers,
-    stop: () => Promise.all([load.stop(), newcomers.stop()]),
-    /** Creates and deletes that were answered whole. */
-    wholeAnswers: () => answered() + newcomers.answers.length,
-    [Symbol.asyncDispose]: server.kill,
-  }
-}
-
-/** Of writes that no answer came to, those that a handler has begun, as the log or the database tells. */
-function begunOf(entries: readonly Entry[], log: string, database: string): string[] {
+/** Of unanswered writes, the ones that a handler has begun, as the log or the database shows. */
+function begunOf(writes: readonly Write[], log: string, database: string): string[] {
   const logged = new Set([...log.matchAll(/"requestId":"([^"]+)"/g)].map(([, id]) => id))
   using db = new Database(database, { readonly: true })
   const select = db.prepare('select 1 from plants where id = ?1')
-  const isDone = ({ kind, id }: Entry) => (select.get(id) !== null) === (kind === 'create')
-  return entries.filter((entry) => logged.has(requestIdOf(entry)) || isDone(entry)).map(requestIdOf)
-}
-
-const afterSignal = (log: string): string => log.split('"ending"')[1] ?? ''
-
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await Bun.sleep(1)
+  const isDone = ({ kind, id }: Write) => (select.get(id) !== null) === (kind === 'create')
+  return writes.filter((write) => logged.has(requestIdOf(write)) || isDone(write)).map(requestIdOf)
 }
 
 describe('SIGTERM under load', () => {
-  test(
-    'lets every request be answered whole that a handler has begun, and ends the server with 0 within --drain',
-    async () => {
-      await runRounds(rounds(2, 40), async (random) => {
-        using folder = makeFolder()
-        await using under = await serveLoad(folder.path, random)
-        const { server, history, database } = under
-        using halfHead = await sendHalf(server.port, under.token, history, 'head')
-        using halfBody = await sendHalf(server.port, under.token, history, 'body')
-        const list = await readSlowly(server.port, under.readerToken, READ_BYTES_PER_SECOND)
+  testRounds(
+    'lets the server answer every request that a handler has begun, and end with 0 within --drain',
+    { short: 2, long: 40 },
+    async (random) => {
+      await using under = await serveLoad(random)
+      const { server, history, token, database } = under
+      using halfHead = await sendHalf(server.port, token, history, 'head')
+      using halfBody = await sendHalf(server.port, token, history, 'body')
+      const list = await readSlowly(server.port, under.readerToken, READ_BYTES_PER_SECOND)
 
-        server.signal('SIGTERM')
-        const signalMs = performance.now()
-        await until(() => server.stdout().includes('"ending"'))
-        const bytesBefore = list.bytes()
-        const [body, head] = await Promise.all([halfBody.complete(), halfHead.complete()])
-        const exitCode = await server.ended()
-        const elapsedMs = performance.now() - signalMs
-        await under.stop()
+      const signalMs = await under.signal()
+      const bytesBefore = list.bytes()
+      const [body, head] = await Promise.all([halfBody.complete(), halfHead.complete()])
+      const exitCode = await server.ended()
+      const elapsedMs = performance.now() - signalMs
+      await under.stop()
 
-        history.check(database)
-        const { acknowledged, refused, cutOff } = history.counts()
-        // Of the half head nothing is promised, but that it is answered whole or not at all.
-        const wholeAnswers = under.wholeAnswers() + (head === undefined ? 1 : 2)
-        expect({ exitCode, body, refused }).toEqual({ exitCode: 0, body: 200, refused: 0 })
-        expect(await list.plants()).toBe(LIST_PLANTS)
-        expect(acknowledged).toBe(wholeAnswers)
-        expect(begunOf(history.cutOff(), server.stdout(), database)).toEqual([])
-        expect(elapsedMs).toBeLessThan(DRAIN_MS + SLACK_MS)
-        expect(afterSignal(server.stdout())).not.toContain('requests were cut')
-        // The signal came while all of them were at work.
-        expect(bytesBefore).toBeLessThan(LIST_PLANTS * NAME_LENGTH)
-        expect(afterSignal(server.stdout())).toContain('"msg":"request"')
-        expect(cutOff).toBeGreaterThan(0)
-      })
+      under.check()
+      const { acknowledged, refused, unknown } = history.counts()
+      // The request with half a head is answered whole or not at all.
+      const wholeAnswers = under.wholeAnswers() + (head === undefined ? 1 : 2)
+      expect({ exitCode, body, refused }).toEqual({ exitCode: 0, body: 200, refused: 0 })
+      expect(await list.plants()).toBe(LIST_PLANTS)
+      expect(acknowledged).toBe(wholeAnswers)
+      const unanswered = history.writes().filter(({ outcome }) => outcome === 'unknown')
+      expect(begunOf(unanswered, server.stdout(), database)).toEqual([])
+      expect(elapsedMs).toBeLessThan(DRAIN_MS + SLACK_MS)
+      const logAfter = server.stdout().split('"ending"')[1] ?? ''
+      expect(logAfter).not.toContain('requests were cut')
+      // The signal came while all clients were at work.
+      expect(bytesBefore).toBeLessThan(LIST_PLANTS * NAME_LENGTH)
+      expect(logAfter).toContain('"msg":"request"')
+      expect(unknown).toBeGreaterThan(0)
     },
-    ROUNDS_TIMEOUT_MS,
   )
 
-  test(
-    'ends the server with 0 within --drain also where a half-sent request never becomes whole',
-    async () => {
-      await runRounds(rounds(1, 20), async (random) => {
-        using folder = makeFolder()
-        await using under = await serveLoad(folder.path, random, ['--drain', `${SHORT_DRAIN_MS / 1000}s`])
-        const { server, history, database } = under
-        using _halfHead = await sendHalf(server.port, under.token, history, 'head')
-        using halfBody = await sendHalf(server.port, under.token, history, 'body')
-        // The handler has begun once a later request is answered.
-        await server.request('GET', '/healthz')
+  testRounds(
+    'lets the server end with 0 within --drain, also if half-sent requests never become whole',
+    { short: 1, long: 20 },
+    async (random) => {
+      await using under = await serveLoad(random, ['--drain', `${SHORT_DRAIN_MS / 1000}s`])
+      const { server, history, token } = under
+      using _halfHead = await sendHalf(server.port, token, history, 'head')
+      using halfBody = await sendHalf(server.port, token, history, 'body')
+      // Once a later request is answered, the handler of the half body has begun.
+      await server.request('GET', '/healthz')
 
-        server.signal('SIGTERM')
-        const signalMs = performance.now()
-        const exitCode = await server.ended()
-        const elapsedMs = performance.now() - signalMs
-        await under.stop()
+      const signalMs = await under.signal()
+      const exitCode = await server.ended()
+      const elapsedMs = performance.now() - signalMs
+      await under.stop()
 
-        history.check(database)
-        const cutOff = history.cutOff().filter((entry) => entry !== halfBody.entry)
-        expect(exitCode).toBe(0)
-        expect(elapsedMs).toBeLessThan(SHORT_DRAIN_MS + SLACK_MS)
-        expect(begunOf(cutOff, server.stdout(), database)).toEqual([])
-        expect(server.stdout()).toContain('requests were cut')
-      })
+      under.check()
+      const unanswered = history.writes().filter((write) => write.outcome === 'unknown' && write !== halfBody.write)
+      expect(exitCode).toBe(0)
+      expect(elapsedMs).toBeLessThan(SHORT_DRAIN_MS + SLACK_MS)
+      expect(begunOf(unanswered, server.stdout(), under.database)).toEqual([])
+      expect(server.stdout()).toContain('requests were cut')
     },
-    ROUNDS_TIMEOUT_MS,
   )
 
-  test(
+  testRounds(
     'loses no request and refuses no connection during --drain-wait, and every answer ends its connection',
-    async () => {
-      await runRounds(rounds(1, 20), async (random) => {
-        using folder = makeFolder()
-        await using under = await serveLoad(folder.path, random, ['--drain-wait', `${DRAIN_WAIT_MS / 1000}s`])
-        const { server, history, newcomers } = under
+    { short: 1, long: 20 },
+    async (random) => {
+      await using under = await serveLoad(random, ['--drain-wait', `${DRAIN_WAIT_MS / 1000}s`])
+      const { server, history, newClients } = under
 
-        server.signal('SIGTERM')
-        const signalMs = performance.now()
-        await until(() => server.stdout().includes('"ending"'))
-        const endingMs = performance.now()
-        await until(() => performance.now() > signalMs + DRAIN_WAIT_MS - MARGIN_MS)
-        await under.stop()
-        const exitCode = await server.ended()
+      const signalMs = await under.signal()
+      const endingMs = performance.now()
+      await Bun.sleep(Math.max(0, signalMs + DRAIN_WAIT_MS - MARGIN_MS - endingMs))
+      await under.stop()
+      const exitCode = await server.ended()
 
-        history.check(under.database)
-        const afterEnding = newcomers.answers.filter(({ sentMs }) => sentMs > endingMs)
-        const { acknowledged, refused, cutOff } = history.counts()
-        expect({ exitCode, refused, cutOff }).toEqual({ exitCode: 0, refused: 0, cutOff: 0 })
-        expect(acknowledged).toBe(under.wholeAnswers())
-        expect(afterEnding.length).toBeGreaterThan(0)
-        expect(afterEnding.filter(({ isLast }) => !isLast)).toEqual([])
-        expect(performance.now() - signalMs).toBeLessThan(DRAIN_MS + SLACK_MS)
-      })
+      under.check()
+      const afterEnding = newClients.answers.filter(({ sentMs }) => sentMs > endingMs)
+      const { acknowledged, ...others } = history.counts()
+      expect({ exitCode, ...others }).toEqual({ exitCode: 0, refused: 0, unknown: 0 })
+      expect(acknowledged).toBe(under.wholeAnswers())
+      expect(afterEnding.length).toBeGreaterThan(0)
+      expect(afterEnding.filter(({ isLast }) => !isLast)).toEqual([])
+      expect(performance.now() - signalMs).toBeLessThan(DRAIN_MS + SLACK_MS)
     },
-    ROUNDS_TIMEOUT_MS,
   )
 })
 
-describe('SIGTERM while a server starts on what a killed one has left', () => {
-  test(
-    'ends it, and nothing acknowledged is missing',
-    async () => {
-      using folder = makeFolder()
-      const left = await leaveBehind(folder.path)
-      const startMs = await measureStart(left.copyTo('measured'))
-      const starts = rounds(4, 60)
-      let count = 0
-      let signalledInStart = 0
-      await runRounds(starts, async (random) => {
-        const database = left.copyTo(`start-${count}`)
-        const serving = ['serve', '--listen', '127.0.0.1:0', '--database', database]
-        const { child, ended } = startProgram([...COMMAND, ...serving], { env: { PATH: process.env.PATH ?? '' } })
-        // From early to late, so that some come in time however busy the machine is.
-        await Bun.sleep((startMs * (count++ + random(100) / 100)) / starts)
-        child.kill('SIGTERM')
-        const signalledAtMs = Date.now()
-        const { stdout, stderr } = await ended
-
-        if (signalledAtMs < listeningAtMs(stdout)) signalledInStart += 1
-        expect(stderr).toBe('')
-        expect<unknown>(child.exitCode ?? child.signalCode).toBeOneOf(ENDINGS)
-        expect(Date.now() - signalledAtMs).toBeLessThan(DRAIN_MS + SLACK_MS)
-        left.history.check(database)
-      })
-      expect(signalledInStart).toBeGreaterThan(0)
-    },
-    ROUNDS_TIMEOUT_MS,
-  )
-})
-
-/** What a server leaves that is killed under load: a database with a WAL that nobody has brought into it. */
-async function leaveBehind(folder: string) {
-  await using under = await serveLoad(folder, (bound) => bound - 1)
-  await under.server.kill()
-  await under.stop()
-  return {
-    history: under.history,
-    /** Copies it, and returns the path of the copy. */
-    copyTo(name: string): string {
-      const copy = join(folder, `${name}.db`)
-      for (const suffix of ['', '-wal']) copyFileSync(under.database + suffix, copy + suffix)
+testRounds(
+  'SIGTERM ends a server that recovers from a kill, and nothing acknowledged is missing',
+  { short: 1, long: 1 },
+  async () => {
+    await using killed = await serveLoad(randomNumbers(1))
+    await killed.server.kill()
+    await killed.stop()
+    /** Copies the database with the WAL that no checkpoint has moved into it. */
+    const copyTo = (name: string) => {
+      const copy = join(killed.folder, `${name}.db`)
+      for (const suffix of ['', '-wal']) copyFileSync(killed.database + suffix, copy + suffix)
       return copy
-    },
-  }
-}
+    }
+    const startMs = await measureStart(copyTo('measured'))
+    const starts = rounds(4, 60)
+    let count = 0
+    let signalledInStart = 0
+    await runRounds(starts, async (random) => {
+      const database = copyTo(`start-${count}`)
+      const serving = ['serve', '--listen', '127.0.0.1:0', '--database', database]
+      const { child, ended } = startProgram([...COMMAND, ...serving], { env: { PATH: process.env.PATH ?? '' } })
+      // From early to late, so that some signals come in time however busy the machine is.
+      await Bun.sleep((startMs * (count++ + random(100) / 100)) / starts)
+      child.kill('SIGTERM')
+      const signalledAtMs = Date.now()
+      const { stdout, stderr } = await ended
 
-/** When a server says that it listens; never, where it has not come so far. */
+      if (signalledAtMs < listeningAtMs(stdout)) signalledInStart += 1
+      expect(stderr).toBe('')
+      expect<unknown>(child.exitCode ?? child.signalCode).toBeOneOf(ENDINGS)
+      expect(Date.now() - signalledAtMs).toBeLessThan(DRAIN_MS + SLACK_MS)
+      killed.history.check(database)
+    })
+    expect(signalledInStart).toBeGreaterThan(0)
+  },
+)
+
+/** When a server logged that it listens; never, if it did not. */
 function listeningAtMs(log: string): number {
   const time = /"time":"([^"]+)".*"msg":"listening"/.exec(log)?.[1]
   return time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time)

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { until } from './watch.ts'
+import type { Random } from '../support/random.ts'
+import { copyDatabase, QUIET } from './test-database.ts'
+import { until } from './until.ts'
 
-/** What syncs a file: SQLite does it by the first; a build that does it by the second is tested just so. */
+/** The calls that sync a file. SQLite uses one of them, depending on how it was built. */
 export const SYNCS = ['fsync', 'fdatasync'] as const
-/** What is seen of a process: all that touches the bytes of its files. */
+/** All calls that touch the bytes or the name of a file. */
 const SEEN = [...SYNCS, 'pread64', 'pwrite64', 'ftruncate', 'link', 'unlink', 'unlinkat', 'rename'] as const
 
 /** The name of a system call that is seen. */
@@ -14,14 +17,13 @@ export type CallName = (typeof SEEN)[number]
 /** A fault in system calls. */
 interface Fault {
   readonly calls: readonly CallName[]
-  /** As strace says it: `error=EIO`, `signal=SIGKILL`. A signal comes before the call, which is not made any more. */
+  /** As strace writes it: `error=EIO`, `signal=SIGKILL`. A signal comes before the call, which is then not made. */
   readonly fault: string
-  /** As strace says it: `3` is the third of a thread and of its name, `3+` all from there on. */
+  /** As strace writes it: `3` is the third call of a thread with the same name, `3+` is all calls from the third on. */
   readonly when: string
 }
 
 interface TraceOptions {
-  /** None if left out. */
   readonly inject?: Fault
   /** The files whose calls are counted and seen; all if left out. */
   readonly files?: readonly string[]
@@ -32,54 +34,76 @@ interface TraceOptions {
 /** A system call that was seen. */
 export interface SeenCall {
   readonly name: CallName
-  /** The file or the folder that it is about. */
+  /** The path of its file or folder. */
   readonly path: string
-  /** When it began. */
+  /** When the call began. */
   readonly atMs: number
   readonly isInjected: boolean
-  /** Whether the process was killed before it was made. */
+  /** Whether the process was killed before the call was made. */
   readonly isLast: boolean
 }
 
-/**
- * Looks at the system calls of a command by strace, and brings faults into them. The command keeps its signals and its
- * exit code.
- */
-export function traceCalls({ inject, files = [], stopsAtAll = false }: TraceOptions) {
+/** Records the system calls of a command by strace, and injects faults. The command keeps its signals and its exit code. */
+export function traceCalls({ inject, files = [], stopsAtAll = false }: TraceOptions = {}) {
   const folder = makeFolder()
   const file = join(folder.path, 'trace')
-  // What filters calls in the kernel makes all others fast, and loses the signals that strace injects.
+  // Filtering in the kernel makes all other calls fast, but loses the signals that strace injects.
   const filter = stopsAtAll || inject?.fault.startsWith('signal=') ? [] : ['--seccomp-bpf']
   // A question mark: not every architecture has all of them.
   const seen = SEEN.map((name) => `?${name}`).join(',')
   const injection = inject && `inject=${inject.calls.join(',')}:${inject.fault}:when=${inject.when}`
   return {
-    /** What the command is to be run under. */
+    /** The program with its arguments that runs the command. */
     under: [
       ...['strace', '-D', '-f', ...filter, '-y', '-ttt', '-s', '0', '-o', file, '-e', `trace=${seen}`],
       ...(injection === undefined ? [] : ['-e', injection]),
       ...files.flatMap((path) => ['-P', path]),
     ],
-    /** What the process did: its calls in the order of their ends, and when it was gone. Waits until strace has seen its end. */
+    /** Waits until strace has seen the end of the process. Resolves to all calls in the order of their ends, and that time. */
     async seen() {
       let trace = ''
       await until('strace has seen the end of the process', () => {
         trace = readFileSync(file, 'latin1')
         return END.test(trace)
       })
-      return { calls: readCalls(trace), endedAtMs: Number(END.exec(trace)?.[1]) * 1000 }
+      return { calls: parseCalls(trace), endedAtMs: Number(END.exec(trace)?.[1]) * 1000 }
     },
     [Symbol.dispose]: folder[Symbol.dispose],
   }
 }
 
+/** Kills the process at one of its calls. */
+export const killAt = (name: CallName, when: number): Fault => ({
+  calls: [name],
+  fault: 'signal=SIGKILL',
+  when: String(when),
+})
+
+/** Picks one of some calls at random, by its name and its place among the calls of that name. */
+export function pickCall(calls: readonly SeenCall[], random: Random, only?: readonly CallName[]) {
+  const names = [...new Set(calls.map((call) => call.name))].filter((name) => only === undefined || only.includes(name))
+  const name = names[random(names.length)] ?? 'fsync'
+  return { name, when: 1 + random(calls.filter((call) => call.name === name).length) }
+}
+
+/** The calls of a start up to its last sync, which ends the writing of a start. The start is made on a copy. */
+export async function callsOfStart(database: string): Promise<readonly SeenCall[]> {
+  using copy = copyDatabase(database)
+  using trace = traceCalls()
+  await using server = await serve(copy.database, QUIET, { under: trace.under })
+  server.signal('SIGKILL')
+  await server.ended()
+  const { calls } = await trace.seen()
+  return calls.slice(0, 1 + calls.findLastIndex(({ name }) => name === 'fsync'))
+}
+
 /** The last line of a trace, with its time. */
 const END = /([\d.]+) \+\+\+ (?:killed by|exited with) [^\n]*\n$/
-/** A line of the trace: the thread, the time, and the call, of which other threads may leave only one end. */
+/** A line of the trace: the thread, the time, and the call. A line of another thread may cut a call into two lines. */
 const LINE = /^(\d+) +([\d.]+) (?:(\w+)\((.*)|<\.\.\. (\w+) resumed>(.*))$/
 const PATH = /<([^>]+)>|"([^"]+)"/
 
-function readCalls(trace: string): SeenCall[] {
+function parseCalls(trace: string): SeenCall[] {
   const calls: SeenCall[] = []
   const begun = new Map<string, { readonly atS: string; readonly args: string }>()
   for (const line of trace.split('\n')) {

@@ -3,17 +3,16 @@ import { describe, expect, test } from 'bun:test'
 import { copyFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
-import { runPlantstore, serve } from '../support/executable.ts'
+import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
 import { storedPlants } from '../support/stored.ts'
 import { injectFault, killAtAnswer, STRACE } from '../support/strace.ts'
-import { createTokenIn } from '../support/tokens.ts'
-import { QUIET } from './restart.ts'
+import { makeTestDatabase } from './test-database.ts'
 
 const DISK_BYTES = 40 * 1024 ** 2
-/** Frames that the WAL-index has room for as SQLite makes it. At the next it grows by 32 KiB (https://sqlite.org/walformat.html). */
+/** Frames that fit into a new WAL-index. The next frame makes it grow by 32 KiB (https://sqlite.org/walformat.html). */
 const INDEXED_FRAMES = 4062
 /** Room for some frames of 4 KiB, but not for more index. */
 const ROOM_BYTES = 28 * 1024
@@ -26,63 +25,54 @@ const LARGE = { id: PLANTS + 1, name: 'x'.repeat(12_000) }
 /** Writes that fail because the index cannot grow. `framesLeft` is how many frames fit into the index. */
 const WRITES = [
   { name: 'a create', framesLeft: 0, method: 'POST', path: '/plants', sent: { body: FERN } },
-  {
-    name: 'a create whose first frames are indexed',
-    framesLeft: 2,
-    method: 'POST',
-    path: '/plants',
-    sent: { body: LARGE },
-  },
+  { name: 'a create with indexed frames', framesLeft: 2, method: 'POST', path: '/plants', sent: { body: LARGE } },
   { name: 'a delete', framesLeft: 0, method: 'DELETE', path: '/plants/1', sent: {} },
 ] as const
 
 describe.skipIf(lacks(MOUNTS))('a disk with room for a write but not for the WAL-index', () => {
-  test('refuses a create with 50301, stores nothing, and goes on', async () => {
-    await using scene = await setScene(0)
-    const { database, disk, token } = scene
-    await using server = await serve(database, QUIET)
-    disk.fillUp(ROOM_BYTES)
-    const send = () => server.request('POST', '/plants', { token, body: FERN })
+  test('makes a server refuse a create with 50301, store nothing, and go on', async () => {
+    using db = await makeFullDatabase(0)
+    await using server = await db.serve()
+    db.disk.fillUp(ROOM_BYTES)
+    const create = () => server.request('POST', '/plants', { token: db.token, body: FERN })
 
-    const refused = await send()
+    const refused = await create()
 
     expect([refused.status, await refused.json()]).toEqual([503, expect.objectContaining({ error: 50301 })])
-    await expectUnchanged(database)
-    disk.makeRoom()
-    expect((await send()).ok).toBe(true)
+    await expectUnchanged(db.database)
+    db.disk.makeRoom()
+    expect((await create()).ok).toBe(true)
     expect(await server.end()).toBe(0)
   })
 
-  test.skipIf(lacks(STRACE)).each(WRITES)('has nothing of $name on it by the time of the answer', async (write) => {
-    await using scene = await setScene(write.framesLeft)
-    const { database, disk, token } = scene
-    await using server = await serve(database, QUIET)
-    disk.fillUp(ROOM_BYTES)
+  test.skipIf(lacks(STRACE)).each(WRITES)('has nothing of $name when the client reads the answer', async (write) => {
+    using db = await makeFullDatabase(write.framesLeft)
+    await using server = await db.serve()
+    db.disk.fillUp(ROOM_BYTES)
     await using strace = await killAtAnswer(server.pid)
 
-    const cut = server.request(write.method, write.path, { token, ...write.sent })
+    const cut = server.request(write.method, write.path, { token: db.token, ...write.sent })
 
     await expect(cut).rejects.toThrow()
     await server.ended()
     expect(await strace.answer()).toContain('"error":50301')
-    await expectUnchanged(database)
+    await expectUnchanged(db.database)
   })
 
   test.skipIf(lacks(STRACE)).each([
-    // The first sync is that of the create. The next is of the directory, and SQLite ignores its failure.
+    // The first sync belongs to the create. The next one syncs the directory, and SQLite ignores its failure.
     ['full', '2+'],
     // The create is not synced.
     ['normal', '1+'],
   ])(
     'ends the server with 3 if the refused write cannot be overwritten durably, with --durability %s',
     async (durability, when) => {
-      await using scene = await setScene(0)
-      const { database, disk, token } = scene
-      await using server = await serve(database, [...QUIET, '--durability', durability])
-      disk.fillUp(ROOM_BYTES)
+      using db = await makeFullDatabase(0)
+      await using server = await db.serve(['--durability', durability])
+      db.disk.fillUp(ROOM_BYTES)
       await using _fault = await injectFault(server.pid, ['fsync', 'fdatasync'], `error=EIO:when=${when}`)
 
-      const failed = await server.request('POST', '/plants', { token, body: FERN })
+      const failed = await server.request('POST', '/plants', { token: db.token, body: FERN })
 
       expect([failed.status, await failed.json()]).toEqual([503, expect.objectContaining({ error: 50302 })])
       expect(await server.ended()).toBe(3)
@@ -90,36 +80,32 @@ describe.skipIf(lacks(MOUNTS))('a disk with room for a write but not for the WAL
   )
 
   test.each([
-    ['token create', ['token', 'create', '--user', 'other'], undefined],
+    ['token create', ['token', 'create', '--user', 'other'], ''],
     ['import', ['import', '--user', 'me', '-'], '{"id":100,"name":"Fern"}\n'],
-  ])('has %s change nothing and exit with 3', async (_, args, stdin) => {
-    await using scene = await setScene(0)
-    scene.disk.fillUp(ROOM_BYTES)
+  ])('makes %s change nothing and exit with 3', async (_, args, stdin) => {
+    using db = await makeFullDatabase(0)
+    db.disk.fillUp(ROOM_BYTES)
 
-    const { exitCode, stderr } = await runPlantstore([...args, '--database', scene.database], {
-      ...(stdin !== undefined && { stdin }),
-    })
+    const { exitCode, stderr } = await runPlantstore([...args, '--database', db.database], { stdin })
 
     expect([exitCode, stderr]).toEqual([3, expect.stringContaining('nothing was changed')])
-    await expectUnchanged(scene.database)
+    await expectUnchanged(db.database)
   })
 })
 
-/** A database with some plants on a disk of its own. A reader keeps its WAL, whose index has room for so many more frames. */
-async function setScene(framesLeft: number) {
+/** A database with some plants on a disk of its own. A reader keeps its WAL, whose index has room for `framesLeft` frames. */
+async function makeFullDatabase(framesLeft: number) {
   const disk = mountDisk(DISK_BYTES)
-  const database = join(disk.path, 'plantstore.db')
-  const token = await createTokenIn(database)
-  addPlants(database, PLANTS)
-  const reader = new Database(database)
+  const db = await makeTestDatabase({ folder: disk.path })
+  addPlants(db.database, PLANTS)
+  const reader = new Database(db.database)
   reader.run('begin')
   reader.prepare('select * from plants').values()
-  growWal(database, INDEXED_FRAMES - framesLeft)
+  growWal(db.database, INDEXED_FRAMES - framesLeft)
   return {
+    ...db,
     disk,
-    database,
-    token,
-    async [Symbol.asyncDispose]() {
+    [Symbol.dispose]() {
       reader.close(true)
       disk[Symbol.dispose]()
     },
@@ -137,7 +123,7 @@ function growWal(database: string, frames: number): void {
   expect(countFrames()).toBe(frames)
 }
 
-/** Opens a copy of the database and its WAL, as the next start would after a crash: it has what was there before the write. */
+/** Expects what was there before the write in a copy of the database and its WAL, as the next start would find them. */
 async function expectUnchanged(database: string): Promise<void> {
   using folder = makeFolder()
   const copy = join(folder.path, 'plantstore.db')

@@ -51,11 +51,10 @@ describe.skipIf(!IS_LONG || lacks(POSTGRES_SERVER, HAPROXY))('three copies behin
         await load.stop()
 
         expect(await reader.stop()).toEqual([])
-        expect([...load.statuses().keys()].sort()).toEqual([200, 204])
-        expect(history.counts()).toMatchObject({ refused: 0, cutOff: 0 })
+        expect(history.counts()).toMatchObject({ refused: 0, unknown: 0 })
         const plants = await plantsOn(fleet.database)
         history.checkRows(new Map([...plants].filter(([id]) => id < FIRST_LISTED_ID)))
-        requests += history.entries().length
+        requests += history.writes().length
         shown += reader.count()
       }),
     ROUNDS_TIMEOUT_MS,

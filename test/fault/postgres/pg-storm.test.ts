@@ -63,7 +63,7 @@ async function sendRequests(
   const nextId = () =>
     Math.max(
       ...scene.history
-        .entries()
+        .writes()
         .slice(-AHEAD)
         .map(({ id }) => id),
     )

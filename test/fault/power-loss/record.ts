@@ -82,12 +82,7 @@ export async function recordLife(flags: readonly string[], random: Random): Prom
       await using server = await serve(database, [...flags, ...more], { under: strace(trace, { detached: true }) })
       const token = known ?? (await firstTokenOf(server))
       const load = startLoad({ url: server.url, token, history, random, connections: CONNECTIONS })
-      const countAnswers = () =>
-        load
-          .statuses()
-          .values()
-          .reduce((sum, count) => sum + count, 0)
-      while (!(await isEnough(countAnswers()))) await pauseOf(server)
+      while (!(await isEnough(load.answers()))) await pauseOf(server)
       await load.stop()
       const exitCode = await server.end()
       if (exitCode !== 0) throw new Error(`the server ends with ${exitCode}: ${server.stderr()}`)
