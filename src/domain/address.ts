@@ -9,16 +9,16 @@ interface TcpAddress {
 
 const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** How requests are carried to an address. */
+/** The protocol at an address. */
 export type Scheme = 'http' | 'https'
 
-/** An address as it is written and logged: a URL, or `unix:` and a path. IPv6 goes into brackets (RFC 3986 §3.2.2). */
+/** An address as text: a URL, or `unix:` and a path. IPv6 is in brackets (RFC 3986 §3.2.2). */
 export function formatAddress(address: Address, scheme: Scheme): string {
   if ('socketPath' in address) return `unix:${address.socketPath}`
   const { host, port } = address
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** How a client on this machine reaches an address: a wildcard is the loopback of its family. */
+/** The address at which a client on this machine reaches a server. A wildcard becomes the loopback of its family. */
 export const clientTarget = (address: Address): Address =>
   'socketPath' in address ? address : { ...address, host: LOOPBACK_OF[address.host] ?? address.host }

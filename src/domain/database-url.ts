@@ -5,14 +5,14 @@ export type SslMode = (typeof SSL_MODES)[number]
 /** A database on a server that speaks PostgreSQL's protocol. */
 export interface PostgresAddress {
   readonly user: string
-  /** Empty where the URL has none. */
+  /** Empty if the URL has none. */
   readonly password: string
   /** A name, an address, or the folder of a unix socket. */
   readonly host: string
   readonly port: number
   readonly database: string
   readonly sslMode: SslMode
-  /** A file of certificates of authorities, instead of those that everybody trusts. */
+  /** A file with the certificates of the trusted authorities, instead of the system's. */
   readonly caPath: string | undefined
 }
 
@@ -24,21 +24,21 @@ const PARAMETERS = ['sslmode', 'sslrootcert']
 export const isPostgresUrl = (text: string): boolean => SCHEME.test(text)
 
 /**
- * Whether a text that is no such URL was meant to name a server: it begins with a scheme, holds `://` or a colon before an at
- * sign, or is made of `name=value`. It may hold a password, so it is refused and never repeated. Any other text is the path of a
- * file, and messages name it.
+ * Whether a text that is no such URL looks like the address of a server. It begins with a scheme, holds `://` or a colon before
+ * an at sign, or consists of `name=value`. It may hold a password, so messages never repeat it. Any other text is the path of a
+ * file.
  */
 export const looksLikeServer = (text: string): boolean =>
   /^\s*[a-z][a-z\d+.-]*:|:\/\/|:.*(?:@|%40)|(?:^|\s)(?:host|user|dbname)\s*=|(?:pass(?:word|wd)?|pwd)\s*=/i.test(text)
 
 /**
- * Reads `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=MODE&sslrootcert=FILE]`, all percent-encoded where it must
- * be; a HOST that begins with a slash is the folder of a unix socket. Returns the rule that the text breaks, if it does.
+ * Parses `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=MODE&sslrootcert=FILE]`, with percent-encoded parts. A HOST
+ * that begins with a slash is the folder of a unix socket. Returns the rule that the text breaks, if it breaks one.
  */
 export function parsePostgresUrl(text: string): PostgresAddress | string {
   const parts = URL.canParse(text) ? partsOf(new URL(text)) : undefined
   if (parts === undefined) {
-    // Without an at sign, by which the end of a password is known.
+    // The message has no example with an at sign: `hidePasswords` would cut it.
     return 'a URL with a user, one host and a database, in which special characters are percent-encoded'
   }
   const { query, ...address } = parts
@@ -54,14 +54,14 @@ export function parsePostgresUrl(text: string): PostgresAddress | string {
   return { ...address, sslMode, caPath }
 }
 
-/** A database as messages name it: without the password. */
+/** A database in a message: its URL without the password. */
 export const describeAddress = ({ user, host, port, database }: PostgresAddress): string =>
   `postgres://${encodeURIComponent(user)}@${host.includes(':') ? `[${host}]` : encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`
 
-/** A text in which somebody may have put such a URL where a path belongs: without its password. */
+/** Hides the passwords of URLs in a text. Somebody may have given a URL where a path belongs. */
 export const hidePasswords = (text: string): string => text.replace(/(?<!https?)(:\/+[^:/?#]*):.*@/gi, '$1:***@')
 
-/** Whether what goes there stays on this machine. */
+/** Whether the server is on this machine. */
 export const isLocal = ({ host }: PostgresAddress): boolean =>
   host.startsWith('/') || host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
@@ -69,7 +69,7 @@ function partsOf({ username, password, hostname, port, pathname, searchParams, h
   try {
     const [user, host, database] = [username, hostname, pathname.slice(1)].map(decodeURIComponent)
     if (!user || !host || !database || host.includes(',') || hash !== '') return undefined
-    // The rest of a password in which an at sign and a slash were not percent-encoded.
+    // This is the rest of a password whose at sign and slash were not percent-encoded.
     if (/[/:@]/.test(pathname.slice(1))) return undefined
     return {
       user,
@@ -80,7 +80,7 @@ function partsOf({ username, password, hostname, port, pathname, searchParams, h
       query: searchParams,
     }
   } catch {
-    // A percent sign that is no encoding.
+    // A percent sign does not begin an encoding.
     return undefined
   }
 }

@@ -13,7 +13,7 @@ export const Error = Type.Object(
 )
 export type Error = Static<typeof Error>
 
-/** Everything that can be refused or fail, by name. What each one is over HTTP is decided in http/errors.ts. */
+/** The names of all refusals and failures. http/errors.ts gives each one its HTTP status and code. */
 export type ErrorKind =
   | 'body_not_json'
   | 'plant_invalid'
@@ -43,17 +43,17 @@ export type ErrorKind =
   | 'misused'
 
 interface AppErrorOptions {
-  /** A full sentence for the person who asked. Left out where the kind alone says everything. */
+  /** A full sentence for the person who asked. Left out if the kind says everything. */
   readonly message?: string
-  /** True when a write failed in such a way that it may be stored all the same. */
+  /** The write failed, but it may be stored all the same. */
   readonly outcomeIsUnknown?: boolean
-  /** After how many seconds it is worth trying again, where that is known. */
+  /** After how many seconds another try makes sense, if that is known. */
   readonly retryAfterS?: number
-  /** What the operator's log needs to know, and nobody else. */
+  /** The reason for the operator's log. No client gets it. */
   readonly cause?: unknown
 }
 
-/** The one error of this program. Thrown where the fact is known, turned into an answer or an exit code in one place. */
+/** The error class of this program. One place turns it into an answer, another into an exit code. */
 export class AppError extends globalThis.Error {
   override readonly name = 'AppError'
   readonly kind: ErrorKind

@@ -5,7 +5,7 @@ const READ_FAILURES: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory',
 }
 
-/** Says in words why a file was not read, by the error of the system or its code. Returns the code if there are no words for it. */
+/** Says in words why a file cannot be read, given the system's error or its code. Returns the code if it is not a known one. */
 export function readFailure(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
   return READ_FAILURES[code] ?? code

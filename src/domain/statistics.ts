@@ -22,7 +22,7 @@ export interface StoreStatistics {
   sizes(): Promise<StoreSizes>
 }
 
-/** Why a write was refused before it was begun. */
+/** Why a write was refused before it began. */
 const WRITE_REFUSALS = ['queue_full', 'locked'] as const
 export type WriteRefusal = (typeof WRITE_REFUSALS)[number]
 

@@ -12,8 +12,8 @@ export interface StoredPlant extends Plant {
 export const LIMIT_MAX = 2147483647
 
 /**
- * What success of a write means: `full` that it is on disk; `normal` that it survives the end of the process, but that
- * a loss of power may take the latest writes, all from some point on.
+ * How durable a successful write is. With `full` it is on disk. With `normal` it survives the end of the process, but a power
+ * loss may take all writes after some point.
  */
 export const DURABILITIES = ['full', 'normal'] as const
 export type Durability = (typeof DURABILITIES)[number]
@@ -37,7 +37,7 @@ export interface PlantPage {
   readonly isLast: boolean
 }
 
-/** A token to be remembered. `hash` is 32 bytes; `userName` becomes a user if it is none yet. */
+/** A token to store. `hash` has 32 bytes. `userName` becomes a user if there is no user of that name. */
 export interface NewToken {
   readonly userName: string
   readonly hash: Uint8Array
@@ -47,17 +47,17 @@ export interface NewToken {
   readonly expiresAtMs: number | undefined
 }
 
-/** Which tokens to revoke: one by its identifier or by the hash of its text, or all of a user. */
+/** Which tokens to revoke: one token by its identifier or by the hash of its text, or all tokens of a user. */
 export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Array } | { readonly userName: string }
 
-/** How the deletion of a user is watched and stopped. */
+/** How to watch and stop the deletion of a user. */
 export interface DeletionOptions {
   /**
-   * Called when the tokens are deleted and before each batch of plants: how many plants are deleted, and how many there were.
-   * The deletion waits for it and holds no lock meanwhile.
+   * Called before each batch of plants, with the number of deleted plants and the number at the start. The deletion waits for it
+   * and holds no lock meanwhile.
    */
   readonly onProgress?: (deleted: number, total: number) => void | Promise<void>
-  /** Stops the deletion before it begins or between two batches. */
+  /** Stops the deletion before it begins, or between two batches. */
   readonly signal?: AbortSignal
 }
 
@@ -72,10 +72,10 @@ export function textLength(plant: Plant): number {
 }
 
 /**
- * Everything the service remembers. These comments are the contract; test/store/contract.test.ts runs it against every
- * implementation. Any method may reject with `store_full` or `store_busy` (nothing was and nothing will be stored) or
- * `store_failed` (then `outcomeIsUnknown` says whether a write may be stored all the same). A write is durable when it
- * resolves, and every read that begins later, in any process, shows it. Times are milliseconds since 1970-01-01 UTC.
+ * Everything that the service stores. These comments are the contract, and test/store/contract.test.ts tests every store against
+ * it. A write is durable when it resolves, and every later read in any process shows it. Any method may reject with `store_full`
+ * or `store_busy`: nothing was and nothing will be stored. It may reject with `store_failed`: `outcomeIsUnknown` then tells
+ * whether a write may be stored all the same. Times are milliseconds since 1970-01-01 UTC.
  */
 export interface Store extends StoreStatistics {
   /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
@@ -85,53 +85,53 @@ export interface Store extends StoreStatistics {
   /** Deletes a plant. Rejects with `plant_not_found` if the user does not have it. */
   deletePlant(user: UserId, id: bigint): Promise<void>
   /**
-   * A number for the state of the user's plants: after a change of them that was answered, in any process, it is never
-   * again what it was before. Whoever asks before a read may keep what was read for as long as the number stays. It
-   * costs no I/O. `undefined` where it cannot be told, be it just now: then nothing may be kept or used.
+   * The version of the user's plants. Each change in any process gives them a version that they never had, before the change is
+   * answered. A caller that gets the version before it reads may keep what it read while the version stays. This costs no I/O.
+   * `undefined` if the version is not known, even for a moment: then the caller may keep and use nothing.
    */
   plantsVersion(user: UserId): Version | undefined
   /**
-   * Whether all that happened to the user's plants after a version is that some with ids above this one were created:
-   * then a list that ends with it, and is followed by more, is what it was. May say no where it cannot be told.
+   * Whether the only changes of the user's plants since a version are creates with ids above this one. Then a list that ends at
+   * this id, and is not the last page, is still the same. False if it is not known.
    */
   hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean
 
-  /** The token with that hash, in whatever state. */
+  /** The token with that hash, in any state. */
   findToken(hash: Uint8Array): Promise<Token | undefined>
   /**
-   * The same as `plantsVersion` for all tokens and users; the time of a token's last use does not count. Where the store is
-   * on another machine, what another process has changed shows within `TOKEN_CHANGES_SEEN_WITHIN_MS`.
+   * The version of all tokens and users, as `plantsVersion`. The time of a token's last use does not count. In a store on another
+   * machine, changes of other processes show within `TOKEN_CHANGES_SEEN_WITHIN_MS`.
    */
   tokensVersion(): Version | undefined
-  /** Remembers a token, and its user if that name is new. */
+  /** Stores a token, and its user if the name is new. */
   createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
-  /** Does as `createToken` if there is no token yet, in whatever state; of several at once one does. Returns whether. */
+  /** Stores a token if there is none in any state. Of several calls at once, one does. Returns whether this one did. */
   createFirstToken(token: NewToken): Promise<boolean>
-  /** Whether there is any token, in whatever state. */
+  /** Whether there is a token, in any state. */
   hasTokens(): Promise<boolean>
-  /** All tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */
+  /** All tokens, or all tokens of a user, by ascending id. Rejects with `user_not_found`. */
   listTokens(userName?: string): Promise<readonly Token[]>
   /**
-   * Revokes what is selected and not revoked yet. Returns how many are revoked by this call. Rejects with
-   * `token_not_found` or `user_not_found` if the selection names nothing that exists.
+   * Revokes the selected tokens. Returns how many were not revoked before. Rejects with `token_not_found` or `user_not_found` if
+   * the selected token or user does not exist.
    */
   revokeTokens(selection: TokenSelection, nowMs: number): Promise<number>
-  /** Notes the last use of tokens. A token that is gone is passed over. */
+  /** Stores the last use of tokens. Ignores tokens that do not exist. */
   touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): Promise<void>
 
-  /** All users by name. */
+  /** All users, in the order of their names. */
   listUsers(): Promise<readonly User[]>
   /**
-   * Deletes a user: first the tokens, then the plants in batches between which others can write, then the name. What
-   * was deleted is overwritten, not only forgotten, where the database can do that. Returns how much that was. Rejects with
-   * `user_not_found`, and with the reason of the signal. Stopped half-way, it can be called again.
+   * Deletes a user: first the tokens, then the plants in batches, then the name. Others can write between two batches. Deleted
+   * data is overwritten if the database can do that. Returns the numbers of deleted plants and tokens. Rejects with
+   * `user_not_found`, or with the reason of the signal. After it was stopped, another call deletes the rest.
    */
   deleteUser(name: string, options?: DeletionOptions): Promise<{ readonly plants: number; readonly tokens: number }>
 
-  /** Resolves if the store can be read and written now: it writes and syncs. */
+  /** Resolves if the store can be read and written now. It writes and syncs. */
   checkReady(): Promise<void>
-  /** Reads everything and returns what is wrong with it, a line each; nothing where all is well. */
+  /** Reads everything and returns the problems, a line each. Empty if there are none. */
   checkIntegrity(): Promise<readonly string[]>
-  /** Ends the use of the store. What was stored before stays stored. */
+  /** Closes the store. Everything that was stored stays stored. */
   close(): Promise<void>
 }
