@@ -11,111 +11,98 @@ import {
 const JSON_BODY = { 'content-type': 'application/json' }
 const MAX_BODY_BYTES = 100
 
-/** What every answer has. The id is another one each time. */
+/** The headers of every answer. The id differs each time. */
 const COMMON = { 'x-request-id': 'ID', 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }
 const JSON_TYPE = { 'content-type': 'application/json' }
 const TAGGED = { etag: 'ETAG', 'cache-control': 'private, no-cache' }
 
-/** A request and what its answer has besides: the code, where it is an error, and further headers. */
-export interface Case {
-  readonly send: readonly [method: string, path: string, options?: RequestOptions]
-  readonly status: number
-  readonly error?: number
-  readonly headers?: Readonly<Record<string, string>>
-}
+/**
+ * A request, the status of its answer or the code of its error, and the headers that the answer has besides the common ones
+ * and the type of an error.
+ */
+export type Case = readonly [
+  name: string,
+  method: string,
+  path: string,
+  options: RequestOptions,
+  answer: number,
+  headers?: Readonly<Record<string, string>>,
+]
 
 const post = (body: string): RequestOptions => ({ headers: JSON_BODY, body })
+const challenge = (parameters: string) => ({ 'www-authenticate': `Bearer realm="plantstore"${parameters}` })
+const STRANGER = { token: null }
+const PAGE = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': 'POLICY' }
 
 /** Every endpoint, and every error that a request alone can bring about. User `me` has the plants 1 and 2. */
-export const cases = (readToken: string, etag: string): Readonly<Record<string, Case>> => ({
-  create: { send: ['POST', '/plants', post('{"id":3,"name":"Moss"}')], status: 200, headers: JSON_TYPE },
-  list: { send: ['GET', '/plants'], status: 200, headers: JSON_TYPE },
-  'capped list': { send: ['GET', '/plants?limit=9'], status: 200, headers: { ...JSON_TYPE, ...TAGGED } },
-  'capped list with more behind it': {
-    send: ['GET', '/plants?limit=1'],
-    status: 200,
-    headers: { ...JSON_TYPE, ...TAGGED, link: '<?limit=1&after=1>; rel="next"' },
-  },
-  'list that is known': {
-    send: ['GET', '/plants?limit=1', { headers: { 'if-none-match': etag } }],
-    status: 304,
-    headers: TAGGED,
-  },
-  'head of a capped list': {
-    send: ['HEAD', '/plants?limit=9'],
-    status: 200,
-    headers: { ...JSON_TYPE, ...TAGGED },
-  },
-  delete: { send: ['DELETE', '/plants/3'], status: 204 },
-  'options of plants': { send: ['OPTIONS', '/plants'], status: 204, headers: { allow: 'GET, HEAD, POST, OPTIONS' } },
-  'options of a plant': { send: ['OPTIONS', '/plants/1'], status: 204, headers: { allow: 'DELETE, OPTIONS' } },
-  healthz: { send: ['GET', '/healthz', { token: null }], status: 200, headers: JSON_TYPE },
-  readyz: { send: ['GET', '/readyz', { token: null }], status: 200, headers: JSON_TYPE },
-  document: { send: ['GET', '/openapi.json', { token: null }], status: 200, headers: JSON_TYPE },
-  page: {
-    send: ['GET', '/docs', { token: null }],
-    status: 200,
-    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': 'POLICY' },
-  },
-  script: {
-    send: ['GET', '/docs/scalar.js', { token: null }],
-    status: 200,
-    headers: { 'content-type': 'text/javascript' },
-  },
+export const cases = (readToken: string, etag: string): readonly Case[] => [
+  ['create', 'POST', '/plants', post('{"id":3,"name":"Moss"}'), 200, JSON_TYPE],
+  ['list', 'GET', '/plants', {}, 200, JSON_TYPE],
+  ['capped list', 'GET', '/plants?limit=9', {}, 200, { ...JSON_TYPE, ...TAGGED }],
+  [
+    'capped list with more behind it',
+    'GET',
+    '/plants?limit=1',
+    {},
+    200,
+    { ...JSON_TYPE, ...TAGGED, link: '<?limit=1&after=1>; rel="next"' },
+  ],
+  ['list that is known', 'GET', '/plants?limit=1', { headers: { 'if-none-match': etag } }, 304, TAGGED],
+  ['head of a capped list', 'HEAD', '/plants?limit=9', {}, 200, { ...JSON_TYPE, ...TAGGED }],
+  ['delete', 'DELETE', '/plants/3', {}, 204],
+  ['options of plants', 'OPTIONS', '/plants', {}, 204, { allow: 'GET, HEAD, POST, OPTIONS' }],
+  ['options of a plant', 'OPTIONS', '/plants/1', {}, 204, { allow: 'DELETE, OPTIONS' }],
+  ['healthz', 'GET', '/healthz', STRANGER, 200, JSON_TYPE],
+  ['readyz', 'GET', '/readyz', STRANGER, 200, JSON_TYPE],
+  ['document', 'GET', '/openapi.json', STRANGER, 200, JSON_TYPE],
+  ['page', 'GET', '/docs', STRANGER, 200, PAGE],
+  ['script', 'GET', '/docs/scalar.js', STRANGER, 200, { 'content-type': 'text/javascript' }],
 
-  'not JSON': { send: ['POST', '/plants', post('{')], status: 400, error: 40001 },
-  'no plant': { send: ['POST', '/plants', post('[]')], status: 400, error: 40002 },
-  'a field of the wrong type': { send: ['POST', '/plants', post('{"id":"1","name":"x"}')], status: 400, error: 40002 },
-  'bad limit': { send: ['GET', '/plants?limit=x'], status: 400, error: 40003 },
-  'bad after': { send: ['GET', '/plants?after=x'], status: 400, error: 40003 },
-  'bad id': { send: ['DELETE', '/plants/x'], status: 400, error: 40004 },
-  'two hosts': { send: ['GET', '/plants', { headers: { host: 'x, y' } }], status: 400, error: 40005 },
-  'no token': {
-    send: ['GET', '/plants', { token: null }],
-    status: 401,
-    error: 40101,
-    headers: { 'www-authenticate': 'Bearer realm="plantstore"' },
-  },
-  'invalid token': {
-    send: ['GET', '/plants', { token: 'nobody' }],
-    status: 401,
-    error: 40102,
-    headers: { 'www-authenticate': 'Bearer realm="plantstore", error="invalid_token"' },
-  },
-  'insufficient scope': {
-    send: ['DELETE', '/plants/1', { token: readToken }],
-    status: 403,
-    error: 40301,
-    headers: { 'www-authenticate': 'Bearer realm="plantstore", error="insufficient_scope", scope="write"' },
-  },
-  'unknown path': { send: ['GET', '/nothing'], status: 404, error: 40401 },
-  'options of an unknown path': { send: ['OPTIONS', '/nothing'], status: 404, error: 40401 },
-  'no such plant': { send: ['DELETE', '/plants/7'], status: 404, error: 40402 },
-  'another method': {
-    send: ['PUT', '/plants'],
-    status: 405,
-    error: 40501,
-    headers: { allow: 'GET, HEAD, POST, OPTIONS' },
-  },
-  'a plant that is there': { send: ['POST', '/plants', post('{"id":1,"name":"Ivy"}')], status: 409, error: 40901 },
-  'a large body': { send: ['POST', '/plants', post(' '.repeat(MAX_BODY_BYTES + 1))], status: 413, error: 41301 },
-  'no content type': { send: ['POST', '/plants', { body: new Uint8Array([0x7b, 0x7d]) }], status: 415, error: 41501 },
-  'an encoded body': {
-    send: ['POST', '/plants', { headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, body: '{}' }],
-    status: 415,
-    error: 41502,
-    headers: { 'accept-encoding': 'identity' },
-  },
-})
+  ['not JSON', 'POST', '/plants', post('{'), 40001],
+  ['no plant', 'POST', '/plants', post('[]'), 40002],
+  ['a field of the wrong type', 'POST', '/plants', post('{"id":"1","name":"x"}'), 40002],
+  ['bad limit', 'GET', '/plants?limit=x', {}, 40003],
+  ['bad after', 'GET', '/plants?after=x', {}, 40003],
+  ['bad id', 'DELETE', '/plants/x', {}, 40004],
+  ['two hosts', 'GET', '/plants', { headers: { host: 'x, y' } }, 40005],
+  ['no token', 'GET', '/plants', STRANGER, 40101, challenge('')],
+  ['invalid token', 'GET', '/plants', { token: 'nobody' }, 40102, challenge(', error="invalid_token"')],
+  [
+    'insufficient scope',
+    'DELETE',
+    '/plants/1',
+    { token: readToken },
+    40301,
+    challenge(', error="insufficient_scope", scope="write"'),
+  ],
+  ['unknown path', 'GET', '/nothing', {}, 40401],
+  ['options of an unknown path', 'OPTIONS', '/nothing', {}, 40401],
+  ['no such plant', 'DELETE', '/plants/7', {}, 40402],
+  ['another method', 'PUT', '/plants', {}, 40501, { allow: 'GET, HEAD, POST, OPTIONS' }],
+  ['a plant that is there', 'POST', '/plants', post('{"id":1,"name":"Ivy"}'), 40901],
+  ['a large body', 'POST', '/plants', post(' '.repeat(MAX_BODY_BYTES + 1)), 41301],
+  ['no content type', 'POST', '/plants', { body: new Uint8Array([0x7b, 0x7d]) }, 41501],
+  [
+    'an encoded body',
+    'POST',
+    '/plants',
+    { headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, body: '{}' },
+    41502,
+    { 'accept-encoding': 'identity' },
+  ],
+]
 
-/** A service with those plants, and all cases by name. */
+/** Whether an answer is named by the code of an error. */
+export const isErrorCode = (answer: number): boolean => answer >= 10_000
+
+/** A service with those plants, and all cases. */
 export async function startWithCases(transport: Transport, options: ServiceOptions = {}) {
   const service = await startService(transport, { maxBodyBytes: MAX_BODY_BYTES, ...options })
   await service.create({ id: 1, name: 'Fern' })
   await service.create({ id: 2, name: 'Ivy', tag: 'evergreen' })
   const { text: readToken } = await service.createToken({ scope: 'read' })
   const etag = (await service.list('?limit=1')).headers.get('etag') ?? ''
-  return { service, readToken, all: Object.entries(cases(readToken, etag)) }
+  return { service, readToken, all: cases(readToken, etag) }
 }
 
 interface Expectation {
@@ -128,22 +115,22 @@ interface Expectation {
 /** Expects of every case its status, its headers, and no other header. */
 export async function expectHeaders(
   service: Service,
-  all: readonly (readonly [name: string, Case])[],
+  all: readonly Case[],
   { sent = {}, besides = () => ({}) }: Expectation = {},
 ): Promise<void> {
-  for (const [name, { send, status, error, headers = {} }] of all) {
-    const [method, path, options = {}] = send
-    const answer = await service.request(method, path, { ...options, headers: { ...options.headers, ...sent } })
+  for (const [name, method, path, options, answer, headers = {}] of all) {
+    const seen = await service.request(method, path, { ...options, headers: { ...options.headers, ...sent } })
 
-    expect({ name, status: answer.status, headers: ownHeaders(answer) }).toEqual({
+    const isError = isErrorCode(answer)
+    expect({ name, status: seen.status, headers: ownHeaders(seen) }).toEqual({
       name,
-      status,
-      headers: { ...COMMON, ...(error !== undefined && JSON_TYPE), ...headers, ...besides(method) },
+      status: isError ? Math.floor(answer / 100) : answer,
+      headers: { ...COMMON, ...(isError && JSON_TYPE), ...headers, ...besides(method) },
     })
   }
 }
 
-/** All headers that are ours, with a stand-in for what is another value each time. */
+/** All headers that are not the runtime's, with a stand-in for values that differ each time. */
 function ownHeaders({ headers }: Answer): Record<string, string> {
   const own = Object.fromEntries(headers)
   for (const name of ['date', 'content-length', 'transfer-encoding', 'connection', 'keep-alive']) delete own[name]
