@@ -2,15 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { exchange } from '../support/raw-connection.ts'
-import {
-  type Answer,
-  bytesOf,
-  type Service,
-  SOCKET_TRANSPORTS,
-  startService,
-  TRANSPORTS,
-  type Transport,
-} from './support/service.ts'
+import { type Answer, bytesOf, type Service, startService } from './support/service.ts'
+import { SOCKET_TRANSPORTS, TRANSPORTS, type Transport } from './support/transports.ts'
 
 const INVALID = { status: 401, error: 40102 }
 const FERN = [{ name: 'Fern' }]

@@ -3,7 +3,8 @@ import { createApp } from '../../src/http/app.ts'
 import { appOptions } from '../support/app.ts'
 import { STORES } from '../support/stores.ts'
 import { createUser, listRequest } from './support/long-lists.ts'
-import { type Answer, startService, TRANSPORTS } from './support/service.ts'
+import { type Answer, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const URLS = ['/plants?limit=0', '/plants?limit=1', '/plants?limit=2', '/plants?limit=20&after=1']
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { openConnection } from '../support/raw-connection.ts'
 import { rawRequest } from './support/raw-request.ts'
-import { type Service, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
+import { type Service, startService } from './support/service.ts'
+import { SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
 
 const LIMIT_BYTES = 1000
 const DEFAULT_LIMIT_BYTES = 64 * 1024

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { JSON_DEPTH_MAX } from '../../src/domain/json.ts'
 import { storedText } from '../support/stored.ts'
-import { type Service, startService, TRANSPORTS } from './support/service.ts'
+import { type Service, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const PLANT = '{"id":1,"name":"Fern"}'
 

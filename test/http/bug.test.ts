@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/domain/error.ts'
 import type { Store } from '../../src/domain/store.ts'
-import { type Answer, IN_PROCESS, type Service, startService, type Transport } from './support/service.ts'
+import { type Answer, type Service, startService } from './support/service.ts'
+import { IN_PROCESS, type Transport } from './support/transports.ts'
 
 const SECRETS = 'secret /var/lib/plants select name from plants where id = 7'
 const REQUEST_ID = 'request-of-the-test'

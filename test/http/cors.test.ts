@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { expectHeaders, startWithCases } from './support/cases.ts'
 import { countPages } from './support/long-lists.ts'
-import { type Answer, IN_PROCESS, startService, TRANSPORTS } from './support/service.ts'
+import { type Answer, startService } from './support/service.ts'
+import { IN_PROCESS, TRANSPORTS } from './support/transports.ts'
 
 const ORIGIN = 'https://app.example.org'
 const OTHER = 'http://localhost:5173'

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { exchange } from '../support/raw-connection.ts'
 import { storedPlants } from '../support/stored.ts'
-import { type Answer, SOCKET_TRANSPORTS, startService, TRANSPORTS } from './support/service.ts'
+import { type Answer, startService } from './support/service.ts'
+import { SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
 
 /** Far more than a refusal takes on a slow machine, and far less than writing out such a number takes. */
 const QUICKLY_MS = 2000

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
-import { type Answer, bytesOf, type Service, startService, TRANSPORTS } from './support/service.ts'
+import { type Answer, bytesOf, type Service, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const MISSING = {
   status: 401,

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { storedPlants } from '../support/stored.ts'
-import { bytesOf, startService, TRANSPORTS } from './support/service.ts'
+import { bytesOf, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 /** What no `{id}` may be, percent-encoded as it stands in the path. */
 const REFUSED_IDS = [

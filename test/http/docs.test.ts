@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { OpenAPIV3 } from 'openapi-types'
 import { openApiDocument } from '../../src/http/docs/openapi.ts'
-import { startService, TRANSPORTS } from './support/service.ts'
+import { startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const PATHS = ['/openapi.json', '/docs', '/docs/scalar.js']
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { ERRORS } from '../../src/http/errors.ts'
 import { cases, expectHeaders, isErrorCode, startWithCases } from './support/cases.ts'
-import { startService, TRANSPORTS } from './support/service.ts'
+import { startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 /** Codes that have tests of their own: bug, rate-limit, store-full, store-damaged and store-locked.test.ts. */
 const BROUGHT_ABOUT_ELSEWHERE = [42901, 50000, 50301, 50302, 50303]

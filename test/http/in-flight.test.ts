@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { countPages, createMany } from './support/long-lists.ts'
-import { IN_PROCESS, type Service, startService } from './support/service.ts'
+import { type Service, startService } from './support/service.ts'
+import { IN_PROCESS } from './support/transports.ts'
 
 /** The status of a list, or that it was cut. */
 const outcome = async (service: Service, query = '') =>

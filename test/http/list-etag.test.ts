@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { startService, TRANSPORTS } from './support/service.ts'
+import { startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
   test('is strong, and the same as long as the answer is the same', async () => {

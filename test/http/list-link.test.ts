@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
 import { createMany, MANY, namesIn, nextOf } from './support/long-lists.ts'
-import { type Answer, type Service, startService, TRANSPORTS } from './support/service.ts'
+import { type Answer, type Service, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 describe.each(TRANSPORTS)('the Link of a list, $name', (transport) => {
   test('leads to the plants that follow, as a relative reference', async () => {

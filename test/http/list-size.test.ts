@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/long-body.ts'
 import { countPages, namesIn, nextOf } from './support/long-lists.ts'
-import { type Answer, IN_PROCESS, OVER_TCP, type Service, SQLITE_TRANSPORTS, startService } from './support/service.ts'
+import { type Answer, type Service, startService } from './support/service.ts'
+import { IN_PROCESS, OVER_TCP, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 /** What the body of a list has for each plant besides its name, and a comma before all but the first. */
 const PLANT_BYTES = '{"name":""},'.length

@@ -3,7 +3,8 @@ import { PAGE_PLANTS } from '../../src/http/list.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { countPages, createEven, createMany, FAULT, MANY } from './support/long-lists.ts'
 import { rawRequest } from './support/raw-request.ts'
-import { IN_PROCESS, OVER_TCP, startService, TRANSPORTS } from './support/service.ts'
+import { startService } from './support/service.ts'
+import { IN_PROCESS, OVER_TCP, TRANSPORTS } from './support/transports.ts'
 
 describe.each(TRANSPORTS)('a list without a limit, $name', (transport) => {
   test('holds every plant once, however many pages it is read in', async () => {

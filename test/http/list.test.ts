@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { namesIn } from './support/long-lists.ts'
-import { type Service, startService, TRANSPORTS } from './support/service.ts'
+import { type Service, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const LIMIT_MAX = 2147483647
 

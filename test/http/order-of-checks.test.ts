@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { IN_PROCESS, type RequestOptions, startService, TRANSPORTS } from './support/service.ts'
+import { type RequestOptions, startService } from './support/service.ts'
+import { IN_PROCESS, TRANSPORTS } from './support/transports.ts'
 
 const JSON_HEADER = { 'content-type': 'application/json' }
 const MAX_BODY_BYTES = 200

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { startService, TRANSPORTS } from './support/service.ts'
+import { startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const PATH_UNKNOWN = {
   status: 404,

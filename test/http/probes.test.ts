@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { IN_PROCESS, startService, TRANSPORTS, type Transport } from './support/service.ts'
+import { startService } from './support/service.ts'
+import { IN_PROCESS, TRANSPORTS, type Transport } from './support/transports.ts'
 
 describe.each(TRANSPORTS)('the probes, $name', (transport) => {
   test('answer without a token, and with one that is not valid', async () => {

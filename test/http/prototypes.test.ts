@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { differences, snapshotPrototypes } from './support/prototypes.ts'
-import { IN_PROCESS, type RequestOptions, type Service, startService } from './support/service.ts'
+import { type RequestOptions, type Service, startService } from './support/service.ts'
+import { IN_PROCESS } from './support/transports.ts'
 
 const REQUESTS = 1500
 const SEED = 20_260

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import type { Token } from '../../src/domain/token.ts'
 import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/access/rate-limit.ts'
 import { EXECUTABLE } from '../support/executable.ts'
-import { type RequestOptions, type Service, startService, TRANSPORTS } from './support/service.ts'
+import { type RequestOptions, type Service, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const HOUR_MS = 3_600_000
 const REFUSAL = {

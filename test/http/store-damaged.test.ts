@@ -3,14 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/list.ts'
-import {
-  type Answer,
-  IN_PROCESS,
-  type RequestOptions,
-  type Service,
-  SQLITE_TRANSPORTS,
-  startService,
-} from './support/service.ts'
+import { type Answer, type RequestOptions, type Service, startService } from './support/service.ts'
+import { IN_PROCESS, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 const FAILED = 'The store has failed: try again later.'
 const UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'

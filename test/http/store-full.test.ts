@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { lacks } from '../support/requirement.ts'
-import { type Answer, openDatabase, SQLITE_TRANSPORTS, startService } from './support/service.ts'
+import { type Answer, startService } from './support/service.ts'
+import { openDatabase, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 const DISK_BYTES = 1024 * 1024
 /** Room on the full disk before the first plant: some plants fit, and then none. */

@@ -1,7 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
-import { type Answer, SQLITE_TRANSPORTS, startService } from './support/service.ts'
+import { type Answer, startService } from './support/service.ts'
+import { SQLITE_TRANSPORTS } from './support/transports.ts'
 
 const BUSY = {
   status: 503,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { bytesOf, type RequestOptions, type Service, startService, TRANSPORTS } from './support/service.ts'
+import { bytesOf, type RequestOptions, type Service, startService } from './support/service.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 type Sent = readonly [method: string, path: string, options?: RequestOptions]
 

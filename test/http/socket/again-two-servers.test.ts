@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { serve } from '../../support/executable.ts'
 import { type Asked, expectedList, type Model, queryOf } from '../support/list-model.ts'
-import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 const STEPS = 100
 /** Plants have one of so many ids, so that creates and deletes meet. */

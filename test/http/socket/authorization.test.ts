@@ -3,7 +3,8 @@ import { openStore } from '../../../src/store/open.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import { openConnection } from '../../support/raw-connection.ts'
 import { rawRequest } from '../support/raw-request.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 /** The answers to a list with these lines instead of one `Authorization`, without the request's id and the time. */
 const listWithEach = (service: Service, rows: readonly (readonly string[])[]) =>

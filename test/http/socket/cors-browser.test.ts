@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { lacks } from '../../support/requirement.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../support/browser.ts'
-import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 /** A script of a page. Returns what the page can read of each answer, or the name of the error. */
 const visit = (url: string, token: string) => `(async () => {

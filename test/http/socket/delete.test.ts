@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 describe.each(SOCKET_TRANSPORTS)('DELETE /plants/{id} on a connection of its own, $name', (transport) => {
   test('answers the same bytes if the plant is absent, was deleted before, or belongs to another user', async () => {

@@ -4,7 +4,8 @@ import type { Locator, Page } from 'playwright-core'
 import { IS_LONG } from '../../fault/rounds.ts'
 import { lacks } from '../../support/requirement.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../support/browser.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 /** The library tries whether it may make code of text, and does without. */
 const EVAL_PROBE = 'script-src eval'

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { countCommits } from '../../support/commits.ts'
-import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 const MANY = 100
 

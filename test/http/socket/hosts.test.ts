@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { RawOptions } from '../support/raw-request.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 /** The status of an answer, its error code or the body of a success, and `Allow`. */
 const ask = async (service: Service, method: string, target: string, options?: RawOptions) => {

@@ -2,7 +2,8 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../../src/store/sqlite/connection.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../support/slow.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 /** The smallest there is. The runtime counts in steps of four seconds. */
 const IDLE_TIMEOUT_MS = 5000

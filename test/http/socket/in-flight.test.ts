@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { addLongPlants, requestAndWait, sendHalf } from '../../support/slow.ts'
 import { rawRequest } from '../support/raw-request.ts'
-import { type Answer, type RequestOptions, type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { type Answer, type RequestOptions, type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const REFUSED = {

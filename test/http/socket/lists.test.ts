@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../../src/http/long-body.ts'
 import { createMany } from '../support/long-lists.ts'
-import { type Service, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 const LAST_CHUNK = '\r\n0\r\n\r\n'
 

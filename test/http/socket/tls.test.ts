@@ -5,7 +5,8 @@ import { makeFolder } from '../../support/folder.ts'
 import { exchange } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { expectHeaders, startWithCases } from '../support/cases.ts'
-import { type RequestOptions, SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { type RequestOptions, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 /** What somebody may send as `Host`. */
 const HOSTS = ['a', 'ab', 'abc', 'a.b:1', '[::1]:65535', 'x/plants', '/plants', 'u@x', '%', ':', 'x'.repeat(300), '']

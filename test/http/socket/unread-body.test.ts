@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { exchange } from '../../support/raw-connection.ts'
 import { rawRequest } from '../support/raw-request.ts'
-import { SOCKET_TRANSPORTS, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 const MAX_BODY_BYTES = 200
 const JSON_TYPE = 'Content-Type: application/json'

@@ -1,12 +1,6 @@
 import { expect } from 'bun:test'
-import {
-  type Answer,
-  type RequestOptions,
-  type Service,
-  type ServiceOptions,
-  startService,
-  type Transport,
-} from './service.ts'
+import { type Answer, type RequestOptions, type Service, startService } from './service.ts'
+import type { ServiceOptions, Transport } from './transports.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
 const MAX_BODY_BYTES = 100

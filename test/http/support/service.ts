@@ -1,56 +1,10 @@
-import { join, resolve } from 'node:path'
-import { formatAddress } from '../../../src/domain/address.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
-import type { RateLimit } from '../../../src/http/access/rate-limit.ts'
-import { type AppOptions, createApp } from '../../../src/http/app.ts'
-import { listen, schemeOf } from '../../../src/http/server.ts'
-import { readCertificate, readTls, type TlsFiles } from '../../../src/http/tls.ts'
-import { createLogger } from '../../../src/log.ts'
-import { openStore } from '../../../src/store/open.ts'
-import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
-import { EXECUTABLE, serve } from '../../support/executable.ts'
-import { makeFolder } from '../../support/folder.ts'
+import { readCertificate } from '../../../src/http/tls.ts'
 import { exchange } from '../../support/raw-connection.ts'
-import { type OpenStore, POSTGRES_STORES } from '../../support/stores.ts'
 import { createToken, type TokenOptions } from '../../support/tokens.ts'
 import { type RawOptions, rawRequest } from './raw-request.ts'
-
-/** How a service under test is reached. */
-export interface Transport {
-  readonly name: string
-  /** Opens the store behind it, unless a test brings one of its own; a SQLite database if left out. */
-  readonly open?: () => Promise<ServiceStore>
-  /** Within what time it refuses a token that another process has revoked; at once if left out. */
-  readonly tokenChangesSeenWithinMs?: number
-  start(store: Store, database: string, options: ServiceOptions): Promise<Reachable>
-}
-
-/** What a test may want otherwise than the default. */
-export interface ServiceOptions {
-  readonly maxBodyBytes?: number
-  readonly listMax?: number
-  readonly publicUrl?: string
-  readonly servesDocs?: boolean
-  readonly rateLimit?: RateLimit
-  readonly maxInFlight?: number
-  readonly idleTimeoutMs?: number
-  readonly tls?: TlsFiles
-  readonly corsOrigins?: readonly string[]
-  /** Methods that take the place of the store's. The executable cannot have any. */
-  readonly overrideStore?: (store: Store) => Partial<Store>
-  /** Options that no flag sets. The executable cannot have any. */
-  readonly app?: Partial<AppOptions>
-}
-
-interface Reachable {
-  fetch(path: string, init: RequestInit): Promise<Response>
-  /** The port of its socket, if it has one. */
-  readonly port: number | undefined
-  /** All that was logged so far. */
-  logs(): string
-  stop(): Promise<void>
-}
+import { openDatabase, type ServiceOptions, type ServiceStore, type Transport } from './transports.ts'
 
 /** An answer with its body as text and, where it has one, as JSON. */
 export interface Answer {
@@ -73,115 +27,6 @@ export interface RequestOptions {
   readonly headers?: Record<string, string>
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream
 }
-
-const inProcess: Transport = {
-  name: 'in process',
-  async start(store, _database, options) {
-    const { app, logs } = assemble(store, options)
-    return {
-      fetch: async (path, init) => app(new Request(`http://localhost${path}`, init)),
-      port: undefined,
-      logs,
-      stop: async () => {},
-    }
-  },
-}
-
-const overTcp: Transport = {
-  name: 'over TCP',
-  async start(store, _database, options) {
-    const { app, logs } = assemble(store, options)
-    const tls = options.tls && readTls(options.tls)
-    const server = await listen({ host: '127.0.0.1', port: 0 }, app, { ...LISTEN_OPTIONS, ...options, tls })
-    const url = formatAddress(server.address, schemeOf({ tls }))
-    return {
-      fetch: directTo(url, options),
-      port: Number(new URL(url).port),
-      logs,
-      stop: async () => void server.kill(),
-    }
-  },
-}
-
-const executable: Transport = {
-  name: 'executable',
-  async start(_store, database, options) {
-    if (options.overrideStore ?? options.app) throw new Error('the executable takes flags alone')
-    const server = await serve(database, flagsOf(options))
-    // No proxy of the tests trusts a certificate of the tests.
-    const proxy = PROXY === undefined || options.tls ? undefined : await startProxy(PROXY, server.url)
-    return {
-      fetch: proxy?.fetch ?? directTo(server.url, options),
-      port: server.port,
-      logs: server.stdout,
-      async stop() {
-        await proxy?.stop()
-        await server.kill()
-      },
-    }
-  },
-}
-
-/** Sends requests to a server. Trusts the server's own certificate, and no other. */
-const directTo =
-  (url: string, { tls }: ServiceOptions): Reachable['fetch'] =>
-  (path, init) =>
-    fetch(url + path, { ...init, ...(tls && { tls: { ca: readCertificate(tls.certPath) } }) })
-
-/** The same options as flags of `serve`. */
-const flagsOf = (options: ServiceOptions): string[] => [
-  ...flag('--max-body', options.maxBodyBytes, (bytes) => `${bytes}B`),
-  ...flag('--list-max', options.listMax),
-  ...flag('--public-url', options.publicUrl),
-  ...(options.servesDocs === false ? ['--no-docs'] : []),
-  ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
-  ...flag('--rate-burst', options.rateLimit?.burst || undefined),
-  ...flag('--max-in-flight', options.maxInFlight),
-  ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
-  ...flag('--cors-origin', options.corsOrigins, (origins) => origins.join(',')),
-  ...flag('--tls-cert', options.tls?.certPath),
-  ...flag('--tls-key', options.tls?.keyPath),
-]
-
-const flag = <T>(name: string, value: T | undefined, write: (value: T) => string = String): string[] =>
-  value === undefined ? [] : [name, write(value)]
-
-const UNIT_OF_MS: Readonly<Record<number, string>> = { 1000: 's', 60000: 'm', 3600000: 'h' }
-
-/** The module of a proxy to put before the executable, like test/conformance/prism/proxy.ts. */
-const PROXY = process.env.TEST_PROXY && resolve(process.env.TEST_PROXY)
-
-async function startProxy(module: string, url: string) {
-  const { startProxy }: { startProxy(upstream: string): Promise<Pick<Reachable, 'fetch' | 'stop'>> } = await import(
-    module
-  )
-  return startProxy(url)
-}
-
-/** Only the source can be given a store that fails, or a clock. */
-export const IN_PROCESS: readonly Transport[] = EXECUTABLE === undefined ? [inProcess] : []
-/** The same over a socket. */
-export const OVER_TCP: readonly Transport[] = EXECUTABLE === undefined ? [overTcp] : []
-const THROUGH_EXECUTABLE: readonly Transport[] = EXECUTABLE === undefined ? [] : [executable]
-
-/** For what only bytes on a connection can show. The check runs test/http/socket against the executable alone. */
-export const SOCKET_TRANSPORTS = [...OVER_TCP, ...THROUGH_EXECUTABLE]
-/** For what only files can show. */
-export const SQLITE_TRANSPORTS = [...IN_PROCESS, ...THROUGH_EXECUTABLE]
-/** For all else: the source on each database, or the executable. */
-export const TRANSPORTS: readonly Transport[] = [
-  ...SQLITE_TRANSPORTS,
-  ...(EXECUTABLE === undefined ? POSTGRES_STORES.map((store) => ({ ...overTcp, ...store })) : []),
-]
-
-/** Each database behind a socket. */
-export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
-  [{ name: 'SQLite', open: () => openDatabase() }, ...POSTGRES_STORES].map(({ name, open }) => ({
-    name: `${transport.name}, ${name}`,
-    transport,
-    open,
-  })),
-)
 
 /** A service on an empty store, by default a database in a folder of its own, with a write token of user `me`. */
 export async function startService(
@@ -256,23 +101,6 @@ export async function startService(
   }
 }
 
-type ServiceStore = Pick<OpenStore, 'store' | 'database'> & AsyncDisposable
-
-/** Opens a SQLite database in this folder, or in one of its own. */
-export async function openDatabase(path?: string): Promise<ServiceStore> {
-  const folder = path === undefined ? makeFolder() : undefined
-  const database = join(folder?.path ?? path ?? '', 'plantstore.db')
-  const store = await openStore(database, () => {})
-  return {
-    store,
-    database,
-    async [Symbol.asyncDispose]() {
-      await store.close()
-      folder?.[Symbol.dispose]()
-    },
-  }
-}
-
 /** The id of a user that has a token. */
 export async function userIdOf(store: Store, userName: string): Promise<UserId> {
   const [token] = await store.listTokens(userName)
@@ -293,26 +121,5 @@ async function toAnswer(response: Response): Promise<Answer> {
     headers: response.headers,
     text,
     body: isJson && text !== '' ? JSON.parse(text) : undefined,
-  }
-}
-
-/** The app with all that it logs. */
-function assemble(store: Store, { overrideStore, app, ...options }: ServiceOptions) {
-  let lines = ''
-  const write = (line: string) => {
-    lines += line
-  }
-  return {
-    app: createApp(
-      appOptions({
-        store: { ...store, ...overrideStore?.(store) },
-        log: createLogger('debug', { write }),
-        logsRequests: true,
-        usesTls: options.tls !== undefined,
-        ...options,
-        ...app,
-      }),
-    ),
-    logs: () => lines,
   }
 }
