@@ -82,9 +82,9 @@ export function assignFields<T extends object>(target: T, row: PlantRow): T & Pl
 /** The same of values in the order of `PLANT_FIELDS`. */
 export function assignValues<T extends object>(target: T, values: PlantValues): T & Plant {
   const plant: Partial<Record<keyof Plant, string>> = target
-  for (const [index, field] of PLANT_FIELDS.entries()) {
-    const value = values[index]
-    if (value !== null && value !== undefined) plant[field] = value
+  for (let index = 0; index < PLANT_FIELDS.length; index++) {
+    const [field, value] = [PLANT_FIELDS[index], values[index]]
+    if (field !== undefined && value !== null && value !== undefined) plant[field] = value
   }
   return target as T & Plant
 }

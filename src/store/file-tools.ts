@@ -1,5 +1,7 @@
-import type { ConflictRule, Transfer } from '../domain/transfer.ts'
+import type { ConflictRule, PlantExport, PlantImport } from '../domain/transfer.ts'
 import type { StagingTable } from './sqlite/tools/staging-table.ts'
+
+export type { StagingTable }
 
 /** What can be done with a database file, also while a server uses the database. */
 export interface FileTools {
@@ -15,8 +17,10 @@ export interface FileTools {
   restore(backup: string, options: CopyOptions): Promise<Restored>
   /** Looks at the database and changes nothing. */
   status(nowMs: number): Promise<StoreStatus>
-  /** Opens the database to export and import plants. Rejects as `Engine.open` does. */
-  openTransfer(nowMs: () => number): Promise<Transfer>
+  /** Begins to export all plants, or the plants of a user. Rejects as `Engine.open` does, and with `user_not_found`. */
+  exportPlants(userName: string | undefined): Promise<PlantExport>
+  /** Opens the database to import plants. Rejects as `Engine.open` does. */
+  openImport(nowMs: () => number): Promise<PlantImport>
   /** Opens a staging table for an import, beside the database. */
   openStagingTable(rule: ConflictRule): StagingTable
 }

@@ -51,7 +51,7 @@ describe('copy', () => {
       expect(await source.dump()).toEqual(before)
       expect(await target.dump()).toEqual(before)
       expect(await back.dump()).toEqual(before)
-      expect(before?.given).toEqual([[expect.any(BigInt), 6n]])
+      expect(before?.lastIds).toEqual([[expect.any(BigInt), 6n]])
       expect((await runPlantstore(['check', '--database', target.database])).exitCode).toBe(0)
       const answers = await answersOf(target.database, tokens)
       expect(answers).toEqual(await answersOf(source.database, tokens))

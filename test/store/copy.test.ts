@@ -74,8 +74,8 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
     await fillPlace(original)
     const tampering = (target: Target): Target => ({
       ...target,
-      async add(table, rows) {
-        await target.add(
+      async insert(table, rows) {
+        await target.insert(
           table,
           table === 'plants' ? rows.map(([user, id, name]) => [user ?? null, id ?? null, `${name}!`, null]) : rows,
         )

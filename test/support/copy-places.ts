@@ -14,8 +14,8 @@ export interface EmptyPlace extends AsyncDisposable {
   isUnfinished(): Promise<boolean>
 }
 
-/** All rows of all tables by their keys, and the largest identifiers that were given. */
-export type Dump = Readonly<Record<'users' | 'tokens' | 'plants' | 'given', readonly unknown[][]>>
+/** All rows of all tables by their keys, and the last identifiers of a user and a token. */
+export type Dump = Readonly<Record<'users' | 'tokens' | 'plants' | 'lastIds', readonly unknown[][]>>
 
 /** A kind of store that is copied from and into. */
 export interface PlaceKind {
@@ -47,7 +47,7 @@ export const SQLITE: PlaceKind = {
               users: rowsOf(SELECTS.users),
               tokens: rowsOf(SELECTS.tokens).map(plain),
               plants: rowsOf(SELECTS.plants),
-              given: rowsOf(`select (select seq from sqlite_sequence where name = 'users'),
+              lastIds: rowsOf(`select (select seq from sqlite_sequence where name = 'users'),
                   (select seq from sqlite_sequence where name = 'tokens')`),
             }
           : undefined,
@@ -81,7 +81,7 @@ export const POSTGRES: PlaceKind = {
               users: await rows(SELECTS.users),
               tokens: (await rows(SELECTS.tokens)).map(plain),
               plants: await rows(SELECTS.plants),
-              given: await rows('select last_user_id, last_token_id from @counters'),
+              lastIds: await rows('select last_user_id, last_token_id from @counters'),
             }
           : undefined,
       isUnfinished: async () => {

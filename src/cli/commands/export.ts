@@ -30,21 +30,16 @@ export const exportCommand = (program: Command, io: Io, setExitCode: (code: numb
       let plants = 0
       const exportPlants = async (signal: AbortSignal) => {
         const tools = await engineOf(database).fileTools()
-        const transfer = await tools.openTransfer(io.nowMs)
-        try {
-          const exported = await transfer.exportPlants(user)
-          plants = exported.plants
-          const tellLong = watchSnapshot(io)
-          using progress = showProgress(io.printsToTerminal ? undefined : io, 'plants exported')
-          for await (const batch of exported.batches) {
-            // The reader of a full pipe may never read on.
-            await orAborted(io.print(renderPlantLines(batch)), signal)
-            done += batch.length
-            progress.update(done, plants)
-            tellLong()
-          }
-        } finally {
-          await transfer.close()
+        using exported = await tools.exportPlants(user)
+        plants = exported.plants
+        const tellLong = watchSnapshot(io)
+        using progress = showProgress(io.printsToTerminal ? undefined : io, 'plants exported')
+        for await (const batch of exported.batches) {
+          // The reader of a full pipe may never read on.
+          await orAborted(io.print(renderPlantLines(batch)), signal)
+          done += batch.length
+          progress.update(done, plants)
+          tellLong()
         }
       }
       const stoppedText = () =>

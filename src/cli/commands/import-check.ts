@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
-import type { ConflictRule, OwnedPlant, Transfer } from '../../domain/transfer.ts'
-import type { FileTools } from '../../store/file-tools.ts'
+import type { ConflictRule, OwnedPlant, PlantImport } from '../../domain/transfer.ts'
+import type { StagingTable } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
 import { readLines, TOO_LONG } from '../lines.ts'
 import { pauses } from '../pause.ts'
@@ -20,7 +20,7 @@ export interface Input {
 }
 
 /** How it is imported. */
-export interface ImportWishes {
+export interface ImportRequest {
   /** Whose plants those are of which a line does not say it. */
   readonly user: string | undefined
   readonly rule: ConflictRule
@@ -35,8 +35,6 @@ export interface Read {
   readonly again: number
 }
 
-export type StagingTable = ReturnType<FileTools['openStagingTable']>
-
 /**
  * Reads all lines into the staging table. Throws `file_unusable` where any is refused, after it has told which and why; and the reason
  * of the signal.
@@ -44,7 +42,7 @@ export type StagingTable = ReturnType<FileTools['openStagingTable']>
 export async function checkLines(
   input: Input,
   stagingTable: StagingTable,
-  wishes: ImportWishes,
+  request: ImportRequest,
   io: Io,
 ): Promise<Read> {
   const refusals = collectRefusals(io)
@@ -53,17 +51,17 @@ export async function checkLines(
   let lines = 0
   let again = 0
   let bytes = 0
-  for await (const batch of readLines(untilAborted(input.stream, wishes.signal), LINE_MAX_BYTES)) {
+  for await (const batch of readLines(untilAborted(input.stream, request.signal), LINE_MAX_BYTES)) {
     for (const line of batch) {
       lines++
       if (line !== TOO_LONG) bytes += line.length + 1
-      const refusal = take(line, lines, stagingTable, wishes)
-      if (typeof refusal === 'string') refusals.note(lines, refusal)
+      const refusal = take(line, lines, stagingTable, request)
+      if (typeof refusal === 'string') refusals.record(lines, refusal)
       else if (refusal !== undefined) again++
     }
     progress.update(bytes, input.bytes)
     await pause(batch.length)
-    wishes.signal.throwIfAborted()
+    request.signal.throwIfAborted()
   }
   await refusals.end(lines)
   return { lines, again }
@@ -74,7 +72,7 @@ function take(
   line: Uint8Array | typeof TOO_LONG,
   number: number,
   stagingTable: StagingTable,
-  { user, rule }: ImportWishes,
+  { user, rule }: ImportRequest,
 ): string | number | undefined {
   if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
   let plant: OwnedPlant
@@ -90,9 +88,9 @@ function take(
 /** Throws `file_unusable` where a user has an id already, after it has told which; and the reason of the signal. */
 export async function requireFree(
   stagingTable: StagingTable,
-  transfer: Pick<Transfer, 'findTaken'>,
+  target: Pick<PlantImport, 'findExisting'>,
   read: Read,
-  { signal }: ImportWishes,
+  { signal }: ImportRequest,
   io: Io,
 ): Promise<void> {
   const refusals = collectRefusals(io)
@@ -102,9 +100,8 @@ export async function requireFree(
   for (let compared = 0; ; ) {
     const lines = stagingTable.read(last, COMPARED_PLANTS)
     if (lines.length === 0) break
-    for (const index of await transfer.findTaken(lines)) {
-      const taken = lines[index]
-      if (taken !== undefined) refusals.note(taken.line, `the user ${taken.user} has plant ${taken.id} already.`)
+    for (const { line, user, id } of await target.findExisting(lines)) {
+      refusals.record(line, `the user ${user} has plant ${id} already.`)
     }
     last = lines.at(-1)
     compared += lines.length
@@ -120,7 +117,7 @@ function collectRefusals({ tell }: Pick<Io, 'tell'>) {
   const first: { readonly line: number; readonly reason: string }[] = []
   let count = 0
   return {
-    note(line: number, reason: string): void {
+    record(line: number, reason: string): void {
       count++
       if (first.length === REFUSALS_TOLD_MAX && line > (first.at(-1)?.line ?? 0)) return
       first.push({ line, reason })

@@ -1,8 +1,9 @@
-import type { ImportCounts, OwnedPlant, Transfer } from '../../domain/transfer.ts'
+import type { ImportCounts, OwnedPlant, PlantImport } from '../../domain/transfer.ts'
+import type { StagingTable } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
 import { pauses } from '../pause.ts'
 import { showProgress } from '../progress.ts'
-import type { ImportWishes, Read, StagingTable } from './import-check.ts'
+import type { ImportRequest, Read } from './import-check.ts'
 
 /**
  * The creates of a server wait no longer than 100 ms for an import: for the batch that is being written, of whose making
@@ -27,18 +28,18 @@ interface Progressed extends ImportCounts {
  */
 export async function importLines(
   stagingTable: StagingTable,
-  transfer: Transfer,
+  target: PlantImport,
   read: Read,
-  wishes: ImportWishes,
+  request: ImportRequest,
   onStored: (lines: number) => void,
   io: Io,
 ): Promise<ImportCounts> {
-  const { rule, isAtomic, signal } = wishes
+  const { rule, isAtomic, signal } = request
   let done: Progressed = { lines: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
   onStored(0)
   if (isAtomic) {
     await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
-    await transfer.begin()
+    await target.begin()
   }
   using progress = showProgress(io, 'lines imported')
   let size = BATCH_PLANTS.first
@@ -47,7 +48,7 @@ export async function importLines(
   for (;;) {
     const lines = stagingTable.read(last, size)
     if (lines.length === 0) break
-    const { heldMs, ...counts } = await transfer.importPlants(lines, rule)
+    const { heldMs, ...counts } = await target.write(lines, rule)
     done = sumOf(done, counts, lines.length)
     if (!isAtomic) onStored(done.lines)
     last = lines.at(-1)
@@ -56,8 +57,8 @@ export async function importLines(
     await pause(lines.length, isAtomic ? 0 : PAUSE_MS)
     signal.throwIfAborted()
   }
-  if (isAtomic) await transfer.commit()
-  return withRepeated(done, read, wishes)
+  if (isAtomic) await target.commit()
+  return withRepeated(done, read, request)
 }
 
 /** The size that would have taken the usual time, as far as one batch can tell. */
@@ -77,7 +78,7 @@ function sumOf(done: Progressed, counts: ImportCounts, lines: number): Progresse
 }
 
 /** What became of the lines that repeat another, of which one alone was imported. */
-function withRepeated(done: Progressed, { again }: Read, { rule }: ImportWishes): Progressed {
+function withRepeated(done: Progressed, { again }: Read, { rule }: ImportRequest): Progressed {
   if (rule === 'replace') return { ...done, replaced: done.replaced + again }
   return { ...done, skipped: done.skipped + again }
 }

@@ -4,8 +4,8 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { readFailure } from '../../domain/read-failure.ts'
-import type { ConflictRule, Transfer } from '../../domain/transfer.ts'
-import type { FileTools } from '../../store/file-tools.ts'
+import type { ConflictRule, PlantImport } from '../../domain/transfer.ts'
+import type { StagingTable } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
@@ -42,29 +42,25 @@ export const importCommand = (program: Command, io: Io, setExitCode: (code: numb
   define(program).action(async (file, options) => {
     const input = await openInput(file, io)
     const tools = await engineOf(options.database).fileTools()
-    const transfer = await tools.openTransfer(io.nowMs)
-    try {
-      await importInto(tools, transfer, input, options)
-    } finally {
-      await transfer.close()
-    }
+    using target = await tools.openImport(io.nowMs)
+    using stagingTable = tools.openStagingTable(options.onConflict)
+    await importInto(target, stagingTable, input, options)
   })
 
-  const importInto = async (tools: FileTools, transfer: Transfer, input: Input, options: Options) => {
+  const importInto = async (target: PlantImport, stagingTable: StagingTable, input: Input, options: Options) => {
     const { database, user, onConflict: rule, atomic: isAtomic = false, json } = options
-    using stagingTable = tools.openStagingTable(rule)
     let lines = 0
     let stored: number | undefined
     const importAll = async (signal: AbortSignal) => {
       await io.tell(`What is read is kept in ${stagingTable.directory} until it is in, in a file without a name.\n`)
-      const wishes = { user, rule, isAtomic, signal }
-      const read = await checkLines(input, stagingTable, wishes, io)
+      const request = { user, rule, isAtomic, signal }
+      const read = await checkLines(input, stagingTable, request, io)
       lines = read.lines
-      if (rule === 'fail') await requireFree(stagingTable, transfer, read, wishes, io)
+      if (rule === 'fail') await requireFree(stagingTable, target, read, request, io)
       const onStored = (count: number) => {
         stored = count
       }
-      return await importLines(stagingTable, transfer, read, wishes, onStored, io)
+      return await importLines(stagingTable, target, read, request, onStored, io)
     }
     const stoppedText = () => describeStored(stored ?? 0, lines, rule)
     const counts = await runUntilSignal(io, setExitCode, importAll, stoppedText).catch(async (error) => {

@@ -8,7 +8,7 @@ import type { Connections } from './connections.ts'
 type Row = [id: bigint, ...values: PlantValues]
 
 /** The length of a plant's text in bytes. PostgreSQL knows it without reading the text. */
-export const PLANT_TEXT_BYTES = PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')
+const PLANT_TEXT_BYTES = PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')
 
 const SELECT = `select id, ${FIELD_COLUMNS} from plantstore.plants where user_id = $1 and id >= $2 order by id limit $3`
 /**

@@ -1,35 +1,38 @@
+import { PLANT_FIELDS } from '../../domain/plant.ts'
 import type { Counts } from '../file-tools.ts'
-import { PLANT_COLUMNS, PLANT_KEY } from '../plant-columns.ts'
+import { PLANT_KEY } from '../plant-columns.ts'
 
-/** The tables of a store, in the order in which they can be filled: no row belongs to one that is not there yet. */
+/** The tables of a store, in an order in which they can be filled: no row refers to a later table. */
 export const TABLES = ['users', 'tokens', 'plants'] as const
 export type Table = (typeof TABLES)[number]
 
-/** Their columns, which have the same names in every store. */
-export const COLUMNS: Readonly<Record<Table, readonly string[]>> = {
-  users: ['id', 'name', 'created_at_ms'],
-  tokens: [
-    ...['id', 'user_id', 'hash', 'scope', 'label'],
-    ...['created_at_ms', 'expires_at_ms', 'revoked_at_ms', 'last_used_at_ms'],
-  ],
-  plants: PLANT_COLUMNS,
-}
-/** Those by which their rows are in order: the first ones. */
-export const KEYS: Readonly<Record<Table, readonly string[]>> = {
-  users: ['id'],
-  tokens: ['id'],
-  plants: PLANT_KEY,
+export type ColumnType = 'integer' | 'text' | 'bytes'
+
+const INTEGER = 'integer'
+const TEXT = 'text'
+
+/** The columns of the tables, which have the same names in every store. The first ones are the primary key. */
+export const COLUMNS: Readonly<Record<Table, Readonly<Record<string, ColumnType>>>> = {
+  users: { id: INTEGER, name: TEXT, created_at_ms: INTEGER },
+  tokens: {
+    ...{ id: INTEGER, user_id: INTEGER, hash: 'bytes', scope: TEXT, label: TEXT },
+    ...{ created_at_ms: INTEGER, expires_at_ms: INTEGER, revoked_at_ms: INTEGER, last_used_at_ms: INTEGER },
+  },
+  plants: { user_id: INTEGER, id: INTEGER, ...Object.fromEntries(PLANT_FIELDS.map((field) => [field, TEXT])) },
 }
 
-/** The values of a row's columns: numbers are exact. */
+/** The columns of the primary keys. All are integers. */
+export const KEYS: Readonly<Record<Table, readonly string[]>> = { users: ['id'], tokens: ['id'], plants: PLANT_KEY }
+
+/** The values of a row's columns. */
 export type Row = readonly (bigint | string | Uint8Array | null)[]
 
-/** Rows of one batch, and the length of their text at which it ends. */
+/** A batch of rows ends with the row that reaches one of these limits. The second one is in characters or bytes. */
 export const BATCH_ROWS = 2000
 export const BATCH_TEXT_LENGTH = 256 * 1024
 
-/** The largest identifiers that were given so far: they are never given twice, also when their rows are gone. */
-export interface Given {
+/** The last identifiers of a user and a token. A store never uses an identifier again, even if its row is deleted. */
+export interface LastIds {
   readonly userId: bigint
   readonly tokenId: bigint
 }
@@ -37,37 +40,34 @@ export interface Given {
 /** What a store holds at one moment. */
 export interface Contents {
   readonly counts: Counts
-  readonly given: Given
-  /** All rows of a table by its key, in batches. */
+  readonly lastIds: LastIds
+  /** All rows of a table in the order of its key, in batches. */
   batches(table: Table): AsyncIterable<readonly Row[]>
 }
 
-/** A store that is copied from. */
+/** A store to copy from. */
 export interface Source extends Contents {
-  /** Shows what is there now, where others ought not to have written meanwhile and nothing keeps them from it. */
+  /** Reads the store again, if nothing keeps other processes from writing to it meanwhile. */
   readonly readAgain?: <T>(use: (contents: Contents) => Promise<T>) => Promise<T>
 }
 
-/** A store that is copied into: until it is finished nobody else can use it. */
+/** A store to copy into. No process can use it before it is finished. */
 export interface Target {
-  add(table: Table, rows: readonly Row[]): Promise<void>
-  /** Makes durable what was added, and shows what is there now. */
+  insert(table: Table, rows: readonly Row[]): Promise<void>
+  /** Makes the rows durable, and reads them. */
   read<T>(use: (contents: Contents) => Promise<T>): Promise<T>
-  /** From now on it is a store like any other, durably. */
-  finish(given: Given): Promise<void>
+  /** Makes it a store like any other, durably. */
+  finish(lastIds: LastIds): Promise<void>
 }
 
-/** How many rows a table has, and the SHA-256 of them, which is the same in every store. */
+/** The number of rows of each table, and the SHA-256 of all rows. Equal stores of any kind have equal digests. */
 export interface Digest {
   readonly counts: Counts
   readonly digest: string
 }
 
-/** Reads all contents in order, shows each batch to `take`, and digests them. */
-export async function digestContents(
-  contents: Contents,
-  take: (table: Table, rows: readonly Row[]) => Promise<void>,
-): Promise<Digest> {
+/** Reads all contents in order, passes each batch to `take`, and digests it. */
+export async function digestContents(contents: Contents, take: Target['insert']): Promise<Digest> {
   const hasher = new Bun.CryptoHasher('sha256')
   const counts = { users: 0, tokens: 0, plants: 0 }
   for (const table of TABLES) {
@@ -81,8 +81,9 @@ export async function digestContents(
   return { counts, digest: hasher.digest('hex') }
 }
 
-/** A row as JSON in which numbers and bytes are texts: those of one column are all of one type. */
+/** The row as JSON. Integers and bytes are strings. A column has one type, so no two rows have the same line. */
 const lineOf = (row: Row): string => `${JSON.stringify(row.map(toText))}\n`
 
-const toText = (value: Row[number]): string | null =>
+/** A value as text: an integer in decimal, bytes in hexadecimal. */
+export const toText = (value: Row[number]): string | null =>
   value instanceof Uint8Array ? Buffer.from(value).toString('hex') : (value?.toString() ?? null)

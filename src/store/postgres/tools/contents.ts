@@ -10,34 +10,27 @@ import {
 } from '../../tools/contents.ts'
 import type { Transaction } from '../connection.ts'
 import { toAppError } from '../errors.ts'
-import { PLANT_TEXT_BYTES } from '../plants.ts'
 
-/** How long the text of a row is, in bytes, where it can be long. */
-const TEXT_BYTES: Readonly<Record<Table, string>> = {
-  users: 'octet_length(name)',
-  tokens: 'coalesce(octet_length(label), 0)',
-  plants: PLANT_TEXT_BYTES,
-}
-
-/** What a transaction sees, which sees the same until its end. */
-export async function contentsOf({ query }: Pick<Transaction, 'query'>): Promise<Contents> {
+/** Begins to read all rows as of now. The transaction sees no later change. */
+export async function contentsOf({ query }: Transaction): Promise<Contents> {
   try {
-    const [counts] = await query<bigint[]>(
-      `select ${TABLES.map((table) => `(select count(*) from plantstore.${table})`).join(', ')}`,
+    await query('set transaction isolation level repeatable read, read only')
+    const counts = TABLES.map((table) => `(select count(*) from plantstore.${table})`)
+    const [[users = 0n, tokens = 0n, plants = 0n] = []] = await query<bigint[]>(`select ${counts.join(', ')}`)
+    const [[userId = 0n, tokenId = 0n] = []] = await query<bigint[]>(
+      'select last_user_id, last_token_id from plantstore.counters',
     )
-    const [users, tokens, plants] = (counts ?? []).map(Number)
-    const [given] = await query<[bigint, bigint]>('select last_user_id, last_token_id from plantstore.counters')
     return {
-      counts: { users: users ?? 0, tokens: tokens ?? 0, plants: plants ?? 0 },
-      given: { userId: given?.[0] ?? 0n, tokenId: given?.[1] ?? 0n },
-      batches: (table) => batchesOf(query, table),
+      counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
+      lastIds: { userId, tokenId },
+      batches: (table) => readBatches(query, table),
     }
   } catch (error) {
     throw toAppError(error)
   }
 }
 
-async function* batchesOf(query: Transaction['query'], table: Table): AsyncGenerator<readonly Row[]> {
+async function* readBatches(query: Transaction['query'], table: Table): AsyncGenerator<readonly Row[]> {
   let key: readonly bigint[] = []
   for (;;) {
     const batch = await query<Row>(selectBatch(table, key), key).catch((error) => {
@@ -45,21 +38,27 @@ async function* batchesOf(query: Transaction['query'], table: Table): AsyncGener
     })
     const last = batch.at(-1)
     if (last === undefined) return
-    // The first columns are the key's, which are numbers.
+    // The first columns are the key, and all keys are integers.
     key = last.slice(0, KEYS[table].length) as bigint[]
     yield batch
   }
 }
 
-/** Rows after a key, up to the one with which their text is long: batches of large plants would be larger than memory. */
+/** The rows after a key. A batch ends with the row that makes its text too long: 2000 large plants would not fit in memory. */
 function selectBatch(table: Table, after: readonly bigint[]): string {
   const key = KEYS[table].join(', ')
-  const columns = COLUMNS[table].join(', ')
-  const condition =
-    after.length === 0 ? '' : `where (${key}) > (${after.map((_, index) => `$${index + 1}::int8`).join(', ')})`
+  const names = Object.keys(COLUMNS[table])
+  const columns = names.join(', ')
+  const parameters = after.map((_, index) => `$${index + 1}::int8`).join(', ')
+  const condition = after.length === 0 ? '' : `where (${key}) > (${parameters})`
+  // PostgreSQL knows the length of a text without reading it.
+  const textBytes = names
+    .filter((name) => COLUMNS[table][name] === 'text')
+    .map((name) => `coalesce(octet_length(${name}), 0)`)
+    .join(' + ')
   return `select ${columns} from (
-      select ${columns}, sum(${TEXT_BYTES[table]}) over (order by ${key} rows unbounded preceding) as bytes,
-        ${TEXT_BYTES[table]} as own_bytes
+      select ${columns}, sum(${textBytes})
+        over (order by ${key} rows between unbounded preceding and 1 preceding) as bytes_before
       from (select ${columns} from plantstore.${table} ${condition} order by ${key} limit ${BATCH_ROWS}) as next_rows
-    ) as measured where bytes - own_bytes < ${BATCH_TEXT_LENGTH} order by ${key}`
+    ) as measured where coalesce(bytes_before, 0) < ${BATCH_TEXT_LENGTH} order by ${key}`
 }

@@ -1,8 +1,6 @@
 import { describeAddress } from '../../../domain/database-url.ts'
-import { PLANT_FIELDS } from '../../../domain/plant.ts'
 import { storeUnusable } from '../../errors.ts'
-import { PLANT_COLUMNS } from '../../plant-columns.ts'
-import type { Row, Table, Target } from '../../tools/contents.ts'
+import { COLUMNS, type ColumnType, type Row, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from '../connection.ts'
 import { isConnectionLost, toAppError } from '../errors.ts'
 import { migrate, SCHEMA_VERSION, schemaVersion, UNFINISHED_VERSION } from '../migrate.ts'
@@ -13,36 +11,31 @@ import { contentsOf } from './contents.ts'
 import { COPY_TIMEOUT_MS } from './copy-source.ts'
 import { requireAlone } from './sessions.ts'
 
-/** How long a statement may take: the longest one empties what a copy before this one has left. */
+/** The longest time for a statement. The slowest one empties the tables of an unfinished copy. */
 const STATEMENT_TIMEOUT_MS = 60_000
 
-/** How rows are added, a column of them in each parameter. Arrays of bytes are sent as text. */
-const INSERTS: Readonly<Record<Table, string>> = {
-  users: `insert into plantstore.users (id, name, created_at_ms)
-    select * from unnest($1::int8[], $2::text[], $3::int8[])`,
-  tokens: `insert into plantstore.tokens
-      (id, user_id, hash, scope, label, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms)
-    select id, user_id, decode(hash, 'hex'), scope, label, created, expires, revoked, used
-    from unnest($1::int8[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::int8[], $7::int8[], $8::int8[], $9::int8[])
-      as token (id, user_id, hash, scope, label, created, expires, revoked, used)`,
-  plants: `insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
-    select * from unnest($1::int8[], $2::int8[], ${PLANT_FIELDS.map((_, index) => `$${index + 3}::text[]`).join(', ')})`,
+/**
+ * Inserts rows, with one array of values for each column. The driver cannot send an array of bytes, so bytes are sent in
+ * hexadecimal.
+ */
+const insertInto = (table: Table): string => {
+  const columns = Object.entries(COLUMNS[table])
+  const names = columns.map(([name]) => name).join(', ')
+  const values = columns.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${ARRAY_TYPES[type]}[]`)
+  return `insert into plantstore.${table} (${names})
+    select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`
 }
-const TYPES: Readonly<Record<Table, readonly ('int8' | 'text')[]>> = {
-  users: ['int8', 'text', 'int8'],
-  tokens: ['int8', 'int8', 'text', 'text', 'text', 'int8', 'int8', 'int8', 'int8'],
-  plants: ['int8', 'int8', ...PLANT_FIELDS.map(() => 'text' as const)],
-}
+const ARRAY_TYPES = { integer: 'int8', text: 'text', bytes: 'text' } as const
 
-/** To look up a plant's user takes longer than to add the plant: it is done for all at the end. */
+/** Looking up the user of each plant takes longer than inserting the plant. One check of all plants at the end is faster. */
 const DROP_REFERENCE = 'alter table plantstore.plants drop constraint if exists plants_user_id_fkey'
 const ADD_REFERENCE = `alter table plantstore.plants
   add constraint plants_user_id_fkey foreign key (user_id) references plantstore.users (id)`
 
 /**
- * Makes a store to copy into, where there is none, an empty one, or one that was not finished. From then on, until it is
- * finished, its schema has a version that every use of it refuses. Rejects with `store_unusable` where a process of ours is
- * connected to the database, and where it holds something: then it stays as it was.
+ * Opens a database to copy into. Until the copy is finished, its schema has a version that every command refuses. Rejects with
+ * `store_unusable` and changes nothing if the store is not empty, or if another process of this program is connected to it.
  */
 export async function fillPostgres<T>(options: ConnectionOptions, fill: (target: Target) => Promise<T>): Promise<T> {
   const { address } = options
@@ -64,7 +57,7 @@ export async function fillPostgres<T>(options: ConnectionOptions, fill: (target:
   }
 }
 
-/** Marks a store that is empty, or empties one that is marked. */
+/** Marks an empty store as an unfinished copy, or empties an unfinished copy. */
 async function mark(client: Client, database: string): Promise<void> {
   await client.transaction(async ({ query }) => {
     const [[version] = []] = await query<[bigint]>('select version from plantstore.schema_version for update')
@@ -73,10 +66,8 @@ async function mark(client: Client, database: string): Promise<void> {
       await query('truncate plantstore.plants, plantstore.tokens, plantstore.users, plantstore.writers')
       return
     }
-    const found = await query(
-      `select 1 from plantstore.users union all select 1 from plantstore.tokens union all select 1 from plantstore.plants
-       limit 1`,
-    )
+    const rows = TABLES.map((table) => `select 1 from plantstore.${table}`).join(' union all ')
+    const found = await query(`${rows} limit 1`)
     if (found.length > 0) throw storeUnusable(`The database ${database} is not empty: name another one.`)
     await query(DROP_REFERENCE)
     await query('update plantstore.schema_version set version = $1', [UNFINISHED_VERSION])
@@ -84,43 +75,38 @@ async function mark(client: Client, database: string): Promise<void> {
 }
 
 const targetOf = (client: Client): Target => ({
-  async add(table, rows) {
-    await inTheirTerms(client.query(INSERTS[table], columnsOf(client, table, rows), STATEMENT_TIMEOUT_MS))
+  async insert(table, rows) {
+    const columns = Object.values(COLUMNS[table]).map((type, index) => toColumn(client, type, rows, index))
+    await translated(client.query(insertInto(table), columns, STATEMENT_TIMEOUT_MS))
   },
-  read: (use) =>
-    client.transaction(async (inside) => {
-      await inTheirTerms(inside.query('set transaction isolation level repeatable read, read only'))
-      return use(await contentsOf(inside))
-    }, COPY_TIMEOUT_MS),
+
+  read: (use) => client.transaction(async (inside) => use(await contentsOf(inside)), COPY_TIMEOUT_MS),
+
   async finish({ userId, tokenId }) {
-    // What is known of tables by chance is too little for the first lists.
-    for (const table of ['users', 'tokens', 'plants']) {
-      await inTheirTerms(client.query(`analyze plantstore.${table}`, [], STATEMENT_TIMEOUT_MS))
+    // The first lists are slow without statistics of the tables.
+    for (const table of TABLES) {
+      await translated(client.query(`analyze plantstore.${table}`, [], STATEMENT_TIMEOUT_MS))
     }
     const finished = client.transaction(async (inside) => {
+      // This statement reads all plants.
       await inside.query(ADD_REFERENCE)
       await lockTokens(inside)
       await inside.query('update plantstore.counters set last_user_id = $1, last_token_id = $2', [userId, tokenId])
       await inside.query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
-      // It looks at every plant.
     }, COPY_TIMEOUT_MS)
-    await inTheirTerms(finished)
+    await translated(finished)
   },
 })
 
-function columnsOf(client: Client, table: Table, rows: readonly Row[]): readonly Parameter[] {
-  return TYPES[table].map((type, index) => {
-    const values = rows.map((row) => row[index] ?? null)
-    // Rows have the types of their columns, in every store.
-    if (type === 'int8') return client.column(values as readonly (bigint | null)[], 'int8')
-    return client.column(values.map(toText), 'text')
-  })
+/** The values of one column of the rows. */
+function toColumn(client: Client, type: ColumnType, rows: readonly Row[], index: number): Parameter {
+  const values = rows.map((row) => row[index] ?? null)
+  // The type of a column is the type of its values.
+  if (type === 'integer') return client.column(values as readonly (bigint | null)[], 'int8')
+  return client.column(values.map(toText), 'text')
 }
 
-const toText = (value: Row[number]): string | null =>
-  value instanceof Uint8Array ? Buffer.from(value).toString('hex') : (value?.toString() ?? null)
-
-async function inTheirTerms<T>(work: Promise<T>): Promise<T> {
+async function translated<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

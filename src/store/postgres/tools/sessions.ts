@@ -3,13 +3,13 @@ import { storeUnusable } from '../../errors.ts'
 import { APPLICATION_NAME, type Client } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 
-/** Connections of processes that have just ended are there for a moment. */
+/** PostgreSQL keeps the connection of a process that has ended for a moment. */
 const PATIENCE_MS = 2000
 const RETRY_MS = 50
 
 /**
- * Rejects with `store_unusable` where another process of ours is connected to the database, be it idle: a server is from its
- * start on, unless it has lost the database. `ownPid` is of a further connection of this process.
+ * Rejects with `store_unusable` if another process of this program is connected to the database. A server is always connected,
+ * unless it has lost the database. `ownPid` is another connection of this process.
  */
 export async function requireAlone(
   client: Client,

@@ -1,31 +1,29 @@
-import type { Source } from '../../tools/contents.ts'
+import type { Contents, Source } from '../../tools/contents.ts'
 import { openReader } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
-import { openSqliteStore } from '../store.ts'
 import { contentsOf } from './contents.ts'
+import { updateSchema } from './update-schema.ts'
 
 /**
- * Opens a database to copy from. With a snapshot others may go on to write, which is not seen. Without one nobody else can
- * open it meanwhile, and it rejects with `store_unusable` where a process has it open, be it idle; and as the store does.
+ * Opens a database to copy from. With a snapshot other processes may write to the database, and the copy lacks their writes.
+ * Without a snapshot no other process can open the database meanwhile. Then it rejects with `store_unusable` if another process
+ * has the database open, even if that process is idle.
  */
 export async function readSqlite<T>(
   path: string,
   { isSnapshot }: { readonly isSnapshot: boolean },
   use: (source: Source) => Promise<T>,
 ): Promise<T> {
-  // Whatever refuses a store, or brings it up to date, does so here as well.
-  await (await openSqliteStore(path, () => {}, { mustExist: true })).close()
+  await updateSchema(path)
   using opened = isSnapshot ? openSnapshot(path) : lockAlone(path, 'end it, or use --snapshot')
-  return await use(begin(opened.db, path))
-}
-
-function begin(db: Parameters<typeof contentsOf>[0], path: string) {
+  let contents: Contents
   try {
-    return contentsOf(db, path)
+    contents = contentsOf(opened.db, path)
   } catch (error) {
     throw toAppError(error, { duringWrite: false, path })
   }
+  return await use(contents)
 }
 
 function openSnapshot(path: string) {

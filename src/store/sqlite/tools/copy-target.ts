@@ -1,25 +1,24 @@
-import { constants, type Database } from 'bun:sqlite'
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs'
+import type { Database, SQLQueryBindings } from 'bun:sqlite'
+import { renameSync, rmSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import { COLUMNS, type Table, type Target } from '../../tools/contents.ts'
-import { openDatabase, rowsOf } from '../connection.ts'
+import { COLUMNS, type TABLES, type Target } from '../../tools/contents.ts'
+import { openDatabase } from '../connection.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
 import { fileIdentity } from '../files/file-identity.ts'
-import { isUnfinishedCopy } from '../files/headers.ts'
-import { type Locked, lockAlone } from '../files/lock.ts'
 import { createFile } from '../files/new-file.ts'
-import { partialPath, removeLeftovers, SIDE_FILES, syncDirectory } from '../files/partial-files.ts'
-import { inspect } from '../files/preflight.ts'
+import { partialPath, removeLeftovers, syncDirectory } from '../files/partial-files.ts'
 import { findProblems } from '../health.ts'
-import { migrate, UNFINISHED_ID } from '../migrate.ts'
+import { insertInto } from '../insert.ts'
+import { migrate } from '../migrate.ts'
 import { contentsOf } from './contents.ts'
+import { placeMark } from './unfinished-mark.ts'
 
 /**
- * Makes a database to copy into, where there is none, an empty one, or one that was not finished. While it is being filled,
- * and when it is not finished, its name has a mark that every use of it refuses; it takes the mark's place when it is whole
- * and on disk. Rejects with `store_unusable` where a database is in use or holds something: then it stays as it was.
+ * Makes a database to copy into. Until the copy is finished, a file with its name marks an unfinished copy, and every command
+ * refuses that file. Then the database replaces the mark. Rejects with `store_unusable` and changes nothing if the database is
+ * in use, or is not empty.
  */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
   using mark = placeMark(path)
@@ -29,15 +28,14 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
   try {
     db = openPartial(partial, path)
     const identity = fileIdentity(partial)
-    return await fill(
-      targetOf(db, partial, () => {
-        if (fileIdentity(partial) !== identity || fileIdentity(path) !== mark.identity) {
-          throw storeUnusable(`The database ${path}, or what was to be it, was moved or replaced.`)
-        }
-        renameSync(partial, path)
-        syncDirectory(dirname(path))
-      }),
-    )
+    const replaceMark = () => {
+      if (fileIdentity(partial) !== identity || fileIdentity(path) !== mark.identity) {
+        throw storeUnusable(`The database ${path}, or what was to be it, was moved or replaced.`)
+      }
+      renameSync(partial, path)
+      syncDirectory(dirname(path))
+    }
+    return await fill(targetOf(db, partial, replaceMark))
   } catch (error) {
     throw toFillError(error, path)
   } finally {
@@ -46,22 +44,18 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
   }
 }
 
-function targetOf(db: Database, partial: string, place: () => void): Target {
-  const inserts = new Map<Table, ReturnType<Database['prepare']>>()
-  const insertInto = (table: Table) => {
-    const columns = COLUMNS[table]
-    return db.prepare(`insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`)
-  }
+function targetOf(db: Database, partial: string, replaceMark: () => void): Target {
+  const prepare = (table: (typeof TABLES)[number]) =>
+    db.prepare<unknown, SQLQueryBindings[]>(insertInto(table, Object.keys(COLUMNS[table])))
+  const inserts = { users: prepare('users'), tokens: prepare('tokens'), plants: prepare('plants') }
   db.run('begin')
   return {
-    async add(table, rows) {
-      const insert = inserts.get(table) ?? insertInto(table)
-      inserts.set(table, insert)
-      for (const row of rows) insert.run(...row)
+    async insert(table, rows) {
+      for (const row of rows) inserts[table].run(...row)
     },
     async read(use) {
       db.run('commit')
-      // What is in memory tells nothing of the file.
+      // Read the file itself, and not the cache.
       db.run('pragma shrink_memory')
       const problems = findProblems(db)
       if (problems.length > 0) throw storeUnusable(`The copy is damaged: ${problems.join('; ')}.`)
@@ -74,12 +68,12 @@ function targetOf(db: Database, partial: string, place: () => void): Target {
       db.run('delete from sqlite_sequence')
       db.run(`insert into sqlite_sequence (name, seq) values ('users', ?1), ('tokens', ?2)`, [userId, tokenId])
       db.run('commit')
-      place()
+      replaceMark()
     },
   }
 }
 
-/** A new database that will replace another one, locked until it is closed. Its journal is needed by nobody. */
+/** Makes an empty store, locked until the connection is closed. It needs no journal on disk: an unfinished copy is deleted. */
 function openPartial(path: string, replaced: string): Database {
   createFile(path, replaced)
   const db = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
@@ -91,67 +85,10 @@ function openPartial(path: string, replaced: string): Database {
   return db
 }
 
-interface Mark extends Disposable {
-  readonly identity: string
-}
-
-/** Has the database's name taken by a mark, durably, which nobody else fills while it is locked here. */
-function placeMark(path: string): Mark {
-  if (!isUnfinishedCopy(path)) {
-    requireEmpty(path)
-    const made = partialPath(path)
-    makeMark(made, path)
-    renameSync(made, path)
-    syncDirectory(dirname(path))
-  }
-  const identity = fileIdentity(path)
-  const locked = lockAlone(path, 'it may be another plantstore copy: let it end')
-  if (fileIdentity(path) !== identity) {
-    locked[Symbol.dispose]()
-    throw storeUnusable(`The database ${path} was made by another process meanwhile.`)
-  }
-  return { identity, [Symbol.dispose]: locked[Symbol.dispose] }
-}
-
-/** A database without anything in it but who it is. */
-function makeMark(path: string, replaced: string): void {
-  createFile(path, replaced)
-  const db = openDatabase(path, constants.SQLITE_OPEN_READWRITE)
-  try {
-    db.run('pragma synchronous = full')
-    db.run('pragma fullfsync = 1')
-    db.run(`pragma application_id = ${UNFINISHED_ID}`)
-  } finally {
-    db.close(true)
-  }
-}
-
-/** Refuses what is there unless it is a store that holds nothing. Of such a one, nothing stays beside its file. */
-function requireEmpty(path: string): void {
-  if (inspect(path) && statSync(path).size > 0) {
-    using locked: Locked = lockAlone(path, 'end it')
-    const tables = locked.db.prepare('select name from sqlite_schema').values()
-    const isEmpty =
-      tables.length === 0 ||
-      rowsOf<[bigint]>(
-        locked.db
-          .prepare(
-            'select exists (select 1 from users) or exists (select 1 from tokens) or exists (select 1 from plants)',
-          )
-          .values(),
-      )[0]?.[0] === 0n
-    if (!isEmpty) throw storeUnusable(`The database ${path} is not empty: name another one.`)
-    locked.release()
-  }
-  const beside = SIDE_FILES.map((name) => path + name).filter((file) => existsSync(file))
-  if (beside.length > 0) throw storeUnusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
-}
-
-/** Says what keeps a database from being made. What was read and failed has said so already. */
+/** Says why the database cannot be made. An `AppError` says already why the source cannot be read. */
 function toFillError(error: unknown, path: string): unknown {
   if (error instanceof AppError) return error
   if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
-  return sqliteCode(error) === undefined
-    ? error
-    : storeUnusable(`The database ${path} cannot be made: ${String(error)}.`, error)
+  if (sqliteCode(error) === undefined) return error
+  return storeUnusable(`The database ${path} cannot be made: ${String(error)}.`, error)
 }

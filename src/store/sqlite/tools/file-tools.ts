@@ -1,13 +1,14 @@
 import { dirname } from 'node:path'
 import type { FileTools } from '../../file-tools.ts'
 import { realPath } from '../files/real-path.ts'
-import { openSqliteStore } from '../store.ts'
 import { backupSqlite, backupSqliteToRead } from './backup.ts'
 import { backupSqliteInto, keepLatestBackups } from './backup-folder.ts'
+import { exportPlants } from './export.ts'
+import { openImport } from './import.ts'
 import { restoreSqlite } from './restore.ts'
 import { openStagingTable } from './staging-table.ts'
 import { sqliteStatus } from './status.ts'
-import { sqliteTransfer } from './transfer.ts'
+import { updateSchema } from './update-schema.ts'
 
 /** The tools for the SQLite file at this path. */
 export const fileTools = (path: string): FileTools => ({
@@ -18,10 +19,14 @@ export const fileTools = (path: string): FileTools => ({
   restore: async (backup, options) => restoreSqlite(realPath(backup), path, options),
   status: (nowMs) => sqliteStatus(path, nowMs),
 
-  async openTransfer(nowMs) {
-    // This refuses a database that a server would refuse, and updates its schema.
-    await (await openSqliteStore(path, () => {}, { mustExist: true })).close()
-    return sqliteTransfer(path, nowMs)
+  async exportPlants(userName) {
+    await updateSchema(path)
+    return exportPlants(path, userName)
+  },
+
+  async openImport(nowMs) {
+    await updateSchema(path)
+    return openImport(path, nowMs)
   },
 
   // The disk of the database has room for the plants if any disk has.

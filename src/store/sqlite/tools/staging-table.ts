@@ -1,34 +1,30 @@
 import type { Database } from 'bun:sqlite'
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { assignFields, PLANT_FIELDS, type PlantRow, type PlantValues, valuesOf } from '../../../domain/plant.ts'
-import { textLength } from '../../../domain/store.ts'
+import { assignValues, PLANT_FIELDS, type PlantValues, valuesOf } from '../../../domain/plant.ts'
 import type { ConflictRule, OwnedPlant } from '../../../domain/transfer.ts'
 import { FIELD_COLUMNS } from '../../plant-columns.ts'
+import type { Row } from '../../tools/contents.ts'
 import { openDatabase } from '../connection.ts'
 import { toAppError } from '../errors.ts'
-import { insertInto } from '../insert.ts'
+import { readBatches, rowWriter } from './rows.ts'
 
-/** A plant that was read from a line. */
+/** A plant and the number of its line. */
 export interface Line extends OwnedPlant {
   readonly line: number
 }
 
-/** Memory that a staging table takes, at most, however much is in it: SQLite counts it in KiB. */
+/** The most memory of a staging table, in KiB. */
 const CACHE_KIB = 64 * 1024
-
-/** Length of text at which a batch that is read ends. */
+/** The length of text at which a batch ends. */
 const BATCH_TEXT_LENGTH = 1024 * 1024
 
-type Row = PlantRow & { readonly line: bigint; readonly user: string; readonly id: bigint }
-
-/** Plants that were read and are not imported yet. */
+/** The plants of an import that were read and are not written yet. */
 export type StagingTable = ReturnType<typeof openStagingTable>
 
 /**
- * Keeps plants on disk until all of them have been read, in a file in this directory that has no name, so that nothing is
- * left of it when the process ends, however it does. Of plants with one user and id it keeps one: with `replace` what came
- * last, else what came first. What fails on that disk fails as the store does.
+ * Keeps plants on disk until all lines were read. The file is in this directory and has no name, so nothing of it is left when
+ * the process ends. Of several plants with the same user and id it keeps the last one with `replace`, else the first one.
  */
 export function openStagingTable(directory: string, rule: ConflictRule) {
   const path = join(directory, `plantstore-import-${crypto.randomUUID()}`)
@@ -40,62 +36,57 @@ export function openStagingTable(directory: string, rule: ConflictRule) {
     }
   }
   const db = attempt(() => openNameless(path))
-  const insert = db.prepare<unknown, [user: string, id: bigint, line: number, ...values: PlantValues]>(
-    `${insertInto('lines', ['user', 'id', 'line', ...PLANT_FIELDS])} on conflict do nothing`,
-  )
-  const update = db.prepare<unknown, [user: string, id: bigint, ...values: PlantValues]>(
-    `update lines set ${PLANT_FIELDS.map((field, index) => `${field} = ?${index + 3}`).join(', ')} where user = ?1 and id = ?2`,
-  )
+  const rows = rowWriter(db, 'lines', ['user', 'id', ...PLANT_FIELDS, 'line'])
   const selectLine = db.prepare<unknown, [string, bigint]>('select line from lines where user = ?1 and id = ?2')
-  const select = db.prepare<Row, [string, bigint, number]>(
+  const select = db.prepare(
     `select line, user, id, ${FIELD_COLUMNS} from lines where (user, id) > (?1, ?2) order by user, id limit ?3`,
   )
 
   return {
     directory,
-    /** Keeps a plant. Returns the line of the one that has its user and id already, if there is one. */
-    add: ({ line, user, id, ...plant }: Line): number | undefined =>
+    /** Adds a plant. Returns the line of an earlier plant with its user and id, if the table has one. */
+    add: (plant: Line): number | undefined =>
       attempt(() => {
-        const values = valuesOf(plant)
-        if (insert.run(user, id, line, ...values).changes > 0) return undefined
-        if (rule === 'replace') update.run(user, id, ...values)
-        const [[first] = []] = selectLine.values(user, id)
+        const row = [plant.user, plant.id, ...valuesOf(plant), BigInt(plant.line)]
+        if (rows.insert(row)) return undefined
+        const [[first] = []] = selectLine.values(plant.user, plant.id)
+        if (rule === 'replace') rows.replace(row)
         return Number(first)
       }),
     /**
-     * The next plants after one by user and id, as they are stored: what is stored in another order takes many times as long.
-     * Fewer where their text is long, none at the end.
+     * The next plants after one, in the order of the table `plants`, because writing in another order takes many times as long.
+     * Returns fewer plants if their text is long, and none at the end.
      */
     read: (after: OwnedPlant | undefined, limit: number): readonly Line[] =>
       attempt(() => {
-        const lines: Line[] = []
-        let length = 0
         // No user has an empty name.
-        for (const row of select.iterate(after?.user ?? '', after?.id ?? 0n, limit)) {
-          const line = assignFields({ line: Number(row.line), user: row.user, id: row.id }, row)
-          lines.push(line)
-          length += textLength(line)
-          if (length >= BATCH_TEXT_LENGTH) break
-        }
-        return lines
+        const parameters = [after?.user ?? '', after?.id ?? 0n, limit]
+        const [batch = []] = readBatches(select, parameters, { rows: limit, textLength: BATCH_TEXT_LENGTH })
+        return batch.map(toLine)
       }),
     [Symbol.dispose]: () => db.close(true),
   }
 }
 
-/** A database that nothing is left of when it is closed, in a transaction that nobody ends. */
+function toLine(row: Row): Line {
+  // These are the columns that the statement selects.
+  const [line, user, id, ...values] = row as readonly [bigint, string, bigint, ...PlantValues]
+  return assignValues({ line: Number(line), user, id }, values)
+}
+
+/** Opens a database without a name, in a transaction that never ends. Nothing of the database is left once it is closed. */
 function openNameless(path: string): Database {
   closeSync(openSync(path, 'wx', 0o600))
   const db = openDatabase(path, { readwrite: true, safeIntegers: true, strict: true })
-  // SQLite has it open.
+  // SQLite has opened the file.
   rmSync(path)
   db.run('pragma locking_mode = exclusive')
   db.run('pragma journal_mode = memory')
   db.run('pragma synchronous = off')
   db.run(`pragma cache_size = -${CACHE_KIB}`)
   db.run(`create table lines (
-      user text not null, id integer not null, line integer not null, ${PLANT_FIELDS.map((field) => `${field} text`).join(', ')},
-      primary key (user, id)
+      user text not null, id integer not null, ${PLANT_FIELDS.map((field) => `${field} text`).join(', ')},
+      line integer not null, primary key (user, id)
     ) strict, without rowid`)
   db.run('begin')
   return db
