@@ -5,24 +5,24 @@ import type { Requirement } from '../support/requirement.ts'
 
 const DAY_SECONDS = 86_400
 
-/** Where libfaketime is, as its own command says it; `undefined` where there is none. */
+/** The path of libfaketime, as its own command prints it; `undefined` if it is missing. */
 const LIBRARY = findLibrary()
 
 /**
- * A clock for processes of their own that can jump while they run: the one that tells the time of day. Those that only
- * count on stay the machine's, as do the times of files, and what the kernel itself waits for by the time of day.
+ * A time of day that can jump while processes run. Monotonic clocks, the times of files and the kernel's own timers stay the
+ * machine's.
  */
 export function makeClock() {
   const folder = makeFolder()
   const file = join(folder.path, 'offset')
   const jumpTo = (days: number) => {
-    // By a rename, so that nobody reads a half of it.
+    // A rename, so that no process reads half a number.
     writeFileSync(`${file}.new`, `${days < 0 ? '' : '+'}${days * DAY_SECONDS}`)
     renameSync(`${file}.new`, file)
   }
   jumpTo(0)
   return {
-    /** What puts a process on this clock. */
+    /** The environment of a process that uses this clock. */
     env: {
       LD_PRELOAD: LIBRARY ?? '',
       FAKETIME_TIMESTAMP_FILE: file,
@@ -30,9 +30,9 @@ export function makeClock() {
       DONT_FAKE_MONOTONIC: '1',
       NO_FAKE_STAT: '1',
     },
-    /** From now on the clock is so many days ahead of the machine's. */
+    /** Moves the clock so many days ahead of the machine's. */
     jumpTo,
-    /** Removes what the library has left in memory for a process that has ended. */
+    /** Removes the shared memory that the library has left for a process that has ended. */
     forget(pid: number): void {
       for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`])
         rmSync(join('/dev/shm', name), { force: true })

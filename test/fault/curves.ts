@@ -1,4 +1,4 @@
-/** A curve: what was measured at which second. */
+/** The measured values of one quantity over time. */
 export interface Curve {
   readonly name: string
   readonly unit: string
@@ -23,7 +23,7 @@ export function toCsv(seconds: readonly number[], curves: readonly Curve[]): str
   return [head.map((cell) => JSON.stringify(cell)), ...rows].map((row) => `${row.join(',')}\n`).join('')
 }
 
-/** A picture with a panel for each curve, above each other, all over the same time. */
+/** A picture with a panel for each curve, one below the other, over the same time. */
 export function toSvg(title: string, seconds: readonly number[], curves: readonly Curve[]): string {
   const height = TOP + curves.length * PANEL_STEP
   const panels = curves.map((curve, index) => drawPanel(curve, seconds, TOP + index * PANEL_STEP))

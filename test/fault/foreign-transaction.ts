@@ -21,13 +21,13 @@ export async function holdTransaction(database: string, ...statements: readonly 
     await child.exited
   }
   const { done } = await child.stdout.getReader().read()
-  if (done) throw new Error(`the holder of ${statements.join('; ')} has ended with ${await child.exited}`)
+  if (done) throw new Error(`the process that ran ${statements.join('; ')} has ended with ${await child.exited}`)
   return {
     /** Ends the transaction. Rejects if the process did not hold the transaction until now. */
     async release(): Promise<void> {
       child.stdin.end()
       const exitCode = await child.exited
-      if (exitCode !== 0) throw new Error(`the holder of ${statements.join('; ')} has ended with ${exitCode}`)
+      if (exitCode !== 0) throw new Error(`the process that ran ${statements.join('; ')} has ended with ${exitCode}`)
     },
     /** Kills the process. */
     kill: end,

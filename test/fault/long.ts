@@ -1,6 +1,6 @@
 /**
- * `bun run check:long [NAME]`: runs the tests of faults with their long numbers of rounds, and the tests of other folders that
- * are too long for `bun run check`, one file after the other. NAME runs one file alone. Exits with 1 if one failed, with 2 if
+ * `bun run check:long [NAME]`: runs the fault tests with their long numbers of rounds, and the tests of other folders that are
+ * too long for `bun run check`, one file after the other, or only the file NAME. Exits with 1 if a file failed, and with 2 if
  * no file has that name.
  */
 import { basename, join } from 'node:path'

@@ -8,16 +8,16 @@ import { createTokenIn } from '../support/tokens.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
 
 const MILLION = 1_000_000
-/** What a million plants may take of a processor, each way: so long on a machine that does nothing else, and waits for its disk. */
+/** The CPU time that a million plants may take each way, which is the time on an idle machine with a fast disk. */
 const CPU_MAX_S = 9
-/** More memory than that neither takes. */
+/** The most memory that an export or an import may take. */
 const MEMORY_MAX_BYTES = 250 * 1024 ** 2
-/** Of the memory for a million, what three million may take: it does not grow with them. */
+/** How much more memory three million plants may take than one million: memory does not grow with them. */
 const MEMORY_SHARE_MAX = 1.25
 const LOOK_MS = 20
 
 testLong(
-  'a million plants are exported and imported in under 9 s of a processor each, and three million in no more memory',
+  'export and import of a million plants each take under 9 s of CPU time, and of three million no more memory',
   async () => {
     using folder = makeFolder()
     const peaks: Record<string, number[]> = { export: [], import: [] }
@@ -33,7 +33,7 @@ testLong(
       ] as const) {
         const { seconds, cpuSeconds, peakBytes, exitCode } = await measure([name, ...args], stdout)
         console.log(
-          `${name} of ${plants}: ${seconds.toFixed(1)} s, of a processor ${cpuSeconds.toFixed(1)} s, ${Math.round(peakBytes / 1024 ** 2)} MiB`,
+          `${name} of ${plants}: ${seconds.toFixed(1)} s, CPU time ${cpuSeconds.toFixed(1)} s, ${Math.round(peakBytes / 1024 ** 2)} MiB`,
         )
         expect(exitCode).toBe(0)
         expect(peakBytes).toBeLessThan(MEMORY_MAX_BYTES)
@@ -48,7 +48,7 @@ testLong(
   ROUNDS_TIMEOUT_MS,
 )
 
-/** Runs a command, and looks at the most memory that it has had (proc(5)). */
+/** Runs a command and measures its time, its CPU time and its peak memory. */
 async function measure(args: readonly string[], stdout: 'ignore' | Bun.BunFile) {
   const begunMs = performance.now()
   const child = Bun.spawn([...COMMAND, ...args], { stdio: ['ignore', stdout, 'ignore'] })
@@ -62,7 +62,7 @@ async function measure(args: readonly string[], stdout: 'ignore' | Bun.BunFile) 
   return { seconds, cpuSeconds, peakBytes, exitCode: await child.exited }
 }
 
-/** Nothing once it has ended. */
+/** The peak memory of a process so far; `undefined` once it has ended. See proc_pid_status(5). */
 function peakOf(pid: number): number | undefined {
   const [, kib] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
   return kib === undefined ? undefined : Number(kib) * 1024

@@ -4,120 +4,110 @@ import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import type { PlantRows } from './history.ts'
-import { chooseCuts, countsOf } from './power-loss/cuts.ts'
+import { findGaps, findLosses, type KnownWrites, knownAfter, readRebuilt } from './power-loss/compare.ts'
+import { chooseCuts, countsOf } from './power-loss/cut-points.ts'
 import { EVERYTHING, type Files, NOTHING } from './power-loss/disk.ts'
-import { gapsIn, type Known, knownAfter, lossesIn, readRebuilt } from './power-loss/judge.ts'
-import { contentOf, describeLoss, formOf, type Loss, losePower, putInFolder, startOn } from './power-loss/lose.ts'
+import { contentOf, describeLoss, formOf, type Loss, losePower, putInFolder, startOn } from './power-loss/losses.ts'
 import {
   DATABASE,
-  type RecordingWithHistory,
+  type LoadRecording,
   recordCommand,
   recordFolder,
-  recordLife,
+  recordLoad,
   recordProgram,
-} from './power-loss/record.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
+} from './power-loss/recording.ts'
+import { IS_LONG, rounds, testRounds } from './rounds.ts'
 
-/**
- * A seed fixes what is sent, the cut points and the subsets, but not in which order threads run: no recording is
- * twice.
- */
-const RECORDINGS = rounds(1, 5)
+/** A seed fixes what is sent, the cut points and the subsets, but not the order in which threads run. */
+const RECORDINGS = { short: 1, long: 5 }
 const CUTS = rounds(20, 200)
 const SUBSETS = 3
-/** Of so many losses the executable is the first to see one. */
+/** One of so many losses is opened by the executable first. */
 const LOSSES_PER_START = rounds(25, 10)
-/** One for each group of some hundred writes is more than that, one for each checkpoint and new WAL is less. */
+/** A sync for each group commit of some hundred writes is more than that, a sync for each checkpoint and new WAL is less. */
 const MANY_SYNCS = 50
-/** Subsets of what is unsynced after each event while a database is made; most of them are alike. */
+/** Subsets of unsynced changes after each event while a database is made. Most of them are alike. */
 const SUBSETS_OF_MAKING = 400
-/** Changes, half of them synced, of the folder that it gets. */
+/** Changes a folder. Half of the changes are synced. */
 const SCRIPT = `: >"$1/a"; truncate -s 700 "$1/a"; sync "$1/a"; mv "$1/a" "$1/b"; ln "$1/b" "$1/c"; : >"$1/d"; sync "$1"
   rm "$1/b"; truncate -s 100 "$1/c"`
-/** More than that say nothing more. */
+/** More faults say nothing more. */
 const MAX_FAULTS = 10
 
-describe.skipIf(lacks(STRACE))('when the power is lost', () => {
-  test(
-    'with --durability full, all that was acknowledged is there, and nothing that nobody sent',
-    () =>
-      runRounds(RECORDINGS, async (random) => {
-        const recording = await recordLife(['--durability', 'full'], random)
+describe.skipIf(lacks(STRACE))('a loss of power', () => {
+  testRounds('with --durability full loses nothing acknowledged and adds nothing', RECORDINGS, async (random) => {
+    const recording = await recordLoad(['--durability', 'full'], random)
 
-        const { faults, cutsWithUnsynced } = await judgeLosses(recording, random, (_, rows, known) =>
-          lossesIn(rows, known, recording),
-        )
+    const { faults, cutsWithUnsynced } = await checkLosses(recording, random, (_, rows, known) =>
+      findLosses(rows, known, recording),
+    )
 
-        expect(faults).toEqual([])
-        // Otherwise nothing was there to be lost.
-        expect(cutsWithUnsynced).toBeGreaterThan(CUTS / 4)
-        expect(expectAll(recording).walSyncs).toBeGreaterThan(MANY_SYNCS)
-      }),
-    ROUNDS_TIMEOUT_MS,
+    expect(faults).toEqual([])
+    // Otherwise there was nothing to lose.
+    expect(cutsWithUnsynced).toBeGreaterThan(CUTS / 4)
+    expect(expectWholeRecording(recording).walSyncs).toBeGreaterThan(MANY_SYNCS)
+  })
+
+  testRounds(
+    'with --durability normal loses only the latest writes, all from some point on',
+    RECORDINGS,
+    async (random) => {
+      const recording = await recordLoad(['--durability', 'normal'], random)
+      let lossCount = 0
+      let latest: PlantRows = new Map()
+
+      const { faults, cutsWithUnsynced } = await checkLosses(recording, random, ({ survival }, rows, known) => {
+        const losses = findLosses(rows, known, recording)
+        lossCount += losses.length
+        if (survival !== EVERYTHING) return findGaps(rows, known, recording)
+        latest = rows
+        // The end of the process alone loses nothing.
+        return losses
+      })
+
+      expect(faults).toEqual([])
+      expect(cutsWithUnsynced).toBeGreaterThan(CUTS / 4)
+      expect(expectWholeRecording(recording).walSyncs).toBeLessThan(MANY_SYNCS)
+      // Both comparisons find a fault if there is one.
+      expect(lossCount).toBeGreaterThan(0)
+      const [first = 0] = latest.keys()
+      const withoutFirst = new Map([...latest].filter(([id]) => id !== first))
+      const known = knownAfter(recording.events.length, recording)
+      expect(findGaps(latest, known, recording)).toEqual([])
+      expect(findGaps(withoutFirst, known, recording)).toContain(`create-${first} is missing, and a later write is not`)
+    },
   )
 
-  test(
-    'with --durability normal, the latest writes alone are missing, all from some point on',
-    () =>
-      runRounds(RECORDINGS, async (random) => {
-        const recording = await recordLife(['--durability', 'normal'], random)
-        let lossCount = 0
-        let latest: PlantRows = new Map()
+  testRounds(
+    'while a database is made needs no manual step: the next start makes the database or continues',
+    { short: 1, long: 1 },
+    async (random) => {
+      const { events } = await recordFolder((path, trace) =>
+        recordCommand(trace, join(path, DATABASE), 'token', 'create', '--user', 'me'),
+      )
+      const cuts = events.map((_, index) => index + 1)
+      const likeness = IS_LONG ? contentOf : formOf
+      const seen = new Map<string, string>()
+      const faults: string[] = []
 
-        const { faults, cutsWithUnsynced } = await judgeLosses(recording, random, ({ survival }, rows, known) => {
-          const lost = lossesIn(rows, known, recording)
-          lossCount += lost.length
-          if (survival !== EVERYTHING) return gapsIn(rows, known, recording)
-          latest = rows
-          // The end of the process alone takes nothing.
-          return lost
-        })
+      for (const loss of losePower(events, cuts, SUBSETS_OF_MAKING, random)) {
+        if (seen.has(likeness(loss.files))) continue
+        seen.set(likeness(loss.files), formOf(loss.files))
+        using files = putInFolder(loss)
+        await startOn(files.database).catch((error) => faults.push(`${describeLoss(loss, events)}: ${error}`))
+      }
 
-        expect(faults).toEqual([])
-        expect(cutsWithUnsynced).toBeGreaterThan(CUTS / 4)
-        expect(expectAll(recording).walSyncs).toBeLessThan(MANY_SYNCS)
-        // The judge of the promise above, and that of this one, see a fault where there is one.
-        expect(lossCount).toBeGreaterThan(0)
-        const [first = 0] = latest.keys()
-        const withoutFirst = new Map([...latest].filter(([id]) => id !== first))
-        const known = knownAfter(recording.events.length, recording)
-        expect(gapsIn(latest, known, recording)).toEqual([])
-        expect(gapsIn(withoutFirst, known, recording)).toContain(`create-${first} is missing, and a later write is not`)
-      }),
-    ROUNDS_TIMEOUT_MS,
+      expect(faults).toEqual([])
+      // An earlier version refused both: a torn first page, and a rollback journal beside a WAL.
+      expect([...seen.values()]).toContain('plantstore.db-journal: begun, plantstore.db: blank')
+      expect([...seen.values()]).toContain(
+        'plantstore.db-journal: begun, plantstore.db-wal: begun, plantstore.db: begun',
+      )
+      console.log(`${seen.size} starts`)
+    },
   )
 
-  test(
-    'while a database is made, the next start makes it or goes on with it, with no manual step',
-    () =>
-      runRounds(1, async (random) => {
-        const { events } = await recordFolder((path, trace) =>
-          recordCommand(trace, join(path, DATABASE), 'token', 'create', '--user', 'me'),
-        )
-        const cuts = events.map((_, index) => index + 1)
-        const likeness = IS_LONG ? contentOf : formOf
-        const seen = new Map<string, string>()
-        const faults: string[] = []
-
-        for (const loss of losePower(events, cuts, SUBSETS_OF_MAKING, random)) {
-          if (seen.has(likeness(loss.files))) continue
-          seen.set(likeness(loss.files), formOf(loss.files))
-          using files = putInFolder(loss)
-          await startOn(files.database).catch((error) => faults.push(`${describeLoss(loss, events)}: ${error}`))
-        }
-
-        expect(faults).toEqual([])
-        // Both were refused once: a torn first page, and a journal that is still there beside a WAL.
-        expect([...seen.values()]).toContain('plantstore.db-journal: begun, plantstore.db: blank')
-        expect([...seen.values()]).toContain(
-          'plantstore.db-journal: begun, plantstore.db-wal: begun, plantstore.db: begun',
-        )
-        console.log(`${seen.size} starts`)
-      }),
-    ROUNDS_TIMEOUT_MS,
-  )
-
-  test('a record tells creates, truncates, renames, links and unlinks, and what of them was synced', async () => {
+  test('is replayed from creates, truncates, renames, links, unlinks and syncs', async () => {
     const { events } = await recordFolder(async (path, trace) => {
       await recordProgram(trace, 'sh', '-c', SCRIPT, 'sh', path)
     })
@@ -129,8 +119,8 @@ describe.skipIf(lacks(STRACE))('when the power is lost', () => {
   })
 })
 
-/** Whether a recording has had what it must for all that was said of it to mean something. */
-function expectAll(recording: RecordingWithHistory): ReturnType<typeof countsOf> {
+/** Expects in a recording what gives its losses a meaning: whole answers, new WALs, and checkpoints. */
+function expectWholeRecording(recording: LoadRecording): ReturnType<typeof countsOf> {
   const counts = countsOf(recording)
   console.log(`${recording.events.length} events`, counts)
   const { acknowledged, ...others } = recording.history.counts()
@@ -138,15 +128,15 @@ function expectAll(recording: RecordingWithHistory): ReturnType<typeof countsOf>
   expect(counts.answers).toBe(acknowledged)
   expect(counts.walRestarts).toBeGreaterThan(0)
   expect(counts.truncatesOfWal).toBeGreaterThan(0)
-  // One when the file is made, one for each of four processes that end, and at least one because the WAL has grown.
+  // One when the file is made, one for each of four processes that end, and at least one because the WAL is long.
   expect(counts.databaseSyncs).toBeGreaterThan(5)
   return counts
 }
 
-type Judge = (loss: Loss, rows: PlantRows, known: Known) => readonly string[]
+type FindFaults = (loss: Loss, rows: PlantRows, known: KnownWrites) => readonly string[]
 
-/** Rebuilds what the disk may hold at the cut points, opens it and judges it. */
-async function judgeLosses(recording: RecordingWithHistory, random: Random, judge: Judge) {
+/** Rebuilds what the disk may hold at the cut points, and looks for faults in each of these databases. */
+async function checkLosses(recording: LoadRecording, random: Random, findFaults: FindFaults) {
   const { events } = recording
   const faults: string[] = []
   const unsynced = new Set<number>()
@@ -158,10 +148,8 @@ async function judgeLosses(recording: RecordingWithHistory, random: Random, judg
     try {
       using files = putInFolder(loss)
       if (random(LOSSES_PER_START) === 0) await startOn(files.database)
-      const known = knownAfter(loss.cut, recording)
-      faults.push(
-        ...judge(loss, readRebuilt(files.database), known).map((fault) => `${describeLoss(loss, events)}: ${fault}`),
-      )
+      const found = findFaults(loss, readRebuilt(files.database), knownAfter(loss.cut, recording))
+      faults.push(...found.map((fault) => `${describeLoss(loss, events)}: ${fault}`))
     } catch (error) {
       faults.push(`${describeLoss(loss, events)}: ${error}`)
     }

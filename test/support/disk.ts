@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
 import type { Requirement } from './requirement.ts'
 
-/** A file system of a few bytes of its own, gone after its use. Needs the right to mount. */
+/** Mounts a small file system of its own, until it is disposed of. Needs the right to mount. */
 export function mountDisk(bytes: number) {
   const folder = makeFolder()
   const path = join(folder.path, 'ballast')
@@ -20,7 +20,7 @@ export function mountDisk(bytes: number) {
       writeFileSync(path, Buffer.alloc(sizeBytes))
       return path
     },
-    /** Takes all the space that is left, but for some room. Returns the file to delete for more. */
+    /** Takes all the space but some room. Returns the file to delete for more. */
     fillUp(roomBytes = 0): string {
       try {
         for (;;) appendFileSync(path, Buffer.alloc(4096))
@@ -59,7 +59,7 @@ function mount(args: readonly string[]): void {
   run(['mount', ...args])
 }
 
-/** Runs a program of the system. Throws what it says if it fails. */
+/** Runs a program. Throws its error output if it fails. */
 export function run(command: readonly string[]): void {
   const { exitCode, stderr } = Bun.spawnSync([...command])
   if (exitCode !== 0) throw new Error(`${command.join(' ')}: ${stderr.toString()}`)
@@ -67,13 +67,13 @@ export function run(command: readonly string[]): void {
 
 const FRAGILE_BYTES = 16 * 1024 ** 2
 
-/** A file system on a disk of its own that can turn read-only while files are open, as after an error of a real disk. */
+/** Mounts a file system that can turn read-only while files are open, as after an error of a real disk. */
 export function mountFragileDisk() {
   const image = mountImage(FRAGILE_BYTES, ['mkfs.ext4', '-q'])
   return {
     path: image.path,
     turnReadOnly: () => mount(['-o', 'remount,abort', image.path]),
-    /** Takes it away and mounts it again: what is there then is what the disk has, and it can be written. */
+    /** Unmounts the disk and mounts it again: now it is writable and has what reached the disk. */
     mountAgain() {
       run(['umount', image.path])
       image.mount()
@@ -82,7 +82,7 @@ export function mountFragileDisk() {
   }
 }
 
-/** A file that is mounted as a disk, with a file system that a command makes in it. */
+/** Mounts a file as a disk, with a file system that a command makes. */
 export function mountImage(bytes: number, makeFileSystem: readonly string[]) {
   const outside = makeFolder()
   const folder = makeFolder()

@@ -1,6 +1,6 @@
 import type { Requirement } from './requirement.ts'
 
-/** What runs a command that may do only what permissions allow: root may write anywhere, unless it is without these. */
+/** Runs a command that has only the rights that permissions give. Root may write anywhere unless it lacks these capabilities. */
 export const RESTRICTED: readonly string[] =
   process.getuid?.() === 0
     ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-dac_override,-dac_read_search']

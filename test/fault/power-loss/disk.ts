@@ -1,30 +1,30 @@
 import type { Random } from '../../support/random.ts'
 import type { Event, FileId, Relinked, Truncated, Written } from './events.ts'
 
-/** What a disk writes whole or not at all. */
+/** A disk writes a sector whole or not at all. */
 const SECTOR_BYTES = 512
 
-/** Asked for every sector that a change touches, and for a file's size if it changes that: does it reach the disk? */
+/** Whether a sector, or the size of a file, reaches the disk. Is called for each part that a change touches. */
 type Reaches = (part: number | 'size') => boolean
 
-/** What of that which was not synced has reached the disk when the power is lost. */
+/** Which unsynced changes have reached the disk when the power is lost. */
 export interface Survival {
   readonly name: string
-  /** Begins the answers for a file. */
+  /** The changes of a file. */
   file(): Reaches
-  /** Whether the next change of the directory has. */
+  /** Whether the next change of the directory has reached the disk. */
   entry(): boolean
 }
 
-/** Only what was synced is there. */
+/** Only synced changes are on the disk. */
 export const NOTHING: Survival = { name: 'nothing', file: () => () => false, entry: () => false }
-/** All is there, as after the end of the processes alone. */
+/** All changes are on the disk, as after the end of the processes alone. */
 export const EVERYTHING: Survival = { name: 'everything', file: () => () => true, entry: () => true }
 
 /**
- * A random subset: of each file nothing, everything, or a mixture, in which every sector, and the size, is as it was
- * after one of the changes since the sync: what it missed once it misses from then on, as the disk writes a sector
- * when it likes, but never parts of it. Each change of the directory has been kept or not, by itself.
+ * A random subset: of each file nothing, everything, or a mixture. In a mixture every sector, and the size, is as it was after
+ * one of the changes since the sync, because a disk writes each sector whole and when it likes. Each change of the directory
+ * is kept or not, independently.
  */
 export const something = (random: Random): Survival => ({
   name: 'something',
@@ -36,7 +36,7 @@ export const something = (random: Random): Survival => ({
   entry: () => random(2) === 0,
 })
 
-/** From nearly everything to nearly nothing: a log of changes is read up to the first that is missing. */
+/** Keeps from nearly everything to nearly nothing, because SQLite reads a WAL up to the first missing change. */
 function torn(random: Random): Reaches {
   const changesPerLoss = 2 ** (1 + random(10))
   const stale = new Set<number | 'size'>()
@@ -52,9 +52,9 @@ function torn(random: Random): Reaches {
 export type Files = ReadonlyMap<string, Uint8Array>
 
 /**
- * A disk with one folder, empty at first. A file's content is certain up to the changes that were over when a sync of
- * that file began. Entries of the folder, those of new files included, are certain by a sync of the folder alone: ext4
- * would also keep the entry of a new file whose content is synced, POSIX does not say so.
+ * A disk with one empty folder. A change of a file is certain if it was over when a sync of that file began. Entries of the
+ * folder, also of new files, are certain only by a sync of the folder: ext4 keeps the entry of a new file whose content is
+ * synced, but POSIX does not promise so.
  */
 export function emptyDisk() {
   const files = new Map<FileId, { readonly certain: Image; readonly pending: (Written | Truncated)[] }>()
@@ -62,7 +62,7 @@ export function emptyDisk() {
   const relinks: Relinked[] = []
 
   return {
-    /** The next thing that happens. */
+    /** Applies the next event. */
     take(event: Event): void {
       if (event.kind === 'relinked') {
         relinks.push(event)
@@ -79,7 +79,7 @@ export function emptyDisk() {
       const file = files.get(event.of)
       if (file !== undefined) change(file.certain, takeOver(file.pending, event.begunAt), EVERYTHING.file())
     },
-    /** What is on the disk when the power is lost now. */
+    /** The files on the disk if the power is lost now. */
     lose(survival: Survival): Files {
       const kept = new Map(entries)
       for (const change of relinks) if (survival.entry()) relink(kept, change)
@@ -95,7 +95,7 @@ export function emptyDisk() {
   }
 }
 
-/** Takes out of a list what was over before a moment. */
+/** Removes the changes from a list that were over before a moment. */
 function takeOver<T extends Written | Truncated | Relinked>(pending: T[], moment: number): readonly T[] {
   const over = pending.filter(({ doneAt }) => doneAt < moment)
   pending.splice(0, pending.length, ...pending.filter(({ doneAt }) => doneAt >= moment))
@@ -109,7 +109,7 @@ function relink(entries: Map<string, FileId>, { entries: changed }: Relinked): v
   }
 }
 
-/** A file's content; what of `bytes` is behind `size` is room to grow. */
+/** The content of a file. The bytes behind `size` are room to grow. */
 interface Image {
   bytes: Uint8Array
   size: number

@@ -1,9 +1,9 @@
 import { type Call, lastNumberOf, pathOfDescriptor, readCalls, stringsOf } from './trace.ts'
 
-/** A file, by whatever name: the first one made has number 0. */
+/** The number of a file, whatever its names. The first file has number 0. */
 export type FileId = number
 
-/** A change may reach the disk from the moment `at` on; a sync that began after `doneAt` has to bring it there. */
+/** A change may reach the disk from the moment `at` on. A sync that begins after `doneAt` must bring it there. */
 interface Change {
   readonly at: number
   readonly doneAt: number
@@ -17,20 +17,20 @@ export interface Written extends Change {
   readonly bytes: Uint8Array
 }
 
-/** A file was cut to a size, or filled up to it with zeros. */
+/** A file was cut or filled with zeros to a size. */
 export interface Truncated extends Change {
   readonly kind: 'truncated'
   readonly file: FileId
   readonly size: number
 }
 
-/** Names in the folder lead to other files than before, or to none: all of them at once, or none. */
+/** Names in the folder were given to other files or removed, all of them at once. */
 export interface Relinked extends Change {
   readonly kind: 'relinked'
   readonly entries: readonly (readonly [name: string, file: FileId | undefined])[]
 }
 
-/** A sync is over, at the moment `at`. */
+/** A sync has ended at the moment `at`. */
 export interface Synced {
   readonly kind: 'synced'
   readonly of: FileId | 'folder'
@@ -38,26 +38,25 @@ export interface Synced {
   readonly at: number
 }
 
-/** The answer of success to the request of that id is on its way. */
+/** The success of the request with that id is on its way. */
 export interface Answered {
   readonly kind: 'answered'
   readonly requestId: string
   readonly at: number
 }
 
-/** What happened in a folder, and what was answered meanwhile. */
+/** An event in a folder, or an answer. */
 export type Event = Written | Truncated | Relinked | Synced | Answered
 
 /**
- * Reads what happened in a folder, which was empty, out of a trace, in order. Throws if there is a call whose effect
- * on the disk it does not know. SQLite's shared memory is passed over: whatever is left of it, the next start makes it
- * anew.
+ * Reads the events of a folder, which was empty, from a trace. Throws at a call whose effect on the disk is not known here.
+ * Ignores the WAL-index, which the next start makes anew.
  */
 export function readEvents(trace: string, folder: string) {
   const files = namesIn(folder)
   const events: Event[] = []
   for (const call of readCalls(trace)) {
-    // A call that failed has done nothing; that none was left half-done shows in the files after it.
+    // A failed call changes nothing. If one did, the replay would not result in the same files.
     if (call.result === undefined || call.result < 0) continue
     events.push(...eventsOf(call, files))
   }
@@ -72,7 +71,7 @@ function namesIn(folder: string) {
   const firstNames: string[] = []
   return {
     folder,
-    /** A file's name in the folder; `undefined` where it is elsewhere. */
+    /** The name of a file in the folder; `undefined` if the file is elsewhere. */
     nameOf: (path: string): string | undefined =>
       path.startsWith(`${folder}/`) && !path.includes('-shm') ? path.slice(folder.length + 1) : undefined,
     find: (name: string): FileId | undefined => ids.get(name),
@@ -83,7 +82,7 @@ function namesIn(folder: string) {
         else ids.set(name, file)
       }
     },
-    /** The name that a file got when it was made. */
+    /** The name with which a file was made. */
     firstNameOf: (file: FileId): string | undefined => firstNames[file],
   }
 }
@@ -128,7 +127,7 @@ function entriesAfter(call: Call, files: Names): Relinked['entries'] {
     : [[newName, file]]
 }
 
-/** Answers that are sent together are one call. */
+/** One call may send several answers. */
 function answersIn(call: Call): readonly Answered[] {
   const sent = Buffer.concat(stringsOf(call)).toString('latin1')
   return sent.split(/(?=HTTP\/1\.1 \d)/).flatMap((answer) => {
@@ -138,4 +137,4 @@ function answersIn(call: Call): readonly Answered[] {
 }
 
 const unknown = ({ name, args }: Call, file: string | undefined) =>
-  new Error(`what ${name} does to ${file} is not known here: ${args.slice(0, 200)}`)
+  new Error(`the effect of ${name} on ${file} is not known here: ${args.slice(0, 200)}`)

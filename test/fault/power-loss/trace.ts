@@ -1,14 +1,12 @@
-/**
- * A system call as strace has seen it. Moments are lines of the trace, so that what another thread did has its place.
- */
+/** A system call that strace has seen. Moments are lines of the trace, which order the calls of all threads. */
 export interface Call {
   readonly name: string
-  /** What stands between its parentheses. */
+  /** The text between its parentheses. */
   readonly args: string
-  /** Number that it returned; `undefined` where it never did. */
+  /** The number that the call returned; `undefined` if it never did. */
   readonly result: number | undefined
   readonly begunAt: number
-  /** `Infinity` where it never returned. */
+  /** `Infinity` if the call never returned. */
   readonly doneAt: number
 }
 
@@ -17,12 +15,12 @@ const CALLS = [
   ...['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'truncate', 'ftruncate', 'fallocate', 'copy_file_range'],
   ...['fsync', 'fdatasync', 'sync_file_range', 'sendto', 'sendmsg', 'sendmmsg', 'sendfile', 'splice'],
 ]
-/** More than one call writes: a page, a request's answer, a line of the log. */
+/** More than any call writes: pages, an answer, or a line of the log. */
 const MAX_TEXT_BYTES = 1024 * 1024
 
 /**
- * What runs a command so that its calls are appended to a file. `detached` leaves the command a child of whoever starts
- * it, for its signals; otherwise the trace is complete when the command has ended.
+ * The program with its arguments that runs a command and appends its calls to a file. With `detached` the command is a direct
+ * child and gets signals. Otherwise the trace is complete when the command has ended.
  */
 export const strace = (file: string, { detached }: { readonly detached: boolean }): readonly string[] => [
   'strace',
@@ -36,7 +34,7 @@ const WHOLE = /^(\d+) +(\w+)\((.*)\) += (-?\d+|\?)/s
 const BEGUN = /^(\d+) +(\w+)\((.*?),? *<unfinished \.\.\.>$/s
 const RESUMED = /^(\d+) +<\.\.\. \w+ resumed>(.*)\) += (-?\d+|\?)/s
 
-/** The calls of a trace in the order of their ends; those that never ended come last. */
+/** The calls of a trace in the order of their ends. Calls that never ended come last. */
 export function readCalls(trace: string): Call[] {
   const calls: Call[] = []
   const unfinished = new Map<string, Pick<Call, 'name' | 'args' | 'begunAt'>>()
@@ -62,17 +60,17 @@ export function readCalls(trace: string): Call[] {
 const ended = (result: string, doneAt: number): Pick<Call, 'result' | 'doneAt'> =>
   result === '?' ? { result: undefined, doneAt: Number.POSITIVE_INFINITY } : { result: Number(result), doneAt }
 
-/** The path behind the descriptor that is a call's first argument. */
+/** The path of the descriptor that is the first argument of a call. */
 export const pathOfDescriptor = ({ args }: Call): string => text(/^-?\w+<([^>]*)>/.exec(args)?.[1] ?? '')
 
-/** The strings among the arguments: paths, or what is written. */
+/** The strings among the arguments: paths, or written bytes. */
 export const stringsOf = ({ args }: Call): Buffer[] =>
   [...args.matchAll(/"([^"]*)"(\.\.\.)?/g)].map(([, hex = '', isCut]) => {
     if (isCut !== undefined) throw new Error(`a call has more than ${MAX_TEXT_BYTES} bytes of text`)
     return bytes(hex)
   })
 
-/** The last argument, where it is a number. */
+/** The last argument, which is a number. */
 export const lastNumberOf = ({ args }: Call): number => Number(/(?:^|, )(\d+)$/.exec(args)?.[1])
 
 const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll('\\x', ''), 'hex')

@@ -1,19 +1,16 @@
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { faultsIn, type PlantRows, readPlants, requestIdOf, type Write } from '../history.ts'
-import type { RecordingWithHistory } from './record.ts'
+import type { LoadRecording } from './recording.ts'
+
+/** The writes that were sent when the power was lost, with their outcomes at that moment. */
+export type KnownWrites = readonly Write[]
 
 /**
- * What was known of the writes at the moment when the power was lost: those that were sent, and what had been
- * answered.
+ * The writes that were known after so many events. A write is acknowledged once its answer is on its way. A write that the
+ * client sent after it had received a later answer was not sent yet.
  */
-export type Known = readonly Write[]
-
-/**
- * What was known after so many events. A write was acknowledged when its answer was on its way. One that the client
- * sent after it had seen an answer of later than that was not sent yet.
- */
-export function knownAfter(count: number, { events, history }: RecordingWithHistory): Known {
+export function knownAfter(count: number, { events, history }: LoadRecording): KnownWrites {
   const answered = new Set<string>()
   for (const event of events.slice(0, count)) if (event.kind === 'answered') answered.add(event.requestId)
   const isAnswered = (write: Write) => answered.has(requestIdOf(write))
@@ -26,11 +23,11 @@ export function knownAfter(count: number, { events, history }: RecordingWithHist
 
 const answeredAt = (write: Write): number => write.answeredAt ?? Number.POSITIVE_INFINITY
 
-/** The plants that a rebuilt database holds: none where there is no database yet. Throws if it is damaged. */
+/** The plants of a rebuilt database; none if the database was not made yet. Throws if the database is damaged. */
 export function readRebuilt(database: string): PlantRows {
   if (!existsSync(database)) return new Map()
   using db = new Database(database, { readwrite: true })
-  // Nobody loses the power now: recovery need not wait for the disk.
+  // This recovery need not wait for the disk.
   db.run('pragma synchronous = off')
   if (db.prepare("select name from sqlite_schema where name = 'plants'").get() === null) return new Map()
   const orphans = db.prepare('pragma foreign_key_check').values()
@@ -38,20 +35,17 @@ export function readRebuilt(database: string): PlantRows {
   return readPlants(db, 1)
 }
 
-/** What a database lacks that was acknowledged, and what it has that nobody has sent: nothing may be. */
-export const lossesIn = (rows: PlantRows, known: Known, { history }: RecordingWithHistory): string[] =>
+/** Finds acknowledged writes that a database lacks, and plants that nobody has sent. */
+export const findLosses = (rows: PlantRows, known: KnownWrites, { history }: LoadRecording): string[] =>
   faultsIn(rows, known, history.plantOf)
 
-/**
- * What a database has that nobody has sent, and what it lacks though it has a write that was sent after that had been
- * answered: only the latest writes may be missing, all from some point on.
- */
-export function gapsIn(rows: PlantRows, known: Known, { history }: RecordingWithHistory): string[] {
+/** Finds writes that a database lacks although it has a later write, and plants that nobody has sent. */
+export function findGaps(rows: PlantRows, known: KnownWrites, { history }: LoadRecording): string[] {
   const unsure = known.map((write): Write => ({ ...write, outcome: 'unknown' }))
   return [...faultsIn(rows, unsure, history.plantOf), ...gapsBetween(rows, known)]
 }
 
-function gapsBetween(rows: PlantRows, known: Known): string[] {
+function gapsBetween(rows: PlantRows, known: KnownWrites): string[] {
   const creates = new Map(known.filter(({ kind }) => kind === 'create').map((write) => [write.id, write]))
   const deletes = known.filter(({ kind }) => kind === 'delete')
   const isDeleted = new Set(deletes.map(({ id }) => id))
@@ -65,7 +59,7 @@ function gapsBetween(rows: PlantRows, known: Known): string[] {
 
   const gaps = missing.filter((write) => answeredAt(write) < lastKept).map(requestIdOf)
   for (const { id, sentAt } of deletes) {
-    // It is gone: because its delete was kept, or because its create was not.
+    // The plant is gone because its delete was kept, or because its create was lost.
     const create = creates.get(id)
     if (rows.has(id) || create === undefined) continue
     if (sentAt > firstMissing && answeredAt(create) < lastKept) gaps.push(requestIdOf(create))

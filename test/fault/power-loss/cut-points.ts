@@ -1,20 +1,20 @@
 import type { Random } from '../../support/random.ts'
 import type { Event } from './events.ts'
-import { DATABASE, type Recording } from './record.ts'
+import { DATABASE, type Recording } from './recording.ts'
 
-/** Bytes that begin a WAL, and begin it anew (https://sqlite.org/walformat.html#the_wal_file_format). */
+/** Length of a WAL's header (https://sqlite.org/walformat.html#the_wal_file_format). */
 const WAL_HEADER_BYTES = 32
 
 /**
- * Where the power is lost: after so many events, in ascending order. A third each while the database is made, beside
- * one of the events that are rare, and anywhere.
+ * Chooses after how many events the power is lost, in ascending order: a third each while the database is made, next to a rare
+ * event, and anywhere.
  */
 export function chooseCuts(recording: Recording, count: number, random: Random): readonly number[] {
   const { events } = recording
   const upTo = (end: number) => Array.from({ length: end }, (_, index) => index + 1)
   const making = upTo(events.findIndex(({ kind }) => kind === 'answered'))
-  const turns = events.flatMap((event, index) => (isTurn(event, recording) ? [index, index + 1] : []))
-  const pools = [making, turns, upTo(events.length)]
+  const rare = events.flatMap((event, index) => (isRare(event, recording) ? [index, index + 1] : []))
+  const pools = [making, rare, upTo(events.length)]
   const chosen = new Set<number>()
   for (let draw = 0; chosen.size < Math.min(count, events.length); draw++) {
     const pool = pools[draw % pools.length] ?? []
@@ -23,7 +23,7 @@ export function chooseCuts(recording: Recording, count: number, random: Random):
   return [...chosen].sort((a, b) => a - b)
 }
 
-/** How often happened what a recording must have. */
+/** Counts the events that a recording must have. */
 export function countsOf(recording: Recording) {
   const { events } = recording
   const count = (is: (event: Event) => boolean) => events.filter(is).length
@@ -35,7 +35,7 @@ export function countsOf(recording: Recording) {
   return {
     answers: count(({ kind }) => kind === 'answered'),
     walSyncs: count((event) => isSyncOf(event, `${DATABASE}-wal`)),
-    /** Of the database's file itself: each is the end of a checkpoint, but the one of its making. */
+    /** Syncs of the database file. Each ends a checkpoint, except the sync that makes the file. */
     databaseSyncs: count((event) => isSyncOf(event, DATABASE)),
     folderSyncs: count((event) => event.kind === 'synced' && event.of === 'folder'),
     truncatesOfWal: count((event) => event.kind === 'truncated' && isWal(recording.nameOf(event.file))),
@@ -44,8 +44,8 @@ export function countsOf(recording: Recording) {
   }
 }
 
-/** Whether an event is none of the many that every group of writes consists of. */
-function isTurn(event: Event, recording: Recording): boolean {
+/** Whether an event is rare: not one of the many that make up every group commit. */
+function isRare(event: Event, recording: Recording): boolean {
   if (event.kind === 'relinked' || event.kind === 'truncated') return true
   if (event.kind === 'synced') return event.of === 'folder' || recording.nameOf(event.of) === DATABASE
   return isWalHeader(event, recording)

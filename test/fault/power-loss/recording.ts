@@ -10,40 +10,40 @@ import { EVERYTHING, emptyDisk, type Files } from './disk.ts'
 import { type Event, type FileId, readEvents } from './events.ts'
 import { strace } from './trace.ts'
 
-/** The database's name in the folder that is recorded. */
+/** The name of the database in the recorded folder. */
 export const DATABASE = 'plantstore.db'
 
-/** Few enough that there are many syncs, enough that writes share one. */
+/** Few enough for many syncs, and enough that writes share a sync. */
 const CONNECTIONS = 8
-/** The WAL begins anew after a checkpoint that was complete: what comes before and what comes after is recorded. */
+/** The WAL begins anew after a complete checkpoint. The recording has writes before and after that. */
 const WAL_RESTARTS = 1
 const ANSWERS_AFTER_RESTART = 100
 const ANSWERS_OF_SECOND_SERVER = 50
 const POLL_MS = 10
-/** So much of a trace's end has the line that says how the process ended. */
+/** The end of a trace that is long enough for the line about the end of the process. */
 const TRACE_END_BYTES = 4096
 
-/** Where a WAL's header says how often it has begun anew (https://sqlite.org/walformat.html#the_wal_file_format). */
+/** The bytes of a WAL's header that count its new beginnings (https://sqlite.org/walformat.html#the_wal_file_format). */
 const WAL_SEQUENCE = [12, 16] as const
 
-/** Plants of up to some pages, so that the WAL grows to its checkpoint by some hundred writes. */
+/** Plants of up to some pages, so that a checkpoint is due after some hundred writes. */
 const largePlantOf = (id: number) => ({ id, name: `${id} ${'Monstera '.repeat((id * 7919) % 1500)}`, tag: `tag ${id}` })
 
-/** What happened in the folder of a database. */
+/** The events in the folder of a database. */
 export interface Recording {
   readonly events: readonly Event[]
-  /** The name with which a file was made. */
+  /** The first name of a file. */
   readonly nameOf: (file: FileId) => string | undefined
 }
 
-/** What happened to a database under load, and the client's record of the same time. */
-export interface RecordingWithHistory extends Recording {
+/** The events of a database under load, and the history of its client. */
+export interface LoadRecording extends Recording {
   readonly history: History
 }
 
 /**
- * Records what processes do in a folder that is empty at first. `run` gets the folder and what runs a command so that
- * it is recorded. Throws if the record does not explain the files that are there at last, to the byte.
+ * Records what processes do in an empty folder. `run` gets the folder and the path of the trace. Throws if a replay of the
+ * recording does not result in the same files, to the byte.
  */
 export async function recordFolder(run: (path: string, trace: string) => Promise<void>): Promise<Recording> {
   using folder = makeFolder()
@@ -56,24 +56,24 @@ export async function recordFolder(run: (path: string, trace: string) => Promise
   return recording
 }
 
-/** Runs a command on a database to its end, and records it. */
+/** Runs and records a command on a database. */
 export async function recordCommand(trace: string, database: string, ...args: readonly string[]): Promise<void> {
   const under = strace(trace, { detached: false })
   const { exitCode, stderr } = await runPlantstore([...args, '--database', database], { under })
   if (exitCode !== 0) throw new Error(`${args.join(' ')} exits with ${exitCode}: ${stderr}`)
 }
 
-/** Runs a program to its end, and records it. */
+/** Runs and records a program. */
 export async function recordProgram(trace: string, ...command: readonly string[]): Promise<void> {
   const { stderr, exitCode } = await runProgram([...strace(trace, { detached: false }), ...command])
   if (exitCode !== 0) throw new Error(`${command.join(' ')} exits with ${exitCode}: ${stderr}`)
 }
 
 /**
- * Records a life of a database: a server makes it, writes until the WAL has begun anew, and ends; commands make a user
- * and delete it, which empties the WAL; another server goes on.
+ * Records a server that makes a database and writes until the WAL has begun anew, commands that make and delete a user, which
+ * empties the WAL, and another server that writes.
  */
-export async function recordLife(flags: readonly string[], random: Random): Promise<RecordingWithHistory> {
+export async function recordLoad(flags: readonly string[], random: Random): Promise<LoadRecording> {
   const history = startHistory(1, largePlantOf)
   const recording = await recordFolder(async (path, trace) => {
     const database = join(path, DATABASE)
@@ -104,7 +104,7 @@ export async function recordLife(flags: readonly string[], random: Random): Prom
 
 type Server = Awaited<ReturnType<typeof serve>>
 
-/** A moment in which a server goes on. Throws if it has ended. */
+/** Waits for a moment. Throws if the server has ended. */
 async function pauseOf({ pid }: Server): Promise<void> {
   process.kill(pid, 0)
   await Bun.sleep(POLL_MS)
@@ -118,7 +118,7 @@ async function firstTokenOf(server: Server): Promise<string> {
   }
 }
 
-/** Whether strace, which was not our child, has written all of a process. */
+/** Whether strace has written all calls of a process. strace is no child of the tests that could be waited for. */
 async function isTraced(trace: string, pid: number): Promise<boolean> {
   const file = Bun.file(trace)
   const end = await file.slice(Math.max(0, file.size - TRACE_END_BYTES)).text()
@@ -147,7 +147,9 @@ function requireSame(replayed: Files, real: Files): void {
   for (const name of new Set([...replayed.keys(), ...real.keys()])) {
     const [ours, theirs] = [replayed.get(name), real.get(name)]
     if (ours === undefined || theirs === undefined || Buffer.compare(ours, theirs) !== 0) {
-      throw new Error(`the record does not explain ${name}: ${ours?.length} bytes instead of ${theirs?.length}`)
+      throw new Error(
+        `a replay of the recording does not explain ${name}: ${ours?.length} bytes instead of ${theirs?.length}`,
+      )
     }
   }
 }

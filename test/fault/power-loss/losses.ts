@@ -5,9 +5,9 @@ import { makeFolder } from '../../support/folder.ts'
 import type { Random } from '../../support/random.ts'
 import { EVERYTHING, emptyDisk, type Files, NOTHING, type Survival, something } from './disk.ts'
 import type { Event } from './events.ts'
-import { DATABASE } from './record.ts'
+import { DATABASE } from './recording.ts'
 
-/** What a disk may hold when the power was lost. */
+/** The files that a disk may hold after a loss of power. */
 export interface Loss {
   /** How many events were over. */
   readonly cut: number
@@ -16,8 +16,8 @@ export interface Loss {
 }
 
 /**
- * Loses the power after so many events each, in ascending order: with nothing kept of what was not synced, with
- * everything, and with random subsets.
+ * Loses the power at each cut point, in ascending order, in several ways: the disk has nothing that was not synced, everything,
+ * or a random subset.
  */
 export function* losePower(
   events: readonly Event[],
@@ -35,13 +35,10 @@ export function* losePower(
   }
 }
 
-/** Size of the shared memory of a small WAL. */
+/** Size of the WAL-index of a small WAL. */
 const SHM_BYTES = 32 * 1024
 
-/**
- * The files of a loss in a folder, with the path of the database; beside random subsets, with noise for what is left of
- * SQLite's shared memory. The folder is gone after its use.
- */
+/** Puts the files of a loss into a folder. A random subset also gets noise as its WAL-index. Disposing removes the folder. */
 export function putInFolder({ files, survival }: Loss) {
   const folder = makeFolder()
   const isRandom = survival !== NOTHING && survival !== EVERYTHING
@@ -50,9 +47,7 @@ export function putInFolder({ files, survival }: Loss) {
   return { database: join(folder.path, DATABASE), [Symbol.dispose]: folder[Symbol.dispose] }
 }
 
-/**
- * Lets the executable open a database, as every start does, write, and check it. Throws what it says if it does not.
- */
+/** Lets the executable open a database as every start does, write to it, and check it. Throws if a command fails. */
 export async function startOn(database: string): Promise<void> {
   for (const args of [['token', 'create', '--user', 'survivor'], ['check']]) {
     const { exitCode, stderr } = await runPlantstore([...args, '--database', database])
@@ -60,23 +55,23 @@ export async function startOn(database: string): Promise<void> {
   }
 }
 
-/** For whoever looks for the cause of a fault. */
+/** Describes a loss for the search for a fault. */
 export function describeLoss({ cut, survival, files }: Loss, events: readonly Event[]): string {
   const sizes = [...files].map(([name, { length }]) => `${name} of ${length} bytes`)
   return `${survival.name} kept after ${cut} of ${events.length} events, ${sizes.join(', ')}`
 }
 
-/** Equal for equal contents alone. */
+/** Two losses have equal strings only if their files are equal. */
 export const contentOf = (files: Files): string =>
   [...files]
     .map(([name, bytes]) => `${name}: ${Bun.SHA256.hash(bytes, 'hex')}`)
     .sort()
     .join(', ')
 
-/** Bytes at the beginning of a file that tell whether it has begun. */
+/** Enough bytes to see whether a file has content. */
 const BEGINNING_BYTES = 16
 
-/** What of each file is there: nothing, zeros first, or its beginning. */
+/** The form of each file: empty, with zeros first, or with its beginning. */
 export const formOf = (files: Files): string =>
   [...files]
     .map(([name, bytes]) => `${name}: ${formOfBeginning(bytes.subarray(0, BEGINNING_BYTES))}`)
