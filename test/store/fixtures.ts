@@ -78,3 +78,7 @@ export async function closeNow(store: Store): Promise<void> {
   await store.close()
   store.close = async () => {}
 }
+
+/** The outcome of each write: `done`, or the kind of the error. */
+export const outcomesOf = async (writes: readonly Promise<unknown>[]): Promise<string[]> =>
+  (await Promise.allSettled(writes)).map((result) => (result.status === 'fulfilled' ? 'done' : result.reason.kind))

@@ -143,7 +143,7 @@ export const socketOf = ({ sockets, port }: Pick<Cluster, 'sockets' | 'port'>): 
 let shared: Cluster | undefined
 
 /** The URL of the server that all tests of a run share. Where nobody has started one, it is started for this process. */
-async function serverUrl(): Promise<string> {
+export async function serverUrl(): Promise<string> {
   if (given !== undefined) return given
   shared ??= await startCluster()
   return shared.url

@@ -10,7 +10,7 @@ import { type Answered, startLoad } from '../load.ts'
 import { QUIET } from '../restart.ts'
 import { ROUNDS_TIMEOUT_MS, runRounds, testLong } from '../rounds.ts'
 import { countAnswers, until } from '../watch.ts'
-import { BUSY, FULL, plantsOn, UNREACHABLE } from './scene.ts'
+import { BUSY, FULL, plantsIn, UNREACHABLE } from './round.ts'
 
 const NODES = 3
 const KILLS = 10
@@ -73,7 +73,7 @@ describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy'
           for (const copy of copies) await copy.kill()
         }
 
-        const plants = [...(await plantsOn(database))]
+        const plants = [...(await plantsIn(database))]
         for (const [index, history] of journals.entries()) {
           history.checkRows(new Map(plants.filter(([id]) => id >= SECOND_ID === (index === 1))))
         }

@@ -1,83 +1,90 @@
-import { afterAll, describe, test } from 'bun:test'
-import { administer, type Cluster, OWN_POSTGRES, socketOf, startCluster, urlOf } from '../../support/postgres.ts'
+import { describe, test } from 'bun:test'
+import { administer, type Cluster, OWN_POSTGRES, startCluster, urlOf } from '../../support/postgres.ts'
+import { startPostgresProxy } from '../../support/postgres-proxy.ts'
+import type { Random } from '../../support/random.ts'
 import { lacks } from '../../support/requirement.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../rounds.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
 import { until } from '../watch.ts'
 import { freeze } from './processes.ts'
-import { startProxy } from './proxy.ts'
-import { BUSY, FULL, setScene, UNREACHABLE } from './scene.ts'
+import { BUSY, FULL, printLongestRecovery, type Round, startRound, UNREACHABLE } from './round.ts'
 
 const STANDBY = 'standby'
+const ROUNDS = 20
 
-const tookMs: number[] = []
+interface Servers {
+  readonly primary: Cluster
+  readonly standby: Cluster
+  readonly round: Round
+  /** Leads the service to the standby. */
+  readonly lead: () => void
+}
 
-describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a standby that is promoted under load', () => {
-  afterAll(() =>
-    console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`),
-  )
+/** How the primary fails and the standby replaces it. May return what ends the failure once plants are stored again. */
+interface Failover {
+  readonly name: string
+  readonly refusals: readonly string[]
+  readonly run: (servers: Servers) => Promise<Disposable | undefined>
+}
 
-  testLong(
-    'when the primary has ended: 503 until then, and nothing acknowledged is missing',
-    () =>
-      runRounds(20, async (random) => {
-        using primary = await startCluster()
-        using standby = await startStandby(primary)
-        using proxy = startProxy(socketOf(primary))
-        await using scene = await setScene(primary.url, random, { ...proxy, isLeft: true })
+const FAILOVERS: readonly Failover[] = [
+  {
+    name: 'after the primary has crashed',
+    refusals: [UNREACHABLE, BUSY],
+    async run({ primary, standby, round, lead }) {
+      primary.stop('immediate')
+      await round.untilRefusing()
+      standby.promote()
+      lead()
+      return undefined
+    },
+  },
+  {
+    name: 'while the primary stands still, which goes on later',
+    refusals: [UNREACHABLE, BUSY],
+    async run({ primary, standby, lead }) {
+      const frozen = freeze(primary)
+      // Some writes may have reached the standby without an answer.
+      standby.promote()
+      lead()
+      return frozen
+    },
+  },
+  {
+    name: 'after connections were led to it, which it refused to write for',
+    refusals: [UNREACHABLE, BUSY, FULL],
+    async run({ primary, standby, round, lead }) {
+      primary.stop('fast')
+      lead()
+      await round.untilRefusing()
+      standby.promote()
+      return undefined
+    },
+  },
+]
 
-        primary.stop('immediate')
-        await scene.untilRefusing()
-        standby.promote()
-        proxy.leadTo(socketOf(standby))
+describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a promoted standby has every acknowledged write', () => {
+  const recoveries = printLongestRecovery()
 
-        tookMs.push(await scene.untilStoring())
-        await scene.check([UNREACHABLE, BUSY], urlOf(standby.url, scene.database.name))
-      }),
-    ROUNDS_TIMEOUT_MS,
-  )
+  const failOver = async ({ run, refusals }: Failover, random: Random) => {
+    using primary = await startCluster()
+    using standby = await startStandby(primary)
+    using proxy = startPostgresProxy(primary.url)
+    await using round = await startRound(primary.url, random, { by: proxy.by, losesServer: true })
+    {
+      using _failure = await run({ primary, standby, round, lead: () => proxy.leadTo(standby.url) })
+      recoveries.record(await round.untilStoring())
+    }
+    await round.check(refusals, urlOf(standby.url, round.database.name))
+  }
 
-  testLong(
-    'when the primary stands still and goes on later: nothing of what it does then was answered with success',
-    () =>
-      runRounds(20, async (random) => {
-        using primary = await startCluster()
-        using standby = await startStandby(primary)
-        using proxy = startProxy(socketOf(primary))
-        await using scene = await setScene(primary.url, random, { ...proxy, isLeft: true })
-        {
-          using _frozen = freeze(primary)
-          // Writes that have reached the standby may have no answer yet.
-          standby.promote()
-          proxy.leadTo(socketOf(standby))
-          tookMs.push(await scene.untilStoring())
-        }
-        await scene.check([UNREACHABLE, BUSY], urlOf(standby.url, scene.database.name))
-      }),
-    ROUNDS_TIMEOUT_MS,
-  )
-
-  test(
-    'before connections are led to it: a standby that takes no writes has them refused, and is used once it is promoted',
-    () =>
-      runRounds(rounds(1, 20), async (random) => {
-        using primary = await startCluster()
-        using standby = await startStandby(primary)
-        using proxy = startProxy(socketOf(primary))
-        await using scene = await setScene(primary.url, random, { ...proxy, isLeft: true })
-
-        primary.stop('fast')
-        proxy.leadTo(socketOf(standby))
-        await scene.untilRefusing()
-        standby.promote()
-
-        tookMs.push(await scene.untilStoring())
-        await scene.check([UNREACHABLE, BUSY, FULL], urlOf(standby.url, scene.database.name))
-      }),
+  test.each(FAILOVERS)(
+    '$name',
+    (failover) => runRounds(ROUNDS, (random) => failOver(failover, random)),
     ROUNDS_TIMEOUT_MS,
   )
 })
 
-/** A standby that has everything before it is answered. */
+/** Starts a standby that has each write before the write is acknowledged. */
 async function startStandby(primary: Cluster): Promise<Cluster> {
   const standby = await startCluster({}, { standby: { of: primary, name: STANDBY } })
   await administer(primary.url, async (sql) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { createUser, listAll, listIds } from '../fixtures.ts'
+import { createUser, listAll, listIds, outcomesOf } from '../fixtures.ts'
 
 /** So many that an implementation that writes several together does so. */
 const MANY = 200
@@ -104,10 +104,4 @@ export function burstsContract({ open }: StoreUnderTest): void {
       expect(await listIds(other, user)).toEqual(ids)
     })
   })
-}
-
-/** What became of each write. */
-async function outcomesOf(writes: readonly Promise<unknown>[]): Promise<string[]> {
-  const results = await Promise.allSettled(writes)
-  return results.map((result) => (result.status === 'fulfilled' ? 'done' : result.reason.kind))
 }

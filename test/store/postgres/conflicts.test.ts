@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { openStore } from '../../../src/store/open.ts'
-import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
+import { POSTGRES_SERVER } from '../../support/postgres.ts'
 import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'
-import { createUser, listAll, listIds, newToken } from '../fixtures.ts'
+import { listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
+import { openDatabase } from './open-database.ts'
 
-/** A function and a trigger that refuse the first writes of a table with an error. */
+/** A trigger that refuses the first writes of a table with an error. */
 const refuseFirst = (table: string, state: string, times: number) => `
   create sequence public.refusals;
   create function public.refuse() returns trigger language plpgsql as $$
@@ -14,10 +14,11 @@ const refuseFirst = (table: string, state: string, times: number) => `
     return null;
   end $$;
   create trigger refusing before insert or update or delete on plantstore.${table} for each statement execute function public.refuse();`
+const COUNT_ATTEMPTS = 'select last_value from public.refusals'
 
-describe.skipIf(lacks(POSTGRES_SERVER))('writes that are in the way of others', () => {
-  test.each(['40001', '40P01'])('are repeated after %s until they are done, and done once', async (state) => {
-    await using opened = await openUsed()
+describe.skipIf(lacks(POSTGRES_SERVER))('a PostgreSQL database that refuses writes', () => {
+  test.each(['40001', '40P01'])('because of conflicts %s gets them again until they succeed', async (state) => {
+    await using opened = await openDatabase()
     const { store, user } = opened
     await store.createPlant(user, { id: 7n, name: 'Fern' })
     await opened.run(refuseFirst('plants', state, 5))
@@ -26,11 +27,11 @@ describe.skipIf(lacks(POSTGRES_SERVER))('writes that are in the way of others', 
     await Promise.all([...ids.map((id) => store.createPlant(user, { id, name: 'Ivy' })), store.deletePlant(user, 7n)])
 
     expect(await listIds(store, user)).toEqual(ids)
-    expect(await opened.refusals()).toBeGreaterThan(5)
+    expect(await opened.number(COUNT_ATTEMPTS)).toBeGreaterThan(5)
   })
 
-  test('are refused with store_busy where that lasts, and are not stored later', async () => {
-    await using opened = await openUsed()
+  test('because of lasting conflicts makes them fail with store_busy, and stores nothing later', async () => {
+    await using opened = await openDatabase()
     const { store, user } = opened
     await opened.run(refuseFirst('plants', '40001', 1_000_000))
 
@@ -42,14 +43,14 @@ describe.skipIf(lacks(POSTGRES_SERVER))('writes that are in the way of others', 
     expect(await listAll(store, user)).toEqual([{ id: 2n, name: 'Ivy' }])
   })
 
-  test('of tokens are repeated as well', async () => {
-    await using opened = await openUsed()
+  test('of tokens because of conflicts gets them again, too', async () => {
+    await using opened = await openDatabase()
     await opened.run(refuseFirst('tokens', '40001', 3))
 
     expect(await opened.store.createToken(newToken('you'))).toMatchObject({ userIsNew: true })
 
     expect((await opened.store.listTokens('you')).length).toBe(1)
-    expect(await opened.refusals()).toBeGreaterThan(3)
+    expect(await opened.number(COUNT_ATTEMPTS)).toBeGreaterThan(3)
   })
 
   test.each([
@@ -57,72 +58,38 @@ describe.skipIf(lacks(POSTGRES_SERVER))('writes that are in the way of others', 
     ['25006', 'store_full'],
     ['58030', 'store_failed'],
     ['53200', 'store_busy'],
-  ])('and an error %s is %s: nothing was stored', async (state, kind) => {
-    await using opened = await openUsed()
+  ])('with SQLSTATE %s makes them fail with %s, and stores nothing', async (state, kind) => {
+    await using opened = await openDatabase()
     const { store, user } = opened
     await opened.run(refuseFirst('plants', state, 1))
 
-    expect(await rejectionOf(store.createPlant(user, { id: 1n, name: 'Fern' }))).toMatchObject({
-      kind,
-      outcomeIsUnknown: false,
-    })
+    const refused = await rejectionOf(store.createPlant(user, { id: 1n, name: 'Fern' }))
 
+    expect(refused).toMatchObject({ kind, outcomeIsUnknown: false })
     await store.createPlant(user, { id: 1n, name: 'Ivy' })
     expect(await listAll(store, user)).toEqual([{ id: 1n, name: 'Ivy' }])
   })
+})
 
-  test('of the same plants from two processes, in whatever order, are each done or refused', async () => {
-    await using opened = await openUsed()
+test.skipIf(lacks(POSTGRES_SERVER))(
+  'two stores that write the same plants in opposite orders give each write its own result',
+  async () => {
+    await using opened = await openDatabase()
     const { store, user } = opened
-    const other = await opened.reopen()
+    const other = await opened.open()
     const ids = Array.from({ length: 300 }, (_, id) => BigInt(id))
 
-    const outcomes = await Promise.allSettled([
+    const creates = await outcomesOf([
       ...ids.map((id) => store.createPlant(user, { id, name: 'Fern' })),
       ...ids.toReversed().map((id) => other.createPlant(user, { id, name: 'Ivy' })),
     ])
-    const deletes = await Promise.allSettled([
+    const deletes = await outcomesOf([
       ...ids.map((id) => store.deletePlant(user, id)),
       ...ids.toReversed().map((id) => other.deletePlant(user, id)),
     ])
 
-    const done = (results: readonly PromiseSettledResult<void>[]) =>
-      results.filter(({ status }) => status === 'fulfilled')
-    const kinds = (results: readonly PromiseSettledResult<void>[]) =>
-      new Set(results.flatMap((result) => (result.status === 'rejected' ? [result.reason.kind] : [])))
-    expect([done(outcomes).length, kinds(outcomes)]).toEqual([300, new Set(['plant_exists'])])
-    expect([done(deletes).length, kinds(deletes)]).toEqual([300, new Set(['plant_not_found'])])
-  })
-})
-
-/** A store with user `me` that has written, and another way to its database. */
-async function openUsed() {
-  const database = await makeDatabase()
-  const open = () =>
-    openStore(database.url, (error) => {
-      throw error
-    })
-  const opened = [await open()]
-  const [store] = opened
-  if (store === undefined) throw new Error('unreachable')
-  const user = await createUser(store, 'me')
-  return {
-    store,
-    user,
-    async reopen() {
-      const other = await open()
-      opened.push(other)
-      return other
-    },
-    run: (script: string) => administer(database.url, async (sql) => void (await sql.unsafe(script).simple())),
-    /** How often the trigger was asked. */
-    refusals: () =>
-      administer(database.url, async (sql) =>
-        Number((await sql.unsafe('select last_value from public.refusals').values())[0]?.[0]),
-      ),
-    async [Symbol.asyncDispose]() {
-      for (const each of opened) await each.close()
-      await database[Symbol.asyncDispose]()
-    },
-  }
-}
+    const halves = (refusal: string) => [...ids.map(() => 'done'), ...ids.map(() => refusal)]
+    expect(creates.toSorted()).toEqual(halves('plant_exists'))
+    expect(deletes.toSorted()).toEqual(halves('plant_not_found'))
+  },
+)

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'bun:test'
 import { countWrites } from '../../../src/domain/statistics.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
-import { openStore } from '../../../src/store/open.ts'
-import { administer, lockTables, makeDatabase, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
+import { administer, lockTables, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { createUser, listIds } from '../fixtures.ts'
+import { createUser, listIds, outcomesOf } from '../fixtures.ts'
+import { openDatabase } from './open-database.ts'
 
 const BUSY = 'store_busy'
 const TEXT = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH / 16)
 
-describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a server', () => {
-  test('are as many as QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
-    await using opened = await openUsed()
+describe.skipIf(lacks(POSTGRES_SERVER))('the queue of a PostgreSQL store', () => {
+  test('holds QUEUE_MAX_WRITES writes, and refuses one more', async () => {
+    await using opened = await openQueue()
     const { store, user } = opened
     const writer = await opened.holdWriter()
 
@@ -30,13 +30,13 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a
     expect(outcomes.slice(0, -1).filter((outcome) => outcome !== 'done' && outcome !== BUSY)).toEqual([])
     const done = outcomes.flatMap((outcome, id) => (outcome === 'done' ? [BigInt(id)] : []))
     expect(await listIds(store, user)).toEqual(done)
-    // Whoever had a place is done, unless the machine is so busy that the turn did not come in time.
+    // On a busy machine some writes wait too long.
     expect(opened.refusals()).toEqual({ queue_full: 1, locked: QUEUE_MAX_WRITES - done.length })
     await store.createPlant(user, { id: BigInt(QUEUE_MAX_WRITES), name: 'Fern' })
   })
 
-  test('have as much text as QUEUE_MAX_TEXT_LENGTH, and one character more is refused and not stored', async () => {
-    await using opened = await openUsed()
+  test('holds text of QUEUE_MAX_TEXT_LENGTH, and refuses one more character', async () => {
+    await using opened = await openQueue()
     const { store, user } = opened
     const writer = await opened.holdWriter()
 
@@ -46,7 +46,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a
       ),
       store.createPlant(user, { id: 16n, name: 'x' }),
       store.createPlant(user, { id: 17n, name: '', tag: 'x' }),
-      // What has no text needs no room for it.
+      // A full queue still takes writes without text.
       store.createPlant(user, { id: 18n, name: '' }),
       store.deletePlant(user, 18n),
     ])
@@ -63,8 +63,8 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a
     await store.createPlant(user, { id: 16n, name: 'x' })
   })
 
-  test('can be one alone that is longer than that, and beside others it is refused', async () => {
-    await using opened = await openUsed()
+  test('takes a longer text if it is empty, and refuses the text beside others', async () => {
+    await using opened = await openQueue()
     const { store, user } = opened
     const name = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH + 1)
 
@@ -82,13 +82,13 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a
 
     expect(short).toBe(BUSY)
     expect(await beside).toEqual(['done', BUSY])
-    // The text has a place; a machine that is busy may be unable to send so much in time.
+    // The queue takes the text. A busy machine may be unable to send so much in time.
     expect(long).not.toBe(BUSY)
     if (long === 'done') expect(await listIds(store, user)).toEqual([1n, 4n])
   })
 
-  test('of one key are told apart from the first, however many they are, with few statements', async () => {
-    await using opened = await openUsed()
+  test('writes many equal writes of one plant with few statements, and gives each its own result', async () => {
+    await using opened = await openQueue()
     const { store, user } = opened
     const many = Array.from({ length: 1000 })
 
@@ -99,11 +99,11 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a
     expect(await creates).toEqual(many.map((_, index) => (index === 0 ? 'done' : 'plant_exists')))
     expect(await deletes).toEqual(many.map((_, index) => (index === 0 ? 'done' : 'plant_not_found')))
     expect(await last).toBeUndefined()
-    expect(await opened.groups()).toBeLessThan(10n)
+    expect(await opened.number('select sum(groups) from plantstore.writers')).toBeLessThan(10)
   })
 
-  test('wait no longer than they may, behind one that takes too long, and are not stored later', async () => {
-    await using opened = await openUsed()
+  test('refuses a write behind one that takes too long, and does not store it later', async () => {
+    await using opened = await openQueue()
     const { store, user } = opened
     await store.createPlant(user, { id: 0n, name: 'Fern' })
     const released = Promise.withResolvers<void>()
@@ -124,32 +124,26 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the plants that wait to be written to a
     await locking
 
     expect(second).toEqual([BUSY])
-    // The first one waits for the lock no longer either.
+    // The first write has stopped waiting for the lock, too.
     expect([['plant_exists'], [BUSY]]).toContainEqual(await first)
     expect(await listIds(store, user)).toEqual([0n, 1n])
   })
 })
 
-async function openUsed() {
-  const database = await makeDatabase()
+/** A store whose refusals are counted, and whose writer of creates can be held. */
+async function openQueue() {
   const { observer, refusals } = countWrites()
-  const failTest = (error: unknown) => {
-    throw error
-  }
-  const store = await openStore(database.url, failTest, { observer })
-  const user = await createUser(store, 'me')
+  const opened = await openDatabase({ observer })
+  const { store, url } = opened
   return {
-    store,
-    user,
-    url: database.url,
-    /** How many writes were refused so far, and why. */
+    ...opened,
     refusals: () => ({ ...refusals }),
-    /** Keeps the writer of creates busy, with a plant of another user, until it is released. */
+    /** Keeps the writer of creates busy with a plant of another user until `release`. */
     async holdWriter() {
       const other = await createUser(store, 'other')
-      const lock = await lockTables(database.url, 'plantstore.plants')
+      const lock = await lockTables(url, 'plantstore.plants')
       const held = store.createPlant(other, { id: 0n, name: 'Moss' })
-      await untilWaiting(database.url, 1)
+      await untilWaiting(url, 1)
       return {
         async release() {
           await lock.release()
@@ -157,19 +151,5 @@ async function openUsed() {
         },
       }
     },
-    /** How many groups were written. */
-    groups: () =>
-      administer(
-        database.url,
-        async (sql) =>
-          (await sql.unsafe('select sum(groups)::int8 from plantstore.writers').values())[0]?.[0] as bigint,
-      ),
-    async [Symbol.asyncDispose]() {
-      await store.close()
-      await database[Symbol.asyncDispose]()
-    },
   }
 }
-
-const outcomesOf = async (writes: readonly Promise<unknown>[]): Promise<string[]> =>
-  (await Promise.allSettled(writes)).map((result) => (result.status === 'fulfilled' ? 'done' : result.reason.kind))

@@ -6,20 +6,19 @@ import { appOptions } from '../../support/app.ts'
 import { administer, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createToken } from '../../support/tokens.ts'
+import { failTest } from './open-database.ts'
 
 const CREATES = 512
-/** Clients that each wait for their answer. */
+/** Clients, each of which waits for its answer before it sends the next request. */
 const CLIENTS = 64
-/** Asks of the time of the last change of tokens, while requests come. */
-const LOOKS_PER_SECOND = 4
+/** How often a server reads the stamp of tokens while requests come. */
+const STAMP_READS_PER_SECOND = 4
 
-/** Counts the statements that a server was sent, by the server's own extension. */
-async function startCounting() {
+/** A service on a database server that counts its statements with the extension pg_stat_statements. */
+async function startCounted() {
   const cluster = await startCluster({ shared_preload_libraries: 'pg_stat_statements' })
   await administer(cluster.url, (sql) => sql.unsafe('create extension pg_stat_statements').simple())
-  const store = await openStore(cluster.url, (error) => {
-    throw error
-  })
+  const store = await openStore(cluster.url, failTest)
   const app = createApp(appOptions({ store }))
   const { text: token } = await createToken(store)
   const authorization = `Bearer ${token}`
@@ -30,7 +29,7 @@ async function startCounting() {
   return {
     list: () => request('/plants?limit=20'),
     create: (id: number) => request('/plants', { method: 'POST', body: JSON.stringify({ id, name: 'Fern' }) }),
-    /** How many statements `work` takes, besides looks at changes of tokens; and how many of these there were. */
+    /** Counts the statements that `work` takes, and apart from them the reads of the stamp of tokens. */
     async count(work: () => Promise<unknown>) {
       await administer(cluster.url, (sql) => sql.unsafe('select pg_stat_statements_reset()').simple())
       const startedMs = performance.now()
@@ -44,8 +43,8 @@ async function startCounting() {
           )
           .values(),
       )
-      const counts = new Map(rows.map(([isLook, calls]: [boolean, bigint]) => [isLook, Number(calls)]))
-      return { statements: counts.get(false) ?? 0, looks: counts.get(true) ?? 0, tookMs }
+      const counts = new Map(rows.map(([isStampRead, calls]: [boolean, bigint]) => [isStampRead, Number(calls)]))
+      return { statements: counts.get(false) ?? 0, stampReads: counts.get(true) ?? 0, tookMs }
     },
     async [Symbol.asyncDispose]() {
       await store.close()
@@ -54,27 +53,27 @@ async function startCounting() {
   }
 }
 
-describe.skipIf(lacks(OWN_POSTGRES))('statements', () => {
-  test('are one for a list, of a token that is known', async () => {
-    await using service = await startCounting()
+describe.skipIf(lacks(OWN_POSTGRES))('a service on PostgreSQL', () => {
+  test('sends one statement per list of a known token', async () => {
+    await using service = await startCounted()
     await service.create(1)
     while ((await service.count(service.list)).statements !== 1) await Bun.sleep(5)
 
     let lists = 0
-    const { statements, looks, tookMs } = await service.count(async () => {
+    const { statements, stampReads, tookMs } = await service.count(async () => {
       const endMs = performance.now() + 2 * TOKEN_CHANGES_SEEN_WITHIN_MS
       for (; performance.now() < endMs; lists++) expect(await service.list()).toBe(200)
     })
 
-    // Where the machine is so busy that what is known grows old, tokens are looked up again.
-    const old = Math.ceil(tookMs / 1000)
+    // On a busy machine the stamp grows too old, about once a second. Then a list also reads its token.
+    const seconds = Math.ceil(tookMs / 1000)
     expect(statements).toBeGreaterThanOrEqual(lists)
-    expect(statements).toBeLessThanOrEqual(lists + old)
-    expect(looks).toBeLessThanOrEqual(1 + old * LOOKS_PER_SECOND)
+    expect(statements).toBeLessThanOrEqual(lists + seconds)
+    expect(stampReads).toBeLessThanOrEqual(1 + seconds * STAMP_READS_PER_SECOND)
   })
 
-  test('are far less than one for a create, where many wait', async () => {
-    await using service = await startCounting()
+  test('sends less than a quarter of a statement per create of many clients', async () => {
+    await using service = await startCounted()
     await service.create(0)
     let next = 1
 

@@ -4,8 +4,8 @@ import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { watchTokens } from '../../../src/store/postgres/versions.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 
-describe('what is known of changes of tokens', () => {
-  test('does not count any more before TOKEN_CHANGES_SEEN_WITHIN_MS have passed since the database was asked', async () => {
+describe('the version of tokens on PostgreSQL', () => {
+  test('is unknown before its stamp is older than TOKEN_CHANGES_SEEN_WITHIN_MS', async () => {
     let nowMs = 0
     const answer = Promise.withResolvers<bigint>()
     const answers = [answer.promise, new Promise<bigint>(() => {})]
@@ -14,7 +14,7 @@ describe('what is known of changes of tokens', () => {
       () => nowMs,
     )
     const renewed = versions.renew()
-    // The answer is as of the question, however long it takes.
+    // The age counts from the start of the read.
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS / 2
     answer.resolve(7n)
     await renewed
@@ -26,7 +26,7 @@ describe('what is known of changes of tokens', () => {
   })
 
   test(
-    'keeps nothing past an answered change of this process, nor for longer than is promised past one of another, in whatever order all comes',
+    'changes with every answered change of this process, and in time after a change of another process, in any order of events',
     async () => {
       let kept = 0
       let forgotten = 0
@@ -42,7 +42,7 @@ describe('what is known of changes of tokens', () => {
   )
 })
 
-/** What can happen; a change of this process is answered some time after it is in the database. */
+/** A change of this process is in the database first, and answered later. */
 const EVENTS = [
   'changedHere',
   'answeredHere',
@@ -56,21 +56,21 @@ const STEP = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(...EVENTS) },
   { weight: 1, arbitrary: fc.constantFrom(1, 50, 299, 450) },
 )
-/** Something that happens, or milliseconds that pass. */
+/** An event, or milliseconds that pass. */
 type Step = (typeof EVENTS)[number] | 'request' | number
 
 interface Change {
   readonly atMs: number
-  /** For one of this process, whether it was answered. */
+  /** Whether a change of this process was answered. */
   isAnswered: boolean
   readonly isHere: boolean
 }
 
-/** A database that others change as well, and a process that keeps what it read with the version from before it. */
+/** A model of a database that two processes change. One of them caches a read with the version from before the read. */
 function makeWorld() {
   let nowMs = 0
   const changes: Change[] = []
-  /** How many changes are in what was read, by its version. */
+  /** How many changes each cached read shows, by its version. */
   const reads = new Map<number, number>()
   const counts = { kept: 0, forgotten: 0 }
   let question: { readonly answer: PromiseWithResolvers<bigint>; stamp: bigint | undefined } | undefined
