@@ -82,27 +82,6 @@ describe.each(TRANSPORTS)('paths, $name', (transport) => {
     expect(await service.names()).toEqual([])
   })
 
-  test('with dot segments are resolved before anything else', async () => {
-    await using service = await startService(transport)
-    await service.create({ id: 1, name: 'Fern' })
-
-    for (const path of [
-      '/x/../plants',
-      '/./plants',
-      '/%2e/plants',
-      '/x/%2E%2e/plants',
-      '/../plants',
-      '/plants/1/../../plants',
-    ]) {
-      const answer = await service.request('GET', path)
-      expect([path, answer.status, answer.body]).toEqual([path, 200, [{ name: 'Fern' }]])
-    }
-    for (const path of ['/plants/.', '/plants/..', '/plants/x/..', '/plants/%2e']) {
-      const answer = await service.request('GET', path)
-      expect([path, answer.status, answer.body]).toEqual([path, 404, PATH_UNKNOWN.body])
-    }
-  })
-
   test('answer other methods with 405 and OPTIONS with 204, and Allow has exactly the methods that they take', async () => {
     await using service = await startService(transport)
 

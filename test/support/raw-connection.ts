@@ -50,7 +50,9 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
       })
       socket.flush()
     },
-    /** Ends this side of the connection and the other one. */
+    /** Ends this side of the connection, as a client does that sends nothing more. */
+    endOwnSide: () => void socket.shutdown(),
+    /** Ends the connection. */
     [Symbol.dispose]: () => void socket.end(),
   }
 }

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { makeCertificate, OPENSSL, openssl } from '../../support/certificates.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { answersTo, exchange } from '../../support/raw-connection.ts'
+import { answersTo, exchange, openConnection } from '../../support/raw-connection.ts'
 import { README } from '../../support/readme.ts'
 import { lacks } from '../../support/requirement.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -139,26 +138,16 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     await using service = await startService(transport)
     const { sized } = requestsOf(service.token)
 
-    const text = await sendAndEnd(service.port, sized('Content-Length: #\r\n'))
+    using connection = await openConnection(service.port)
 
-    expect(text).toMatch(/^$|^HTTP\/1\.1 200 OK\r\n.*\{"name":"p1"\}$/s)
+    await connection.send(sized('Content-Length: #\r\n'))
+    connection.endOwnSide()
+    await connection.until(connection.isClosed)
+
+    expect(connection.text()).toMatch(/^$|^HTTP\/1\.1 200 OK\r\n.*\{"name":"p1"\}$/s)
     while (!(await service.names()).includes('p1')) await Bun.sleep(5)
   })
 })
-
-/** Sends bytes and the end of this side at once. Resolves to all that comes back until the other side ends, too. */
-function sendAndEnd(port: number, bytes: string): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  let text = ''
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
-  socket.on('data', (chunk) => {
-    text += chunk.toString('latin1')
-  })
-  socket.on('close', () => resolve(text))
-  socket.on('error', reject)
-  socket.end(bytes)
-  return promise
-}
 
 describe('the table of HTTP/1.1', () => {
   const rows = Object.values(TABLE).flatMap((make) => make(requestsOf('')))
