@@ -5,24 +5,24 @@ import { program } from './requirement.ts'
 
 export const OPENSSL = program('openssl')
 
-/** Names of the machine that the tests run on. */
+/** The names of this machine in a certificate. */
 const OWN_NAMES = 'IP:127.0.0.1,DNS:localhost'
 
 interface CertificateOptions {
-  /** For what the certificate holds, as OpenSSL writes it. */
+  /** The names that the certificate is valid for, as OpenSSL writes them. */
   readonly names?: string
-  /** In days from now; a negative number has ended. */
+  /** The days from now until it expires; negative if it has expired. */
   readonly days?: number
-  /** Who vouches for it; itself where that is nobody. */
+  /** The issuer; without one the certificate signs itself. */
   readonly issuer?: TlsFiles
   readonly isAuthority?: boolean
   readonly keyType?: KeyType
 }
 
-/** What a certificate signs with, as the names of ciphers say it. */
+/** The type of a certificate's key, as in the names of ciphers. */
 export type KeyType = 'ECDSA' | 'RSA'
 
-/** What makes a key of each type. */
+/** The arguments of OpenSSL that make a key of each type. */
 const MAKE_KEY: Readonly<Record<KeyType, readonly string[]>> = {
   ECDSA: ['ecparam', '-name', 'prime256v1', '-genkey', '-noout'],
   RSA: ['genrsa', '2048'],
@@ -49,14 +49,14 @@ export async function makeCertificate(
   return files
 }
 
-/** Runs openssl, and rejects with what it said if it failed. */
+/** Runs openssl. Rejects with its output if it fails. */
 export async function openssl(...args: readonly string[]): Promise<string> {
   const { exitCode, output } = await tryOpenssl(...args)
   if (exitCode !== 0) throw new Error(`openssl ${args.join(' ')}\n${output}`)
   return output
 }
 
-/** Runs openssl to its end, with nothing to read. */
+/** Runs openssl to its end, without input. */
 export async function tryOpenssl(...args: readonly string[]) {
   const { stdout, stderr, exitCode } = await runProgram(['openssl', ...args])
   return { exitCode, output: stdout + stderr }

@@ -2,8 +2,8 @@ import { Database } from 'bun:sqlite'
 import { BACKUP_OF } from '../../src/store/sqlite/files/backup-record.ts'
 
 /**
- * Everything that a database holds: what marks it as ours, its schema, and all rows of all tables. Leaves out the record in
- * which a backup differs from its database.
+ * All that a database holds: the ids in its header, its schema, and all rows of all tables. Leaves out the record that only a
+ * backup has.
  */
 export function dump(database: string): Record<string, unknown> {
   using db = new Database(database, { readonly: true, safeIntegers: true })

@@ -3,7 +3,7 @@ import { startProgram } from './program.ts'
 
 const OPEN = resolve(import.meta.dir, '../../src/store/open.ts')
 
-/** Starts a program in a process of its own; `store` in it is the store that the database names. */
+/** Starts a program in a process of its own. In it `store` is the store of this database. */
 export function startElsewhere(database: string, program: string) {
   const { child, ended: exited } = startProgram([
     process.execPath,
@@ -18,7 +18,7 @@ export function startElsewhere(database: string, program: string) {
     if (exitCode !== 0) throw new Error(`the other process ended with ${exitCode}\n${stderr}`)
   }
   return {
-    /** Resolves when it has come to its end; rejects if that was none in good order. */
+    /** Resolves when the program has ended; rejects if it failed. */
     ended,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
@@ -27,6 +27,6 @@ export function startElsewhere(database: string, program: string) {
   }
 }
 
-/** Runs such a program to its end. */
+/** Runs a program like `startElsewhere`, to its end. */
 export const runElsewhere = (database: string, program: string): Promise<void> =>
   startElsewhere(database, program).ended()

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { runProgram, startProgram } from './program.ts'
 import type { Requirement } from './requirement.ts'
 
-/** The compiled executable where its suite runs; otherwise the same commands run from their source. */
+/** The compiled executable, if the tests run against it. Without it the same commands run from their source. */
 export const EXECUTABLE = process.env.TEST_EXECUTABLE && resolve(process.env.TEST_EXECUTABLE)
 
 /** For tests of what only the executable can be, or can have. */
@@ -12,10 +12,10 @@ export const COMPILED: Requirement = {
   isMetInCi: () => EXECUTABLE !== undefined,
 }
 
-/** What runs the commands: arguments follow. */
+/** The program that runs the commands, and its first arguments. */
 export const COMMAND = EXECUTABLE ? [EXECUTABLE] : [process.execPath, resolve(import.meta.dir, '../../src/main.ts')]
 
-/** A start takes well under a second; this is for a machine that is busy with other things. */
+/** A start takes well under a second, but longer on a busy machine. */
 const START_TIMEOUT_MS = 20_000
 
 interface SpawnOptions {
@@ -24,14 +24,14 @@ interface SpawnOptions {
   readonly stdin?: string
   /** A program with its arguments that runs the command, like strace. Signals and the exit code must pass through it. */
   readonly under?: readonly string[]
-  /** What runs the commands, if not the executable under test. */
+  /** Another program that runs the commands. */
   readonly command?: readonly string[]
 }
 
-/** Nothing of the environment of the tests reaches what is tested, but where programs and temporary files are. */
+/** The program under test has the `PATH` of the tests, and nothing else of their environment. */
 const cleanEnvironment = (env: SpawnOptions['env']) => ({ PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...env })
 
-/** What runs a command, by `under`, from a process that takes these bits from the modes of new files. */
+/** For `under`: runs a command with this umask. */
 export const withUmask = (umask: string): readonly string[] => ['/bin/sh', '-c', 'umask "$0" && exec "$@"', umask]
 
 /** Runs a command to its end. */
@@ -46,7 +46,7 @@ export function runPlantstore(
   })
 }
 
-/** What a test sends: a body that is no string is sent as JSON. */
+/** The token and the body of a request. An object is sent as JSON. */
 interface SentOptions {
   readonly token?: string
   readonly body?: string | object
@@ -85,10 +85,10 @@ export async function startExecutable(
   }
   return {
     pid: child.pid,
-    /** What it said it listens on. */
+    /** The address that the server logged. */
     address,
     url,
-    /** Where it listens, unless at a unix socket. */
+    /** The port, unless the server listens at a unix socket. */
     port: Number(new URL(url).port),
     request: (method: string, path: string, { token, body }: SentOptions = {}) =>
       fetch(url + path, {
@@ -103,9 +103,9 @@ export async function startExecutable(
     stdout,
     stderr,
     signal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') => child.kill(signal),
-    /** Resolves to the exit code when it has ended and all it printed is here. */
+    /** Resolves to the exit code once `stdout` and `stderr` are complete. */
     ended: () => exited,
-    /** Ends it by SIGTERM. Resolves as `ended`. */
+    /** Ends the server with SIGTERM. Resolves as `ended`. */
     end(): Promise<number> {
       child.kill('SIGTERM')
       return exited

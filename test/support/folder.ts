@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** An empty folder that is gone after its use; in the folder for temporary files, unless another is named. */
+/** Makes an empty folder, by default in the folder for temporary files. Removes it after its use. */
 export function makeFolder(parent = tmpdir()) {
   const path = mkdtempSync(join(parent, 'plantstore-'))
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }

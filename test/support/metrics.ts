@@ -1,7 +1,7 @@
-/** Values by series, each with its labels as it is written. */
+/** The value of each series, by its name and labels as they are written. */
 export type Series = Readonly<Record<string, number>>
 
-/** The values of a text in Prometheus' form. Throws at a line that is none of it. */
+/** Reads metrics in Prometheus' text format. Throws at a malformed line. */
 export function readMetrics(text: string): Series {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return Object.fromEntries(
@@ -14,7 +14,7 @@ export function readMetrics(text: string): Series {
   )
 }
 
-/** The series of one metric, or those of them that are not 0, by what is between their braces. */
+/** The series of one metric by their labels, or only those that are not 0. */
 export const seriesOf = (all: Series, name: string, { isNonZero = false } = {}): Series =>
   Object.fromEntries(
     Object.entries(all)
@@ -35,7 +35,7 @@ export async function scrape(server: { stdout(): string }): Promise<Series> {
   return readMetrics(await answer.text())
 }
 
-/** Asks again and again until the metrics are as they are wanted, and returns them then. */
+/** Asks until the metrics meet a condition. Returns these metrics. */
 export async function scrapeUntil(server: { stdout(): string }, isWanted: (all: Series) => boolean): Promise<Series> {
   for (;;) {
     const all = await scrape(server)

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 interface ProgramOptions {
-  /** The whole environment; that of this process if there is none. */
+  /** The whole environment; the environment of this process if left out. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly cwd?: string
-  /** What it reads; nothing if there is none. */
+  /** The text that the program reads. */
   readonly stdin?: string
 }
 
@@ -30,10 +30,10 @@ export function startProgram(command: readonly string[], { env, cwd, stdin }: Pr
   return { child, stdout: stdout.text, stderr: stderr.text, ended }
 }
 
-/** Runs a program to its end. Resolves to all that it printed and its exit code. */
+/** Runs a program to its end. Resolves to its output and its exit code. */
 export const runProgram = (command: readonly string[], options?: ProgramOptions) => startProgram(command, options).ended
 
-/** Opens a file without a name for what a program prints. `close` returns all of it. */
+/** Opens a file without a name for the output of a program. `close` returns all of it. */
 function openOutput() {
   const path = join(tmpdir(), `plantstore-output-${randomUUID()}`)
   const fd = openSync(path, 'ax+', 0o600)

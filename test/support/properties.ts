@@ -4,7 +4,7 @@ import fc from 'fast-check'
 const RUNS = Number(process.env.PROPERTY_RUNS ?? 100)
 const RUN_MAX_MS = 1000
 
-/** How long a test of a property may take, on a machine that is busy with other things. */
+/** The time for a test of a property, on a busy machine too. */
 export const PROPERTY_TIMEOUT_MS = 20_000 + RUNS * RUN_MAX_MS
 
 /**

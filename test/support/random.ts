@@ -1,7 +1,7 @@
-/** Whole numbers from 0 to below a bound, always the same ones for a seed (mulberry32). */
+/** Returns whole numbers from 0 to below a bound, the same ones for each seed (mulberry32). */
 export type Random = (bound: number) => number
 
-/** Numbers for a seed. */
+/** The numbers of a seed. */
 export function randomNumbers(seed: number): Random {
   let state = seed >>> 0
   return (bound) => {

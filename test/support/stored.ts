@@ -10,7 +10,7 @@ interface PlantRow {
   readonly tag: string | null
 }
 
-/** The plants that somebody else who opens the database finds, by id. */
+/** The plants in a database by id, read by a connection of their own. */
 export async function storedPlants(database: string): Promise<readonly PlantRow[]> {
   if (isPostgresUrl(database)) {
     return administer(database, async (sql) => [
@@ -21,7 +21,7 @@ export async function storedPlants(database: string): Promise<readonly PlantRow[
   return db.query<PlantRow, []>('select * from plants order by id').all()
 }
 
-/** All that the database has, as text: its files, or its rows. */
+/** All that a database holds as text: its files, or its rows. */
 export async function storedText(database: string): Promise<string> {
   if (isPostgresUrl(database)) {
     const tables = ['plants', 'tokens', 'users', 'writers', 'counters']

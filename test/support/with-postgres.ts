@@ -1,9 +1,9 @@
 import { dropDatabases, POSTGRES_SERVER, startCluster } from './postgres.ts'
 import { lacks } from './requirement.ts'
 
-/** Runs a command with one server for all of its tests, unless PLANTSTORE_TEST_POSTGRES names one; and ends as it does. */
+/** Runs a command with one server for all its tests, unless PLANTSTORE_TEST_POSTGRES names one. Returns its exit code. */
 async function runWithPostgres(command: readonly string[]): Promise<number> {
-  // Executables would tell of a variable of their own that they do not know.
+  // The executable warns of PLANTSTORE_ variables that it does not know.
   const { PLANTSTORE_TEST_POSTGRES: given, ...env } = process.env
   if (given !== undefined) {
     const prefix = `test_${crypto.randomUUID().slice(0, 8)}`

@@ -4,18 +4,18 @@ import { runPlantstore, type serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { metricsUrlOf } from '../../support/metrics.ts'
 
-/** A server that was used, and the folder in which it has its files. */
+/** A server that has answered requests, and the folder of its files. */
 export interface Used {
   readonly server: Pick<Awaited<ReturnType<typeof serve>>, 'pid' | 'stdout' | 'stderr'>
   readonly folder: string
   readonly database: string
-  /** All that clients were answered, heads included. */
+  /** All answers to clients, heads included. */
   readonly answers: string
 }
 
 /**
- * Every place where a server that runs, and the commands beside it, leave what others may read: files, logs, answers and
- * what the system tells of a process. Whoever adds such a place (a file, an answer, an output) adds it here.
+ * Every output of a running server and of the commands beside it that others may read: files, logs, answers, and what the
+ * system shows of a process. A new file, answer or output belongs here, too.
  */
 export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<string>>> = {
   answers: ({ answers }) => answers,
@@ -37,7 +37,7 @@ export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<st
   backup: ({ database }) => withFolder((path) => outputAndFiles(path, 'backup', '--dir', path, '--database', database)),
 }
 
-/** The names and bytes of all files in a folder, and in those that it has, byte for character. */
+/** The names and bytes of all files in a folder and its subfolders, a character for each byte. */
 export const filesIn = (folder: string): string =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -45,7 +45,7 @@ export const filesIn = (folder: string): string =>
     .map((path) => `${path}\n${readFileSync(path, 'latin1')}\n`)
     .join('')
 
-/** What any user of the machine, or its owner, is told of a process (proc(5)); its number where there is no such file system. */
+/** All that the system shows of a process to its owner or others (proc(5)); only its id on systems without `/proc`. */
 function processText(pid: number): string {
   if (process.platform !== 'linux') return String(pid)
   const files = ['cmdline', 'environ', 'comm', 'status', 'stat', 'maps']
@@ -59,7 +59,7 @@ async function outputOf(...args: readonly string[]): Promise<string> {
   return stdout + stderr
 }
 
-/** The same, and the files that a command has made in a folder. */
+/** The output of a command, and the files that it has made in a folder. */
 async function outputAndFiles(folder: string, ...args: readonly string[]): Promise<string> {
   const output = await outputOf(...args)
   return output + filesIn(folder)

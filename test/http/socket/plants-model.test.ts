@@ -26,7 +26,7 @@ const anyWho = fc.record({
 })
 const anyAsked: fc.Arbitrary<Asked> = fc.record({ limit: fc.nat(IDS.length + 1), after: anyId }, { requiredKeys: [] })
 
-/** A step: what somebody does, and what everybody then asks of their own list. */
+/** A step: the request of one user, and the list that each user then asks for. */
 const anyStep = fc.record({
   who: anyWho,
   action: fc.oneof(
@@ -40,7 +40,7 @@ type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
 
 describe.each(STORES_ON_SOCKETS)('anything that several users do, $name', ({ name, transport, open }) => {
   test(
-    'is answered as the model says, and so is every list of everybody after every step',
+    'is answered as by the model, and so is a list of every user after every step',
     async () => {
       await using service = await startService(transport, {}, open)
       const anySteps = fc.array(anyStep, { maxLength: STEPS_MAX })
@@ -51,7 +51,7 @@ describe.each(STORES_ON_SOCKETS)('anything that several users do, $name', ({ nam
   )
 })
 
-/** Takes steps as users who are new to the service, and compares each answer with the model's. */
+/** Takes steps as new users, and compares each answer with the answer of the model. */
 async function take(service: Service, steps: readonly Step[]): Promise<void> {
   const tokenOf = await createUsers(service)
   const model = createModel()
@@ -78,7 +78,7 @@ async function take(service: Service, steps: readonly Step[]): Promise<void> {
   }
 }
 
-/** The pages that `Link` leads through, from the first one on. */
+/** All pages that `Link` leads through. */
 async function follow(list: (asked: Asked) => Promise<Expected>, limit: number) {
   const pages: Expected['body'][] = []
   for (let asked: Asked | undefined = { limit }; asked !== undefined; ) {
@@ -90,7 +90,7 @@ async function follow(list: (asked: Asked) => Promise<Expected>, limit: number) 
   return pages
 }
 
-/** Makes users who have nothing yet, with a token of either kind. */
+/** Creates users without plants, with a token of each scope. */
 async function createUsers({ createToken }: Service) {
   const run = crypto.randomUUID()
   const tokens = new Map<string, string>()
@@ -102,7 +102,7 @@ async function createUsers({ createToken }: Service) {
   return ({ user, scope }: Who): string => tokens.get(`${scope} ${user}`) ?? ''
 }
 
-/** An answer, as far as the model knows it. */
+/** The parts of an answer that the model knows. */
 const said = ({ status, headers, body }: Answer): Expected => ({
   status,
   ...(body !== undefined && { body: body.error ?? body }),

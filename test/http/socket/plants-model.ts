@@ -2,7 +2,7 @@ import { type NewPlant, type Plant, toPlant } from '../../../src/domain/plant.ts
 import type { Scope } from '../../../src/domain/token.ts'
 import { type Asked, expectedList, type Model } from '../support/list-model.ts'
 
-/** Whose token a request has, and of which kind. */
+/** The user and the scope of the token of a request. */
 export interface Who {
   readonly user: string
   readonly scope: Scope
@@ -11,12 +11,12 @@ export interface Who {
 /** An answer as far as the model knows it. */
 export interface Expected {
   readonly status: number
-  /** What it shows, or the code of a refusal. */
+  /** The plants, or the code of a refusal. */
   readonly body?: Plant | readonly Plant[] | number
   readonly link: string | null
 }
 
-/** What the service ought to remember of the plants of its users, and to answer. */
+/** A model of the service: the plants of its users, and the answer to each request. */
 export function createModel() {
   const plants = new Map<string, Model<Plant>>()
   const plantsOf = (user: string): Model<Plant> => plants.getOrInsertComputed(user, () => new Map())

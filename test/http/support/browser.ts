@@ -6,27 +6,27 @@ const executable = EXECUTABLES.map((name) => Bun.which(name)).find((path) => pat
 
 export const CHROMIUM: Requirement = { missing: 'Chromium is missing', isMet: () => executable !== undefined }
 
-/** How long a browser may take to start and to do what a test asks, on a machine that is busy with other things. */
+/** The time for a browser to start and to do the steps of a test, on a busy machine too. */
 export const BROWSER_TIMEOUT_MS = 60_000
 
-/** Through what a page is looked at. */
+/** The screen that shows a page. */
 export interface Screen extends BrowserContextOptions {
-  /** The one origin that can be reached; any where it is left out. */
+  /** The only origin that the page can reach; all if left out. */
   readonly only?: string
 }
 
-/** What a page did. */
+/** A page, and its requests and errors. */
 export interface Watched {
   readonly page: Page
-  /** What it asked for, whatever became of it. */
+  /** Its requests, refused ones included. */
   readonly requests: readonly string[]
-  /** What it said of errors on the console, and those that nobody caught. */
+  /** The errors on the console, and uncaught ones. */
   readonly errors: readonly string[]
-  /** What its policy kept it from, as `directive what`. */
+  /** The violations of its policy, each a directive and a URI. */
   violations(): Promise<readonly string[]>
 }
 
-/** A browser without anybody's profile. */
+/** A browser with an empty profile. */
 export async function startBrowser() {
   if (executable === undefined) throw new Error(`there is none of ${EXECUTABLES.join(', ')}`)
   const browser = await chromium.launch({ executablePath: executable })
@@ -53,7 +53,7 @@ async function watch(browser: Browser, { only, ...screen }: Screen): Promise<Wat
   return { page, requests, errors, violations: () => page.evaluate('globalThis.violations') }
 }
 
-/** A page of an origin of its own, and what its server was asked for. */
+/** A page with an origin of its own, and the paths that its server was asked for. */
 export function startPage(html = '') {
   const asked: string[] = []
   const server = Bun.serve({

@@ -1,13 +1,13 @@
-/** What a client asks of a list, as its query string says it. */
+/** The parameters of a list. */
 export interface Asked {
   readonly limit?: number
   readonly after?: bigint
 }
 
-/** The plants of a user as they ought to be: by id, what a list shows of them. */
+/** The plants that a list of a user must show, by id. */
 export type Model<T = string> = Map<bigint, T>
 
-/** The query string that asks this. */
+/** The query string with these parameters. */
 export function queryOf({ limit, after }: Asked): string {
   const parameters = [
     ...(limit === undefined ? [] : [`limit=${limit}`]),
@@ -16,7 +16,7 @@ export function queryOf({ limit, after }: Asked): string {
   return parameters.length === 0 ? '' : `?${parameters.join('&')}`
 }
 
-/** What has to be answered to this: the plants in the order of their ids, and the `Link` where more follow. */
+/** The answer to a list: the plants in the order of their ids, and the `Link` if more follow. */
 export function expectedList<T>(model: Model<T>, { limit = Number.POSITIVE_INFINITY, after }: Asked) {
   const following = [...model].filter(([id]) => after === undefined || id > after).sort(([a], [b]) => (a < b ? -1 : 1))
   const page = following.slice(0, Math.min(limit, following.length))

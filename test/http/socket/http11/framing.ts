@@ -6,7 +6,7 @@ const EXTENSIONS = 'a malformed extension of a chunk'
 const SPACED_EXTENSIONS = 'white space in an extension of a chunk'
 const LATE_BREAK = 'a body that turns out to be malformed after its request was answered'
 
-/** RFC 9112 §6: a message whose length can be read in two ways, or in none, is refused, and nothing behind it is read. */
+/** RFC 9112 §6: the server refuses a message of ambiguous length, and reads nothing behind it. */
 export const lengths = ({ sized, coded, post }: Requests): Row[] => [
   ['one length', sized('Content-Length: #\r\n'), '200 next'],
   ['two equal lengths', sized('Content-Length: #\r\nContent-Length: #\r\n'), '200 next'],
@@ -77,7 +77,7 @@ export const chunks = ({ chunked }: Requests): Row[] => [
   ['a chunk that is longer than its size', chunked(`5\r\nP\r\n${LAST_CHUNK}`), '400'],
 ]
 
-/** RFC 9112 §7.1.2. The runtime takes the last chunk for the end of the body, and then refuses what is behind it. */
+/** RFC 9112 §7.1.2. The runtime takes the last chunk for the end of the body, and then refuses the bytes behind it. */
 export const trailers = ({ chunked }: Requests): Row[] => [
   ['a bare LF behind the last chunk', chunked('S\r\nP\r\n0\r\n\n'), '400'],
   ['letters behind the last chunk', chunked('S\r\nP\r\n0\r\nxx'), '400'],
@@ -87,7 +87,7 @@ export const trailers = ({ chunked }: Requests): Row[] => [
   ['a trailer that goes over into a request', chunked(`S\r\nP\r\n0\r\nX: y\r\n${HIDDEN}`), '400', TRAILERS],
 ]
 
-/** Bodies that nobody reads: where they end decides what the next request is. */
+/** Bodies that the server does not read: the next request begins where they end. */
 export const unreadBodies = ({ get, head, post, ofStranger }: Requests): Row[] => [
   ['a body of GET with a length', get(`Content-Length: ${HIDDEN.length}\r\n`) + HIDDEN, '200 next'],
   ['a body of GET in chunks', `${get(CHUNKED)}5\r\nhello\r\n${LAST_CHUNK}`, '200 next'],

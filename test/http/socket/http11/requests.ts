@@ -1,4 +1,4 @@
-/** A line of the table: what is sent on a connection of its own, and all that is answered. */
+/** A row of the table: the bytes to send on a connection of their own, and all answers. */
 export type Row = readonly [
   name: string,
   sent: string,
@@ -7,19 +7,19 @@ export type Row = readonly [
    * own, without a body. `next` answers a request that is sent behind: without it the connection has ended.
    */
   answers: string,
-  /** Where RFC 9110 and RFC 9112 say something else: the line of the README that says what this does, and why. */
+  /** The row of the README that explains an answer that differs from RFC 9110 and RFC 9112. */
   listed?: string,
 ]
 
 export const CHUNKED = 'Transfer-Encoding: chunked\r\n'
 export const LAST_CHUNK = '0\r\n\r\n'
-/** A request that must not be found where it is no request. */
+/** A request that must not be answered, because it is part of a body or a header. */
 export const HIDDEN = 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n'
 
-/** Requests, with what lets user `me` in where nothing else is said. `lines` are further lines of the head, with their ends. */
+/** Requests with the token of user `me`. `lines` are further lines of the head, with their ends. */
 export type Requests = ReturnType<typeof requestsOf>
 
-/** Makes requests. Each plant has an id of its own, and is named after it. */
+/** Makes requests. Each plant has an id of its own, and its name has that id. */
 export function requestsOf(token: string) {
   let lastId = 0
   const plant = () => `{"id":${++lastId},"name":"p${lastId}"}`
@@ -32,22 +32,22 @@ export function requestsOf(token: string) {
     get: (lines = '', target = '/plants?limit=0') => head(`GET ${target} HTTP/1.1`, lines),
     delete: (target: string) => head(`DELETE ${target} HTTP/1.1`),
     post,
-    /** A plant whose length these lines say; `#` is what it is. */
+    /** A plant with these lines for its length; `#` stands for the true length. */
     sized(lines: string) {
       const body = plant()
       return post(lines.replaceAll('#', String(body.length)), body)
     },
-    /** A plant in one chunk; these lines say how it is encoded. */
+    /** A plant in one chunk, with these lines for its coding. */
     coded(lines: string) {
       const body = plant()
       return post(lines, `${body.length.toString(16)}\r\n${body}\r\n${LAST_CHUNK}`)
     },
-    /** A chunked body as it is given; `P` is a plant, and `S` the size of its chunk. */
+    /** A chunked body; `P` stands for a plant, and `S` for the size of its chunk. */
     chunked(chunks: string) {
       const body = plant()
       return post(CHUNKED, chunks.replace('P', body).replace('S', body.length.toString(16)))
     },
-    /** A request of somebody without a token. */
+    /** A request without a token. */
     ofStranger: (lines: string, body: string) =>
       `POST /plants HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${lines}\r\n${body}`,
   }
