@@ -6,7 +6,7 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { administer, freePort, GUARDED, OWN_POSTGRES, ownedByServer, startCluster } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
-import { PLACES } from './support/places.ts'
+import { OUTPUTS } from './support/outputs.ts'
 import { statusOf } from './support/service-client.ts'
 
 describe.skipIf(lacks(OWN_POSTGRES))('a server whose database', () => {
@@ -39,8 +39,8 @@ describe.skipIf(lacks(OWN_POSTGRES))('a server whose database', () => {
     cluster.start()
 
     const used = { server, folder: cluster.data, database: url, answers }
-    for (const place of ['answers', 'log', 'stderr', 'process'] as const) {
-      expect([place, (await PLACES[place]?.(used))?.includes(GUARDED.password)]).toEqual([place, false])
+    for (const name of ['answers', 'log', 'stderr', 'process'] as const) {
+      expect([name, (await OUTPUTS[name]?.(used))?.includes(GUARDED.password)]).toEqual([name, false])
     }
     expect(server.stdout()).toContain(`postgres://${GUARDED.user}@127.0.0.1:${cluster.port}/${GUARDED.user}`)
   })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { LOG_LEVELS } from '../../src/log.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { filesIn, PLACES } from './support/places.ts'
+import { filesIn, OUTPUTS } from './support/outputs.ts'
 
 const FINEST_LEVEL = LOG_LEVELS.at(-1) ?? ''
 /** So many of its characters in a row are a part of a token. */
@@ -71,9 +71,9 @@ function formsOf(token: string): string[] {
   return [...parts, ...base64, bytes.toString('hex'), wide, percentEncoded(token), [...token].reverse().join('')]
 }
 
-/** The places whose text has a token in whatever form. */
-const holdersOf = (token: string, places: Readonly<Record<string, string>>): string[] =>
-  Object.entries(places)
+/** The names of the texts that hold a token, in whatever form. */
+const holdersOf = (token: string, texts: Readonly<Record<string, string>>): string[] =>
+  Object.entries(texts)
     .filter(([, text]) => formsOf(token).some((form) => text.toLowerCase().includes(form.toLowerCase())))
     .map(([name]) => name)
 
@@ -91,11 +91,11 @@ async function startUsed() {
     token,
     server,
     answers,
-    /** What is in all places now. */
-    async places() {
+    /** The text of each output now. */
+    async outputs() {
       const used = { server, folder: folder.path, database, answers }
       const texts: Record<string, string> = {}
-      for (const [name, read] of Object.entries(PLACES)) texts[name] = await read(used)
+      for (const [name, read] of Object.entries(OUTPUTS)) texts[name] = await read(used)
       return texts
     },
     async [Symbol.asyncDispose]() {
@@ -109,7 +109,7 @@ describe('the text of a token', () => {
   test('is in one line of token create, and nowhere else while it is used and after', async () => {
     await using used = await startUsed()
     const { created, token, server, database } = used
-    const whileServing = await used.places()
+    const whileServing = await used.outputs()
     const revoked = await runPlantstore(['token', 'revoke', '-', '--database', database], { stdin: token })
     await server.end()
 
@@ -131,7 +131,7 @@ describe('the text of a token', () => {
     ).toEqual([])
   })
 
-  test('would be found in each of these places, in whatever form', async () => {
+  test('would be found in each output, in whatever form', async () => {
     await using used = await startUsed()
     const { token } = used
     const forms = [
@@ -147,8 +147,8 @@ describe('the text of a token', () => {
 
     for (const form of forms)
       expect([form, holdersOf(token, { place: `before ${form} behind` })]).toEqual([form, ['place']])
-    const places = await used.places()
-    expect(Object.entries(places).filter(([, text]) => text === '')).toEqual([['stderr', '']])
+    const outputs = await used.outputs()
+    expect(Object.entries(outputs).filter(([, text]) => text === '')).toEqual([['stderr', '']])
   })
 
   test('of the first token is on stderr alone, once', async () => {

@@ -5,7 +5,7 @@ import { makeFolder } from '../../support/folder.ts'
 import { metricsUrlOf } from '../../support/metrics.ts'
 
 /** A server that has answered requests, and the folder of its files. */
-export interface Used {
+export interface UsedServer {
   readonly server: Pick<Awaited<ReturnType<typeof serve>>, 'pid' | 'stdout' | 'stderr'>
   readonly folder: string
   readonly database: string
@@ -17,7 +17,7 @@ export interface Used {
  * Every output of a running server and of the commands beside it that others may read: files, logs, answers, and what the
  * system shows of a process. A new file, answer or output belongs here, too.
  */
-export const PLACES: Readonly<Record<string, (used: Used) => string | Promise<string>>> = {
+export const OUTPUTS: Readonly<Record<string, (used: UsedServer) => string | Promise<string>>> = {
   answers: ({ answers }) => answers,
   metrics: async ({ server }) => (await fetch(`${metricsUrlOf(server)}/metrics`)).text(),
   log: ({ server }) => server.stdout(),
