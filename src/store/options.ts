@@ -1,25 +1,24 @@
 import type { StoreObserver } from '../domain/statistics.ts'
 import type { Durability } from '../domain/store.ts'
 
-/** How a store is opened. */
 export interface OpenOptions {
-  /** Refuses a store that is not there instead of making it. */
+  /** Rejects if there is no store, instead of creating it. */
   readonly mustExist?: boolean
-  /** `full` if left out. */
+  /** `full` by default. */
   readonly durability?: Durability
-  /** Writes in a thread of its own, so that reads never wait for a sync: what a server needs, and a command does not. */
+  /** Writes in a thread of its own, so that reads never wait for an fsync. Servers need this. */
   readonly writesInThread?: boolean
-  /** Opens a store whose server cannot be reached, and tries to reach it until it is: what it is asked before rejects. */
+  /** Opens the store even if its server cannot be reached, and keeps trying. Until then all methods reject. */
   readonly keepsTrying?: boolean
-  /** Of a server: a file with the password, which is read for every connection. */
+  /** PostgreSQL: a file with the password. It is read for each connection. */
   readonly passwordFile?: string | undefined
-  /** Of a server: prepares no statements, which poolers of transactions cannot keep. */
+  /** PostgreSQL: prepares no statements, because a pooler of transactions cannot keep them. */
   readonly preparesNothing?: boolean
-  /** Told where the store is, if this created it. */
+  /** Called with the location of the store if this created it. */
   readonly onCreated?: (where: string) => void
   /** Called with each event that the operator should know of. */
   readonly onEvent?: (event: StoreEvent) => void
-  /** Told of every group of writes, for whoever operates the store. */
+  /** Called for each group of writes, for the metrics. */
   readonly observer?: StoreObserver | undefined
 }
 

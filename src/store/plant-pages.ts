@@ -1,10 +1,10 @@
 import { assignFields, type PlantRow } from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type PlantPage, type Store, type StoredPlant, textLength } from '../domain/store.ts'
 
-/** A plant as a database tells it: with a column for each field. */
+/** A row of the table `plants`. */
 export type StoredPlantRow = PlantRow & { readonly id: bigint }
 
-/** The part of a store that is about plants. */
+/** The methods of a store for plants. */
 export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'>
 
 /** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */

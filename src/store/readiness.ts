@@ -1,10 +1,10 @@
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 
-/** The part of a store that is about its health. */
+/** The methods of a store that check its health. */
 export type HealthMethods = Pick<Store, 'checkReady' | 'checkIntegrity'>
 
-/** Throws what a write has rejected with that nobody asked for: there is nothing to be unsure of. */
+/** Rethrows the error of a write that changes nothing. Its outcome does not matter. */
 export function withKnownOutcome(error: unknown): never {
   throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
 }

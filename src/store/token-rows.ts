@@ -1,7 +1,7 @@
 import type { Store } from '../domain/store.ts'
 import { SCOPES, type Scope, type Token } from '../domain/token.ts'
 
-/** A token with its user, as every database tells it. */
+/** A row of a token and its user, in every database. */
 export type TokenRow = [
   id: bigint,
   userId: bigint,
@@ -14,7 +14,7 @@ export type TokenRow = [
   lastUsedAtMs: bigint | null,
 ]
 
-/** The part of a store that is about tokens. */
+/** The methods of a store for tokens. */
 export type TokenMethods = Pick<
   Store,
   | 'findToken'
@@ -27,7 +27,6 @@ export type TokenMethods = Pick<
   | 'tokensVersion'
 >
 
-/** The token of a row. */
 export const toToken = ([
   id,
   userId,
@@ -42,7 +41,7 @@ export const toToken = ([
   id: Number(id),
   userId: Number(userId),
   userName,
-  // Each row has a text of its own; one is enough.
+  // The driver makes a new string for each row. Keep one.
   scope: SCOPES.find((known) => known === scope) ?? scope,
   label: label ?? undefined,
   createdAtMs: Number(createdAtMs),

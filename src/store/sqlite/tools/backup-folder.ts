@@ -6,7 +6,7 @@ import { recordedPath } from '../files/backup-record.ts'
 import { removeLeftovers, syncDirectory } from '../files/partial-files.ts'
 import { backupSqlite, refuseDirectory } from './backup.ts'
 
-/** Makes a backup in a directory, with a name that has the time. Rejects as `backupSqlite` does. */
+/** Makes a backup in a directory. Its name has the time. Rejects as `backupSqlite` does. */
 export async function backupSqliteInto(
   database: string,
   directory: string,
@@ -29,7 +29,7 @@ export function keepLatestBackups(database: string, latest: string, keep: number
     .map(({ name }) => ({ name, path: recordedPath(join(directory, name)) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   const foreign = files.find(({ path }) => path !== undefined && path !== database)
-  if (foreign !== undefined) throw notAlone(directory, foreign.name, String(foreign.path))
+  if (foreign !== undefined) throw foreignBackup(directory, foreign.name, String(foreign.path))
   const named = files.filter(({ name }) => isNameOf(database)(name))
   const unknown = named.filter(({ path }) => path === undefined)
   const future = named.filter(({ name, path }) => path !== undefined && name > basename(latest))
@@ -50,18 +50,18 @@ export function keepLatestBackups(database: string, latest: string, keep: number
   }
 }
 
-const notAlone = (directory: string, name: string, path: string) =>
+const foreignBackup = (directory: string, name: string, path: string) =>
   new AppError('misused', {
     message:
       `No old backup was deleted: ${directory} also holds ${name}, a backup of ${path}. ` +
       'Each database needs a folder of its own: name another one in --dir, or move that file away.',
   })
 
-/** The name of a backup: the database's, and the time in UTC. So names have the order of time. */
+/** The name of a backup: the name of the database and the time in UTC. So the order of names is the order of time. */
 const backupName = (database: string, nowMs: number): string =>
   `${stemOf(database)}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`
 
-/** Whether a file's name is one that `backupName` gives. */
+/** Whether `backupName` gives such a name. */
 const isNameOf = (database: string) => (name: string) => {
   const stem = `${stemOf(database)}-`
   return name.startsWith(stem) && /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/.test(name.slice(stem.length))

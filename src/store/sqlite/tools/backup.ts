@@ -10,8 +10,8 @@ import { inspect } from '../files/preflight.ts'
 import { copyDatabase } from './copy-database.ts'
 
 /**
- * Makes a backup of a database at one moment, also while others write, as a file of this name, which it has once it is
- * whole, verified and on disk. Rejects with `store_unusable` for the database, with `file_unusable` for the backup.
+ * Makes a backup of a database as it is at one moment, while other processes may write. The file gets its name once it is
+ * verified and on disk. Rejects with `store_unusable` for the database, and with `file_unusable` for the backup.
  */
 export async function backupSqlite(database: string, target: string, options: CopyOptions = {}): Promise<Copied> {
   requireDatabase(database)
@@ -22,24 +22,24 @@ export async function backupSqlite(database: string, target: string, options: Co
     lockAlone(target).release()
     copy.replace()
   } else {
-    copy.placeNew(isThere(target))
+    copy.placeNew(targetExists(target))
   }
   return { ...copy.counts, path: target, bytes: statSync(target).size }
 }
 
-/** Bytes of a backup that are read at once. */
+/** The size of one read of a backup. */
 const CHUNK_BYTES = 1024 * 1024
 
 /**
- * Makes and verifies a backup that can be read once. It is beside the database, which has a disk for such a file, and has no
- * name any more: nothing of it is left when the process ends. Rejects as `backupSqlite` does.
+ * Makes and verifies a backup that can be read once. It is on the disk of the database, which has room for it, and has no name,
+ * so nothing of it is left when the process ends. Rejects as `backupSqlite` does.
  */
 export async function backupSqliteToRead(database: string, options: CopyOptions = {}): Promise<ReadableBackup> {
   requireDatabase(database)
   const target = `${database}-backup`
   removeLeftovers(dirname(target), (name) => name === basename(target))
   using copy = await copyDatabase('database', database, target, options)
-  // A signal that came with the last rows would be lost: from here on, nothing asks for it.
+  // Nothing asks for the signal after this.
   options.signal?.throwIfAborted()
   const file = copy.open()
   return { ...copy.counts, bytes: fstatSync(file).size, chunks: readChunks(file) }
@@ -66,30 +66,31 @@ function refuseTarget(database: string, target: string, { force = false }: CopyO
   const directory = dirname(target)
   refuseDirectory(directory)
   if (!existsSync(target)) {
-    // Beside a name it is taken for a part of the database of that name.
+    // SQLite would take the file for a part of the backup.
     const [beside] = SIDE_FILES.map((name) => target + name).filter((path) => existsSync(path))
-    if (beside !== undefined) throw unfit(`${beside} is there without its database: move it away.`)
+    if (beside !== undefined) throw fileUnusable(`${beside} is there without its database: move it away.`)
     return
   }
   if (['', ...SIDE_FILES].some((name) => fileIdentity(database + name) === fileIdentity(target))) {
-    throw unfit(`${target} is the database itself: name another file.`)
+    throw fileUnusable(`${target} is the database itself: name another file.`)
   }
-  if (!statSync(target).isFile()) throw unfit(`${target} is not a regular file: name another one.`)
-  if (!force) throw isThere(target)
+  if (!statSync(target).isFile()) throw fileUnusable(`${target} is not a regular file: name another one.`)
+  if (!force) throw targetExists(target)
   try {
     inspect(target)
   } catch (cause) {
-    throw unfit(`${target} is no backup, and stays as it is: name another file.`, cause)
+    throw fileUnusable(`${target} is no backup, and stays as it is: name another file.`, cause)
   }
 }
 
 /** Throws `file_unusable` unless backups can be made in this directory. */
 export function refuseDirectory(directory: string): void {
   const found = statSync(directory, { throwIfNoEntry: false })
-  if (found === undefined) throw unfit(`There is no directory ${directory}: create it.`)
-  if (!found.isDirectory()) throw unfit(`${directory} is not a directory: name one.`)
+  if (found === undefined) throw fileUnusable(`There is no directory ${directory}: create it.`)
+  if (!found.isDirectory()) throw fileUnusable(`${directory} is not a directory: name one.`)
 }
 
-const isThere = (target: string) => unfit(`${target} is there already: name another file, or repeat it with --force.`)
+const targetExists = (target: string) =>
+  fileUnusable(`${target} is there already: name another file, or repeat it with --force.`)
 
-const unfit = (message: string, cause?: unknown) => new AppError('file_unusable', { message, cause })
+const fileUnusable = (message: string, cause?: unknown) => new AppError('file_unusable', { message, cause })

@@ -11,9 +11,9 @@ import { listed } from '../files/schema.ts'
 import { copyDatabase } from './copy-database.ts'
 
 /**
- * Makes a backup the database of this name, which it has once it is whole, verified and on disk. The backup stays as it
- * is. Rejects with `store_unusable` where the backup is not whole, where a process has the database open, and, without
- * `force`, where there is a database: then everything stays as it was.
+ * Makes a copy of a backup the database, once the copy is verified and on disk. The backup does not change. Rejects with
+ * `store_unusable` and changes nothing if the backup is damaged, if a process has the database open, or, without `force`, if
+ * there is a database.
  */
 export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}): Promise<Restored> {
   const state = inspectAtRest(backup)
@@ -27,22 +27,23 @@ export async function restoreSqlite(backup: string, database: string, options: C
     throw storeUnusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
   }
   replaced?.release()
-  if (replaced === undefined) copy.placeNew(isThere(database))
+  if (replaced === undefined) copy.placeNew(databaseExists(database))
   else copy.replace()
   return { ...copy.counts, path: database, bytes: statSync(database).size, dropped: listed(copy.dropped) }
 }
 
-/** Locks the database, if there is one that may be replaced. */
+/** Locks the database that is to be replaced. Returns `undefined` if there is none. */
 function lockDatabase(database: string, { force = false }: CopyOptions): Locked | undefined {
   if (inspect(database)) {
     const locked = lockAlone(database)
     if (force) return locked
     locked[Symbol.dispose]()
-    throw isThere(database)
+    throw databaseExists(database)
   }
   const beside = SIDE_FILES.map((name) => database + name).filter((path) => existsSync(path))
   if (beside.length === 0) return undefined
   throw storeUnusable(`${beside.join(' and ')} would be taken for a part of what is restored: move what is there away.`)
 }
 
-const isThere = (database: string) => storeUnusable(`The database ${database} is there already: --force replaces it.`)
+const databaseExists = (database: string) =>
+  storeUnusable(`The database ${database} is there already: --force replaces it.`)

@@ -10,18 +10,15 @@ import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 
 type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bigint, freeBytes: bigint]
 
-/**
- * Looks at a database as it is: one of an older schema is not brought up to date. Rejects with `store_unusable`, or as a read
- * of the store does.
- */
+/** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
 export async function sqliteStatus(path: string, nowMs: number): Promise<StoreStatus> {
   if (!inspect(path)) throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
-  // Before anybody looks: whoever is the last to close it brings the WAL into it.
+  // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   const bytes = statSync(path).size
   if (bytes === 0) throw databaseEmpty(path)
   const isInUse = isOpenElsewhere(path)
-  // One that could write, and does not, leaves no files beside the database when it is closed.
+  // A connection that may only read would leave side files when it is closed.
   const reader = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
@@ -59,7 +56,7 @@ export async function sqliteStatus(path: string, nowMs: number): Promise<StoreSt
   }
 }
 
-/** Whether another process has it open. */
+/** Whether another process has the database open. */
 function isOpenElsewhere(path: string): boolean {
   try {
     lockAlone(path)[Symbol.dispose]()
