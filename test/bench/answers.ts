@@ -1,13 +1,13 @@
 import type { Server } from './servers.ts'
 
-/** What a server answered, without what its runtime adds to every answer. */
+/** An answer without the headers that the runtime adds. */
 export interface CapturedAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** A request that is sent to see what is answered. */
+/** A request that is sent before the measurement, to compare answers. */
 export interface Probe {
   readonly method: string
   readonly path: string
@@ -15,10 +15,10 @@ export interface Probe {
   readonly body?: object
 }
 
-/** Of the connection and not of the answer. */
+/** Headers of the connection, not of the answer. */
 const RUNTIME_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
 
-/** Larger than any id that is stored or created under load, and a number that JavaScript holds. */
+/** Larger than any id under load, and exact as a double. */
 const PROBED_ID = 8_000_000_000_000_000
 
 const LIST_PATH = '/plants?limit=20'
@@ -27,7 +27,7 @@ const UNKNOWN_TOKEN = 'plst_0000000000000000000000000000000000000000000000000000
 /** The list that most rows ask for. */
 export const listProbe = (token: string): Probe => ({ method: 'GET', path: LIST_PATH, token })
 
-/** A plant that no load creates. Once it was created it is deleted by `deleteProbe`. */
+/** Creates a plant that no load creates. */
 export const createProbe = (token: string): Probe => ({
   method: 'POST',
   path: '/plants',
@@ -35,10 +35,10 @@ export const createProbe = (token: string): Probe => ({
   body: { id: PROBED_ID, name: `Monstera deliciosa ${PROBED_ID}`, tag: 'evergreen' },
 })
 
-/** Deletes what `createProbe` created. */
+/** Deletes the plant of `createProbe`. */
 export const deleteProbe = (token: string): Probe => ({ method: 'DELETE', path: `/plants/${PROBED_ID}`, token })
 
-/** Asks a server once. */
+/** Sends a request once. */
 export async function capture({ url }: Pick<Server, 'url'>, { method, path, token, body }: Probe) {
   const response = await fetch(url + path, {
     method,
@@ -53,7 +53,7 @@ export async function capture({ url }: Pick<Server, 'url'>, { method, path, toke
   return answer
 }
 
-/** What the service answers to a list, a create and a delete. It stores what it had before. */
+/** The answers to a list, a create and a delete. The delete removes the created plant again. */
 export async function captureAll(server: Server, token: string) {
   const list = await capture(server, listProbe(token))
   const created = await capture(server, createProbe(token))
@@ -62,8 +62,8 @@ export async function captureAll(server: Server, token: string) {
 }
 
 /**
- * Rejects unless every server answers the same bodies with the same statuses as the first to a list, a create and a
- * delete, and refuses a token that nobody has.
+ * Rejects unless all servers answer a list, a create and a delete with the same statuses and bodies, and refuse an
+ * unknown token.
  */
 export async function requireSameAnswers(servers: readonly Server[], token: string): Promise<void> {
   const seen = await Promise.all(

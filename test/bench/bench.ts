@@ -1,7 +1,7 @@
 /**
- * Measures the service against goals, a bare server and others like it: see README.md. Started as
- * `bun run bench [ROW...] [--rounds N] [--seconds N] [--database URL]`. Exit code 1 if a row failed or is below its floor, 2 if the
- * benchmark cannot run.
+ * Compares the service with goals, a bare server and its peers: see README.md. Usage:
+ * `bun run bench [ROW...] [--rounds N] [--seconds N] [--database URL]`. The exit code is 1 if a row failed or is below its floor, and 2
+ * if the benchmark cannot run.
  */
 import { join, relative } from 'node:path'
 import { type DatabaseServer, openDatabaseServer } from './database-server.ts'
@@ -45,7 +45,7 @@ await writeResults({ date: new Date().toISOString(), machine, versions: describe
 say(`It took ${Math.round((performance.now() - startMs) / 1000)} s.`)
 process.exit(isAcceptable({ rows }) ? 0 : EXIT_BELOW_FLOOR)
 
-/** Reads the command line, and gets ready what is measured. Ends here if that cannot be. */
+/** Reads the command line and prepares the contestants. Ends the process if that is not possible. */
 function prepare(): Options {
   try {
     const parsed = parseOptions(process.argv.slice(2))
@@ -82,7 +82,7 @@ async function inWorkspace<T>(work: (workspace: Workspace) => Promise<T>): Promi
   }
 }
 
-/** Writes the results and the picture: into this folder if it was the whole benchmark, else where nothing is kept. */
+/** Writes the results and the picture. Only the whole benchmark writes them to this folder; all other runs write to `SCRATCH`. */
 async function writeResults(results: Results): Promise<void> {
   const isPublished = options.isWhole && results.rows.every(({ failure }) => failure === undefined)
   const folder = isPublished ? import.meta.dir : SCRATCH

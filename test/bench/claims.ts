@@ -1,29 +1,29 @@
 import { spreadOf } from './statistics.ts'
 
-/** A number per round that was measured of one contestant. */
+/** The measurements of one contestant, one for each round. */
 export interface Figure {
   readonly name: string
   readonly unit: string
   readonly rounds: readonly number[]
-  /** The share of the time in which the server had its core, where that is known. */
+  /** The share of its core that the server used, if known. */
   readonly serverBusy?: readonly number[]
 }
 
-/** What is compared with a goal. The goal is above the floor where more is better, and below it where less is. */
+/** A value with its goal. If more is better, the goal is above the floor, else below. */
 export interface Claim {
   readonly name: string
   /** `×` for a ratio. */
   readonly unit: '×' | 'ms' | 'MB' | 'statements'
   readonly goal: number
-  /** Beyond this it counts as not done. */
+  /** A worse value fails the row. */
   readonly floor: number
-  /** Each round's; a ratio is one of two figures of the same round. */
+  /** One value for each round. A ratio compares two figures of the same round. */
   readonly rounds: readonly number[]
-  /** Whether a goal that lies within the spread of the rounds is reached: where two things shall be the same. */
+  /** Whether a goal within the spread of the rounds counts as reached. For two things that shall be equal. */
   readonly isReachedWithinSpread?: boolean
 }
 
-/** What became of a claim. */
+/** The result of a claim. */
 export type Verdict = 'goal reached' | 'above the floor' | 'BELOW THE FLOOR'
 
 /** Compares the median of a claim's rounds with its goal and its floor. */

@@ -15,7 +15,7 @@ export interface Comparison {
 const ROUNDS = 10
 const SECONDS = 2
 
-/** Says how the command is used. */
+/** The usage of the command. */
 export const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}]
 
 OLD and NEW are executables of the service. Workloads (all of them if none is named):

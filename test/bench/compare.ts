@@ -1,6 +1,6 @@
 /**
- * Compares two executables of the service: how often they answer, and how much processor time a request takes. See README.md.
- * Started as `bun run bench:compare OLD NEW [WORKLOAD...] [--rounds N] [--seconds N]`. Exit code 1 if a workload failed, 2 if the
+ * Compares the throughput and the CPU time per request of two executables: see README.md. Usage:
+ * `bun run bench:compare OLD NEW [WORKLOAD...] [--rounds N] [--seconds N]`. The exit code is 1 if a workload failed, and 2 if the
  * comparison cannot run.
  */
 
@@ -56,7 +56,7 @@ function prepare(): Comparison {
 /** Starts both executables, each on its own copy of one database, and measures them in turns. */
 async function compare(workspace: Workspace, { name, content, load }: Workload): Promise<Measured<Rate>> {
   const { rounds, seconds, executables } = comparison
-  // The old executable makes the database: a newer one migrates its copy, an older one would refuse a newer schema.
+  // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
   const seed = await makeDatabase(workspace.file('seed.db'), content, (path, user) =>
     createTokenBy(executables.OLD, path, user),
   )
@@ -69,7 +69,7 @@ async function compare(workspace: Workspace, { name, content, load }: Workload):
   return interleave(await Promise.all(contestants), rounds, (text) => console.error(`${name}: ${text}`))
 }
 
-/** Has an executable make a token, and the database if it is missing. */
+/** Lets an executable create a token, and the database if it is missing. */
 async function createTokenBy(executable: string, database: string, user: string): Promise<string> {
   const command = [executable, 'token', 'create', '--database', database, '--user', user]
   const { stdout, stderr, exitCode } = Bun.spawnSync(command)
@@ -77,7 +77,7 @@ async function createTokenBy(executable: string, database: string, user: string)
   return stdout.toString().trim()
 }
 
-/** The ratios of a workload with their spread, and the medians that they come from. */
+/** The text that is printed for a workload: ratios with their spread, and the medians of both executables. */
 function report({ name, title }: Workload, measured: Measured<Rate>): string {
   const line = (label: string, unit: string, read: (rate: Rate) => number) => {
     const [oldValues, newValues] = COMPARED.map((side) => measured(side).map(read))

@@ -5,27 +5,27 @@ import { createTokenIn } from '../support/tokens.ts'
 import { cpuMs } from './servers.ts'
 import { SCRATCH, type Workspace } from './workspace.ts'
 
-/** What the benchmark starts where a URL is not given. */
+/** The name that stands for a server that the benchmark starts itself. */
 export const PRIVATE = 'private'
 
-/** A PostgreSQL server on which databases can be made, and which counts statements. */
+/** A PostgreSQL server for the databases of the benchmark. It counts statements. */
 export interface DatabaseServer extends Disposable {
   readonly url: string
-  /** Time that all its processes have spent on a core so far, where that can be told. */
+  /** The CPU time of all its processes so far, if known. */
   readonly cpuMs: (() => number) | undefined
 }
 
-/** A database on it, and who may ask for what is in it. */
+/** A database on such a server, with a token. */
 export interface DatabaseSeed {
   readonly url: string
   readonly token: string
-  /** A file with the token, in a line. */
+  /** A file with the token on one line. */
   readonly tokensFile: string
-  /** Makes a copy of the database. Nobody may be connected to it. */
+  /** Copies the database. PostgreSQL refuses this while a client is connected. */
   copy(): Promise<string>
 }
 
-/** Connects to the server of a URL, or starts one: on a real disk, with its own settings but that it counts statements. */
+/** Connects to the server of a URL, or starts one on a real disk, with default settings except that it counts statements. */
 export async function openDatabaseServer(database: string): Promise<DatabaseServer> {
   if (database !== PRIVATE) {
     await prepareCounting(database)
@@ -43,7 +43,7 @@ export async function openDatabaseServer(database: string): Promise<DatabaseServ
   }
 }
 
-/** Lets a server of ours, and all connections to it from now on, have these cores. */
+/** Pins a server that the benchmark started, and all later connections to it, to these cores. */
 export function allowCores({ url }: DatabaseServer, cores: string): Promise<void> {
   return administer(url, async (sql) => {
     const [[path] = []] = await sql.unsafe('show data_directory').values()
@@ -52,7 +52,7 @@ export function allowCores({ url }: DatabaseServer, cores: string): Promise<void
   })
 }
 
-/** Makes a database of one user by the service's own schema. */
+/** Makes a database with one user. The service creates the schema. */
 export async function seedDatabase(
   workspace: Workspace,
   server: DatabaseServer,
@@ -74,17 +74,17 @@ export async function seedDatabase(
   return { url, token, tokensFile, copy: () => createDatabase(server, name) }
 }
 
-/** How many plants a database holds. */
+/** The number of plants in a database. */
 export const countStoredPlants = (url: string): Promise<number> =>
   administer(url, async (sql) => Number((await sql.unsafe('select count(*) from plantstore.plants').values())[0]?.[0]))
 
-/** A statement, and how often it was executed. */
+/** A statement with the number of its executions. */
 export interface Executed {
   readonly text: string
   readonly calls: number
 }
 
-/** Runs something and counts the statements that were executed in a database meanwhile, those most often executed first. */
+/** Runs `work` and counts the statements of a database meanwhile, the most frequent first. */
 export async function countStatements({ url }: DatabaseServer, database: string, work: () => Promise<void>) {
   await administer(url, (sql) => sql.unsafe('select pg_stat_statements_reset()'))
   await work()
@@ -110,11 +110,11 @@ async function createDatabase({ url }: DatabaseServer, template: string): Promis
 const prepareCounting = (url: string): Promise<void> =>
   administer(url, async (sql) => {
     await sql.unsafe('create extension if not exists pg_stat_statements').simple()
-    // Rejects, and says why, where the library is not loaded.
+    // Rejects with the reason if the library is not loaded.
     await sql.unsafe('select pg_stat_statements_reset()')
   })
 
-/** The process with its children, those that have ended included. */
+/** The CPU time of a process and its children, ended children included. */
 function familyCpuMs(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
   return children.reduce((sum, child) => sum + childCpuMs(Number(child)), cpuMs(pid, { withEnded: true }))
@@ -124,7 +124,7 @@ function childCpuMs(pid: number): number {
   try {
     return cpuMs(pid)
   } catch (error) {
-    // It has just ended: its parent has its time.
+    // The process has just ended. Its parent counts its time.
     if (error instanceof Error && 'code' in error && /^(?:ENOENT|ESRCH)$/.test(String(error.code))) return 0
     throw error
   }

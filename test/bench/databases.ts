@@ -3,26 +3,26 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { makeToken, TOKEN_RANDOM_BYTES } from '../../src/domain/token.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
-/** What a database is made of. Every user has the same plants: those with the ids from 1 on. */
+/** The content of a database. Every user has plants with the ids from 1 on. */
 export interface Content {
   readonly users: number
   readonly plantsPerUser: number
 }
 
-/** A database that was made, and who may ask for what is in it. */
+/** A database with tokens for all its users. */
 export interface Seed {
   readonly path: string
-  /** A token of each user. */
+  /** One token for each user. */
   readonly tokens: readonly string[]
   /** The token of the first user. */
   readonly token: string
-  /** A file with the tokens, a line each. */
+  /** A file with one token on each line. */
   readonly tokensFile: string
-  /** A copy of the database, at a path of its own. */
+  /** Copies the database to a path. Returns the path. */
   copy(path: string): string
 }
 
-/** Makes a database by the service's own schema. `createFirstToken` makes its file and the first user. */
+/** Makes a database. `createFirstToken` creates the file, the schema and the first user. */
 export async function makeDatabase(
   path: string,
   { users, plantsPerUser }: Content,
@@ -30,7 +30,7 @@ export async function makeDatabase(
 ): Promise<Seed> {
   const token = await createFirstToken(path, 'user-1')
   const db = new Database(path, { readwrite: true, strict: true })
-  // For as long as nobody could lose anything.
+  // There is nothing to lose yet.
   db.run('pragma journal_mode = off')
   db.run('pragma synchronous = off')
   db.run('begin')
@@ -55,7 +55,7 @@ export async function makeDatabase(
   }
 }
 
-/** How many plants a database holds, also while a server has it open. */
+/** The number of plants in a database. A server may have the database open. */
 export function countPlants(path: string): number {
   const db = new Database(path, { readonly: true })
   try {
@@ -65,7 +65,7 @@ export function countPlants(path: string): number {
   }
 }
 
-/** Users 2, 3 and so on with a token each. Returns the tokens. */
+/** Inserts the users from 2 on with one token each. Returns the tokens. */
 function insertUsers(db: Database, count: number): string[] {
   const nowMs = Date.now()
   const insertUser = db.prepare<unknown, [string, number]>('insert into users (name, created_at_ms) values (?1, ?2)')
@@ -74,9 +74,9 @@ function insertUsers(db: Database, count: number): string[] {
   )
   return Array.from({ length: count }, (_, index) => {
     const userName = `user-${index + 2}`
-    const wish = { userName, scope: 'write', label: undefined, expiresAfterMs: undefined } as const
+    const options = { userName, scope: 'write', label: undefined, expiresAfterMs: undefined } as const
     const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))
-    const { text, newToken } = makeToken(wish, random, nowMs)
+    const { text, newToken } = makeToken(options, random, nowMs)
     const { lastInsertRowid } = insertUser.run(userName, nowMs)
     insertToken.run(lastInsertRowid, newToken.hash, newToken.scope, nowMs)
     return text

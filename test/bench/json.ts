@@ -1,6 +1,6 @@
 /**
- * Measures how long the server takes to read a body: short ones, and large ones that are the worst of their kind. Run it with
- * `bun test/bench/json.ts`. Exit code 1 if a large body takes longer than its bound.
+ * Measures how long `parseJson` takes for short bodies, and for the worst large ones. Usage: `bun test/bench/json.ts`. The exit code
+ * is 1 if the median of a large body is above its bound.
  */
 import { parseJson } from '../../src/domain/json.ts'
 import { toNewPlant } from '../../src/domain/new-plant.ts'
@@ -14,7 +14,7 @@ const SIZES = [
 const ROUNDS = 15
 const SHORT_BODIES = 100_000
 
-/** Large texts: what repeats, and what stands before and behind it. */
+/** Large texts by what they repeat. */
 const LARGE: Readonly<Record<string, (bytes: number) => string>> = {
   'an id of zeros': (bytes) => repeat('{"id":1', () => '0', '}', bytes),
   zeros: (bytes) => repeat('{"x":[0', () => ',0', ']}', bytes),

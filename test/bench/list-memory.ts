@@ -1,7 +1,6 @@
 /**
- * Measures how much the memory of the server grows while it lists a million plants of one user, to a client that reads
- * at once and to one that reads slowly. Run it with `bun test/bench/list-memory.ts`; it takes `dist/plantstore` if that
- * was built, and the source otherwise. Linux only: it reads /proc.
+ * Measures how much memory the server needs to list a million plants of one user, to a fast and to a slow client. Usage:
+ * `bun test/bench/list-memory.ts`. Runs `dist/plantstore`, or the source if there is no such file. Linux only: it reads /proc.
  */
 import { Database } from 'bun:sqlite'
 import { existsSync, readFileSync } from 'node:fs'
@@ -12,10 +11,10 @@ import { createTokenIn } from '../support/tokens.ts'
 const PLANTS = 1_000_000
 const GROWTH_GOAL_MB = 64
 const SAMPLE_EVERY_MS = 50
-/** The slow reader takes this much a second at first, and the rest as fast as it can. */
+/** The slow reader reads at this rate for `SLOW_FOR_MS`, and then as fast as it can. */
 const SLOW_BYTES_PER_SECOND = 2_000_000
 const SLOW_FOR_MS = 10_000
-/** After the start, until memory stays as it is. */
+/** How long the memory of the server needs to settle after the start. */
 const SETTLE_MS = 2000
 const LAST_CHUNK = '0\r\n\r\n'
 
@@ -62,7 +61,7 @@ const isReached = runs.every(({ plants, peakMb, idleMb }) => plants === PLANTS &
 console.log(isReached ? 'The goal is reached.' : 'The goal is missed.')
 process.exitCode = isReached ? 0 : 1
 
-/** Makes the database. Returns a token of the user whose plants it holds. */
+/** Makes the database. Returns a token of its user. */
 async function makePlants(path: string): Promise<string> {
   const text = await createTokenIn(path)
   const db = new Database(path, { readwrite: true })
@@ -77,7 +76,7 @@ async function makePlants(path: string): Promise<string> {
   return text
 }
 
-/** Lists everything from a server that was just started; `pause` is called with what has come so far. */
+/** Starts a server and lists all plants. Calls `pause` after each part with the bytes so far. */
 async function measure(reader: string, pause: (bytes: number, sinceMs: number) => Promise<void>): Promise<Run> {
   const server = Bun.spawn(
     [...COMMAND, 'serve', '--listen', '127.0.0.1:0', '--database', database, '--access-log', 'off'],
@@ -85,7 +84,7 @@ async function measure(reader: string, pause: (bytes: number, sinceMs: number) =
   )
   try {
     const url = await addressOf(server.stdout)
-    // What a first request loads is not what a list costs.
+    // The first request loads code, which is not part of a list.
     await (await fetch(`${url}/plants?limit=10`, { headers: { authorization: `Bearer ${token}` } })).text()
     await Bun.sleep(SETTLE_MS)
     const idleMb = residentMb(server.pid)
@@ -104,8 +103,8 @@ async function measure(reader: string, pause: (bytes: number, sinceMs: number) =
 }
 
 /**
- * Reads a list over a bare socket, because `fetch` reads ahead of whoever reads slowly: what is not taken from this
- * socket stays in the kernel's buffers, and when those are full in the server.
+ * Reads a list over a bare socket. `fetch` would read ahead of a slow client. Bytes that nobody reads from this socket stay in the
+ * kernel's buffers, and in the server once the buffers are full.
  */
 async function readList(url: string, pause: (bytes: number, sinceMs: number) => Promise<void>) {
   const { hostname, port } = new URL(url)
@@ -147,7 +146,7 @@ async function readList(url: string, pause: (bytes: number, sinceMs: number) => 
   return { firstByteMs, totalMs, bytes, plants: countPlants(Buffer.concat(chunks)) }
 }
 
-/** How many plants an answer holds; each once and in order, or it is an error. */
+/** The number of plants in an answer. Throws if one is missing, doubled or out of order. */
 function countPlants(answer: Buffer): number {
   const body = answer.indexOf('\r\n\r\n') + 4
   const plants: { readonly name: string }[] = JSON.parse(decodeChunks(answer.subarray(body)))
@@ -169,7 +168,7 @@ function decodeChunks(body: Buffer): string {
   }
 }
 
-/** The address in the line that the server prints when it listens. What it prints after is read and dropped. */
+/** The address that the server logs when it listens. Reads and drops all later output. */
 async function addressOf(stdout: ReadableStream<Uint8Array>): Promise<string> {
   const found = Promise.withResolvers<string>()
   let text = ''

@@ -7,7 +7,7 @@ import { measureSync } from './yardsticks/measure-sync.ts'
 
 const SYNC_SECONDS = 1
 
-/** Where it was measured. Only ratios can be compared with those of other machines. */
+/** The machine of a measurement. Only ratios are comparable between machines. */
 export interface Machine {
   readonly cores: number
   readonly processor: string
@@ -16,7 +16,7 @@ export interface Machine {
   readonly syncP99Ms: number
 }
 
-/** Looks at the machine, and measures how fast its disk is. */
+/** Describes the machine and measures its disk. */
 export async function describeMachine(workspace: Workspace): Promise<Machine> {
   const { p50Ms, p99Ms } = await measureSync(workspace, SYNC_SECONDS)
   return {
@@ -28,7 +28,7 @@ export async function describeMachine(workspace: Workspace): Promise<Machine> {
   }
 }
 
-/** What was measured, and with what: programs and libraries with their versions. */
+/** The versions of the contestants and the tools. */
 export function describeVersions(): Readonly<Record<string, string>> {
   return {
     plantstore: version,

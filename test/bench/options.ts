@@ -3,14 +3,14 @@ import { PRIVATE } from './database-server.ts'
 import type { Row } from './rows/row.ts'
 import { POSTGRES_ROWS, ROWS } from './rows/rows.ts'
 
-/** What a run of the benchmark shall do. */
+/** The options of a run. */
 export interface Options {
   readonly rows: readonly Row[]
   readonly rounds: number
   readonly seconds: number
-  /** The URL of a PostgreSQL server, or `private`, where the rows are those on one. */
+  /** The URL of a PostgreSQL server, or `private`. If set, the rows are `POSTGRES_ROWS`. */
   readonly database: string | undefined
-  /** Whether it is the whole benchmark, and no shorter than by default: what is published. */
+  /** Whether the run has all rows and is at least as long as by default. Only such a run is published. */
   readonly isWhole: boolean
 }
 
@@ -19,7 +19,7 @@ const SECONDS = 3
 
 const listed = (rows: readonly Row[]) => rows.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')
 
-/** Says how the command is used. */
+/** The usage of the command. */
 export const USAGE = `Usage: bun run bench [ROW...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}] [--database URL]
 
 Rows (all of them if none is named):
@@ -28,7 +28,7 @@ ${listed(ROWS)}
 Rows with --database, on the PostgreSQL server of that URL, whose user can make databases; with "${PRIVATE}" one is started:
 ${listed(POSTGRES_ROWS)}`
 
-/** Reads the command line. Throws if it names what there is not. */
+/** Reads the command line. Throws if an option or a row is unknown. */
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...args],

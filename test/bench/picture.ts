@@ -14,7 +14,7 @@ const TOP = 62
 const BOTTOM = 26
 const CAP = 4
 
-/** The panels of the picture: rows whose figures are compared with those of the first contestant. */
+/** The panels of the picture. Each compares the figures of a row with the figure of the first contestant. */
 const PANELS = [
   {
     row: 'list',
@@ -31,7 +31,7 @@ const NAMES: Readonly<Record<string, string>> = {
   fastify: 'Fastify, better-sqlite3',
 }
 
-/** GitHub shows the picture in an `img`, in which media queries hold and nothing is loaded. */
+/** GitHub shows the picture in an `img`, which applies media queries and loads nothing. */
 const STYLE = `
   text { font: 13px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif; fill: #1f2328 }
   .title { font-size: 17px; font-weight: 600 }
@@ -61,7 +61,7 @@ interface Bar {
   readonly max: number
 }
 
-/** Draws lists and creates of all contestants against the bare server; nothing if one of the rows was not measured. */
+/** Draws lists and creates of all contestants against the bare server. Returns `undefined` if one of the rows is missing. */
 export function drawPicture({ rows, rounds }: Pick<Results, 'rows' | 'rounds'>): string | undefined {
   const panels = PANELS.map(({ row, title, reference }) => {
     const measured = rows.find(({ name }) => name === row)

@@ -1,7 +1,7 @@
 import type { ResultRow } from './results.ts'
 import { median, type Spread } from './statistics.ts'
 
-/** What is printed of a row. */
+/** The text that is printed for a row. */
 export function reportRow({ name, title, claims, figures, notes, failure }: ResultRow): string {
   const figureCells = figures.map((figure) => [
     `  ${figure.name}`,

@@ -5,11 +5,11 @@ import { Glob } from 'bun'
 import { EXECUTABLE } from './servers.ts'
 import { PROJECT } from './workspace.ts'
 
-/** Programs that the benchmark starts, and the packages of Debian that have them. */
+/** The programs that the benchmark starts, with their Debian packages. */
 const PACKAGES = { taskset: 'util-linux', wrk: 'wrk', strace: 'strace', node: 'nodejs', npm: 'npm' } as const
 const CORES_MIN = 2
 
-/** Loads the one dependency that is no JavaScript: it is built for a version of Node. */
+/** Loads the only native dependency, which is built for one version of Node. */
 const LOAD_SQLITE = "new (require('better-sqlite3'))(':memory:').close()"
 
 type Program = keyof typeof PACKAGES
@@ -17,7 +17,7 @@ type Program = keyof typeof PACKAGES
 /** Throws if this machine cannot run the benchmark, or lacks one of the programs, and says what to do. */
 export function requireMachine(programs = Object.keys(PACKAGES) as readonly Program[]): void {
   if (platform() !== 'linux') throw new Error('The benchmark needs Linux: it pins to cores and reads /proc.')
-  // Asked before this process is pinned to one of them.
+  // Later, this process is pinned to one core.
   if (availableParallelism() < CORES_MIN)
     throw new Error('The benchmark needs two cores: server and load get one each.')
   const missing = programs.filter((program) => Bun.which(program) === null)
@@ -39,7 +39,7 @@ export function requireExecutable(say: (text: string) => void): void {
   if (newer.length > 0) say(`dist/plantstore is older than ${newer.join(', ')}: it is measured as it is`)
 }
 
-/** Installs what the others are made of, and builds what is not JavaScript. */
+/** Installs the dependencies of the peers, and builds the native one. */
 export function requirePeers(say: (text: string) => void, { needsSqlite = true } = {}): void {
   runHere(['bun', 'install', '--frozen-lockfile', '--silent'], import.meta.dir)
   if (!needsSqlite || loadsSqlite()) return
@@ -51,7 +51,7 @@ export function requirePeers(say: (text: string) => void, { needsSqlite = true }
 const loadsSqlite = (): boolean =>
   Bun.spawnSync(['node', '-e', LOAD_SQLITE], { cwd: import.meta.dir, stdout: 'ignore', stderr: 'ignore' }).success
 
-/** Where Node has its headers beside itself, they need not be downloaded. */
+/** Avoids a download if Node has its headers beside itself. */
 function nodeHeaders(): Readonly<Record<string, string>> {
   const node = Bun.spawnSync(['node', '-p', 'process.execPath']).stdout.toString().trim()
   const prefix = dirname(dirname(node))

@@ -3,7 +3,7 @@ import type { Machine } from './machine.ts'
 import type { Row, RowResult } from './rows/row.ts'
 import { type Spread, spreadOf } from './statistics.ts'
 
-/** All that a run of the benchmark found out: what `results.json` holds. */
+/** The content of `results.json`. */
 export interface Results {
   readonly date: string
   readonly machine: Machine
@@ -13,7 +13,7 @@ export interface Results {
   readonly rows: readonly ResultRow[]
 }
 
-/** What came of a row, with the spreads. `failure` says why nothing did. */
+/** The result of a row. `failure` says why a row has none. */
 export interface ResultRow {
   readonly name: string
   readonly title: string

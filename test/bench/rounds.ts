@@ -4,12 +4,12 @@ export interface Contestant<T> {
   measure(): Promise<T>
 }
 
-/** What was measured of each contestant, by its name, round by round. */
+/** The measurements of a contestant, by its name, one for each round. */
 export type Measured<T> = (name: string) => readonly T[]
 
 /**
- * Measures all contestants in each round, so that whatever changes on the machine meets all of them. Each round begins
- * with another one. `say` is told what is being measured.
+ * Measures all contestants in each round, so that changes of the machine affect all of them. Each round begins with
+ * another contestant. Tells `say` the progress.
  */
 export async function interleave<T>(
   contestants: readonly Contestant<T>[],

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import type { CapturedAnswer } from './answers.ts'
 import { PROJECT, SERVER_CORE, type Workspace } from './workspace.ts'
 
-/** The service as it is delivered. */
+/** The executable of this working copy. */
 export const EXECUTABLE = join(PROJECT, 'dist/plantstore')
 
-/** Each sync takes 5 ms longer (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering"). */
+/** Delays each sync by 5 ms (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering"). */
 const SLOW_SYNCS = [
   ...['strace', '-D', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync'],
   ...['-e', 'inject=fsync,fdatasync:delay_exit=5000'],
@@ -15,37 +15,37 @@ const SLOW_SYNCS = [
 
 const START_TIMEOUT_MS = 20_000
 const STOP_TIMEOUT_MS = 20_000
-/** The unit of times in /proc (`getconf CLK_TCK`; 100 on every Linux of today). */
+/** The unit of times in /proc. `getconf CLK_TCK` prints 100 on all current Linux systems. */
 const TICKS_PER_SECOND = 100
 
-/** A server that runs on the server core. */
+/** A server on the server core. */
 export interface Server {
   readonly name: string
   readonly pid: number
   readonly port: number
   readonly url: string
-  /** Time that all its threads have spent on the core so far. */
+  /** The CPU time of all its threads so far. */
   cpuMs(): number
   stop(): Promise<void>
 }
 
-/** The others, by name, and what starts them. */
+/** The peers by name, with the runtime and the file of each. */
 const PEERS = {
   elysia: ['bun', 'elysia.js'],
   hono: ['bun', 'hono.js'],
   fastify: ['node', 'fastify.js'],
 } as const
 
-/** A contestant that is not ours. */
+/** The name of a peer. */
 export type PeerName = keyof typeof PEERS
-/** All of them. */
+/** The names of all peers. */
 export const PEER_NAMES: readonly PeerName[] = ['elysia', 'hono', 'fastify']
 
-/** Starts one of the others on a database. */
+/** Starts a peer on a database. */
 export const startPeer = (workspace: Workspace, name: PeerName, database: string): Promise<Server> =>
   startContestant(workspace, name, PEERS[name], database)
 
-/** Starts a bare server that answers what the service was seen to answer: always that, or the echo of a body. */
+/** Starts a bare server that repeats an answer of the service, or echoes the body with the headers of that answer. */
 export async function startBare(workspace: Workspace, kind: 'bare' | 'bare-echo', answer: CapturedAnswer) {
   const file = workspace.file(`${kind}-${crypto.randomUUID()}.json`)
   writeFileSync(file, JSON.stringify(answer))
@@ -53,17 +53,17 @@ export async function startBare(workspace: Workspace, kind: 'bare' | 'bare-echo'
 }
 
 interface PlantstoreOptions {
-  /** Whether it runs under strace, which delays each of its syncs by 5 ms. */
+  /** Whether the server runs under strace, which delays each sync by 5 ms. */
   readonly hasSlowSyncs?: boolean
-  /** Whether it serves metrics, on another port. */
+  /** Whether the server also serves metrics on a second port. */
   readonly hasMetrics?: boolean
-  /** The one that is started, unless it is the one that is built here. */
+  /** The path of the executable, by default `EXECUTABLE`. */
   readonly executable?: string
-  /** Those that it may use, unless it is the one of servers. */
+  /** The cores for the server, by default `SERVER_CORE`. */
   readonly cores?: string
 }
 
-/** Starts the service on a database, as it is by default, but that it logs errors alone. */
+/** Starts the service on a database with default options, except that it logs errors only. */
 export async function startPlantstore(workspace: Workspace, database: string, options: PlantstoreOptions = {}) {
   const metricsPort = options.hasMetrics ? await freePort() : undefined
   const server = spawnPlantstore(workspace, database, await freePort(), options, metricsPort)
@@ -75,7 +75,7 @@ export async function startPlantstore(workspace: Workspace, database: string, op
   return server
 }
 
-/** Spawns the service, and does not wait until it listens. */
+/** Spawns the service and does not wait until it listens. */
 export function spawnPlantstore(
   workspace: Workspace,
   database: string,
@@ -89,7 +89,7 @@ export function spawnPlantstore(
   return toServer('plantstore', child, port)
 }
 
-/** Starts a contestant by its runtime and its file, on the data that it takes. */
+/** Starts a contestant by its runtime and file. `data` is its argument. */
 export async function startContestant(
   workspace: Workspace,
   name: string,
@@ -122,7 +122,7 @@ function toServer(name: string, child: ReturnType<Workspace['spawn']>, port: num
   }
 }
 
-/** Time that a process has spent on a core, and on demand its children that have ended. See proc_pid_stat(5): utime and stime are the 14th and 15th fields; the second, in parentheses, may hold spaces. */
+/** The CPU time of a process, on demand with its ended children. In proc_pid_stat(5), fields 14 and 15 are utime and stime. The second field is in parentheses and may contain spaces. */
 export function cpuMs(pid: number, { withEnded = false } = {}): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -140,7 +140,7 @@ async function isListening(port: number): Promise<boolean> {
   }
 }
 
-/** A port that nobody uses just now. */
+/** A port that is free now. */
 export function freePort(): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const server = createServer()

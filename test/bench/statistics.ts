@@ -1,11 +1,11 @@
-/** The value below which a share of the values lie, by the nearest rank. */
+/** The nearest-rank percentile. `share` is from 0 to 1. */
 export function percentile(values: readonly number[] | Float64Array, share: number): number {
   const sorted = Float64Array.from(values).sort()
   const rank = Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))
   return sorted[rank] ?? Number.NaN
 }
 
-/** The middle value, or the mean of the two middle ones. */
+/** The middle value, or the mean of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = (sorted.length - 1) / 2
@@ -13,7 +13,7 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2
 }
 
-/** What rounds say together: the median, and from the lowest to the highest. */
+/** The median, the lowest and the highest value of some rounds. */
 export interface Spread {
   readonly median: number
   readonly min: number

@@ -2,18 +2,18 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Subprocess } from 'bun'
 
-/** Where servers run, and where load is made. The benchmark itself runs on the latter, idle while it measures. */
+/** The cores of the servers and of the load. The benchmark itself sleeps on the core of the load. */
 export const SERVER_CORE = 0
 export const LOAD_CORE = 1
 
-/** The project. */
+/** The folder of the project. */
 export const PROJECT = resolve(import.meta.dir, '../..')
-/** What is built, and whatever else is not kept. */
+/** A folder for temporary files. */
 export const SCRATCH = join(PROJECT, 'dist/bench')
 
 const TMPFS_TYPE = 0x01021994
 
-/** A child whose output is read. */
+/** A child process. This process reads its stdout. */
 type Child = Subprocess<'ignore', 'pipe', 'inherit'>
 
 /** Pins all threads of this process to the core of the load. Programs that it starts are pinned one by one. */
@@ -21,19 +21,19 @@ export function pinToLoadCore(): void {
   Bun.spawnSync(['taskset', '--all-tasks', '--pid', '--cpu-list', String(LOAD_CORE), String(process.pid)])
 }
 
-/** A folder for databases, and the programs that run on them. Nothing of either is left at its end. */
+/** A temporary folder, and the programs that use it. */
 export interface Workspace {
   /** The path of a file in the folder. */
   file(name: string): string
-  /** Starts a program on a core, or on several in the words of taskset, with nothing of the environment but where programs are. */
+  /** Starts a program on a core, or on a list of cores for taskset. Of the environment, the program gets only `PATH`. */
   spawn(core: number | string, command: readonly string[]): Child
-  /** Runs a program on a core to its end and returns what it prints. Rejects if it fails. */
+  /** Runs a program on a core to its end and returns its stdout. Rejects if the program fails. */
   run(core: number, command: readonly string[]): Promise<string>
-  /** Kills and deletes all of it, at once. */
+  /** Kills the programs and deletes the folder. */
   clear(): void
 }
 
-/** Makes a workspace on a real disk: a sync that reaches none measures nothing. */
+/** Makes a workspace on a real disk. In memory, a sync costs nothing. */
 export function makeWorkspace(): Workspace {
   mkdirSync(SCRATCH, { recursive: true })
   if (statfsSync(SCRATCH).type === TMPFS_TYPE) throw new Error('dist/bench is in memory: a sync there means nothing.')

@@ -1,6 +1,6 @@
 /**
- * The yardstick of writes: a bare `Bun.serve` that parses the body and echoes it, with the headers that the service
- * answers. Started as `bun bare-echo.ts FILE`, where the file holds a `CapturedAnswer`; prints its port.
+ * The yardstick for writes: a bare `Bun.serve` that parses the body and echoes it with the headers of the service. Usage:
+ * `bun bare-echo.ts FILE`, where FILE is a `CapturedAnswer` in JSON. Prints its port.
  */
 import type { CapturedAnswer } from '../answers.ts'
 
@@ -9,7 +9,7 @@ const server = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
   async fetch(request) {
-    // The load sends plants alone.
+    // The load sends only plants.
     const { name, tag } = (await request.json()) as { readonly name: string; readonly tag: string }
     return new Response(JSON.stringify({ name, tag }), { headers })
   },

@@ -1,6 +1,6 @@
 /**
- * The yardstick of lists: a bare `Bun.serve` that answers every request with the bytes and headers that the service
- * answers. Started as `bun bare.ts FILE`, where the file holds a `CapturedAnswer`; prints its port.
+ * The yardstick for lists: a bare `Bun.serve` that answers every request with the bytes and headers of the service. Usage:
+ * `bun bare.ts FILE`, where FILE is a `CapturedAnswer` in JSON. Prints its port.
  */
 import type { CapturedAnswer } from '../answers.ts'
 

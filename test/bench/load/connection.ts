@@ -1,6 +1,6 @@
 import type { Socket } from 'bun'
 
-/** Told when an answer has arrived whole. */
+/** Called once an answer is complete. */
 type OnAnswer = (connection: Connection, slot: number) => void
 
 const HEAD_END = '\r\n\r\n'
@@ -9,14 +9,14 @@ const STATUS_START = 'HTTP/1.1 '.length
 const DIGIT_TWO = 0x32
 const LINE_FEED = 0x0a
 
-/** A kept-alive connection with one request under way at a time. */
+/** A kept-alive connection with one request at a time. */
 export interface Connection {
-  /** Sends a request. `slot` is what `onAnswer` is called with. Throws if the kernel takes only a part of it. */
+  /** Sends a request, and passes `slot` to `onAnswer`. Throws if the kernel takes only a part of the request. */
   send(request: Buffer, slot: number): void
   close(): void
 }
 
-/** Opens a connection. Anything but answers with a 2xx status and a `Content-Length` is thrown, out of the event loop. */
+/** Opens a connection. Any answer without a 2xx status or a `Content-Length` is an uncaught exception. */
 export async function openConnection(port: number, onAnswer: OnAnswer): Promise<Connection> {
   let slot = -1
   let missingBytes = 0
@@ -27,7 +27,7 @@ export async function openConnection(port: number, onAnswer: OnAnswer): Promise<
   const receive = (chunk: Buffer) => {
     if (slot === -1) throw new Error(`an answer to nothing: ${chunk.toString('latin1')}`)
     if (missingBytes > 0) missingBytes -= chunk.length
-    // What is as long as the last answer is one. Were it not, what is left of it would be an answer to nothing.
+    // A chunk as long as the last answer is taken for an answer. If it were not, its rest would be an answer without a request, which throws.
     else if (chunk.length !== lastBytes || chunk[STATUS_START] !== DIGIT_TWO) {
       lastBytes = answerBytes(chunk)
       missingBytes = lastBytes - chunk.length
@@ -62,7 +62,7 @@ export async function openConnection(port: number, onAnswer: OnAnswer): Promise<
   return connection
 }
 
-/** How long an answer is, by its first chunk, which holds its head. */
+/** The length of an answer, from its first chunk, which contains the head. */
 function answerBytes(chunk: Buffer): number {
   const bodyStart = chunk.indexOf(HEAD_END) + HEAD_END.length
   const head = chunk.toString('latin1', 0, bodyStart)

@@ -1,14 +1,14 @@
 /**
- * Sends requests at fixed times, whether or not those before were answered, and measures from those times. Started as
- * `bun generator.ts PLAN`, where the plan is a `Plan` as JSON; prints a `StreamResult` of each schedule as JSON.
+ * Sends requests at fixed times, without waiting for earlier answers, and measures latency from those times. Usage:
+ * `bun generator.ts PLAN`, where PLAN is a `Plan` in JSON. Prints a `StreamResult` for each schedule as JSON.
  */
 import type { Plan } from './open-loop.ts'
 import { openStream } from './stream.ts'
 
-/** Beyond the plan, for what was sent late to be answered. */
+/** Time after the plan for the last answers. */
 const GRACE_SECONDS = 20
 
-// What a connection throws, out of the event loop: a load that meets an error measures nothing.
+// A connection throws. A measurement with an error is worthless.
 process.once('uncaughtException', ({ message }) => {
   console.error(message)
   process.exit(1)
@@ -23,7 +23,7 @@ while (!streams.every((stream) => stream.isOver())) {
   const nowMs = performance.now()
   if (nowMs > deadlineMs) throw new Error('the server left requests without an answer')
   for (const stream of streams) stream.advance(nowMs)
-  // Timers are too coarse: the core belongs to this program, and it looks at the clock all the time.
+  // Timers are too coarse, so the program polls the clock. The core has nothing else to do.
   await new Promise((resolve) => setImmediate(resolve))
 }
 console.log(JSON.stringify(streams.map((stream) => stream.result())))

@@ -5,7 +5,7 @@ import { LOAD_CORE } from '../workspace.ts'
 import type { Schedule, StreamResult } from './stream.ts'
 import { IDS_PER_RUN } from './wrk.ts'
 
-/** What the generator is told to do. */
+/** The argument of the generator. */
 export interface Plan {
   readonly port: number
   readonly warmUpSeconds: number
@@ -14,17 +14,16 @@ export interface Plan {
 }
 
 const WARM_UP_SECONDS = 1
-/** Below this share of what was intended, it is not the intended load that was measured. */
+/** A run that sends a smaller share of the intended requests has not measured the intended load. */
 const SENT_SHARE_MIN = 0.98
-/** A generator that is later than this has not had its core to itself, and what it measured is its own. */
+/** A generator that is later than this shared its core, and has measured its own delay. */
 const LAG_P99_MAX_MS = 1
 const ATTEMPTS = 3
 const IDS_PER_ATTEMPT = Math.floor(IDS_PER_RUN / ATTEMPTS)
 
 /**
- * Sends requests to a server at fixed times for a while, after a second of warm-up. Returns what became of each
- * schedule; where something else on the machine has held up the generator it is done again, and `say` is told. Rejects
- * if anything but successes come, or if less was sent than intended.
+ * Sends requests to a server at fixed times, after a second of warm-up. Returns the result of each schedule. If another program
+ * delayed the generator, tells `say` and tries again. Rejects if an answer is not a success, or if the generator sent too few requests.
  */
 export async function runOpenLoop(
   { workspace, say }: Pick<Bench, 'workspace' | 'say'>,
@@ -45,13 +44,13 @@ export async function runOpenLoop(
   }
 }
 
-/** The schedule with ids that no other attempt has: they share those of a run. */
+/** The schedule with the ids of one attempt. The attempts divide the ids of a run. */
 const inAttempt = (schedule: Schedule, attempt: number): Schedule => ({
   ...schedule,
   firstId: schedule.firstId + (attempt - 1) * IDS_PER_ATTEMPT,
 })
 
-/** Why a result says nothing, if it does not, and whether that is the generator's own doing. */
+/** Why a result is invalid, and whether the generator itself was the cause. Returns `undefined` for a valid result. */
 function faultOf({ name, intendedPerSecond, sentPerSecond, lagP99Ms }: StreamResult) {
   const isOwn = lagP99Ms > LAG_P99_MAX_MS
   if (!isOwn && sentPerSecond >= SENT_SHARE_MIN * intendedPerSecond) return undefined
@@ -59,7 +58,7 @@ function faultOf({ name, intendedPerSecond, sentPerSecond, lagP99Ms }: StreamRes
   return { isOwn, text: `${name}: ${rates}, and the generator was late by ${lagP99Ms.toFixed(1)} ms (p99)` }
 }
 
-/** A latency with what is needed to believe it. */
+/** A latency with the rates and the lag that show whether it is valid. */
 export const describeStream = ({
   name,
   intendedPerSecond,

@@ -1,15 +1,15 @@
-/** Makes the requests of a schedule. The buffer is the same one again and again: whoever is to keep it copies it. */
+/** Makes the requests of a schedule. Each call may reuse the buffer of the last one. */
 export type RequestMaker = (user: number, id: number) => Buffer
 
-/** Lists of 20 by each of the users. */
+/** Lists of 20 by each user. */
 export function listRequests(tokens: readonly string[]): RequestMaker {
   const requests = tokens.map((token) => Buffer.from(`GET /plants?limit=20 HTTP/1.1\r\n${commonHeaders(token)}\r\n`))
   return (user) => requests[user] ?? Buffer.alloc(0)
 }
 
 /**
- * Creates of plants with ids that have as many digits as `firstId`. Nothing is allocated for a request: a generator that
- * collects garbage is late.
+ * Creates of plants with ids that have as many digits as `firstId`. Allocates nothing for a request, because garbage collections
+ * delay the generator.
  */
 export function createRequests(tokens: readonly string[], firstId: number): RequestMaker {
   const digits = String(firstId).length

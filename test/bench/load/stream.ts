@@ -3,34 +3,34 @@ import { percentile } from '../statistics.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { createRequests, listRequests } from './requests.ts'
 
-/** A schedule of requests: one every `1 / perSecond` seconds, whatever becomes of those before it. */
+/** A schedule of requests: one every `1 / perSecond` seconds, without waiting for earlier answers. */
 export interface Schedule {
   readonly name: string
   readonly kind: 'list' | 'create'
   readonly perSecond: number
   readonly connections: number
-  /** Of the id that the first create has. */
+  /** The id of the first create. */
   readonly firstId: number
-  /** A file of tokens, a line each; requests take them in random order. */
+  /** A file with one token on each line. Requests use the tokens in random order. */
   readonly tokensFile: string
 }
 
-/** What became of a schedule after its warm-up. Latencies count from when a request was to be sent. */
+/** The result of a schedule after its warm-up. A latency starts at the intended time of the request. */
 export interface StreamResult {
   readonly name: string
   readonly intendedPerSecond: number
-  /** How many a second were sent. */
+  /** The rate of the sent requests. */
   readonly sentPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
   readonly maxMs: number
-  /** How late the generator itself came to a request, before it looked for a free connection. */
+  /** The delay between the intended time of a request and the generator's turn, before a wait for a free connection. */
   readonly lagP99Ms: number
 }
 
-/** A schedule under way. */
+/** A running schedule. */
 export interface Stream {
-  /** Sends what is due; what finds no free connection waits for one, in order. */
+  /** Sends the requests that are due. Requests wait in order for a free connection. */
   advance(nowMs: number): void
   isOver(): boolean
   result(): StreamResult
@@ -39,7 +39,7 @@ export interface Stream {
 
 const SEED = 42
 
-/** Opens the connections of a schedule that starts at `startMs` of `performance.now()`, as told by `begin`. */
+/** Opens the connections of a schedule. `begin` sets its start in the time of `performance.now()`. */
 export async function openStream(
   { name, kind, perSecond, connections, firstId, tokensFile }: Schedule,
   port: number,

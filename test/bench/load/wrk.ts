@@ -2,32 +2,32 @@ import { join } from 'node:path'
 import type { Server } from '../servers.ts'
 import { LOAD_CORE, type Workspace } from '../workspace.ts'
 
-/** What wrk sends, in a closed loop: each connection sends its next request when the last was answered. */
+/** A closed loop of wrk: each connection sends its next request after the answer to the last one. */
 export interface Load {
   readonly connections: number
-  /** Of wrk, in this folder. */
+  /** The script of wrk, in this folder. */
   readonly script: 'list.lua' | 'pages.lua' | 'create.lua' | 'delete.lua' | 'mix.lua'
-  /** Asked for before each run of wrk and told how long it takes, so that no two runs send the same ids. */
+  /** Called before each run of wrk with its length. Every run gets its own ids. */
   readonly scriptArguments: (seconds: number) => readonly (string | number)[]
 }
 
-/** What came of a load. */
+/** The result of a load. */
 export interface Rate {
   readonly perSecond: number
-  /** All that were answered, those of the warm-up included. */
+  /** All answered requests, including the warm-up. */
   readonly answered: number
-  /** The share of the time in which the server had its core: well below 1 it is not the server that is measured. */
+  /** The share of its core that the server used. Well below 1, something other than the server was the limit. */
   readonly serverBusy: number
-  /** Processor time of the server's threads for each request. */
+  /** The CPU time of the server's threads for each request. */
   readonly cpuUsPerRequest: number
 }
 
 const WARM_UP_SECONDS = 1
-/** Of every load, but where one client is what is measured. */
+/** The connections of most loads. */
 export const CONNECTIONS = 64
-/** Ids that a run may use. */
+/** The number of ids for a run. */
 export const IDS_PER_RUN = 10_000_000
-/** How many plants a second can be deleted, at most: so many are there to be. More would be answered with errors. */
+/** More deletes than a server reaches in a second. A delete of a missing plant would be an error. */
 export const DELETES_PER_SECOND_MAX = 100_000
 
 /** Lists by the users of a file of tokens, in random order. */
@@ -37,7 +37,7 @@ export const listLoad = (tokensFile: string, path = '/plants?limit=20'): Load =>
   scriptArguments: () => [tokensFile, path],
 })
 
-/** Lists of 20 by the users of a file of tokens, after random ids of a range, none of which is asked for twice. */
+/** Lists of 20 by the users of a file of tokens, after random ids of a range. No URL is the same as another. */
 export function pagesLoad(tokensFile: string, firstId: number, count: number): Load {
   const firstRequest = freshIds()
   return {
@@ -63,13 +63,13 @@ export function deleteLoad(tokensFile: string): Load {
   }
 }
 
-/** Nine lists and a create, again and again, by the users of a file of tokens, in random order. */
+/** Nine lists and a create in turns, by the users of a file of tokens, in random order. */
 export function mixLoad(tokensFile: string): Load {
   const firstId = freshIds()
   return { connections: CONNECTIONS, script: 'mix.lua', scriptArguments: () => [tokensFile, firstId()] }
 }
 
-/** The first id of each run: above those that are stored, and every run has its own, from the `firstRun`th on. */
+/** The first id of each run, beginning with run `firstRun`. The ids are above the stored ones and differ between runs. */
 export function freshIds(firstRun = 10) {
   const next = ascendingIds(firstRun * IDS_PER_RUN)
   return () => next(IDS_PER_RUN)
@@ -83,10 +83,10 @@ function ascendingIds(firstId: number) {
   }
 }
 
-/** How long it takes to measure a rate, with the warm-up, when the rate is measured for so many seconds. */
+/** The time for a measurement of so many seconds, with its warm-up. */
 export const withWarmUpSeconds = (seconds: number): number => WARM_UP_SECONDS + seconds
 
-/** How often a server answers under a load, after a second of warm-up. Rejects if anything but successes come. */
+/** Measures the rate of a server under a load, after a second of warm-up. Rejects if an answer is not a success. */
 export async function measureRate(workspace: Workspace, server: Server, load: Load, seconds: number): Promise<Rate> {
   const warmUp = await runWrk(workspace, server, load, WARM_UP_SECONDS)
   const startMs = performance.now()
@@ -101,7 +101,7 @@ export async function measureRate(workspace: Workspace, server: Server, load: Lo
   }
 }
 
-/** Runs wrk once. Rejects if anything but successes come. */
+/** Runs wrk once. Rejects if an answer is not a success. */
 export async function runWrk(
   workspace: Workspace,
   server: Server,
@@ -117,7 +117,7 @@ export async function runWrk(
   return readWrk(text, server.name)
 }
 
-/** Reads what wrk prints. Throws if it tells of an error. */
+/** Reads the output of wrk. Throws if it reports an error. */
 export function readWrk(text: string, name: string) {
   const perSecond = Number(/^Requests\/sec: +([\d.]+)$/m.exec(text)?.[1])
   const answered = Number(/^ +(\d+) requests in /m.exec(text)?.[1])

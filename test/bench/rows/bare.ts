@@ -2,7 +2,7 @@ import { captureAll, createProbe, listProbe, requireSameAnswer } from '../answer
 import { type Server, startBare } from '../servers.ts'
 import type { Bench } from './row.ts'
 
-/** Starts a bare server that answers every request as the service was seen to answer a list. */
+/** Starts a bare server that answers every request with one list of the service. */
 export async function startBareList({ workspace }: Bench, plantstore: Server, token: string): Promise<Server> {
   const { list } = await captureAll(plantstore, token)
   const bare = await startBare(workspace, 'bare', list)
@@ -10,7 +10,7 @@ export async function startBareList({ workspace }: Bench, plantstore: Server, to
   return bare
 }
 
-/** Starts a bare server that parses a body and echoes it, as the service was seen to answer a create. */
+/** Starts a bare server that parses a body and echoes it like a create of the service. */
 export async function startBareEcho({ workspace }: Bench, plantstore: Server, token: string): Promise<Server> {
   const { created } = await captureAll(plantstore, token)
   const bare = await startBare(workspace, 'bare-echo', created)

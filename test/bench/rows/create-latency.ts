@@ -7,7 +7,7 @@ import { startPlantstore } from '../servers.ts'
 import { measureSync } from '../yardsticks/measure-sync.ts'
 import { LATENCY_TIMES, type Row } from './row.ts'
 
-/** How long a create takes at half of what the service can do, against a sync. */
+/** The latency of a create at half of the maximal rate, against the latency of a sync. */
 export const createLatency: Row = {
   name: 'create-latency',
   title: 'create p99, open loop at half of the maximum',
@@ -18,7 +18,7 @@ export const createLatency: Row = {
     say('the maximum')
     const load = createLoad(seed.tokensFile)
     const { perSecond: maximum } = await measureRate(workspace, plantstore, load, seconds)
-    // Above the ids of the maximum.
+    // These ids are above those of the measurement of the maximum.
     const firstId = freshIds(1000)
     const notes = [`maximum: ${Math.round(maximum)} creates a second`]
 

@@ -9,7 +9,7 @@ import type { Row } from './row.ts'
 
 const LONE = join(import.meta.dir, '../yardsticks/lone.ts')
 
-/** Durable creates of a single client, against lone transactions of one insert and one sync. */
+/** Durable creates of one client, against transactions of one insert and one sync. */
 export const createOne: Row = {
   name: 'create-one',
   title: 'create, 1 connection, durable',

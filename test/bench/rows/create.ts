@@ -10,7 +10,7 @@ import { watchWrites } from './written.ts'
 
 const PEER_GOAL = { goal: 10, floor: 6 }
 
-/** Durable creates, by the service, a bare server that echoes and the others. */
+/** Durable creates: the service, a bare server that echoes, and the peers. */
 export const create: Row = {
   name: 'create',
   title: 'create, 64 connections, durable',

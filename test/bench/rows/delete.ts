@@ -6,7 +6,7 @@ import { compareRates } from './rates.ts'
 import type { Row } from './row.ts'
 import { watchWrites } from './written.ts'
 
-/** Durable deletes, against creates of a bare server that echoes. */
+/** Durable deletes, against creates on a bare server that echoes. */
 export const deleteRow: Row = {
   name: 'delete',
   title: 'delete, 64 connections, durable',

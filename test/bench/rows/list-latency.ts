@@ -10,7 +10,7 @@ import { LATENCY_TIMES, type Row } from './row.ts'
 const CREATES_PER_SECOND = 1000
 const CREATE_CONNECTIONS = 16
 
-/** How much longer a list takes while others create and the disk is slow. */
+/** The latency of a list with concurrent creates on a slow disk, against the latency without creates. */
 export const listLatency: Row = {
   name: 'list-latency',
   title: 'list p99, open loop at half of the maximum, each sync delayed by 5 ms, with creates against without',
@@ -20,7 +20,7 @@ export const listLatency: Row = {
       users: 1000,
       plantsPerUser: 100,
     })
-    // Both arms on one server under strace: else it would be the tracing that is measured.
+    // Both arms use one server under strace, so that the ratio does not include the cost of tracing.
     const plantstore = await startPlantstore(workspace, path, { hasSlowSyncs: true })
     say('the maximum')
     const { perSecond: maximum } = await measureRate(workspace, plantstore, listLoad(tokensFile), seconds)

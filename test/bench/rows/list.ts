@@ -7,7 +7,7 @@ import { againstPeers } from './peers.ts'
 import { compareRates } from './rates.ts'
 import type { Row } from './row.ts'
 
-/** A list of one user, by the service, a bare server and the others. */
+/** A list of one user: the service, a bare server and the peers. */
 export const list: Row = {
   name: 'list',
   title: 'list of 20, one user, 64 connections',
@@ -42,7 +42,7 @@ export const list: Row = {
   },
 }
 
-/** The same list by many users, of whom none is asked for twice in a row. */
+/** The same list by many users in random order. */
 export const listUsers: Row = {
   name: 'list-users',
   title: 'list of 20, 10 000 users in random order, 1 000 000 plants, 64 connections',

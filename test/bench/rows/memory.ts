@@ -6,10 +6,10 @@ import type { Row } from './row.ts'
 
 const REQUESTS = 1_000_000
 const IDLE_MS = 2000
-/** The load runs for so long again and again: until there were enough requests, and then once before each round. */
+/** The length of a load. The row repeats the load until the service has answered enough requests, and then once before each round. */
 const LOAD_SECONDS = 5
 
-/** How much memory the service has. */
+/** The memory of the service. */
 export const memory: Row = {
   name: 'memory',
   title: 'resident memory: idle, and after 1 000 000 mixed requests of 10 000 users',
@@ -23,7 +23,7 @@ export const memory: Row = {
     const load = mixLoad(tokensFile)
     let requests = 0
     const used: number[] = []
-    // How much it is depends on how long ago the last collection was: so it is read several times.
+    // The memory depends on the time since the last garbage collection, so read it several times.
     while (used.length < rounds) {
       say(`${requests} requests, ${used.length} of ${rounds} rounds`)
       requests += (await runWrk(workspace, server, load, LOAD_SECONDS)).answered

@@ -4,11 +4,11 @@ import { startPlantstore } from '../servers.ts'
 import { compareRates } from './rates.ts'
 import type { Row } from './row.ts'
 
-/** What is looked for is smaller than what changes from second to second: many short looks, close to each other, tell it. */
+/** The difference is smaller than the noise between seconds. Many short measurements close to each other show it. */
 const LOOKS_PER_ROUND = 8
 const LOOK_SECONDS = 1
 
-/** What it costs to count for --metrics-listen. */
+/** The cost of counting for --metrics-listen. */
 export const metrics: Row = {
   name: 'metrics',
   title: 'list of 20 and create, one user, 64 connections, with --metrics-listen against without',

@@ -8,13 +8,13 @@ import type { Row } from './row.ts'
 const PLANTS = 1_000_000
 const LATE_ID = 999_000
 const LATE_PATH = `/plants?limit=20&after=${LATE_ID}`
-/** Random pages begin in the first or in the last so many plants. */
+/** The number of first or last plants in which random pages begin. */
 const RANGE_PLANTS = 100_000
 
-/** The same is what is promised, so that the goal is reached where it lies within the spread. */
+/** The promise is an equal rate, so a goal within the spread counts as reached. */
 const SAME = { unit: '×', goal: 1, floor: 0.8, isReachedWithinSpread: true } as const
 
-/** What a late page costs. */
+/** The cost of a page far from the first plant. */
 export const page: Row = {
   name: 'page',
   title: 'page of 20 after the 999 000th plant against the first page, 64 connections',

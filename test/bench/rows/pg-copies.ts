@@ -13,17 +13,17 @@ const WARM_UP_SECONDS = 1
 
 type Kind = 'list' | 'create'
 
-/** What came of a load on some copies. */
+/** The result of a load on some copies. */
 interface Measured {
   readonly perSecond: number
-  /** Microseconds that a request took of all copies, and of PostgreSQL. */
+  /** CPU time for a request, in all copies and in PostgreSQL. */
   readonly copyUs: number
   readonly databaseUs: number
-  /** The share of the cores of the machine that both had. */
+  /** The share of the machine's cores that the copies and PostgreSQL used. */
   readonly share: number
 }
 
-/** One, two and three copies of the service on one database, where each process has whichever core is free. */
+/** One, two and three copies of the service on one database, without pinning. */
 export const pgCopies: Row = {
   name: 'pg-copies',
   title: `one, two and three copies on one database, ${CONNECTIONS} connections in all, no process bound to a core`,
@@ -33,7 +33,7 @@ export const pgCopies: Row = {
     if (server.cpuMs !== undefined) await allowCores(server, ALL_CORES)
     const seed = await seedDatabase(workspace, server, 1000)
     const copies = await Promise.all(COPIES.map(() => startPlantstore(workspace, seed.url, { cores: ALL_CORES })))
-    // Each run of wrk has ids of its own.
+    // Each run of wrk needs its own ids.
     const loads: Readonly<Record<Kind, Load>> = { list: listLoad(seed.tokensFile), create: createLoad(seed.tokensFile) }
 
     const runAll = async (used: readonly Server[], load: Load, duration: number) => {

@@ -7,7 +7,7 @@ import { compareOnServer, requireDatabaseServer } from './pg-rates.ts'
 import type { Row } from './row.ts'
 import { requireWritten } from './written.ts'
 
-/** Durable creates in databases of a PostgreSQL server, by the service and Fastify. */
+/** Durable creates on PostgreSQL: the service and Fastify. */
 export const pgCreate: Row = {
   name: 'pg-create',
   title: `create in PostgreSQL, ${CONNECTIONS} connections, durable`,

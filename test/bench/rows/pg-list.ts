@@ -6,7 +6,7 @@ import { startContestant, startPlantstore } from '../servers.ts'
 import { compareOnServer, requireDatabaseServer } from './pg-rates.ts'
 import type { Row } from './row.ts'
 
-/** A list of one user from a PostgreSQL server, by the service and Fastify. */
+/** A list of one user on PostgreSQL: the service and Fastify. */
 export const pgList: Row = {
   name: 'pg-list',
   title: 'list of 20 from PostgreSQL, one user, 64 connections',

@@ -4,13 +4,13 @@ import { median } from '../statistics.ts'
 import { compareRates, type LoadedServer, type Rates } from './rates.ts'
 import type { Bench } from './row.ts'
 
-/** The PostgreSQL server that is measured on. Throws if there is none. */
+/** The PostgreSQL server of the run. Throws if there is none. */
 export function requireDatabaseServer({ databaseServer }: Bench): DatabaseServer {
   if (databaseServer === undefined) throw new Error('it needs --database')
   return databaseServer
 }
 
-/** As `compareRates`, with how much of a core the PostgreSQL server has used for each. */
+/** Like `compareRates`, with the share of a core that PostgreSQL used for each server. */
 export async function compareOnServer(
   bench: Bench,
   contestants: readonly LoadedServer[],

@@ -4,10 +4,10 @@ import { startContestant, startPlantstore } from '../servers.ts'
 import { requireDatabaseServer } from './pg-rates.ts'
 import type { Row } from './row.ts'
 
-/** How many of the statements are shown, those most often executed first. */
+/** The number of statements that are shown, the most frequent first. */
 const SHOWN = 4
 
-/** How often a PostgreSQL server is asked for each request. */
+/** The statements that PostgreSQL executes for each request. */
 export const pgTrips: Row = {
   name: 'pg-trips',
   title: 'statements that PostgreSQL executes for each request, 64 connections',

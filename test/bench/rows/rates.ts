@@ -11,16 +11,16 @@ export interface LoadedServer {
   readonly load: Load
 }
 
-/** The rates of some servers, measured in turns. */
+/** The rates of some servers. */
 export interface Rates {
   readonly figures: readonly Figure[]
-  /** The ratio of two of them, round by round. */
+  /** The ratio of two servers in each round. */
   ratio(name: string, reference: string): number[]
-  /** How many requests one of them has answered in all. */
+  /** The number of requests that a server has answered. */
   answered(name: string): number
 }
 
-/** Measures how often servers answer, in turns. */
+/** Measures the rates of servers in turns. */
 export async function compareRates(
   { workspace, rounds, seconds, say }: Bench,
   contestants: readonly LoadedServer[],

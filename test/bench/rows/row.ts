@@ -2,24 +2,24 @@ import type { Claim, Figure } from '../claims.ts'
 import type { DatabaseServer } from '../database-server.ts'
 import type { Workspace } from '../workspace.ts'
 
-/** What a row is measured with. */
+/** What a row needs for its measurement. */
 export interface Bench {
-  /** The row's own: what it leaves behind is cleared away. */
+  /** Each row has its own, which is cleared after the row. */
   readonly workspace: Workspace
   readonly rounds: number
-  /** What a measurement of a rate takes, without its warm-up. */
+  /** The length of the measurement of a rate, without its warm-up. */
   readonly seconds: number
-  /** What rows on PostgreSQL are measured on. */
+  /** The server for rows on PostgreSQL. */
   readonly databaseServer: DatabaseServer | undefined
-  /** Tells what is under way. */
+  /** Reports progress. */
   readonly say: (text: string) => void
 }
 
-/** What came of a row. */
+/** The result of a row. */
 export interface RowResult {
   readonly figures: readonly Figure[]
   readonly claims: readonly Claim[]
-  /** What is worth knowing besides. */
+  /** Further facts to print. */
   readonly notes?: readonly string[]
 }
 
@@ -30,5 +30,5 @@ export interface Row {
   run(bench: Bench): Promise<RowResult>
 }
 
-/** How many times longer a latency is measured than a rate: its p99 is made of few requests. */
+/** A latency is measured this many times longer than a rate, because few requests make up its p99. */
 export const LATENCY_TIMES = 4

@@ -33,5 +33,5 @@ export const ROWS: readonly Row[] = [
   metrics,
 ]
 
-/** All rows on a PostgreSQL server, in the order in which they run. The last one unbinds that server. */
+/** All rows on a PostgreSQL server, in the order in which they run. The last row gives that server all cores. */
 export const POSTGRES_ROWS: readonly Row[] = [pgList, pgCreate, pgTrips, pgCopies]

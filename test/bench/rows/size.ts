@@ -6,12 +6,12 @@ import type { Bench, Row } from './row.ts'
 
 const SMALL: Content = { users: 40, plantsPerUser: 25 }
 const LARGE: Content = { users: 40, plantsPerUser: 250_000 }
-/** So that 20 follow after each of them, in the small one too. */
+/** Leaves 20 plants behind each id, also in the small database. */
 const PLANTS_PER_LIST = 20
 
 const LOSS = { unit: '×', goal: 0.9, floor: 0.7 } as const
 
-/** What more plants cost. The same number of users has them, so that a list is as long. */
+/** The cost of more plants. Both databases have the same number of users, so that lists are equally long. */
 export const size: Row = {
   name: 'size',
   title: '1 000 → 10 000 000 plants stored, of 40 users each, 64 connections',

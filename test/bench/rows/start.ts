@@ -9,7 +9,7 @@ const POLL_MS = 0.5
 const START_TIMEOUT_MS = 20_000
 const STATUS_OK = 'HTTP/1.1 200'
 
-/** How long it takes from the spawn to the first list. */
+/** The time from the spawn to the first list. */
 export const start: Row = {
   name: 'start',
   title: 'start to the first 200, on 1 000 000 plants',
@@ -41,7 +41,7 @@ async function timeStart(workspace: Workspace, database: string, token: string):
   return durationMs
 }
 
-/** Whether a list is answered with 200, over a connection of its own. */
+/** Whether the server answers a list with 200, over a new connection. */
 async function isAnswering(port: number, token: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   try {

@@ -1,12 +1,12 @@
 import { countPlants } from '../databases.ts'
 import { CONNECTIONS } from '../load/wrk.ts'
 
-/** Runs of wrk for a round: the warm-up and what is measured. */
+/** The runs of wrk in a round: warm-up and measurement. */
 const RUNS_PER_ROUND = 2
 
 /**
- * Notes how many plants a database holds. What it returns rejects unless as many were created or deleted since as
- * were answered for; what was under way when a run ended may have been done besides.
+ * Counts the plants of a database. The returned function counts again, and throws unless the server has created or
+ * deleted as many plants as it answered. Requests in flight at the end of a run may count too.
  */
 export function watchWrites(path: string) {
   const before = countPlants(path)
@@ -16,7 +16,7 @@ export function watchWrites(path: string) {
   }
 }
 
-/** Throws unless as many writes were done as were answered for, and what was under way when a run ended. */
+/** Throws unless the writes are as many as the answers, or a few more for the requests in flight at the end of a run. */
 export function requireWritten(name: string, answered: number, written: number, rounds: number): void {
   if (written >= answered && written <= answered + rounds * RUNS_PER_ROUND * CONNECTIONS) return
   throw new Error(`${name} answered for ${answered} writes and did ${written}`)

@@ -1,6 +1,6 @@
 /**
- * The yardstick of a single client that creates: transactions of one insert and one sync each, one after the other.
- * Started as `bun lone.ts DATABASE FIRST_ID SECONDS`; after a second of warm-up it prints how many a second were done.
+ * The yardstick for creates of one client: transactions of one insert and one sync, one after the other. Usage:
+ * `bun lone.ts DATABASE FIRST_ID SECONDS`. Prints the transactions per second after a second of warm-up.
  */
 import { Database } from 'bun:sqlite'
 
@@ -21,7 +21,7 @@ insertFor(WARM_UP_MS)
 console.log(insertFor(Number(seconds) * 1000))
 db.close(true)
 
-/** Inserts for a while. Returns how many a second that were. */
+/** Inserts for some seconds. Returns the transactions per second. */
 function insertFor(durationMs: number): number {
   const startMs = performance.now()
   const startId = id

@@ -1,11 +1,11 @@
 /**
- * The yardstick of the latency of writes: writes 4 KiB at the end of a file and syncs them, again and again. Started as
- * `bun sync.ts FILE SECONDS`; prints a `SyncLatency` as JSON.
+ * The yardstick for the latency of writes: appends 4 KiB to a file and syncs, in a loop. Usage: `bun sync.ts FILE SECONDS`. Prints a
+ * `SyncLatency` as JSON.
  */
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { percentile } from '../statistics.ts'
 
-/** How long a write with its sync takes. */
+/** The latency of a write with its sync. */
 export interface SyncLatency {
   readonly p50Ms: number
   readonly p99Ms: number
