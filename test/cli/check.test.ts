@@ -32,20 +32,17 @@ function overwritePage(path: string, page: number, byte: number) {
 const check = (database: string) => runPlantstore(['check', '--database', database])
 
 describe.concurrent('check', () => {
-  test('says that a database is whole, and exits with 0', async () => {
+  test('finds a database whole, with and without --json, also while a server uses it', async () => {
     using folder = makeFolder()
     const path = await makeDatabase(folder.path)
+    const text = { stdout: '', stderr: `The database ${path} is whole.\n`, exitCode: 0 }
+    const json = await runPlantstore(['check', '--json', '--database', path])
 
-    expect(await check(path)).toEqual({ stdout: '', stderr: `The database ${path} is whole.\n`, exitCode: 0 })
-  })
-
-  test('says that a database is whole while a server runs on it', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
+    expect(await check(path)).toEqual(text)
+    expect(json).toEqual({ ...text, stdout: json.stdout })
+    expect(JSON.parse(json.stdout)).toEqual({ database: path, isWhole: true, problems: [] })
     await using _server = await serve(path)
-    const answer = await check(path)
-
-    expect(answer).toEqual({ stdout: '', stderr: `The database ${path} is whole.\n`, exitCode: 0 })
+    expect(await check(path)).toEqual(text)
   })
 
   test.each([
@@ -62,21 +59,29 @@ describe.concurrent('check', () => {
     expect(stderr).not.toContain('    at ')
   })
 
-  test('prints control characters in the names of a database as JSON escapes, and each problem in a line', async () => {
+  test('prints each problem in a line, with control characters as JSON escapes, and exits with 3', async () => {
     using folder = makeFolder()
     const path = await makeDatabase(folder.path)
     using db = new Database(path)
     const name = 'x\n\u001b[2K\u202e'
     db.run(`create table "${name}" (id integer primary key, parent references "${name}" (id))`)
     db.run(`insert into "${name}" values (1, 2)`)
+    db.run("insert into plants (user_id, id, name) values (99, 1, 'Fern')")
     const { stderr, exitCode } = await check(path)
+    const inJson = await runPlantstore(['check', '--json', '--database', path])
 
     expect(exitCode).toBe(3)
+    expect(inJson).toEqual({ stdout: inJson.stdout, stderr, exitCode: 3 })
+    expect(JSON.parse(inJson.stdout)).toEqual({
+      database: path,
+      isWhole: false,
+      problems: expect.arrayContaining([expect.stringContaining('plants belongs to no user')]),
+    })
     expect(stderr).toContain(String.raw`  a row of x\u000a\u001b[2K\u202e belongs to no user${'\n'}`)
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
   })
 
-  test('names a trigger that another program has added, and exits with 3, as every command does', async () => {
+  test('and every other command name a trigger of another program and exit with 3', async () => {
     using folder = makeFolder()
     const path = await makeDatabase(folder.path)
     runSql(path, 'create trigger evil after insert on plants begin delete from plants; end')
@@ -117,15 +122,6 @@ describe.concurrent('check', () => {
     ])
   })
 
-  test('says with --json that a database is whole', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
-    const { stdout, exitCode } = await runPlantstore(['check', '--json', '--database', path])
-
-    expect(exitCode).toBe(0)
-    expect(JSON.parse(stdout)).toEqual({ database: path, isWhole: true, problems: [] })
-  })
-
   test('names a database by its absolute path, as status, backup and copy do', async () => {
     using folder = makeFolder()
     const path = await makeDatabase(folder.path)
@@ -139,21 +135,5 @@ describe.concurrent('check', () => {
     expect(JSON.parse(await run('status', '--json', ...database)).path).toBe(path)
     expect(await run('backup', 'backup.db', ...database)).toContain(join(folder.path, 'backup.db'))
     expect(await run('copy', '--from', basename(path), '--to', 'copy.db')).toContain(join(folder.path, 'copy.db'))
-  })
-
-  test('says that a plant of nobody is damage, and exits with 3', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
-    using db = new Database(path)
-    db.run("insert into plants (user_id, id, name) values (99, 1, 'Fern')")
-    const { stderr, exitCode } = await check(path)
-
-    const inJson = await runPlantstore(['check', '--json', '--database', path])
-
-    expect(exitCode).toBe(3)
-    expect(stderr).toMatch(/plants belongs to no user/)
-    const problems = [expect.stringContaining('plants belongs to no user')]
-    expect(inJson).toEqual({ stdout: inJson.stdout, stderr, exitCode: 3 })
-    expect(JSON.parse(inJson.stdout)).toEqual({ database: path, isWhole: false, problems })
   })
 })

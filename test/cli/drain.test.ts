@@ -6,6 +6,7 @@ import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw-connection.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../support/slow.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { serveDatabase } from './support/database.ts'
 
 const DRAIN_WAIT_MS = 2000
 /** The body of an answer that came in chunks (RFC 9112 §7.1), the last chunk included. */
@@ -26,10 +27,8 @@ const get = (path: string, token: string) =>
 
 describe.concurrent('while a server ends', () => {
   test('new connections are taken for --drain-wait, told to close and not to be ready; then none are', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using server = await serve(database, ['--drain-wait', '2s'])
+    await using service = await serveDatabase(['--drain-wait', '2s'])
+    const { server, token } = service
     const keepAlive = (path: string) => get(path, token).replace('Connection: close\r\n', '')
     const before = await exchange(server.port, keepAlive('/plants'))
     const startMs = performance.now()
@@ -92,11 +91,24 @@ describe.concurrent('while a server ends', () => {
     expect(server.stdout()).toContain('requests were cut')
   })
 
+  test('a connection is closed also after a list from the list cache', async () => {
+    await using service = await serveDatabase(['--drain-wait', '5s'])
+    const { server, token } = service
+    const ask = async () => {
+      const { status, headers } = await server.request('GET', '/plants?limit=5', { token })
+      return [status, headers.get('connection')]
+    }
+    for (let count = 0; count < 2; count++) expect(await ask()).not.toContain('close')
+
+    server.signal('SIGTERM')
+    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+
+    for (let count = 0; count < 2; count++) expect(await ask()).toEqual([200, 'close'])
+  })
+
   test('a create whose body is on its way is answered, and stored', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using server = await serve(database)
+    await using service = await serveDatabase()
+    const { server, token, database } = service
     const body = '{"id":1,"name":"Fern"}'
     const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
     using creating = sendHalf(server.port, `${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`)

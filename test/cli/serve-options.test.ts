@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
-import { createTokenIn } from '../support/tokens.ts'
 import { untilAccepted } from './support/connect.ts'
+import { serveDatabase } from './support/database.ts'
 
 const VARIABLES = {
   PLANTSTORE_MAX_BODY: '40B',
@@ -17,10 +17,8 @@ const FLAGS = ['--max-body', '60B', '--list-max', '2', '--public-url', 'https://
 
 /** What a server with these options does: everything that one can tell them by. */
 async function behaviour(flags: readonly string[], env: Record<string, string>) {
-  using folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const token = await createTokenIn(database)
-  await using server = await serve(database, flags, { env })
+  await using service = await serveDatabase(flags, { env })
+  const { server, token } = service
   const create = (id: number, bytes: number) => {
     const body = JSON.stringify({ id, name: '' })
     const padded = body.replace('""', `"${'x'.repeat(bytes - body.length)}"`)

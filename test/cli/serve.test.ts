@@ -6,6 +6,7 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { serveDatabase } from './support/database.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
 const hasCurl = Bun.which('curl') !== null
@@ -95,51 +96,9 @@ describe.concurrent('serve', () => {
     expect(JSON.parse(stdout)).toEqual([])
   })
 
-  test('where there is a token says nothing of how to make one', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await createTokenIn(database)
-    await using server = await serve(database)
-    await server.end()
-
-    expect(server.stdout()).not.toContain('token create')
-    expect(server.stderr()).toBe('')
-  })
-
-  test('keeps the plants over a restart', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using first = await serve(database)
-    const plant = { id: 7, name: 'Fern', tag: 'shade' }
-    const created = await first.request('POST', '/plants', { token, body: plant })
-    await first.end()
-    await using second = await serve(database)
-    const listed = await second.request('GET', '/plants', { token })
-
-    expect(created.status).toBe(200)
-    expect(await listed.json()).toEqual([{ name: 'Fern', tag: 'shade' }])
-  })
-
-  test('keeps the plants that it acknowledged before it was killed', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using first = await serve(database)
-    const created = await first.request('POST', '/plants', { token, body: { id: 7, name: 'Fern' } })
-    await first.kill()
-    await using second = await serve(database)
-    const listed = await second.request('GET', '/plants', { token })
-
-    expect(created.status).toBe(200)
-    expect(await listed.json()).toEqual([{ name: 'Fern' }])
-  })
-
   test('twice on one database shows each server what the other stored', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using first = await serve(database)
+    await using service = await serveDatabase()
+    const { server: first, token, database } = service
     await using second = await serve(database)
     const statuses: number[] = []
     for (let id = 1; id <= 20; id++) {
@@ -154,29 +113,18 @@ describe.concurrent('serve', () => {
     expect((await second.request('DELETE', '/plants/1', { token })).status).toBe(204)
   })
 
-  test('comes up every time where several first starts meet on a new database', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const starts = await Promise.allSettled(Array.from({ length: STARTS_AT_ONCE }, () => serve(database)))
-    const servers = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))
-    const token = await createTokenIn(database)
-    const statuses = await Promise.all(
-      servers.map(
-        async (server, id) => (await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })).status,
-      ),
-    )
-    for (const server of servers) await server.kill()
-
-    expect(starts.filter(({ status }) => status === 'rejected')).toEqual([])
-    expect(statuses).toEqual(Array.from({ length: STARTS_AT_ONCE }, () => 200))
-  })
-
-  test('of several first starts with --first-token at once one prints a token', async () => {
+  test('starts several times at once on a new database with --first-token, and one server prints a token', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const servers = await Promise.all(Array.from({ length: STARTS_AT_ONCE }, () => serve(database, ['--first-token'])))
+    const token = await createTokenIn(database)
+    const creates = servers.map((server, id) =>
+      server.request('POST', '/plants', { token, body: { id, name: 'Fern' } }),
+    )
+    const statuses = (await Promise.all(creates)).map(({ status }) => status)
     const exitCodes = await Promise.all(servers.map((server) => server.end()))
 
+    expect(statuses).toEqual(servers.map(() => 200))
     expect(exitCodes).toEqual(servers.map(() => 0))
     expect(servers.filter((server) => server.stderr().includes('plst_'))).toHaveLength(1)
   })

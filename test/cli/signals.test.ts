@@ -7,6 +7,7 @@ import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { serveDatabase } from './support/database.ts'
 
 /** How a shell says that SIGTERM ended a process. */
 const TERMINATED = 143
@@ -26,10 +27,8 @@ describe('a signal', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     '%s ends a server with 0 within --drain, and its database is whole',
     async (signal) => {
-      using folder = makeFolder()
-      const database = join(folder.path, 'plantstore.db')
-      const token = await createTokenIn(database)
-      await using server = await serve(database, ['--drain', '2s'])
+      await using service = await serveDatabase(['--drain', '2s'])
+      const { server, token, database } = service
       const created = await server.request('POST', '/plants', { token, body: '{"id":1,"name":"Fern"}' })
       const hadWal = existsSync(`${database}-wal`)
       const startMs = performance.now()
@@ -50,10 +49,8 @@ describe('a signal', () => {
     ['head', () => 'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Le'],
     ['body', halfBody],
   ])('is not held up beyond --drain by a request whose %s came by half', async (_, half) => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using server = await serve(database, ['--drain', '1s'])
+    await using service = await serveDatabase(['--drain', '1s'])
+    const { server, token, database } = service
     using _part = await sendPart(server.port, half(token))
     await server.request('GET', '/plants', { token })
     const startMs = performance.now()
@@ -65,10 +62,8 @@ describe('a signal', () => {
   })
 
   test('that comes a second time ends the server at once', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    await using server = await serve(database, ['--drain', '1h'])
+    await using service = await serveDatabase(['--drain', '1h'])
+    const { server, token, database } = service
     using _part = await sendPart(server.port, halfBody(token))
     await server.request('GET', '/plants', { token })
     server.signal('SIGTERM')

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
+import { runPlantstore } from '../support/executable.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const CHECKSUM_LENGTH = 6
@@ -16,127 +16,93 @@ function checksum(secret: string): string {
   return text
 }
 
-const create = (database: string, ...args: readonly string[]) =>
-  runPlantstore(['token', 'create', '--user', 'me', '--database', database, ...args])
-
-const list = async (database: string) =>
-  JSON.parse((await runPlantstore(['token', 'list', '--json', '--database', database])).stdout)
+type Run = ReturnType<typeof makeDatabase>['run']
+const create = (run: Run, ...args: readonly string[]) => run('token', 'create', '--user', 'me', ...args)
+const list = async (run: Run) => JSON.parse((await run('token', 'list', '--json')).stdout)
 
 describe.concurrent('token create', () => {
-  test('prints the token alone on stdout, and on stderr everything else', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const first = await create(database)
-    const second = await create(database, '--scope', 'read')
+  test('prints only the token on stdout, with its checksum, and the rest on stderr', async () => {
+    using made = makeDatabase()
+    const first = await create(made.run)
+    const second = await create(made.run, '--scope', 'read')
 
     for (const { stdout, exitCode } of [first, second]) {
-      expect(stdout).toMatch(/^plst_[0-9A-Za-z]{49}\n$/)
-      expect(exitCode).toBe(0)
+      const [, secret = '', end] = /^plst_([0-9A-Za-z]{43})([0-9A-Za-z]{6})\n$/.exec(stdout) ?? []
+      expect([end, exitCode]).toEqual([checksum(secret), 0])
     }
     expect(first.stdout).not.toBe(second.stdout)
     expect([first.stderr, second.stderr]).toEqual([
-      `Created a new, empty store: ${database}.\nCreated user me.\nCreated token 1 of user me (write). It is shown only once.\n`,
+      `Created a new, empty store: ${made.database}.\nCreated user me.\nCreated token 1 of user me (write). It is shown only once.\n`,
       'Created token 2 of user me (read). It is shown only once.\n',
     ])
   })
 
-  test('makes a token whose end is the checksum of its 43 characters', async () => {
-    using folder = makeFolder()
-    const { stdout } = await create(join(folder.path, 'plantstore.db'))
-    const [, secret = '', end = ''] = /^plst_(.{43})(.{6})\n$/.exec(stdout) ?? []
+  test('prints with --json the token and the fields that token list prints, by default a write token for good', async () => {
+    using made = makeDatabase()
+    const answers = [
+      await create(made.run, '--json'),
+      await create(made.run, '--json', '--scope', 'read', '--label', 'laptop'),
+    ]
+    const tokens = answers.map(({ stdout }) => JSON.parse(stdout))
 
-    expect(end).toBe(checksum(secret))
+    const printed = { token: expect.stringMatching(/^plst_[0-9A-Za-z]{49}$/), user: 'me', expires: null }
+    expect(tokens).toEqual([
+      { ...printed, id: 1, scope: 'write', label: null, created: tokens[0].created },
+      { ...printed, id: 2, scope: 'read', label: 'laptop', created: tokens[1].created },
+    ])
+    expect(await list(made.run)).toEqual(
+      tokens.map(({ token: _, ...fields }) => ({ ...fields, lastUsed: null, state: 'active' })),
+    )
   })
 
-  test('makes a token that never expires, with scope write and no label, where nothing else was asked for', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await create(database)
+  test('makes tokens that a running server takes at once, a read token only for lists', async () => {
+    await using service = await serveDatabase()
+    const body = '{"id":1,"name":"Fern"}'
+    const statuses: number[][] = []
+    for (const scope of ['write', 'read']) {
+      const token = (await create(service.run, '--scope', scope)).stdout.trim()
+      const listed = await service.server.request('GET', '/plants', { token })
+      const created = await service.server.request('POST', '/plants', { token, body })
+      statuses.push([listed.status, created.status])
+    }
 
-    expect(await list(database)).toMatchObject([
-      { user: 'me', scope: 'write', label: null, expires: null, state: 'active' },
+    expect(statuses).toEqual([
+      [200, 200],
+      [200, 403],
     ])
   })
 
-  test('makes a token that a running server takes at once', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database)
-    const { stdout } = await create(database, '--label', 'of the gardener')
-    const answer = await server.request('GET', '/plants', { token: stdout.trim() })
-
-    expect(answer.status).toBe(200)
-    expect(await answer.json()).toEqual([])
-  })
-
-  test('makes a token with scope read that a running server lets list alone', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database)
-    const token = (await create(database, '--scope', 'read')).stdout.trim()
-    const listed = await server.request('GET', '/plants', { token })
-    const created = await server.request('POST', '/plants', { token, body: '{"id":1,"name":"Fern"}' })
-
-    expect([listed.status, created.status]).toEqual([200, 403])
-  })
-
   test('makes a token that a running server takes until it expires', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database)
-    const { stdout } = await create(database, '--expires', '2s')
+    await using service = await serveDatabase()
+    const token = (await create(service.run, '--expires', '2s')).stdout.trim()
     let lastTakenMs = 0
     for (;;) {
       const sentMs = Date.now()
-      if ((await server.request('GET', '/plants', { token: stdout.trim() })).status !== 200) break
+      if ((await service.server.request('GET', '/plants', { token })).status !== 200) break
       lastTakenMs = sentMs
     }
     const refusedMs = Date.now()
-    const [token] = await list(database)
+    const { created, expires, state } = (await list(service.run))[1]
 
-    expect(lastTakenMs).toBeGreaterThanOrEqual(Date.parse(token.created))
-    expect(lastTakenMs).toBeLessThan(Date.parse(token.expires))
-    expect(refusedMs).toBeGreaterThanOrEqual(Date.parse(token.expires))
-    expect(Date.parse(token.expires) - Date.parse(token.created)).toBe(2000)
-    expect(token.state).toBe('expired')
+    expect(lastTakenMs).toBeGreaterThanOrEqual(Date.parse(created))
+    expect(lastTakenMs).toBeLessThan(Date.parse(expires))
+    expect(refusedMs).toBeGreaterThanOrEqual(Date.parse(expires))
+    expect(Date.parse(expires) - Date.parse(created)).toBe(2000)
+    expect(state).toBe('expired')
   })
 
-  test('prints with --json the token and what is known of it, as token list does', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const { stdout, exitCode } = await create(database, '--json', '--scope', 'read', '--label', 'laptop')
-    const { token, ...made } = JSON.parse(stdout)
+  test('prints the absolute path of the database that it creates', async () => {
+    using made = makeDatabase()
+    const { stderr } = await runPlantstore(['token', 'create', '--user', 'me'], { cwd: made.folder })
 
-    expect(exitCode).toBe(0)
-    expect(token).toMatch(/^plst_[0-9A-Za-z]{49}$/)
-    expect(made).toEqual({ id: 1, user: 'me', scope: 'read', label: 'laptop', created: made.created, expires: null })
-    expect(await list(database)).toEqual([{ ...made, lastUsed: null, state: 'active' }])
+    expect(stderr).toStartWith(`Created a new, empty store: ${join(made.folder, 'plantstore.db')}.\n`)
   })
 
-  test('says the absolute path of the database that it creates, and nothing where there is one', async () => {
-    using folder = makeFolder()
-    const createHere = () => runPlantstore(['token', 'create', '--user', 'me'], { cwd: folder.path })
-    const [first, second] = [await createHere(), await createHere()]
-
-    expect(first.stderr).toStartWith(`Created a new, empty store: ${join(folder.path, 'plantstore.db')}.\n`)
-    expect(second.stderr).not.toContain('Created a new, empty store')
-  })
-
-  test('says that it created the database once, however many commands create it at once', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const answers = await Promise.all(Array.from({ length: 4 }, () => create(database)))
+  test('says once that it created the database, however many commands create it at the same time', async () => {
+    using made = makeDatabase()
+    const answers = await Promise.all(Array.from({ length: 4 }, () => create(made.run)))
 
     expect(answers.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0])
     expect(answers.filter(({ stderr }) => stderr.includes('Created a new, empty store'))).toHaveLength(1)
-  })
-
-  test('can be what a shell puts into a variable', async () => {
-    using folder = makeFolder()
-    const { stdout } = await create(join(folder.path, 'plantstore.db'))
-    // A shell takes off line ends alone; whatever else was printed would be part of the variable.
-    const shell = Bun.spawn(['sh', '-c', 'TOKEN=$(cat); printf "%s" "$TOKEN"'], { stdin: new Blob([stdout]) })
-
-    expect(await shell.stdout.text()).toBe(stdout.trim())
   })
 })

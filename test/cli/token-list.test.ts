@@ -1,65 +1,53 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
 
-const run = (database: string, ...args: readonly string[]) => runPlantstore(['token', ...args, '--database', database])
-const create = async (database: string, user: string, ...args: readonly string[]) =>
-  (await run(database, 'create', '--user', user, ...args)).stdout.trim()
-const list = async (database: string) => JSON.parse((await run(database, 'list', '--json')).stdout)
+type Run = ReturnType<typeof makeDatabase>['run']
+const create = async (run: Run, user: string, ...args: readonly string[]) =>
+  (await run('token', 'create', '--user', user, ...args)).stdout.trim()
+const list = async (run: Run) => JSON.parse((await run('token', 'list', '--json')).stdout)
 
 const POLL_MS = 100
 const ISO_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 describe.concurrent('token list', () => {
-  test('prints with --json an array of objects that say everything but the token', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
+  test('prints everything but the text of the tokens, as a table and with --json', async () => {
+    using made = makeDatabase()
     const texts = [
-      await create(database, 'me'),
-      await create(database, 'you', '--scope', 'read', '--expires', '90d', '--label', 'laptop'),
+      await create(made.run, 'me'),
+      await create(made.run, 'you', '--scope', 'read', '--expires', '90d', '--label', 'laptop'),
     ]
-    await run(database, 'revoke', '1')
-    const { stdout, stderr, exitCode } = await run(database, 'list', '--json')
-    const tokens = JSON.parse(stdout)
+    await made.run('token', 'revoke', '1')
+    const table = await made.run('token', 'list')
+    const json = await made.run('token', 'list', '--json')
 
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
     const unused = { created: ISO_TIME, lastUsed: null }
-    expect(tokens).toEqual([
+    expect(JSON.parse(json.stdout)).toEqual([
       { id: 1, user: 'me', scope: 'write', label: null, ...unused, expires: null, state: 'revoked' },
       { id: 2, user: 'you', scope: 'read', label: 'laptop', ...unused, expires: ISO_TIME, state: 'active' },
     ])
-    expect(Object.keys(tokens[0])).toEqual('id user scope label created expires lastUsed state'.split(' '))
-    for (const text of texts) expect(stdout).not.toContain(text.slice('plst_'.length))
-  })
-
-  test('prints a table that says everything but the token', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const text = await create(database, 'me', '--label', 'laptop')
-    const { stdout, stderr, exitCode } = await run(database, 'list')
-    const lines = stdout.split('\n').map((line) => line.split(/ {2,}/))
-
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
-    expect(lines).toEqual([
+    expect(Object.keys(JSON.parse(json.stdout)[0])).toEqual(
+      'id user scope label created expires lastUsed state'.split(' '),
+    )
+    expect(table.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
       ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state'],
-      ['1', 'me', 'write', 'laptop', ISO_TIME, 'never', 'never', 'active'],
+      ['1', 'me', 'write', '-', ISO_TIME, 'never', 'never', 'revoked'],
+      ['2', 'you', 'read', 'laptop', ISO_TIME, ISO_TIME, 'never', 'active'],
       [''],
     ])
-    expect(stdout).not.toContain(text.slice('plst_'.length))
+    expect([table, json]).toMatchObject(Array(2).fill({ stderr: '', exitCode: 0 }))
+    for (const text of texts) expect(table.stdout + json.stdout).not.toContain(text.slice('plst_'.length))
   })
 
   test('prints control characters in a label as JSON escapes, in the table and with --json', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await create(database, 'me', '--label', 'laptop')
+    using made = makeDatabase()
+    await create(made.run, 'me', '--label', 'laptop')
     const label = 'a\u001b[2K\n\u009b\u2028\u202eb'
     {
-      using db = new Database(database)
+      using db = new Database(made.database)
       db.run('update tokens set label = ?1', [label])
     }
-    const [table, json] = await Promise.all([run(database, 'list'), run(database, 'list', '--json')])
+    const [table, json] = await Promise.all([made.run('token', 'list'), made.run('token', 'list', '--json')])
 
     const escaped = String.raw`a\u001b[2K\u000a\u009b\u2028\u202eb`
     expect(table.stdout.split('\n')[1]).toContain(`  ${escaped}  `)
@@ -67,44 +55,39 @@ describe.concurrent('token list', () => {
     expect(JSON.parse(json.stdout)).toMatchObject([{ label }])
   })
 
-  test('prints the tokens of a user alone, and exits with 1 where there is no such user', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    for (const user of ['me', 'you', 'me']) await create(database, user)
-    const [mine, nobodys] = await Promise.all([
-      run(database, 'list', '--json', '--user', 'me'),
-      run(database, 'list', '--json', '--user', 'nobody'),
-    ])
+  test('prints with --user only the tokens of the user, and exits with 1 for an unknown user', async () => {
+    using made = makeDatabase()
+    for (const user of ['me', 'you', 'me']) await create(made.run, user)
+    const mine = await made.run('token', 'list', '--json', '--user', 'me')
+    const unknown = await made.run('token', 'list', '--json', '--user', 'nobody')
 
     expect(JSON.parse(mine.stdout)).toMatchObject([{ id: 1 }, { id: 3 }])
-    expect(nobodys).toEqual({ stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 })
+    expect(unknown).toEqual({ stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 })
   })
 
-  test('prints nothing but the head, or an empty array, where there is no token', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using _server = await serve(database)
-    const [table, json] = await Promise.all([run(database, 'list'), run(database, 'list', '--json')])
+  test('prints only the header, or an empty array, without tokens', async () => {
+    using made = makeDatabase()
+    await create(made.run, 'me')
+    await made.run('user', 'delete', 'me', '--yes')
+    const [table, json] = await Promise.all([made.run('token', 'list'), made.run('token', 'list', '--json')])
 
     expect(table.stdout).toMatch(/^id {2}[^\n]*state\n$/)
     expect(json.stdout).toBe('[]\n')
   })
 })
 
-describe.concurrent('the last use of a token', () => {
-  test('is written while the server runs, and not again within a minute', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await create(database, 'me')
-    await create(database, 'me')
-    await using server = await serve(database)
+describe.concurrent('a server writes the last use of a token', () => {
+  test('while it runs, and not again within a minute', async () => {
+    await using service = await serveDatabase()
+    const { server, token, run } = service
+    await create(run, 'me')
     const beforeMs = Date.now()
     await server.request('GET', '/plants', { token })
     const afterMs = Date.now()
-    let tokens = await list(database)
+    let tokens = await list(run)
     while (tokens[0].lastUsed === null) {
       await Bun.sleep(POLL_MS)
-      tokens = await list(database)
+      tokens = await list(run)
     }
     await server.request('GET', '/plants', { token })
     await server.end()
@@ -113,26 +96,13 @@ describe.concurrent('the last use of a token', () => {
     expect(usedMs).toBeGreaterThanOrEqual(beforeMs)
     expect(usedMs).toBeLessThanOrEqual(afterMs)
     expect(tokens[1].lastUsed).toBeNull()
-    expect(await list(database)).toEqual(tokens)
+    expect(await list(run)).toEqual(tokens)
   })
 
-  test('is written at the end of the server', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await create(database, 'me')
-    await using server = await serve(database)
-    await server.request('GET', '/plants', { token })
-    await server.end()
-
-    expect(await list(database)).toMatchObject([{ lastUsed: ISO_TIME }])
-  })
-
-  test('is not waited for by the request: it is answered while nothing can be written', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await create(database, 'me')
-    await using server = await serve(database)
-    using other = new Database(database)
+  test('at its end, and answers the request while nothing can be written', async () => {
+    await using service = await serveDatabase()
+    const { server, token, run } = service
+    using other = new Database(service.database)
     other.run('begin immediate')
     const { status } = await server.request('GET', '/plants', { token })
     const isLocked = other.inTransaction
@@ -140,6 +110,6 @@ describe.concurrent('the last use of a token', () => {
     await server.end()
 
     expect({ status, isLocked }).toEqual({ status: 200, isLocked: true })
-    expect(await list(database)).toMatchObject([{ lastUsed: ISO_TIME }])
+    expect(await list(run)).toMatchObject([{ lastUsed: ISO_TIME }])
   })
 })

@@ -1,72 +1,56 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { withStore } from '../../src/cli/with-store.ts'
-import type { Store } from '../../src/domain/store.ts'
 import { hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
-import { createToken, createTokenIn } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
 
 const DISK_BYTES = 1024 ** 2
 
 /** A server with three tokens: the first and the third of user me, the second of user you. */
 async function startWithTokens() {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const run = (args: readonly string[], stdin?: string) =>
-    runPlantstore(['token', ...args, '--database', database], stdin === undefined ? {} : { stdin })
-  const texts = await withStore({ database, databasePrepare: 'true' }, makeTokens, { mustExist: false })
-  const server = await serve(database)
-  const statuses = async () => {
-    const answers: number[] = []
-    for (const text of texts) {
-      const answer = await server.request('GET', '/plants', { token: text })
-      answers.push(answer.status)
-    }
-    return answers
-  }
+  const service = await serveDatabase()
+  const { server, database, run, token } = service
+  const texts = [token, await createTokenIn(database, 'you'), await createTokenIn(database, 'me')]
   return {
+    ...service,
     texts,
     /** What the server answers to each token now. */
-    statuses,
-    revoke: (args: readonly string[], stdin?: string) => run(['revoke', ...args], stdin),
-    states: async () =>
-      JSON.parse((await run(['list', '--json'])).stdout).map(({ state }: { readonly state: string }) => state),
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      folder[Symbol.dispose]()
+    async statuses() {
+      const answers: number[] = []
+      for (const text of texts) answers.push((await server.request('GET', '/plants', { token: text })).status)
+      return answers
     },
+    revoke: (args: readonly string[], stdin?: string) =>
+      runPlantstore(['token', 'revoke', ...args, '--database', database], stdin === undefined ? {} : { stdin }),
+    states: async () =>
+      JSON.parse((await run('token', 'list', '--json')).stdout).map(({ state }: { readonly state: string }) => state),
   }
-}
-
-async function makeTokens(store: Store): Promise<string[]> {
-  const texts: string[] = []
-  for (const user of ['me', 'you', 'me']) texts.push((await createToken(store, { user, scope: 'write' })).text)
-  return texts
 }
 
 describe.concurrent('token revoke', () => {
-  test('by id is effective on the next request to a running server', async () => {
+  test.each<[string, readonly string[], (text: string) => string | undefined, string, readonly number[]]>([
+    ['by its id', ['1'], () => undefined, 'Revoked token 1 of user me (write).', [401, 200, 200]],
+    ['by the user', ['--user', 'me', '--yes'], () => undefined, 'Revoked 2 tokens of user me.', [401, 200, 401]],
+    ['by its text', ['-'], (text) => text, 'Revoked token 2 of user you (write).', [200, 401, 200]],
+    [
+      'by its text in white space',
+      ['-'],
+      (text) => `  ${text}\r\n`,
+      'Revoked token 2 of user you (write).',
+      [200, 401, 200],
+    ],
+  ])('makes a running server refuse a token from the next request on, %s', async (_, args, stdinOf, told, statuses) => {
     await using service = await startWithTokens()
     const before = await service.statuses()
-    const revoked = await service.revoke(['1'])
+    const revoked = await service.revoke(args, stdinOf(service.texts[1] ?? ''))
 
     expect(before).toEqual([200, 200, 200])
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked token 1 of user me (write).\n', exitCode: 0 })
-    expect(await service.statuses()).toEqual([401, 200, 200])
-    expect(await service.states()).toEqual(['revoked', 'active', 'active'])
-  })
-
-  test('by user is effective on the next request to a running server', async () => {
-    await using service = await startWithTokens()
-    const before = await service.statuses()
-    const revoked = await service.revoke(['--user', 'me', '--yes'])
-
-    expect(before).toEqual([200, 200, 200])
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked 2 tokens of user me.\n', exitCode: 0 })
-    expect(await service.statuses()).toEqual([401, 200, 401])
+    expect(revoked).toEqual({ stdout: '', stderr: `${told}\n`, exitCode: 0 })
+    expect(await service.statuses()).toEqual([...statuses])
+    expect(await service.states()).toEqual(statuses.map((status) => (status === 401 ? 'revoked' : 'active')))
   })
 
   test('by user without --yes says how many it would revoke, exits with 2 and revokes none', async () => {
@@ -83,22 +67,9 @@ describe.concurrent('token revoke', () => {
     expect(await service.states()).toEqual(['revoked', 'active', 'active'])
   })
 
-  test.each([
-    ['as it is', (text: string) => text],
-    ['with white space around', (text: string) => `  ${text}\r\n`],
-  ])('by the text on stdin, %s, is effective on the next request to a running server', async (_, around) => {
-    await using service = await startWithTokens()
-    const before = await service.statuses()
-    const revoked = await service.revoke(['-'], around(service.texts[1] ?? ''))
-
-    expect(before).toEqual([200, 200, 200])
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked token 2 of user you (write).\n', exitCode: 0 })
-    expect(await service.statuses()).toEqual([200, 401, 200])
-  })
-
   test('says which token it revoked, with its label and when it would expire', async () => {
-    using folder = makeFolder()
-    const run = (...args: readonly string[]) => runPlantstore(['token', ...args], { cwd: folder.path })
+    using made = makeDatabase()
+    const run = (...args: readonly string[]) => made.run('token', ...args)
     const created = await run('create', '--user', 'me', '--scope', 'read', '--label', 'dash "1"', '--expires', '90d')
     const [{ expires }] = JSON.parse((await run('list', '--json')).stdout)
     const revoked = await run('revoke', '1')
@@ -107,7 +78,7 @@ describe.concurrent('token revoke', () => {
 
     const token = `token 1 of user me (read, "dash \\"1\\"", expires ${expires})`
     expect([created, revoked, all].map(({ stderr }) => stderr)).toEqual([
-      `Created a new, empty store: ${join(folder.path, 'plantstore.db')}.\nCreated user me.\nCreated ${token}. It is shown only once.\n`,
+      `Created a new, empty store: ${made.database}.\nCreated user me.\nCreated ${token}. It is shown only once.\n`,
       `Revoked ${token}.\n`,
       'Revoked 1 token of user me.\n',
     ])
@@ -143,19 +114,17 @@ describe.concurrent('token revoke', () => {
   test('of an unknown id, user or text exits with 1 and revokes nothing', async () => {
     await using service = await startWithTokens()
     const unknown = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES))
-    const answers = await Promise.all([
-      service.revoke(['4']),
-      service.revoke(['9007199254740993']),
-      service.revoke(['--user', 'nobody', '--yes']),
-      service.revoke(['-'], unknown),
-    ])
+    const argumentLists = [['4'], ['9007199254740993'], ['--user', 'nobody', '--yes'], ['-']]
+    const answers = await Promise.all(argumentLists.map((args) => service.revoke(args, unknown)))
 
-    expect(answers).toEqual([
-      { stdout: '', stderr: 'plantstore: There is no such token: plantstore token list shows all.\n', exitCode: 1 },
-      { stdout: '', stderr: 'plantstore: There is no such token: plantstore token list shows all.\n', exitCode: 1 },
-      { stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 },
-      { stdout: '', stderr: 'plantstore: There is no such token: plantstore token list shows all.\n', exitCode: 1 },
-    ])
+    const noToken = 'There is no such token: plantstore token list shows all.'
+    expect(answers).toEqual(
+      [noToken, noToken, 'There is no user nobody.', noToken].map((message) => ({
+        stdout: '',
+        stderr: `plantstore: ${message}\n`,
+        exitCode: 1,
+      })),
+    )
     expect(await service.states()).toEqual(['active', 'active', 'active'])
   })
 
