@@ -30,20 +30,10 @@ const corsHeaders = ({ headers }: Pick<Answer, 'headers'>) =>
 
 /** Values of `Origin` that only look like a listed one. */
 const UNLISTED = [
-  'https://evil.example.org',
-  'http://app.example.org',
-  'https://app.example.org:8443',
-  'https://app.example.org/',
-  'https://app.example.org.evil.example',
-  'https://APP.example.org',
-  'app.example.org',
-  'https://sub.app.example.org',
-  `${ORIGIN}, ${OTHER}`,
-  `${ORIGIN}, ${ORIGIN}`,
-  'null',
-  '*',
-  'toString',
-  '__proto__',
+  ...['https://evil.example.org', 'http://app.example.org', 'https://app.example.org:8443'],
+  ...['https://app.example.org/', 'https://app.example.org.evil.example', 'https://APP.example.org'],
+  ...['app.example.org', 'https://sub.app.example.org', `${ORIGIN}, ${OTHER}`, `${ORIGIN}, ${ORIGIN}`, 'null', '*'],
+  ...['toString', '__proto__'],
 ]
 
 describe.each(TRANSPORTS)('pages of other origins, $name', (transport) => {

@@ -95,18 +95,8 @@ describe.each(TRANSPORTS)('GET /plants, $name', (transport) => {
     await using service = await startService(transport)
     await createAll(service)
 
-    for (const query of [
-      '?',
-      '?&',
-      '?x=1&x=2',
-      '?Limit=1',
-      '?LIMIT=x',
-      '?limit%20=1',
-      '?limits=1&offset=3',
-      '?=1',
-      '??limit=1',
-      '?%',
-    ]) {
+    const others = ['?', '?&', '?x=1&x=2', '?Limit=1', '?LIMIT=x', '?limit%20=1', '?limits=1&offset=3', '?=1']
+    for (const query of [...others, '??limit=1', '?%']) {
       expect([query, await namesOf(service, query)]).toEqual([query, ASCENDING])
     }
     expect(await namesOf(service, '?id=5&limit=2&tag=x&sort=desc')).toEqual(ASCENDING.slice(0, 2))

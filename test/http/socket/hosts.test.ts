@@ -15,22 +15,8 @@ const PATH_UNKNOWN = { status: 404, body: 40401, allow: null }
 
 /** What somebody may send as `Host`. */
 const HOSTS = [
-  'x',
-  'a',
-  '',
-  '1',
-  'a.b',
-  'localhost',
-  'x:1',
-  'a,b',
-  'a,',
-  '[::1]',
-  '[::1]:80',
-  'x/plants',
-  '/plants',
-  'x?y',
-  'x#y',
-  'u@x',
+  ...['x', 'a', '', '1', 'a.b', 'localhost', 'x:1', 'a,b', 'a,', '[::1]', '[::1]:80', 'x/plants', '/plants', 'x?y'],
+  ...['x#y', 'u@x'],
 ]
 const ODD_HOSTS = ['a b', '%', ':', ':80', 'x:99999', '..', '\u00e9', 'x'.repeat(300)]
 
