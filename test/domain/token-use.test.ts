@@ -1,159 +1,137 @@
 import { describe, expect, test } from 'bun:test'
-import type { Store } from '../../src/domain/store.ts'
-import { hashToken, type Token, tokenText } from '../../src/domain/token.ts'
 import { collectTokenUses, TOKEN_USE_RESOLUTION_MS } from '../../src/domain/token-use.ts'
-import { STORES } from '../support/stores.ts'
+import { createToken } from '../store/fixtures.ts'
+import { SQLITE_STORES } from '../support/stores.ts'
 
-const HASH = hashToken(tokenText(new Uint8Array(32)))
 const START_MS = 1_700_000_000_000
 const DAY_MS = 86_400_000
+const minute = (minutes: number) => START_MS + minutes * TOKEN_USE_RESOLUTION_MS
 
-describe.each(STORES)('the last use of a token, $name', ({ open }) => {
-  test('is written by the flush after it was noted, with the time of the note', async () => {
-    await using opened = await open()
-    const token = await createToken(opened.store)
-    const clock = { nowMs: START_MS }
-    const { uses, writes } = collect(opened.store, clock)
-
-    uses.recordUse(token)
-    expect(writes).toEqual([])
-    clock.nowMs += 3000
-    await uses.flush()
-
-    expect(writes).toEqual([[[token.id, START_MS]]])
-    expect((await read(opened.store)).lastUsedAtMs).toBe(START_MS)
-  })
-
-  test('is the first use since the last flush', async () => {
-    await using opened = await open()
-    const token = await createToken(opened.store)
-    const clock = { nowMs: START_MS }
-    const { uses } = collect(opened.store, clock)
+describe('the recorded uses of tokens', () => {
+  test('reach the store with the next flush, at the time of the first use', async () => {
+    await using opened = await openWithUses()
+    const { token, uses, writes, clock } = opened
 
     uses.recordUse(token)
     clock.nowMs += 10
     uses.recordUse(token)
+    expect(writes).toEqual([])
     await uses.flush()
 
-    expect((await read(opened.store)).lastUsedAtMs).toBe(START_MS)
+    expect(writes).toEqual([[[token.id, START_MS]]])
+    expect((await opened.read()).lastUsedAtMs).toBe(START_MS)
   })
 
-  test('is written at most once a minute', async () => {
-    await using opened = await open()
-    await createToken(opened.store)
-    const clock = { nowMs: START_MS }
-    const { uses, writes } = collect(opened.store, clock)
+  test.each(['the token of the first look-up', 'the stored token'])(
+    'reach the store once a minute: %s',
+    async (name) => {
+      await using opened = await openWithUses()
+      const { token, uses, writes, clock } = opened
 
-    for (const afterMs of [0, 1, TOKEN_USE_RESOLUTION_MS - 1, TOKEN_USE_RESOLUTION_MS, TOKEN_USE_RESOLUTION_MS + 1]) {
-      clock.nowMs = START_MS + afterMs
-      uses.recordUse(await read(opened.store))
-      await uses.flush()
-    }
+      for (const minutes of [0, 0.001, 0.5, 0.999, 1, 1.001, 1.999, 2, 5, 5.5]) {
+        clock.nowMs = minute(minutes)
+        uses.recordUse(name === 'the stored token' ? await opened.read() : token)
+        await uses.flush()
+      }
 
-    expect(TOKEN_USE_RESOLUTION_MS).toBe(60_000)
-    expect(writes.flat().map(([, atMs]) => atMs)).toEqual([START_MS, START_MS + TOKEN_USE_RESOLUTION_MS])
-  })
+      expect(TOKEN_USE_RESOLUTION_MS).toBe(60_000)
+      expect(writes).toEqual([0, 1, 2, 5].map((minutes) => [[token.id, minute(minutes)]]))
+    },
+  )
 
-  test('is the latest by the clock also after the clock was ahead by a day and was set right', async () => {
-    await using opened = await open()
-    await createToken(opened.store)
-    const clock = { nowMs: START_MS }
-    const { uses, writes } = collect(opened.store, clock)
-    const rightedMs = START_MS + 2000
+  test('reach the store together, but each token has its own minute', async () => {
+    await using opened = await openWithUses()
+    const { token, uses, writes, clock } = opened
+    const { token: other } = await createToken(opened.store, 'you')
 
-    for (const nowMs of [START_MS, START_MS + DAY_MS, rightedMs, rightedMs + 1]) {
-      clock.nowMs = nowMs
-      uses.recordUse(await read(opened.store))
-      await uses.flush()
-    }
-
-    expect(writes.flat().map(([, atMs]) => atMs)).toEqual([START_MS, START_MS + DAY_MS, rightedMs])
-  })
-
-  test('is written once for each token, all of them together', async () => {
-    await using opened = await open()
-    const first = await createToken(opened.store)
-    const { id } = await opened.store.createToken({ ...NEW_TOKEN, hash: hashToken('another') })
-    const { uses, writes } = collect(opened.store, { nowMs: START_MS })
-
-    for (let count = 0; count < 3; count++) {
-      uses.recordUse(first)
-      uses.recordUse({ ...first, id })
-    }
+    uses.recordUse(token)
     await uses.flush()
+    for (const minutes of [0.5, 1, 1.5]) {
+      clock.nowMs = minute(minutes)
+      uses.recordUse(token)
+      uses.recordUse(other)
+      if (minutes !== 1) await uses.flush()
+    }
 
     expect(writes).toEqual([
+      [[token.id, minute(0)]],
+      [[other.id, minute(0.5)]],
       [
-        [first.id, START_MS],
-        [id, START_MS],
+        [token.id, minute(1)],
+        [other.id, minute(1.5)],
       ],
     ])
   })
 
-  test('asks nothing of the store where nothing was noted', async () => {
-    await using opened = await open()
-    const { uses, writes } = collect(opened.store, { nowMs: START_MS })
+  test('do not reach the store within a minute of the last use that the token knows', async () => {
+    await using opened = await openWithUses()
+    const { token, uses, writes, clock } = opened
+    const used = { ...token, lastUsedAtMs: minute(-1) + 1 }
 
+    uses.recordUse(used)
+    await uses.flush()
+    clock.nowMs += 1
+    uses.recordUse(used)
     await uses.flush()
 
-    expect(writes).toEqual([])
+    expect(writes).toEqual([[[token.id, START_MS + 1]]])
   })
 
-  test('that could not be written is an error, and the next use is noted again', async () => {
-    await using opened = await open()
-    const token = await createToken(opened.store)
-    const clock = { nowMs: START_MS }
-    let isBroken = true
-    const uses = collectTokenUses(
-      async (lastUsedAtMs) => {
-        if (isBroken) throw new Error('broken')
-        await opened.store.touchTokens(lastUsedAtMs)
-      },
-      () => clock.nowMs,
-    )
+  test('follow the clock also after it was ahead by a day and was set right', async () => {
+    await using opened = await openWithUses()
+    const { token, uses, writes, clock } = opened
 
+    for (const nowMs of [START_MS, START_MS + DAY_MS, START_MS + 2000, START_MS + 2001]) {
+      clock.nowMs = nowMs
+      uses.recordUse(await opened.read())
+      await uses.flush()
+    }
+
+    expect(writes).toEqual([START_MS, START_MS + DAY_MS, START_MS + 2000].map((atMs) => [[token.id, atMs]]))
+  })
+
+  test('are not written at all if there are none', async () => {
+    await using opened = await openWithUses()
+
+    await opened.uses.flush()
+
+    expect(opened.writes).toEqual([])
+  })
+
+  test('are lost if the store rejects them, and the next use is recorded however soon it comes', async () => {
+    await using opened = await openWithUses()
+    const { token, uses, writes, clock, store } = opened
     uses.recordUse(token)
+    const { touchTokens } = store
+    store.touchTokens = () => Promise.reject(new Error('broken'))
     await expect(uses.flush()).rejects.toThrow('broken')
-    isBroken = false
+    store.touchTokens = touchTokens
+
     await uses.flush()
-    expect((await read(opened.store)).lastUsedAtMs).toBeUndefined()
-    clock.nowMs += 5
+    clock.nowMs += 1
     uses.recordUse(token)
     await uses.flush()
 
-    expect((await read(opened.store)).lastUsedAtMs).toBe(START_MS + 5)
+    expect(writes).toEqual([[[token.id, START_MS + 1]]])
   })
 })
 
-const NEW_TOKEN = {
-  userName: 'me',
-  hash: HASH,
-  scope: 'write',
-  label: undefined,
-  createdAtMs: START_MS,
-  expiresAtMs: undefined,
-} as const
-
-async function createToken(store: Store): Promise<Token> {
-  await store.createToken(NEW_TOKEN)
-  return read(store)
-}
-
-async function read(store: Store): Promise<Token> {
-  const token = await store.findToken(HASH)
-  if (token === undefined) throw new Error('the token is gone')
-  return token
-}
-
-/** Uses that are written to the store, with each write that was asked of it. */
-function collect(store: Store, clock: { readonly nowMs: number }) {
+/** A store with a token that was never used, and uses that are written to the store, with each write. */
+async function openWithUses() {
+  const [sqlite] = SQLITE_STORES
+  if (sqlite === undefined) throw new Error('there is no store')
+  const opened = await sqlite.open()
+  const { store } = opened
+  const { hash, token } = await createToken(store, 'me')
+  const clock = { nowMs: START_MS }
   const writes: [id: number, atMs: number][][] = []
   const uses = collectTokenUses(
     async (lastUsedAtMs) => {
-      writes.push([...lastUsedAtMs])
       await store.touchTokens(lastUsedAtMs)
+      writes.push([...lastUsedAtMs])
     },
     () => clock.nowMs,
   )
-  return { uses, writes }
+  const read = async () => (await store.findToken(hash)) ?? token
+  return { ...opened, token, uses, writes, clock, read }
 }
