@@ -3,9 +3,9 @@ import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { LIMIT_MAX, PAGE_TEXT_LENGTH, type Page, type Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
+import { createUser, IDS, listAll } from '../fixtures.ts'
 
-/** What the comments of `Store` say of listing plants. */
+/** Tests what the comments of `Store` say about listing plants. */
 export function listContract({ open }: StoreUnderTest): void {
   describe('listPlants', () => {
     test('of a user without plants is empty', async () => {
@@ -15,7 +15,7 @@ export function listContract({ open }: StoreUnderTest): void {
       expect(await listAll(opened.store, user)).toEqual([])
     })
 
-    test('ends a page with the plant that fills it, and only then before the limit', async () => {
+    test('ends a page before the limit only with the plant that fills it', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
       const half = { name: 'x'.repeat(PAGE_TEXT_LENGTH / 2 - 1), tag: 'y' }
@@ -47,14 +47,14 @@ export function listContract({ open }: StoreUnderTest): void {
       expect(await pageAfter(2n)).toEqual({ ids: [3n], isLast: true })
     })
 
-    test('is in ascending order of the id as a number, in whatever order they came', async () => {
+    test('holds the plants in ascending order of their ids as numbers, and keeps every int64 apart', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
       for (const id of IDS.toSorted((a, b) => String(a).localeCompare(String(b)))) {
-        await opened.store.createPlant(user, { id, name: 'Fern' })
+        await opened.store.createPlant(user, { id, name: String(id) })
       }
 
-      expect(await listIds(opened.store, user)).toEqual(IDS)
+      expect(await listAll(opened.store, user)).toStrictEqual(IDS.map((id) => ({ id, name: String(id) })))
     })
 
     test.each<[after: bigint | undefined, limit: number, ids: bigint[], isLast: boolean]>([

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser } from '../fixtures.ts'
 
-/** What the comments of `StoreStatistics` say. */
+/** Tests what the comments of `StoreStatistics` say. */
 export function statisticsContract({ open }: StoreUnderTest): void {
   describe('load', () => {
     test('is nothing in a store at rest, and the writes that wait, until they are done', async () => {

@@ -6,10 +6,10 @@ import { CREATED_AT_MS, closeNow, createToken, createUser, newToken } from '../f
 const REVOKED_AT_MS = CREATED_AT_MS + 5000
 const FAR_FUTURE_MS = CREATED_AT_MS + 36_500 * 86_400_000
 
-/** What the comments of `Store` say of creating, finding and listing tokens. */
+/** Tests what the comments of `Store` say about creating, finding and listing tokens. */
 export function tokensContract({ open }: StoreUnderTest): void {
   describe('createToken and findToken', () => {
-    test('remember all of a token but its hash', async () => {
+    test('keep everything of a token but its hash', async () => {
       await using opened = await open()
       const { hash } = newToken('me')
 
@@ -29,17 +29,11 @@ export function tokensContract({ open }: StoreUnderTest): void {
         revokedAtMs: undefined,
         lastUsedAtMs: undefined,
       })
-    })
-
-    test('remember a token without label and expiry', async () => {
-      await using opened = await open()
-
       const { token } = await createToken(opened.store, 'me')
-
       expect(token).toMatchObject({ scope: 'write', label: undefined, expiresAtMs: undefined })
     })
 
-    test('make a user of a new name only, upper and lower case being different', async () => {
+    test('make a user only of a new name, and names differ by case', async () => {
       await using opened = await open()
 
       const created = []
@@ -50,7 +44,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
       expect(created).toEqual([true, false, true, true, false])
     })
 
-    test('make a first token once, however many ask for it at once', async () => {
+    test('createFirstToken creates one token, however many calls there are at once', async () => {
       await using opened = await open()
       const stores = [opened.store, await opened.reopen()]
 
@@ -61,16 +55,6 @@ export function tokensContract({ open }: StoreUnderTest): void {
       expect(firsts.filter((isFirst) => isFirst)).toHaveLength(1)
       expect(await opened.store.listTokens()).toMatchObject([{ userName: 'me' }])
       expect(await opened.store.hasTokens()).toBe(true)
-    })
-
-    test('make no first token where there is one of whatever state', async () => {
-      await using opened = await open()
-      expect(await opened.store.hasTokens()).toBe(false)
-      const { id } = await opened.store.createToken(newToken('you'))
-      await opened.store.revokeTokens({ id }, REVOKED_AT_MS)
-
-      expect(await opened.store.createFirstToken(newToken('me'))).toBe(false)
-      expect(await opened.store.listUsers()).toMatchObject([{ name: 'you' }])
     })
 
     test('of one name from two openings at once make one user', async () => {
@@ -94,22 +78,11 @@ export function tokensContract({ open }: StoreUnderTest): void {
       expect(await opened.store.findToken(newToken('me').hash)).toBeUndefined()
     })
 
-    test('find a token in whatever state', async () => {
-      await using opened = await open()
-      const { hash } = await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
-      await opened.store.revokeTokens({ hash }, REVOKED_AT_MS)
-
-      expect(await opened.store.findToken(hash)).toMatchObject({
-        expiresAtMs: CREATED_AT_MS,
-        revokedAtMs: REVOKED_AT_MS,
-      })
-    })
-
-    test('show a token, its use and its end at once in another opening, and after all were closed', async () => {
+    test('show a token, its use and its revocation at once in another opening, and after all were closed', async () => {
       await using opened = await open()
       const other = await opened.reopen()
 
-      const { hash, token } = await createToken(opened.store, 'me')
+      const { hash, token } = await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
       expect(await other.findToken(hash)).toEqual(token)
       await other.touchTokens(new Map([[token.id, CREATED_AT_MS + 1]]))
       expect(await opened.store.findToken(hash)).toMatchObject({ lastUsedAtMs: CREATED_AT_MS + 1 })
@@ -127,7 +100,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
   })
 
   describe('hasTokens', () => {
-    test('is false for an empty store, and true once there is a token in whatever state', async () => {
+    test('is true while there is a token in any state, and then createFirstToken creates none', async () => {
       await using opened = await open()
       expect(await opened.store.hasTokens()).toBe(false)
 
@@ -135,6 +108,8 @@ export function tokensContract({ open }: StoreUnderTest): void {
       expect(await opened.store.hasTokens()).toBe(true)
       await opened.store.revokeTokens({ userName: 'me' }, REVOKED_AT_MS)
       expect(await opened.store.hasTokens()).toBe(true)
+      expect(await opened.store.createFirstToken(newToken('you'))).toBe(false)
+      expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', tokens: 1 }])
 
       await opened.store.deleteUser('me')
       expect(await opened.store.hasTokens()).toBe(false)
@@ -142,7 +117,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
   })
 
   describe('listTokens', () => {
-    test('lists all tokens by ascending id, or those of a user, in whatever state', async () => {
+    test('lists all tokens or those of a user, in any state, by ascending id', async () => {
       await using opened = await open()
       const { token: first } = await createToken(opened.store, 'you')
       const { token: second } = await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
@@ -156,7 +131,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
       expect(await opened.store.listTokens('me')).toEqual([second])
     })
 
-    test('of an empty store is empty, and rejects with user_not_found for a name that is no user', async () => {
+    test('is empty in an empty store, and rejects with user_not_found for an unknown name', async () => {
       await using opened = await open()
 
       expect(await opened.store.listTokens()).toEqual([])

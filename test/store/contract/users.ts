@@ -10,12 +10,13 @@ const SEVERAL_BATCHES = 1500
 /** As many as may wait for the disk at once. */
 const AT_ONCE = 500
 
-/** What the comments of `Store` say of users. */
+/** Tests what the comments of `Store` say about users. */
 export function usersContract({ open }: StoreUnderTest): void {
   describe('listUsers', () => {
     test('lists all users by name, with what belongs to each', async () => {
       await using opened = await open()
       const { store } = opened
+      expect(await store.listUsers()).toEqual([])
       await createUser(store, 'you')
       const me = await createUser(store, 'me')
       await createToken(store, 'me', { createdAtMs: CREATED_AT_MS + 1 })
@@ -25,12 +26,6 @@ export function usersContract({ open }: StoreUnderTest): void {
         { name: 'me', createdAtMs: CREATED_AT_MS, plants: 3, tokens: 2 },
         { name: 'you', createdAtMs: CREATED_AT_MS, plants: 0, tokens: 1 },
       ])
-    })
-
-    test('of an empty store is empty', async () => {
-      await using opened = await open()
-
-      expect(await opened.store.listUsers()).toEqual([])
     })
   })
 
@@ -52,7 +47,7 @@ export function usersContract({ open }: StoreUnderTest): void {
       expect(await store.listUsers()).toEqual([{ name: 'you', createdAtMs: CREATED_AT_MS, plants: 2, tokens: 1 }])
     })
 
-    test('rejects with user_not_found for a name that is no user, or no longer', async () => {
+    test('rejects with user_not_found for a name that is unknown or was deleted', async () => {
       await using opened = await open()
       await createUser(opened.store, 'me')
       await opened.store.deleteUser('me')
@@ -132,7 +127,7 @@ export function usersContract({ open }: StoreUnderTest): void {
       expect(await store.deleteUser('me')).toEqual({ plants: left, tokens: 0 })
     })
 
-    test('makes whoever still writes for the user be refused with token_invalid, also in another opening', async () => {
+    test('refuses later writes for the user with token_invalid, also in another opening', async () => {
       await using opened = await open()
       const other = await opened.reopen()
       const user = await createUser(opened.store, 'me')
