@@ -10,7 +10,7 @@ describe.each([
   ['backup', 'file_unusable'],
   ['restore', 'store_unusable'],
 ] as const)('%s', (tool, kind) => {
-  test('refuses a file that appears while it runs, and leaves it as it is', async () => {
+  test('refuses a file that appears while it runs, and does not change that file', async () => {
     using folder = makeDatabaseFolder()
     await makeDatabase(folder.path)
     const target = join(folder.folder, 'target.db')

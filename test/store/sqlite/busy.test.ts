@@ -5,7 +5,7 @@ import { SLACK_MS } from '../../support/slack.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, openForTest, refusalOf } from './files.ts'
 
-test('a write that finds the lock of another process is refused in time, and stored neither then nor later', async () => {
+test('a write to a database that another process keeps locked is refused in time and never stored', async () => {
   using files = makeDatabaseFolder()
   await using opened = await openForTest(files.path)
   const { store, failures } = opened
@@ -31,7 +31,7 @@ test('a write that finds the lock of another process is refused in time, and sto
   expect(await listIds(reopened.store, user)).toEqual([1n, 3n])
 })
 
-test('a database whose lock another process keeps is refused at the start, with a line that says so', async () => {
+test('a database that another process keeps locked is refused at the start, in one line', async () => {
   using files = makeDatabaseFolder()
   const other = new Database(files.path, { create: true, readwrite: true })
   other.run('begin exclusive')
@@ -44,7 +44,7 @@ test('a database whose lock another process keeps is refused at the start, with 
   other.close(true)
 })
 
-/** Takes the lock of those who write. */
+/** Takes the write lock. */
 function lock(path: string) {
   const db = new Database(path, { readwrite: true })
   db.run('begin immediate')

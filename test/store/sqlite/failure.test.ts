@@ -12,8 +12,8 @@ import {
   WAL,
 } from './files.ts'
 
-describe('after a damaged page was met', () => {
-  test('no further write is begun, in whatever table, and the failure is told exactly once', async () => {
+describe('after a damaged page was read', () => {
+  test('no further write begins in any table, and onFailure is called once', async () => {
     using files = makeDatabaseFolder()
     await using opened = await openDamaged(files.path, 'plants')
     const { store, failures } = opened
@@ -35,7 +35,7 @@ describe('after a damaged page was met', () => {
     ])
   })
 
-  test('by a read, the outcome of which is known, no write is begun either', async () => {
+  test('by a list, whose outcome is known, no write begins either', async () => {
     using files = makeDatabaseFolder()
     await using opened = await openDamaged(files.path, 'plants')
     const { store, failures } = opened
@@ -51,7 +51,7 @@ describe('after a damaged page was met', () => {
     expect(failures).toHaveLength(1)
   })
 
-  test('closing leaves the files as they are: the WAL is not brought into a database that is damaged', async () => {
+  test('closing leaves the files unchanged: no checkpoint runs on a damaged database', async () => {
     using files = makeDatabaseFolder()
     await using opened = await openDamaged(files.path, 'plants')
     await createToken(opened.store, 'you')
@@ -65,8 +65,8 @@ describe('after a damaged page was met', () => {
   })
 })
 
-describe('the check of a damaged database', () => {
-  test('says what is wrong, a line each', async () => {
+describe('checkIntegrity of a damaged database', () => {
+  test('lists the problems, a line each', async () => {
     using files = makeDatabaseFolder()
     await using opened = await openDamaged(files.path, 'tokens_by_user')
 
@@ -76,7 +76,7 @@ describe('the check of a damaged database', () => {
     expect(problems.filter((line) => line === '' || line === 'ok' || line.includes('\n'))).toEqual([])
   })
 
-  test('says what belongs to no user', async () => {
+  test('lists the rows that belong to no user', async () => {
     using files = makeDatabaseFolder()
     await using opened = await openForTest(files.path)
     const user = await createUser(opened.store, 'me')
@@ -92,7 +92,7 @@ describe('the check of a damaged database', () => {
   })
 })
 
-/** Every way to write but the first that fails. */
+/** Every kind of write. */
 const writes = (store: Store, user: number) => [
   () => store.createPlant(user, { id: 101n, name: 'Ivy' }),
   () => store.deletePlant(user, 1n),
@@ -103,7 +103,7 @@ const writes = (store: Store, user: number) => [
   () => store.checkReady(),
 ]
 
-/** A store in use, of whose file a page was damaged before it was read. */
+/** An open store. The root page of a table was damaged before the store read it. */
 async function openDamaged(path: string, table: string) {
   await makeDatabase(path)
   const opened = await openForTest(path)
@@ -111,5 +111,5 @@ async function openDamaged(path: string, table: string) {
   return opened
 }
 
-/** Deletes the users behind the store's back; foreign keys are not enforced for those who do not ask. */
+/** Deletes the users with another program, which does not enforce foreign keys. */
 const makeOrphans = (path: string) => runSql(path, 'pragma foreign_keys = off', 'delete from users')

@@ -11,7 +11,7 @@ const DISK_BYTES = 4 * 1024 ** 2
 const BALLAST_BYTES = 2 * 1024 ** 2
 
 describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
-  test('writes are refused, reads go on, and both work once there is room', async () => {
+  test('writes are refused and reads go on, and writes succeed once there is room', async () => {
     using disk = mountDisk(DISK_BYTES)
     const path = join(disk.path, 'plantstore.db')
     await using opened = await openForTest(path)
@@ -39,7 +39,7 @@ describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
     expect(await store.checkIntegrity()).toEqual([])
   })
 
-  test('the store is not ready, and refuses whatever it would have to write', async () => {
+  test('the store is not ready and refuses every kind of write', async () => {
     using disk = mountDisk(DISK_BYTES)
     await using opened = await openForTest(join(disk.path, 'plantstore.db'))
     const { store, failures } = opened
@@ -64,7 +64,7 @@ describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
     expect(await store.deleteUser('me')).toEqual({ plants: 0, tokens: 1 })
   })
 
-  test('the store closes, and the next one has all that was acknowledged', async () => {
+  test('the store closes, and the next one has every acknowledged plant', async () => {
     using disk = mountDisk(DISK_BYTES)
     const path = join(disk.path, 'plantstore.db')
     await using opened = await openForTest(path)
@@ -90,7 +90,7 @@ describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
 
 const LARGE = 'Fern '.repeat(2000)
 
-/** Creates plants with the ids from 0 until one is refused because the disk is full. Resolves to those that are stored. */
+/** Creates plants with ids from 0 until one is refused because the disk is full. Resolves to the stored ids. */
 async function createUntilRefused(store: Store, user: number): Promise<bigint[]> {
   const acknowledged: bigint[] = []
   await untilRefused(async () => {
@@ -101,7 +101,7 @@ async function createUntilRefused(store: Store, user: number): Promise<bigint[]>
   return acknowledged
 }
 
-/** Writes until the disk is full: there is no other way for it to end. */
+/** Writes until a write is refused because the disk is full. Any other end fails the test. */
 async function untilRefused(write: () => Promise<unknown>): Promise<void> {
   for (let count = 0; count < DISK_BYTES / 4096; count++) {
     try {

@@ -4,13 +4,13 @@ import { makeDatabase, makeDatabaseFolder, openForTest, overwrite, refusalOf, ru
 
 const PAGE_BYTES = 4096
 const SECTOR_BYTES = 512
-/** Where a database says whose it is (https://sqlite.org/fileformat.html#the_database_header). */
+/** The position of the application id (https://sqlite.org/fileformat.html#the_database_header). */
 const APPLICATION_ID_OFFSET = 68
 const JOURNAL_MAGIC = Buffer.from('d9d505f920a163d7', 'hex')
 const JOURNAL = '-journal'
 
 /**
- * A rollback journal without pages, of a file that had so many before
+ * A rollback journal without pages, of a database that had so many pages before
  * (https://sqlite.org/fileformat.html#the_rollback_journal).
  */
 function journalOf(pagesBefore: number): Buffer {
@@ -25,12 +25,12 @@ function journalOf(pagesBefore: number): Buffer {
 const zeros = (path: string) => writeFileSync(path, new Uint8Array(PAGE_BYTES))
 const page = (path: string) => runSql(path, 'pragma journal_mode = wal')
 
-describe('a file during whose first write the power was lost', () => {
+describe('a database whose first write was cut by a power loss opens as a new one', () => {
   test.each<[string, (path: string) => void, Uint8Array | undefined]>([
-    ['of which nothing has come', zeros, undefined],
-    ['which has come whole', page, undefined],
-    ['which has come whole, beside a new WAL', page, new Uint8Array(32)],
-  ])('%s, opens as a new database', async (_, make, wal) => {
+    ['if nothing of the write is on disk', zeros, undefined],
+    ['if all of the write is on disk', page, undefined],
+    ['if all of the write is on disk, with a new WAL', page, new Uint8Array(32)],
+  ])('%s', async (_, make, wal) => {
     using files = makeDatabaseFolder()
     make(files.path)
     writeFileSync(files.path + JOURNAL, journalOf(0))
@@ -43,7 +43,7 @@ describe('a file during whose first write the power was lost', () => {
   })
 })
 
-describe('beside a rollback journal, is refused and stays as it is', () => {
+describe('a file beside a rollback journal is refused and stays unchanged', () => {
   test.each<[string, (path: string) => unknown, number, RegExp]>([
     ['a text file', (path) => writeFileSync(path, 'Fern\n'.repeat(1000)), 0, /\.db is not a database\.$/],
     ['a file of zeros that had pages before', zeros, 1, /\.db is not a database\.$/],

@@ -10,13 +10,13 @@ import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
 import { createUser, listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, WAL } from './files.ts'
 
-/** More than the WAL grows from one checkpoint to the next, with the group that comes before it. */
+/** The WAL grows less than this from one checkpoint to the next, the last group included. */
 const STEP_BYTES = KEPT_WAL_BYTES
 const NAME = 'x'.repeat(60_000)
 const AT_ONCE = 16
 const MIB = 1024 ** 2
 
-/** A store on a database of its own with what it tells its operator, and somebody else's reader. */
+/** A store with its events, and a reader of another program. */
 async function open(writesInThread: boolean) {
   const files = makeDatabaseFolder()
   const events: StoreEvent[] = []
@@ -30,9 +30,9 @@ async function open(writesInThread: boolean) {
     store,
     events,
     walBytes: () => statSync(files.path + WAL).size,
-    /** Creates plants until it is so. Says how many there are. */
-    async createUntil(isSo: () => boolean): Promise<number> {
-      while (!isSo()) {
+    /** Creates plants until the condition holds. Returns their number. */
+    async createUntil(isDone: () => boolean): Promise<number> {
+      while (!isDone()) {
         const ids = Array.from({ length: AT_ONCE }, () => BigInt(created++))
         await Promise.all(ids.map((id) => store.createPlant(user, { id, name: NAME })))
         // As between two requests.
@@ -62,7 +62,7 @@ describe.each([
   ['in its own thread', true],
   ['in the thread that reads', false],
 ])('a store that writes %s', (_, writesInThread) => {
-  test('tells when a reader lets the WAL grow, and when it is short again: then its file is, too', async () => {
+  test('tells when a reader makes the WAL long, and when the WAL and its file are short again', async () => {
     await using opened = await open(writesInThread)
     const { events, walBytes } = opened
     const reader = opened.beginToRead()
@@ -82,7 +82,7 @@ describe.each([
     expect(await opened.countPlants()).toBe(plants)
   })
 
-  test('tells nothing while nobody reads for long, however much is written', async () => {
+  test('keeps the WAL short and tells nothing without a long reader, however much it writes', async () => {
     await using opened = await open(writesInThread)
     const { events, walBytes } = opened
     let writtenBytes = 0
@@ -100,7 +100,7 @@ describe.each([
   })
 })
 
-test('readers that come and go, one of them always there, are not told of, however long the WAL becomes', () => {
+test('a store tells nothing of readers that come and go, however long they make the WAL', () => {
   using files = makeDatabaseFolder()
   using writer = openWriter(files.path, 'full')
   writer.run('create table texts (text text)')

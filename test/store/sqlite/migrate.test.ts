@@ -9,7 +9,7 @@ const VERSIONS = 'select user_version, application_id from pragma_user_version, 
 const OURS = 0x706c7374
 
 describe('a migration that fails', () => {
-  test.each(['users', 'tokens', 'plants'])('leaves nothing: there is a table %s already', (table) => {
+  test.each(['users', 'tokens', 'plants'])('leaves nothing, because there is a table %s already', (table) => {
     using files = makeDatabaseFolder()
     runSql(files.path, `pragma application_id = ${OURS}`, `create table ${table} (text)`)
     using writer = new Database(files.path, { readwrite: true })
@@ -19,7 +19,7 @@ describe('a migration that fails', () => {
     expect(queryAll(files.path, VERSIONS)).toEqual([[0n, BigInt(OURS)]])
   })
 
-  test('is done by the next start, once what was in its way is gone', async () => {
+  test('is done by the next start once the table in its way is gone', async () => {
     using files = makeDatabaseFolder()
     runSql(files.path, `pragma application_id = ${OURS}`, 'create table plants (text)')
     await refusalOf(files.path)
@@ -44,7 +44,7 @@ test('a database of this schema is not migrated again', async () => {
   expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', plants: 20, tokens: 1 }])
 })
 
-test('a database that a newer executable migrates after it was inspected is refused', () => {
+test('a database that a newer executable migrates after our inspection is refused', () => {
   using files = makeDatabaseFolder()
   runSql(files.path, `pragma user_version = ${SCHEMA_VERSION + 1}`)
   const writer = new Database(files.path, { readwrite: true })
@@ -56,7 +56,7 @@ test('a database that a newer executable migrates after it was inspected is refu
   expect(queryAll(files.path, SCHEMA)).toEqual([])
 })
 
-test('a store that is open while a newer executable migrates leaves the newer version as it is', async () => {
+test('an open store keeps the version of a newer executable that migrates meanwhile', async () => {
   using files = makeDatabaseFolder()
   await using opened = await openForTest(files.path)
   runSql(files.path, `pragma user_version = ${SCHEMA_VERSION + 1}`)
@@ -66,7 +66,7 @@ test('a store that is open while a newer executable migrates leaves the newer ve
   expect(queryAll(files.path, 'pragma user_version')).toEqual([[BigInt(SCHEMA_VERSION + 1)]])
 })
 
-test('a SQLite that can corrupt a shared database is refused, the first one that cannot is taken', () => {
+test('SQLite versions that can corrupt a shared database are refused, later ones are not', () => {
   for (const version of ['3.51.2', '3.50.9', '3.7.17']) {
     expect(() => requireSafeSqlite(version)).toThrow(`SQLite ${version} can corrupt a shared database`)
   }

@@ -39,7 +39,7 @@ describe.each([
   ['its WAL', WAL],
   ["the WAL's index", SHM],
 ])('%s', (_, end) => {
-  test.each(Object.entries(LOSSES))('is lost where it was %s', (_, lose) => {
+  test.each(Object.entries(LOSSES))('counts as moved once it was %s', (_, lose) => {
     using used = makeUsed()
     const { opened, areMoved } = watchFiles(used.path, used.open)
     opened.run('insert into texts values (1)')
@@ -51,7 +51,7 @@ describe.each([
   })
 })
 
-test('files are not lost where other connections come and go, and one of them came in the same moment', () => {
+test('files do not count as moved while other connections come and go, even one that opens at the same time', () => {
   using used = makeUsed()
   const earlier = used.open()
   const alone = watchFiles(used.path, used.open)

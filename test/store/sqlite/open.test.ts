@@ -1,26 +1,17 @@
 import { expect, test } from 'bun:test'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { BUSY_TIMEOUT_MS, openImmutable, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
 import { runPlantstore, serve } from '../../support/executable.ts'
-import { createUser, listIds } from '../fixtures.ts'
+import { createUser } from '../fixtures.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, WAL } from './files.ts'
 
 const OPENINGS_AT_ONCE = 10
-/** Where the header holds `user_version` (https://sqlite.org/fileformat.html#the_database_header). */
+/** The position of `user_version` in the header (https://sqlite.org/fileformat.html#the_database_header). */
 const USER_VERSION_OFFSET = 60
 
-test('a new database says whose it is and which schema it has', async () => {
-  using files = makeDatabaseFolder()
-  await using _ = await openForTest(files.path)
-
-  expect(queryAll(files.path, 'pragma application_id')).toEqual([[BigInt(Buffer.from('plst').readUInt32BE())]])
-  expect(queryAll(files.path, 'pragma user_version')).toEqual([[1n]])
-  expect(queryAll(files.path, 'pragma journal_mode')).toEqual([['wal']])
-})
-
-test('no connection trusts the functions in a schema, and each looks at the cells of a page that it reads', async () => {
+test('every connection distrusts functions in a schema and checks the cells of the pages that it reads', async () => {
   using files = makeDatabaseFolder()
   await makeDatabase(files.path)
 
@@ -29,47 +20,61 @@ test('no connection trusts the functions in a schema, and each looks at the cell
     () => openReader(files.path),
     () => openImmutable(files.path),
   ]) {
-    const db = open()
-    try {
-      expect(
-        db.prepare('select * from pragma_trusted_schema, pragma_cell_size_check').values().flat().map(Number),
-      ).toEqual([0, 1])
-    } finally {
-      db.close(true)
-    }
+    using db = open()
+    const [row] = db.prepare('select * from pragma_trusted_schema, pragma_cell_size_check').values()
+    expect(row?.map(Number)).toEqual([0, 1])
   }
+})
+
+test.each([
+  ['full', 2n],
+  ['normal', 1n],
+] as const)('the connection that writes with durability %s has all its pragmas', (durability, synchronous) => {
+  using files = makeDatabaseFolder()
+  using writer = openWriter(files.path, durability)
+  const pragmas = ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys', 'wal_autocheckpoint', 'fullfsync']
+  const values = pragmas.map((name) => [name, writer.prepare(`pragma ${name}`).values().flat()[0]])
+
+  expect(Object.fromEntries(values)).toEqual({
+    journal_mode: 'wal',
+    synchronous,
+    busy_timeout: BigInt(BUSY_TIMEOUT_MS),
+    foreign_keys: 1n,
+    wal_autocheckpoint: 0n,
+    fullfsync: 1n,
+  })
+})
+
+test('the connection that reads cannot write, and waits for locks', async () => {
+  using files = makeDatabaseFolder()
+  await using _ = await openForTest(files.path)
+  using reader = openReader(files.path)
+
+  expect(() => reader.run("insert into users (name, created_at_ms) values ('me', 0)")).toThrow('readonly')
+  expect(reader.prepare('pragma busy_timeout').values()).toEqual([[BigInt(BUSY_TIMEOUT_MS)]])
 })
 
 test('a new database has strict tables with plain columns', async () => {
   using files = makeDatabaseFolder()
   await using _ = await openForTest(files.path)
+
   const tables = queryAll(
     files.path,
-    "select name from pragma_table_list where strict and schema = 'main' order by name",
-  ).flat()
-  const columns = tables.map((table) => [
-    table,
-    queryAll(files.path, `select name || ' ' || type from pragma_table_info('${table}') order by cid`).flat(),
-  ])
+    `select tables.name, group_concat(columns.name || ' ' || columns.type, ', ' order by cid)
+     from pragma_table_list as tables join pragma_table_info(tables.name) as columns
+     where tables.strict group by tables.name`,
+  )
 
-  expect(Object.fromEntries(columns)).toEqual({
-    plants: ['user_id INTEGER', 'id INTEGER', 'name TEXT', 'tag TEXT'],
-    tokens: [
-      'id INTEGER',
-      'user_id INTEGER',
-      'hash BLOB',
-      'scope TEXT',
-      'label TEXT',
-      'created_at_ms INTEGER',
-      'expires_at_ms INTEGER',
-      'revoked_at_ms INTEGER',
-      'last_used_at_ms INTEGER',
-    ],
-    users: ['id INTEGER', 'name TEXT', 'created_at_ms INTEGER'],
+  expect(Object.fromEntries(tables)).toEqual({
+    plants: 'user_id INTEGER, id INTEGER, name TEXT, tag TEXT',
+    tokens:
+      'id INTEGER, user_id INTEGER, hash BLOB, scope TEXT, label TEXT, created_at_ms INTEGER, expires_at_ms INTEGER, ' +
+      'revoked_at_ms INTEGER, last_used_at_ms INTEGER',
+    users: 'id INTEGER, name TEXT, created_at_ms INTEGER',
   })
 })
 
-test('whoever opens the database finds ids as integers and absent tags as null', async () => {
+test('other programs find ids as integers and absent tags as null', async () => {
   using files = makeDatabaseFolder()
   await using opened = await openForTest(files.path)
   const user = await createUser(opened.store, 'me')
@@ -88,45 +93,11 @@ test('whoever opens the database finds ids as integers and absent tags as null',
   ])
 })
 
-test('the connection that writes syncs every commit, waits for locks and leaves checkpoints to us', () => {
-  using files = makeDatabaseFolder()
-  const writer = openWriter(files.path, 'full')
-  try {
-    const pragmas = ['journal_mode', 'synchronous', 'busy_timeout', 'foreign_keys', 'wal_autocheckpoint', 'fullfsync']
-    const values = pragmas.map((name) => [name, writer.prepare(`pragma ${name}`).values().flat()[0]])
-
-    expect(Object.fromEntries(values)).toEqual({
-      journal_mode: 'wal',
-      synchronous: 2n,
-      busy_timeout: BigInt(BUSY_TIMEOUT_MS),
-      foreign_keys: 1n,
-      wal_autocheckpoint: 0n,
-      fullfsync: 1n,
-    })
-  } finally {
-    writer.close(true)
-  }
-})
-
-test('the connection that reads cannot write, and waits for locks', async () => {
-  using files = makeDatabaseFolder()
-  await using _ = await openForTest(files.path)
-  const reader = openReader(files.path)
-  try {
-    expect(() => reader.run("insert into users (name, created_at_ms) values ('me', 0)")).toThrow('readonly')
-    expect(reader.prepare('pragma busy_timeout').values()).toEqual([[BigInt(BUSY_TIMEOUT_MS)]])
-  } finally {
-    reader.close(true)
-  }
-})
-
-test('the files of a new database are nobody else’s', async () => {
+test('only their owner may read and write the files of a new database', async () => {
   using files = makeDatabaseFolder()
   await using _server = await serve(files.path)
 
-  const modes = readdirSync(files.folder)
-    .sort()
-    .map((name) => [name, statSync(join(files.folder, name)).mode & 0o777])
+  const modes = readdirSync(files.folder).map((name) => [name, statSync(join(files.folder, name)).mode & 0o777])
 
   expect(Object.fromEntries(modes)).toEqual({
     'plantstore.db': 0o600,
@@ -135,7 +106,7 @@ test('the files of a new database are nobody else’s', async () => {
   })
 })
 
-test('many processes that open a new file at once all come up', async () => {
+test('many processes that open a new database at once all come up', async () => {
   using files = makeDatabaseFolder()
 
   const results = await Promise.all(
@@ -151,18 +122,7 @@ test('many processes that open a new file at once all come up', async () => {
   expect(await opened.store.checkIntegrity()).toEqual([])
 })
 
-test('an empty file opens as a new database', async () => {
-  using files = makeDatabaseFolder()
-  writeFileSync(files.path, '')
-
-  await using opened = await openForTest(files.path)
-
-  const user = await createUser(opened.store, 'me')
-  await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
-  expect(await listIds(opened.store, user)).toEqual([1n])
-})
-
-test('a database whose process was killed before anything reached the file itself opens with all it had', async () => {
+test('a database whose server was killed before the first checkpoint opens with everything in its WAL', async () => {
   using files = makeDatabaseFolder()
   await using server = await serve(files.path, ['--first-token'])
   while (!server.stderr().includes('plst_')) await Bun.sleep(5)

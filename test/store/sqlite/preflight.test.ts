@@ -24,7 +24,7 @@ const PAGE_BYTES = 4096
 const HEADER_BYTES = 100
 const GARBAGE = Buffer.from('garbage '.repeat(PAGE_BYTES / 8))
 
-/** How each refused path comes about, and what the operator is told of it. */
+/** Refused files: how a test makes each one, and the message for the operator. */
 const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown, message: RegExp])[] = [
   ['a directory', makeDirectory, /\.db is a directory: /],
   ['a text file', (path) => writeFileSync(path, 'Fern\n'.repeat(1000)), /\.db is not a database\.$/],
@@ -68,7 +68,7 @@ const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown
   ['emptied, with its WAL left', (path) => leaveWal(path, truncateSync), /-wal holds the latest writes of a database/],
 ]
 
-/** Those with a WAL: SQLite cannot read one without its index, which it makes beside it where it is absent. */
+/** Refused databases with a WAL. SQLite creates the WAL-index beside a WAL to read it. */
 const REFUSED_WITH_WAL: typeof REFUSED = [
   [
     'of another application',
@@ -88,7 +88,7 @@ const REFUSED_WITH_WAL: typeof REFUSED = [
   ],
 ]
 
-describe('a file that cannot be our database is refused in one line, and stays as it is with nothing beside it', () => {
+describe('a file that is not our database is refused in one line, and nothing is changed or added', () => {
   test.each(REFUSED)('%s', async (_, make, message) => {
     using files = makeDatabaseFolder()
     await make(files.path)
@@ -103,7 +103,7 @@ describe('a file that cannot be our database is refused in one line, and stays a
   })
 })
 
-describe('a database with a WAL beside it that is not ours is refused in one line, and stays as it is', () => {
+describe('a database with a WAL that is not ours is refused in one line, and stays unchanged', () => {
   test.each(REFUSED_WITH_WAL)('%s', async (_, make, message) => {
     using files = makeDatabaseFolder()
     await make(files.path)
@@ -118,8 +118,8 @@ describe('a database with a WAL beside it that is not ours is refused in one lin
   })
 })
 
-describe('a path where no file can be is refused in one line that says which', () => {
-  test('in a directory that is missing', async () => {
+describe('a path where no database can be is refused in one line that says which', () => {
+  test('a missing directory', async () => {
     using folder = makeFolder()
 
     const refusal = await refusalOf(join(folder.path, 'missing', 'plantstore.db'))
@@ -128,7 +128,7 @@ describe('a path where no file can be is refused in one line that says which', (
     expect(snapshot(folder.path)).toEqual({})
   })
 
-  test('through a file', async () => {
+  test('a file in place of the directory', async () => {
     using folder = makeFolder()
     writeFileSync(join(folder.path, 'file'), 'text')
     const before = snapshot(folder.path)
@@ -142,7 +142,7 @@ describe('a path where no file can be is refused in one line that says which', (
     expect(snapshot(folder.path)).toEqual(before)
   })
 
-  test.skipIf(lacks(MOUNTS))('in a directory that cannot be written', async () => {
+  test.skipIf(lacks(MOUNTS))('a directory that is not writable', async () => {
     using disk = mountDisk(1_000_000)
     const [path, absent] = [join(disk.path, 'plantstore.db'), join(disk.path, 'absent.db')]
     await makeDatabase(path)
@@ -157,13 +157,13 @@ describe('a path where no file can be is refused in one line that says which', (
     expect(snapshot(disk.path)).toEqual(before)
   })
 
-  test('at what is no regular file', async () => {
+  test('a device', async () => {
     expect(await refusalOf('/dev/null')).toBe('The database /dev/null is not a regular file: name one.')
   })
 })
 
-describe('what only looks like a foreign file opens', () => {
-  test('a database with its WAL, whose own file is shorter than it says', async () => {
+describe('a database that only looks foreign or damaged opens', () => {
+  test('if its own file is shorter than it says, because the rest is in its WAL', async () => {
     using killed = makeDatabaseFolder()
     await leaveKilled(killed.path)
 
@@ -172,7 +172,7 @@ describe('what only looks like a foreign file opens', () => {
     expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
   })
 
-  test('a database that was moved away from its WAL and back', async () => {
+  test('after it was moved away from its WAL, which is refused, and back', async () => {
     using killed = makeDatabaseFolder()
     await leaveKilled(killed.path)
     const elsewhere = `${killed.path}.moved`
@@ -185,17 +185,24 @@ describe('what only looks like a foreign file opens', () => {
     expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
   })
 
-  test('a database without tables, which another first start has just made', async () => {
+  test.each<[string, (path: string) => void]>([
+    ['is empty', (path) => writeFileSync(path, '')],
+    [
+      'has no tables, because another first start has just created it',
+      (path) => runSql(path, 'pragma journal_mode = wal'),
+    ],
+  ])('if it %s', async (_, make) => {
     using files = makeDatabaseFolder()
-    runSql(files.path, 'pragma journal_mode = wal')
+    make(files.path)
 
     await using opened = await openForTest(files.path)
 
     expect(await opened.store.hasTokens()).toBe(false)
+    expect(await createUser(opened.store, 'me')).toBe(1)
   })
 })
 
-/** Leaves a database with one plant as a server does that is killed: the plant is in the WAL. */
+/** Makes a database as a killed server leaves it: its plant is in the WAL. */
 async function leaveKilled(path: string): Promise<void> {
   using files = makeDatabaseFolder()
   await using opened = await openForTest(files.path)
@@ -204,7 +211,7 @@ async function leaveKilled(path: string): Promise<void> {
   copyAsKilled(files.path, path)
 }
 
-/** Leaves the WAL of a database that a program which was killed wrote to, and takes the database away. */
+/** Makes a database with a WAL as a killed program leaves it, and takes the database away. */
 function leaveWal(path: string, take: (path: string) => void): void {
   runSqlAndDie(path, 'create table notes (text)')
   take(path)
@@ -215,7 +222,7 @@ async function makeDamaged(path: string, position: number, bytes: string | Uint8
   overwrite(path, position, typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
 }
 
-/** Cuts a database to a length; a negative one is counted from the end. */
+/** Cuts a database to a length. A negative length counts from the end. */
 async function makeTruncated(path: string, bytes: number): Promise<void> {
   await makeDatabase(path)
   truncateSync(path, bytes < 0 ? Bun.file(path).size + bytes : bytes)

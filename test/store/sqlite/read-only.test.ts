@@ -7,7 +7,7 @@ import { createUser, listIds } from '../fixtures.ts'
 import { openForTest } from './files.ts'
 
 describe.skipIf(lacks(EXT4_DISKS))('on a file system that turns read-only', () => {
-  test('writes are refused like on a full disk, reads go on, and the end tells that it could not sync', async () => {
+  test('writes are refused as on a full disk, reads go on, and close rejects because it cannot sync', async () => {
     using disk = mountFragileDisk()
     const opened = await openForTest(join(disk.path, 'plantstore.db'))
     const user = await createUser(opened.store, 'me')

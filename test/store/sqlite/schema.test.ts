@@ -20,14 +20,14 @@ const recreated = (table: string, from: string, to: string) => (path: string) =>
   const [[sql] = []] = queryAll(path, `select sql from sqlite_schema where name = '${table}'`)
   runSql(path, 'pragma foreign_keys = off', `drop table ${table}`, String(sql).replace(from, to))
 }
-/** Overwrites a text of the schema, as no SQLite would write it, by another one of the same length. */
+/** Overwrites a text of the schema with one of the same length that SQLite itself would not write. */
 const forged = (statement: string, from: string, to: string) => (path: string) => {
   runSql(path, statement)
   const position = readFileSync(path).indexOf(from)
   overwrite(path, position, Buffer.from(to))
 }
 
-/** What can change an answer, and what a refusal says of it. */
+/** Changes of the schema that can change an answer, and how a refusal lists each. */
 const REFUSED: readonly (readonly [name: string, change: string | ((path: string) => void), problem: string])[] = [
   ['a trigger', TRIGGER, 'added trigger "evil"'],
   [
@@ -46,9 +46,9 @@ const REFUSED: readonly (readonly [name: string, change: string | ((path: string
   ['another collation', recreated('plants', 'name text', 'name text collate nocase'), 'changed table "plants"'],
   ['another default', recreated('plants', 'tag text', "tag text default 'x'"), 'changed table "plants"'],
   ['another constraint', recreated('plants', 'tag text', "tag text check (tag <> 'x')"), 'changed table "plants"'],
-  ['no constraint', recreated('plants', 'name text not null', 'name text'), 'changed table "plants"'],
-  ['no table', 'drop table plants', 'missing table "plants"'],
-  ['no index', 'drop index tokens_by_user', 'missing index "tokens_by_user"'],
+  ['a missing constraint', recreated('plants', 'name text not null', 'name text'), 'changed table "plants"'],
+  ['a missing table', 'drop table plants', 'missing table "plants"'],
+  ['a missing index', 'drop index tokens_by_user', 'missing index "tokens_by_user"'],
   [
     'another index',
     'drop index tokens_by_user; create index tokens_by_user on tokens (scope)',
@@ -71,7 +71,7 @@ const REFUSED: readonly (readonly [name: string, change: string | ((path: string
   ['a name that forges a line', 'create view "a\n\u001b[2K" as select 1', String.raw`added view "a\n\u001b[2K"`],
 ]
 
-describe('a database with a schema that another program has changed is refused, and stays as it is', () => {
+describe('a database whose schema another program has changed is refused, and stays unchanged', () => {
   test.each(REFUSED)('%s', async (_, change, problem) => {
     using files = makeDatabaseFolder()
     await makeDatabase(files.path)
@@ -85,7 +85,7 @@ describe('a database with a schema that another program has changed is refused, 
     expect(snapshot(files.folder)).toEqual(before)
   })
 
-  test('a trigger that only the WAL has', async () => {
+  test('a trigger that is only in the WAL', async () => {
     using live = makeDatabaseFolder()
     await using opened = await openForTest(live.path)
     await createUser(opened.store, 'me')
@@ -96,7 +96,7 @@ describe('a database with a schema that another program has changed is refused, 
     expect(await refusalOf(killed.path)).toContain('added trigger "evil"')
   })
 
-  test('more changes than a line has room for', async () => {
+  test('more changes than a message lists', async () => {
     using files = makeDatabaseFolder()
     await makeDatabase(files.path)
     const name = 'x'.repeat(1000)
@@ -110,7 +110,7 @@ describe('a database with a schema that another program has changed is refused, 
   })
 })
 
-/** Tables and indexes of others, and what is told of them. */
+/** Tables and indexes of other programs, and how the warning lists them. */
 const TAKEN: readonly (readonly [name: string, sql: string, listed: string | undefined])[] = [
   ['a table', 'create table notes (text)', 'table "notes"'],
   ['a table with keys of its own', 'create table notes (a unique, b references notes (a))', 'table "notes"'],
@@ -138,7 +138,7 @@ const TAKEN: readonly (readonly [name: string, sql: string, listed: string | und
   ['the statistics of SQLite', 'analyze', undefined],
 ]
 
-describe('a database with objects of other programs that change no answer is opened, and tells of them once', () => {
+describe('a database with harmless objects of other programs opens with one warning', () => {
   test.each(TAKEN)('%s', async (_, sql, listed) => {
     using files = makeDatabaseFolder()
     await makeDatabase(files.path)
@@ -155,7 +155,7 @@ describe('a database with objects of other programs that change no answer is ope
     expect(events).toEqual(listed === undefined ? [] : [{ level: 'warn', message, sizes: {} }])
   })
 
-  test('in a database that has had no migration yet', async () => {
+  test('a table in a database that has had no migration yet', async () => {
     using files = makeDatabaseFolder()
     runSql(files.path, `pragma application_id = ${Buffer.from('plst').readUInt32BE()}`, 'create table notes (text)')
 
