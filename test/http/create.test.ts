@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { exchange } from '../support/raw-connection.ts'
 import { storedPlants } from '../support/stored.ts'
 import { type Answer, startService } from './support/service.ts'
 import { SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
@@ -147,31 +146,28 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
 })
 
 describe.each(SOCKET_TRANSPORTS)('createPlant, $name', (transport) => {
-  const CREATE = 'POST /plants HTTP/1.1\r\nHost: localhost\r\n'
-  const JSON_OF_20_BYTES = 'Content-Type: application/json\r\nContent-Length: 20\r\n'
-
   test('refuses before any of the body has been sent', async () => {
     await using service = await startService(transport)
     const { text: readToken } = await service.createToken({ scope: 'read' })
-    const mine = `Authorization: Bearer ${service.token}\r\n`
+    const JSON_TYPE = 'Content-Type: application/json'
+    const LENGTH = 'Content-Length: 20'
 
-    const heads = {
-      40101: JSON_OF_20_BYTES,
-      40102: `Authorization: Bearer nobody\r\n${JSON_OF_20_BYTES}`,
-      40301: `Authorization: Bearer ${readToken}\r\n${JSON_OF_20_BYTES}`,
-      41501: `${mine}Content-Type: text/plain\r\nContent-Length: 20\r\n`,
-      41502: `${mine}Content-Encoding: gzip\r\n${JSON_OF_20_BYTES}`,
-      41301: `${mine}Content-Type: application/json\r\nContent-Length: 65537\r\n`,
+    const requests = {
+      40101: { token: null, lines: [JSON_TYPE, LENGTH] },
+      40102: { token: 'nobody', lines: [JSON_TYPE, LENGTH] },
+      40301: { token: readToken, lines: [JSON_TYPE, LENGTH] },
+      41501: { lines: ['Content-Type: text/plain', LENGTH] },
+      41502: { lines: [JSON_TYPE, LENGTH, 'Content-Encoding: gzip'] },
+      41301: { lines: [JSON_TYPE, 'Content-Length: 65537'] },
     }
 
-    const answers = await Promise.all(
-      Object.values(heads).map((head) => exchange(service.port, `${CREATE}${head}\r\n`)),
-    )
-
-    const codes = Object.keys(heads).map(Number)
-    expect(answers.map(({ status, body }) => ({ status, body: JSON.parse(body) }))).toEqual(
-      codes.map((code) => ({ status: Math.floor(code / 100), body: refusalBody(code) })),
-    )
+    for (const [code, request] of Object.entries(requests)) {
+      const { status, body } = await service.exchange('POST', '/plants', request)
+      expect({ status, body: JSON.parse(body) }).toEqual({
+        status: Math.floor(Number(code) / 100),
+        body: refusalBody(Number(code)),
+      })
+    }
   })
 })
 
