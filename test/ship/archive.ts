@@ -7,12 +7,12 @@ export interface ArchivedFile {
   readonly isExecutable?: boolean
 }
 
-/** Higher ones take several times as long for a hundredth of the size. */
+/** Higher levels take several times as long to save one percent. */
 const GZIP_LEVEL = 5
 
 /**
- * A tar archive, compressed: the same bytes for the same files and time, whoever packs them and when. The files belong to
- * root, and come in the order of their paths. The header of the compression says no time and no name.
+ * A compressed tar archive: always the same bytes for the same files and time. The files belong to root and are sorted by path.
+ * The gzip header has no time and no name.
  */
 export async function archive(files: readonly ArchivedFile[], modifiedAt: Date): Promise<Uint8Array> {
   const tar = pack()

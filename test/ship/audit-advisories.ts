@@ -1,8 +1,8 @@
 import { runIn } from './run.ts'
 
-/** What is known of vulnerabilities in what the lock file names. */
+/** The known vulnerabilities of the packages in the lock file. */
 export interface Advisories {
-  /** Why nobody was asked, if so: that is no problem, but has to be said. */
+  /** Why the registry could not be asked. That is no problem, but the audit says so. */
   readonly unreachable: string | undefined
   readonly problems: readonly string[]
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { runIn } from './run.ts'
 
-/** What is wrong with the lock file of a project: nothing may be installed that it does not name with a sum. */
+/** The problems of a project's lock file. Every installed package must be in it, with an exact version and a sum. */
 export async function lockProblems(project: string): Promise<readonly string[]> {
   const { dependencies, devDependencies } = await Bun.file(join(project, 'package.json')).json()
   const lock = Bun.JSONC.parse(await Bun.file(join(project, 'bun.lock')).text()) as Lock
@@ -13,7 +13,7 @@ export async function lockProblems(project: string): Promise<readonly string[]> 
 }
 
 interface Lock {
-  /** Name and version, where from, what else, and a sum, for each. */
+  /** The name and version, the registry, further facts and the sum of each package. */
   readonly packages: Readonly<Record<string, readonly unknown[]>>
 }
 
@@ -27,7 +27,7 @@ const packagesWithoutSum = ({ packages }: Lock): readonly string[] =>
     .filter(([, entry]) => !/^sha512-[\w+/]{86}==$/.test(String(entry.at(-1))))
     .map(([name]) => `${name} has no sum in bun.lock`)
 
-/** What an install would change in the lock file. */
+/** The changes that an install would make to the lock file. */
 async function differences(project: string): Promise<readonly string[]> {
   const { exitCode, stderr } = await runIn(['bun', 'install', '--frozen-lockfile', '--dry-run'], project)
   return exitCode === 0 ? [] : stderr.split('\n').filter((line) => /^(?:error|note: dep)/.test(line))

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { partsOf } from './inside.ts'
+import { partsOf } from './bundled-packages.ts'
 import { runtime } from './runtime.ts'
 
 interface Bill {
   readonly components: readonly { readonly group?: string; readonly name: string; readonly version: string }[]
 }
 
-/** In what way a bill of materials is not that of an executable, as the executable itself says what it is made of. */
+/** Compares a bill of materials with the packages that an executable names. Returns a sentence for each difference. */
 export async function billProblems(bill: string, executable: string): Promise<readonly string[]> {
   const listed = new Set((JSON.parse(bill) as Bill).components.map(nameOf))
   const inside = new Set([
@@ -24,7 +24,7 @@ const nameOf = ({ group, name, version }: Bill['components'][number]): string =>
 
 const COMMENT = '\n// node_modules/'
 
-/** The files that the comments name which the bundler writes before what it took from each. */
+/** The files in an executable. The bundler writes a comment with the name of each file before its code. */
 export function filesNamedIn(executable: string): readonly string[] {
   const bytes = readFileSync(executable)
   const files = new Set<string>()

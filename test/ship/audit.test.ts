@@ -7,7 +7,7 @@ import { advisories } from './audit-advisories.ts'
 import { ALLOWED_IN_RUNTIME, ALLOWED_INSIDE, ALLOWED_TO_DEVELOP, licenseProblems } from './audit-licenses.ts'
 import { lockProblems } from './audit-lock.ts'
 import { billProblems } from './audit-sbom.ts'
-import { partsInside } from './inside.ts'
+import { partsInside } from './bundled-packages.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { PROJECT, runIn } from './run.ts'
 import { runtime } from './runtime.ts'
@@ -15,7 +15,7 @@ import { sbom } from './sbom.ts'
 
 const parts = await partsInside()
 
-/** The project's package.json and lock file in a folder of their own, with something replaced in one of them. */
+/** A copy of the project's package.json and lock file, with a replacement in one of them. */
 function changed(file: 'package.json' | 'bun.lock', before: RegExp, after: string) {
   const folder = makeFolder()
   for (const name of ['package.json', 'bun.lock', 'bunfig.toml']) cpSync(join(PROJECT, name), join(folder.path, name))
@@ -30,33 +30,33 @@ function changed(file: 'package.json' | 'bun.lock', before: RegExp, after: strin
   }
 }
 
-test('the licences in the source are those of what is inside', async () => {
+test('third-party-licenses.txt has the licences of the bundled packages', async () => {
   expect(await Bun.file(LICENSES_FILE).text()).toBe(await thirdPartyLicenses(parts))
 })
 
-test('what is inside has the packages that the page was bundled of, in the versions that comments in it say', async () => {
+test('the bundled packages include those that the documentation page names in its comments', async () => {
   const page = await Bun.file(join(PROJECT, 'node_modules/@scalar/api-reference/dist/browser/standalone.js')).text()
-  const said = [...page.matchAll(/^\s*\* ((?:@[\w-]+\/)?[\w-]+) v(\d+\.\d+\.\d+)$/gm)].map(([, ...nameAndVersion]) =>
+  const named = [...page.matchAll(/^\s*\* ((?:@[\w-]+\/)?[\w-]+) v(\d+\.\d+\.\d+)$/gm)].map(([, ...nameAndVersion]) =>
     nameAndVersion.join('@'),
   )
 
-  expect(said).toContain('vue@3.5.40')
-  expect(parts.map(({ name, version }) => `${name}@${version}`)).toEqual(expect.arrayContaining(said))
+  expect(named).toContain('vue@3.5.40')
+  expect(parts.map(({ name, version }) => `${name}@${version}`)).toEqual(expect.arrayContaining(named))
 })
 
 describe('bun run audit', () => {
-  test('finds nothing wrong with what is committed', async () => {
+  test('finds no problems in this commit', async () => {
     const { stdout, exitCode } = await runIn(['bun', 'run', 'audit'])
 
     const titles = stdout.split('\n').filter((line) => /^(?:lock|licences|bill|advisories)/.test(line))
     expect(exitCode).toBe(0)
     expect(titles).toEqual([
       'lock file: nothing wrong',
-      expect.stringMatching(
-        /^licences of \d+ packages and Bun, which are inside, and of \d+ installed: nothing wrong$/,
-      ),
+      expect.stringMatching(/^licences of Bun and \d+ bundled packages, and of \d+ installed packages: nothing wrong$/),
       'bill of materials: nothing wrong',
-      expect.stringMatching(/^advisories: (?:nothing wrong|none were looked for, since nobody could be asked: .+)$/),
+      expect.stringMatching(
+        /^advisories: (?:nothing wrong|not looked for, because the registry could not be asked: .+)$/,
+      ),
     ])
   })
 
@@ -69,17 +69,17 @@ describe('bun run audit', () => {
     ],
     ['package.json', /"pino": "[\d.]+"/, '"pino": "9.9.0"', 'error: lockfile had changes, but lockfile is frozen'],
     ['bun.lock', /("pino": \[.*)"sha512-[^"]*"\]/, '$1""]', 'pino has no sum in bun.lock'],
-  ] as const)('refuses a %s in which %p is %p', async (file, before, after, problem) => {
+  ] as const)('finds a problem in %s if %p is replaced by %p', async (file, before, after, problem) => {
     using copy = changed(file, before, after)
 
     expect(await copy.problems()).toContain(problem)
   })
 
-  test('refuses a bill of materials that lacks a package, or lists another', async () => {
+  test('finds a package that the bill of materials lacks, and one that is not bundled', async () => {
     const executable = EXECUTABLE || 'none'
     const bill = async (listed: typeof parts) => billProblems(await sbom(listed, '1.0.0', new Date(0)), executable)
     const [first, ...others] = parts
-    if (first === undefined) throw new Error('nothing is inside')
+    if (first === undefined) throw new Error('no package is bundled')
     const name = `${first.name}@${first.version}`
 
     expect(await bill(parts)).toEqual([])
@@ -97,7 +97,7 @@ describe('bun run audit', () => {
     ['AGPL-3.0-only', ALLOWED_TO_DEVELOP],
     ['SEE LICENSE IN LICENSE.md', ALLOWED_TO_DEVELOP],
     ['', ALLOWED_TO_DEVELOP],
-  ])('refuses the licence %p', (license, allowed) => {
+  ])('finds the licence %p', (license, allowed) => {
     const manifest = { name: 'example', version: '1.0.0', license }
 
     expect(licenseProblems([manifest], allowed)).toEqual([`example 1.0.0 is under ${license || 'no licence'}`])
@@ -106,7 +106,7 @@ describe('bun run audit', () => {
     )
   })
 
-  test('takes the licences of the runtime for what the runtime says they are', async () => {
+  test('reads the licences of the runtime from its own statement', async () => {
     const { statement, licenses } = await runtime()
 
     expect(statement).toContain('JavaScriptCore')
@@ -115,14 +115,14 @@ describe('bun run audit', () => {
   })
 
   test.each([
-    ['a registry that knows of none', '{}', { unreachable: undefined, problems: [] }],
+    ['a registry without advisories', '{}', { unreachable: undefined, problems: [] }],
     [
-      'a registry that knows of one',
+      'a registry with an advisory',
       '{"elysia":[{"id":1,"url":"https://example.org/1","title":"All is lost","severity":"high","vulnerable_versions":"<99.0.0"}]}',
       { unreachable: undefined, problems: expect.arrayContaining([expect.stringContaining('high: All is lost')]) },
     ],
     ['no registry', undefined, { unreachable: expect.stringContaining('ConnectionRefused'), problems: [] }],
-  ])('says of vulnerabilities what it hears from %s', async (_, answer, expected) => {
+  ])('reports the vulnerabilities of %s', async (_, answer, expected) => {
     await using registry = Bun.serve({
       hostname: '127.0.0.1',
       port: 0,

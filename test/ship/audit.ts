@@ -10,18 +10,18 @@ import {
 } from './audit-licenses.ts'
 import { lockProblems } from './audit-lock.ts'
 import { billProblems } from './audit-sbom.ts'
-import { partsInside } from './inside.ts'
+import { partsInside } from './bundled-packages.ts'
 import { PROJECT, runWell } from './run.ts'
 import { runtime } from './runtime.ts'
 import { sbom } from './sbom.ts'
 
-/** `bun run audit`: says of each what is wrong with it, and ends with 1 if anything is. */
+/** `bun run audit`: prints all problems of the dependencies, and exits with 1 if there are any. */
 async function audit(): Promise<void> {
   report('lock file', await lockProblems(PROJECT))
   const parts = await partsInside()
   const bun = await runtime()
   const installed = await installedManifests(PROJECT)
-  report(`licences of ${parts.length} packages and Bun, which are inside, and of ${installed.length} installed`, [
+  report(`licences of Bun and ${parts.length} bundled packages, and of ${installed.length} installed packages`, [
     ...licenseProblems(
       parts.map(({ manifest }) => manifest),
       ALLOWED_INSIDE,
@@ -38,7 +38,7 @@ async function audit(): Promise<void> {
   report('bill of materials', await billProblems(await sbom(parts, 'audited', new Date(0)), executable))
   const { unreachable, problems } = await advisories()
   if (unreachable === undefined) report('advisories', problems)
-  else console.log(`advisories: none were looked for, since nobody could be asked: ${unreachable}`)
+  else console.log(`advisories: not looked for, because the registry could not be asked: ${unreachable}`)
 }
 
 function report(title: string, problems: readonly string[]): void {

@@ -2,33 +2,29 @@ import { describe, expect } from 'bun:test'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { testLong } from '../fault/rounds.ts'
-import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { BUILDAH, buildDockerfile } from './buildah.ts'
 import { CONTAINERS, startContainer } from './container.ts'
 import { imageConfiguration } from './dockerfile.ts'
 import { PLANT_ROUND, plantRound } from './plant-round.ts'
-import { makeDirectory } from './root.ts'
 
 const BUILD_TIMEOUT_MS = 300_000
 
 describe.skipIf(lacks(CONTAINERS, BUILDAH))('the Dockerfile, built by buildah on stand-ins', () => {
   testLong(
-    'makes an image that has /data for its user, and serves',
+    'makes an image with a /data of its user, and the image serves',
     async () => {
       const described = await imageConfiguration()
       await using image = await buildDockerfile()
       const { User, Entrypoint, Cmd, Env, Volumes, ExposedPorts, Healthcheck } = image.configuration
       const { uid, gid, mode } = statSync(join(image.root, 'data'))
-      using data = makeFolder()
-      makeDirectory(data.path, mode & 0o777, uid)
       const [, ...healthcheck] = Healthcheck.Test
       await using container = await startContainer({
         root: image.root,
         user: Number(User.split(':')[0]),
         env: Env,
         args: [...Entrypoint, ...Cmd],
-        data: data.path,
+        dataMode: mode & 0o777,
       })
       await container.waitFor(healthcheck)
       const answers = await plantRound(container)

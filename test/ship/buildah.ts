@@ -2,18 +2,18 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { mountDisk } from '../support/disk.ts'
 import { program } from '../support/requirement.ts'
-import { addProgram, makeBaseRoot, unpack } from './root.ts'
+import { addProgram, makeBaseRoot, unpack } from './image-root.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
 const BUILD_IMAGE = 'localhost/bun'
 const FINAL_IMAGE = 'localhost/distroless-base'
 const IMAGE = 'localhost/plantstore'
-/** Images and what is installed in them are kept in memory: a disk makes it several times as long. */
+/** Images are kept in memory, because a disk would make the build several times as long. */
 const STORE_BYTES = 3 * 1024 ** 3
-/** What the Dockerfile and `bun run build` start in the image that builds. */
+/** The programs that the Dockerfile and `bun run build` start in the build image. */
 const BUILD_PROGRAMS = ['sh', 'ls', 'mkdir', 'chown']
 
-/** What an image says of how it is run, in the format of Docker. */
+/** How an image is run, in Docker's format. */
 export interface ImageConfiguration {
   readonly User: string
   readonly Env: readonly string[]
@@ -26,8 +26,8 @@ export interface ImageConfiguration {
 }
 
 /**
- * Builds the Dockerfile in a store of its own, gone after its use. Its base images are stand-ins, made of Debian's packages:
- * for that of Bun with this Bun and a shell, for that of distroless without. Packages come from Bun's cache.
+ * Builds the Dockerfile in a store of its own, until it is disposed of. Its base images are stand-ins made of Debian's packages;
+ * the build image also has this Bun and a shell. Packages come from Bun's cache.
  */
 export async function buildDockerfile() {
   const disk = mountDisk(STORE_BYTES)
@@ -42,7 +42,7 @@ export async function buildDockerfile() {
   try {
     await makeStandIns(buildah)
     const cache = (await runWell(['bun', 'pm', 'cache'])).trim()
-    const said = await buildah(
+    await buildah(
       'build',
       '--isolation=chroot',
       '--pull-never',
@@ -57,7 +57,7 @@ export async function buildDockerfile() {
     const root = (await buildah('mount', container)).trim()
     const inspected = JSON.parse(await buildah('inspect', '--type=image', IMAGE))
     const configuration: ImageConfiguration = inspected.Docker.config
-    return { root, configuration, said, [Symbol.asyncDispose]: dispose }
+    return { root, configuration, [Symbol.asyncDispose]: dispose }
   } catch (error) {
     await dispose()
     throw error

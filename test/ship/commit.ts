@@ -1,9 +1,9 @@
 import { runWell } from './run.ts'
 
-/** How many digits of the commit a version says. */
+/** How many digits of the commit a version has. */
 const COMMIT_DIGITS = 12
 
-/** The commit that a folder is at, marked as dirty if it is not what is there, and the commit's time. */
+/** The commit of a folder, marked as dirty if files have changed, and the commit's time. */
 export async function describeCommit(folder: string) {
   const name = (await runWell(['git', 'rev-parse', `--short=${COMMIT_DIGITS}`, 'HEAD'], folder)).trim()
   const changes = await runWell(['git', 'status', '--porcelain'], folder)

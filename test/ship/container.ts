@@ -3,35 +3,40 @@ import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import type { Requirement } from '../support/requirement.ts'
+import { makeDirectory } from './image-root.ts'
 import { runIn, runWell } from './run.ts'
 
-/** What runs in a container, as an image says it. */
+/** The program of a container, as an image describes it. */
 export interface ContainerOptions {
   readonly root: string
   readonly user: number
   readonly args: readonly string[]
   readonly env: readonly string[]
-  /** A folder outside, which is the one that can be written. */
-  readonly data: string
+  /** The mode of the folder outside that is /data, the only one that the container can write to. It belongs to the user. */
+  readonly dataMode?: number
 }
 
-/** A start takes well under a second; this is for a machine that is busy with other things. */
+/** A start takes well under a second, but longer on a busy machine. */
 const START_TIMEOUT_MS = 20_000
 const NO_CAPABILITIES = { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] }
 const READ_ONLY = ['nosuid', 'noexec', 'nodev', 'ro']
 
 /**
- * Starts a container by `runc`, which is what Docker and Kubernetes do: in namespaces of its own, with a read-only root, no
- * capabilities, no new privileges, loopback alone, and nothing mounted that can be written but /data.
+ * Starts a container by `runc`, as Docker and Kubernetes do: in namespaces of its own, with a read-only root, no capabilities, no
+ * new privileges, only the loopback network, and only /data writable.
  */
 export async function startContainer(options: ContainerOptions) {
   const folder = makeFolder()
-  writeFileSync(join(folder.path, 'config.json'), JSON.stringify(configuration(options)))
+  const data = makeFolder()
+  makeDirectory(data.path, options.dataMode ?? 0o755, options.user)
+  writeFileSync(join(folder.path, 'config.json'), JSON.stringify(configuration(options, data.path)))
   const runc = ['runc', '--root', join(folder.path, 'state')]
   const name = `plantstore-${crypto.randomUUID()}`
   const { child, ended } = startProgram([...runc, 'run', '--bundle', folder.path, name])
   const exec = (args: readonly string[]) => runIn([...runc, 'exec', name, ...args])
   return {
+    /** The folder outside that is /data. */
+    data: data.path,
     exec,
     /** Resolves when a command in the container ends with 0. */
     async waitFor(args: readonly string[]): Promise<void> {
@@ -40,12 +45,12 @@ export async function startContainer(options: ContainerOptions) {
         if (child.exitCode === null && performance.now() < deadlineMs) continue
         child.kill('SIGKILL')
         const { stdout, stderr } = await ended
-        throw new Error(`the container does not get ready: ${stdout}${stderr}`)
+        throw new Error(`the container did not become ready: ${stdout}${stderr}`)
       }
     },
-    /** The process in it, as numbered outside. */
+    /** The process id outside the container. */
     pid: async (): Promise<number> => JSON.parse(await runWell([...runc, 'state', name])).pid,
-    /** Ends it by SIGTERM. Resolves to the exit code and all that was printed. */
+    /** Ends the container by SIGTERM. Resolves to its exit code and all its output. */
     async end() {
       await runWell([...runc, 'kill', name, 'SIGTERM'])
       return ended
@@ -54,12 +59,13 @@ export async function startContainer(options: ContainerOptions) {
       await runIn([...runc, 'delete', '--force', name])
       await child.exited
       folder[Symbol.dispose]()
+      data[Symbol.dispose]()
     },
   }
 }
 
-/** As the specification of the Open Container Initiative has it, version 1.0.2. */
-const configuration = ({ root, user, args, env, data }: ContainerOptions) => ({
+/** The configuration of a container (specification of the Open Container Initiative, version 1.0.2). */
+const configuration = ({ root, user, args, env }: ContainerOptions, data: string) => ({
   ociVersion: '1.0.2',
   process: {
     user: { uid: user, gid: user },

@@ -1,21 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { CONTAINERS, startContainer } from './container.ts'
 import { imageConfiguration } from './dockerfile.ts'
+import { makeImageRoot } from './image-root.ts'
 import { kubernetesProblems } from './kubernetes.ts'
 import { PLANT_ROUND, plantRound } from './plant-round.ts'
 import { readmeFile } from './readme-blocks.ts'
-import { addProgram, makeBaseRoot, makeDirectory } from './root.ts'
 import { runIn, runWell } from './run.ts'
 
-/** The default of `--drain`; whoever ends a server waits for longer. */
+/** The default of `--drain`. Docker and Kubernetes must wait longer for a server to end. */
 const DRAIN_DEFAULT_S = 8
 const PACKAGES_TIMEOUT_MS = 60_000
 
-/** How long it takes, like `8s`. */
+/** The seconds of a duration like `8s`. */
 const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
 const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 
@@ -30,7 +29,7 @@ async function parseYaml(name: string): Promise<any> {
 }
 
 describe('the Compose file of the README', () => {
-  test.skipIf(lacks(program('docker-compose')))('is one that docker-compose reads', async () => {
+  test.skipIf(lacks(program('docker-compose')))('is valid for docker-compose, which refuses a wrong one', async () => {
     using folder = makeFolder()
     const file = join(folder.path, 'compose.yaml')
     const config = async (text: string) => {
@@ -44,7 +43,7 @@ describe('the Compose file of the README', () => {
     expect({ ...wrong, stderr: wrong.stderr.includes('read_onely') }).toEqual({ stdout: '', stderr: true, exitCode: 1 })
   })
 
-  test('keeps /data alone, takes every right away, and waits for longer than the server takes to end', () => {
+  test('keeps only /data, drops all rights, and waits longer than the server takes to end', () => {
     const { volumes, ports, read_only, cap_drop, security_opt, stop_grace_period } = compose.services.plantstore
 
     expect({ volumes, ports, read_only, cap_drop, security_opt }).toEqual({
@@ -73,7 +72,7 @@ describe('the Kubernetes manifest of the README', () => {
     ])
   })
 
-  test('takes every right away, and waits for longer than the server takes to end', () => {
+  test('drops all rights, and waits longer than the server takes to end', () => {
     expect({ ...pod.securityContext, ...container.securityContext }).toEqual({
       runAsNonRoot: true,
       runAsUser: 65532,
@@ -90,12 +89,12 @@ describe('the Kubernetes manifest of the README', () => {
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(secondsOf(optionOf(container.args, '--drain')))
   })
 
-  test('asks for no variables of Services, which would begin like those of plantstore', () => {
+  test('disables service links, whose variables would begin like those of plantstore', () => {
     expect(service.metadata.name).toBe('plantstore')
     expect(pod.enableServiceLinks).toBe(false)
   })
 
-  test('names its parts as they name each other', () => {
+  test('uses the same names in all its parts', () => {
     const { selector, template, volumeClaimTemplates } = statefulSet.spec
 
     expect(template.metadata.labels).toEqual(selector.matchLabels)
@@ -106,38 +105,27 @@ describe('the Kubernetes manifest of the README', () => {
   })
 })
 
-describe.skipIf(lacks(CONTAINERS))('what the README says of a container, run by runc', () => {
-  let root: Awaited<ReturnType<typeof makeBaseRoot>> | undefined
+describe.skipIf(lacks(CONTAINERS))('a container of the Kubernetes manifest, run by runc', () => {
+  let root: Awaited<ReturnType<typeof makeImageRoot>> | undefined
 
   beforeAll(async () => {
-    root = await makeBaseRoot()
-    addProgram(root.path, EXECUTABLE || 'none', '/usr/local/bin/plantstore')
-    makeDirectory(join(root.path, 'data'), 0o755, 0)
+    root = await makeImageRoot()
   }, PACKAGES_TIMEOUT_MS)
   afterAll(() => root?.[Symbol.dispose]())
 
-  test('serves with the arguments and the user of Kubernetes, answers its probes, and is not ready once it is asked to end', async () => {
+  test('serves, answers the probes, and is not ready once it is asked to end', async () => {
     const { env, args } = await imageConfiguration()
     const { runAsUser } = pod.securityContext
-    using data = makeFolder()
-    makeDirectory(data.path, 0o770, runAsUser)
     await using running = await startContainer({
       root: root?.path ?? '',
       user: runAsUser,
       env,
       args: [args[0] ?? '', ...container.args],
-      data: data.path,
+      dataMode: 0o770,
     })
     await running.waitFor([args[0] ?? '', 'healthcheck'])
-    const curl = [
-      'nsenter',
-      '--net',
-      `--target=${await running.pid()}`,
-      'curl',
-      '--silent',
-      '--write-out',
-      '%{http_code}',
-    ]
+    const enter = ['nsenter', '--net', `--target=${await running.pid()}`]
+    const curl = [...enter, 'curl', '--silent', '--write-out', '%{http_code}']
     const probe = async (name: string) =>
       (await runWell([...curl, '--output', '/dev/null', `http://127.0.0.1:3000${container[name].httpGet.path}`])).trim()
     const ready = await Promise.all(['startupProbe', 'livenessProbe', 'readinessProbe'].map(probe))

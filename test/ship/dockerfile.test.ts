@@ -27,7 +27,7 @@ test('the final image has the executable, a /data of its user, and nothing else'
   expect(final?.filter((line) => line.startsWith('LABEL ')).join()).toContain('org.opencontainers.image.licenses="MIT"')
 })
 
-test('the context of the image lets through what its build copies, and nothing else', async () => {
+test('.dockerignore lets through the files that the Dockerfile copies, and nothing else', async () => {
   const [, build] = await stages()
   const copied = build?.flatMap((line) => (line.startsWith('COPY ') ? line.split(' ').slice(1, -1) : [])) ?? []
   const [first, ...allowed] = (await Bun.file(join(PROJECT, '.dockerignore')).text()).trim().split('\n')

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { PROJECT } from './run.ts'
 
-/** The instructions of the Dockerfile, by stage, continued lines joined. */
+/** The instructions of the Dockerfile by stage, with continued lines joined. */
 export async function stages(): Promise<readonly (readonly string[])[]> {
   const lines = (await Bun.file(join(PROJECT, 'Dockerfile')).text())
     .replaceAll('\\\n', ' ')
@@ -17,7 +17,7 @@ export async function stages(): Promise<readonly (readonly string[])[]> {
   )
 }
 
-/** What the image says of how it is run. */
+/** How the image is run, as the Dockerfile says. */
 export async function imageConfiguration() {
   const final = (await stages()).at(-1) ?? []
   const valueAfter = (instruction: string) =>

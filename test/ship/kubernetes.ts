@@ -2,17 +2,14 @@ import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { PROJECT, runIn } from './run.ts'
 
-/** Where the types of Kubernetes' API have the kinds that are used here. */
+/** The module of kubernetes-types for each kind of object. */
 const MODULES: Readonly<Record<string, string>> = { StatefulSet: 'apps/v1', Service: 'core/v1' }
 
 interface KubernetesObject {
   readonly kind: string
 }
 
-/**
- * What is wrong with objects for Kubernetes, as the compiler says it of them and of the types that are made from the
- * description of Kubernetes' API: a field that there is not, one that is missing, a value of another type.
- */
+/** The errors of the TypeScript compiler for objects for Kubernetes: unknown fields, missing fields, and wrong types. */
 export async function kubernetesProblems(objects: readonly KubernetesObject[]): Promise<readonly string[]> {
   using folder = makeFolder()
   const file = join(folder.path, 'objects.ts')
@@ -22,16 +19,7 @@ export async function kubernetesProblems(objects: readonly KubernetesObject[]): 
       export const object${index}: Kind${index} = ${JSON.stringify(objects[index])}`
   })
   await Bun.write(file, constants.join('\n'))
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--skipLibCheck',
-    '--ignoreConfig',
-    '--module',
-    'preserve',
-    '--pretty',
-    'false',
-  ]
+  const options = '--noEmit --strict --skipLibCheck --ignoreConfig --module preserve --pretty false'.split(' ')
   const { stdout } = await runIn([join(PROJECT, 'node_modules/.bin/tsc'), ...options, file])
   return stdout.split('\n').flatMap((line) => /error TS\d+: (.*)$/.exec(line)?.[1] ?? [])
 }

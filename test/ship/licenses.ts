@@ -1,14 +1,14 @@
 import { join } from 'node:path'
-import { licenseTextsOf, type Part, partsInside } from './inside.ts'
+import { licenseTextsOf, type Part, partsInside } from './bundled-packages.ts'
 import { PROJECT } from './run.ts'
 import { type Runtime, runtime } from './runtime.ts'
 
-/** What `plantstore licenses` prints. It is a file of the source, so that every executable has it inside. */
+/** The text that `plantstore licenses` prints. It is a source file, so that every executable contains it. */
 export const LICENSES_FILE = join(PROJECT, 'src/cli/third-party-licenses.txt')
 
 const RULE = '='.repeat(80)
 
-/** The licences of everything inside the executable that others wrote, each text once. */
+/** The licences of all bundled packages and of Bun, each text once. */
 export async function thirdPartyLicenses(parts: readonly Part[]): Promise<string> {
   const bun = await runtime()
   const partsByText = new Map<string, string[]>()
@@ -25,7 +25,7 @@ const INTRODUCTION = `What others wrote of what is inside the executable plantst
 const nameOf = ({ name, version, manifest }: Part): string =>
   `${name} ${version}${manifest.version === version ? '' : `, with the licence of its version ${manifest.version}`}`
 
-/** The texts that a package brings, or that of the licence that it names. */
+/** The licence texts in a package, or the text of the licence that its manifest names. */
 async function textsOf(part: Part): Promise<readonly string[]> {
   const texts = await licenseTextsOf(part)
   if (texts.length > 0) return texts
@@ -40,7 +40,7 @@ async function bunSection({ version, statement, licenses }: Runtime): Promise<st
   return [`Bun ${version}\n\n${statement}\n`, ...texts].join(`\n${'-'.repeat(80)}\n\n`)
 }
 
-/** The text that SPDX has for a licence. */
+/** SPDX's text of a licence. */
 async function spdxText(id: string): Promise<string> {
   const file = Bun.file(join(PROJECT, 'node_modules/spdx-license-list/licenses', `${id}.json`))
   if (!(await file.exists())) throw new Error(`SPDX knows no licence ${id}`)
@@ -48,7 +48,7 @@ async function spdxText(id: string): Promise<string> {
   return licenseText
 }
 
-/** The same text where only spaces at ends of lines and empty lines around it differ. */
+/** Removes spaces at the ends of lines and empty lines around a text. */
 const tidy = (text: string): string =>
   `${text
     .replaceAll('\r\n', '\n')

@@ -1,9 +1,8 @@
 import type { startContainer } from './container.ts'
+import { PLANTSTORE } from './image-root.ts'
 import { runWell } from './run.ts'
 
-const PLANTSTORE = '/usr/local/bin/plantstore'
-
-/** Makes a token in a container that serves, creates a plant with it, and returns what is answered to that and to a list. */
+/** Makes a token in a container, and creates and lists a plant with it. Returns both answers. */
 export async function plantRound(container: Awaited<ReturnType<typeof startContainer>>): Promise<readonly string[]> {
   const token = await container.exec([PLANTSTORE, 'token', 'create', '--user', 'me'])
   const curl = ['nsenter', '--net', `--target=${await container.pid()}`, 'curl', '--silent', '--fail']
@@ -13,5 +12,5 @@ export async function plantRound(container: Awaited<ReturnType<typeof startConta
   return [await runWell([...curl, ...authorization, ...json, url]), await runWell([...curl, ...authorization, url])]
 }
 
-/** What it returns where all is well. */
+/** What `plantRound` returns if all is well. */
 export const PLANT_ROUND = ['{"name":"Fern"}', '[{"name":"Fern"}]']

@@ -1,9 +1,9 @@
 import { README } from '../support/readme.ts'
 
-/** The text of a file that the README shows, behind a comment with its name. */
+/** A file that the README shows after a comment with the name of the file. */
 export const readmeFile = (name: string): Promise<string> => blockAfter(`file: ${name}`)
 
-/** The commands that the README shows for such a file. */
+/** The commands that the README shows for a file. */
 export const readmeCommands = (name: string): Promise<string> => blockAfter(`commands of: ${name}`)
 
 async function blockAfter(comment: string): Promise<string> {

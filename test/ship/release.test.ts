@@ -8,13 +8,13 @@ import { IS_LONG } from '../fault/rounds.ts'
 import { runPlantstore, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
+import { partsInside } from './bundled-packages.ts'
 import { describeCommit } from './commit.ts'
-import { copyProject, type ProjectCopy } from './copy.ts'
-import { partsInside } from './inside.ts'
+import { copyProject, type ProjectCopy } from './project-copy.ts'
 import { runIn, runWell } from './run.ts'
 import { runnerFor, runnerOf, TARGETS } from './targets.ts'
 
-/** Two releases at once, of four executables, on a machine that does other things. */
+/** Two releases at once with four executables, on a busy machine. */
 const RELEASE_TIMEOUT_MS = 180_000
 const NAME = `plantstore-${manifest.version}`
 
@@ -34,7 +34,7 @@ afterAll(() => {
 })
 
 describe.skipIf(!IS_LONG)('bun run release', () => {
-  test('makes the same bytes of one commit, in whichever folder', async () => {
+  test('makes the same bytes from one commit in two folders', async () => {
     const [first, second] = await Promise.all(
       [0, 1].map((index) => Bun.file(join(release(index), 'SHA256SUMS')).text()),
     )
@@ -52,7 +52,7 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     for (const index of [0, 1]) await runWell(['sha256sum', '--check', '--strict', 'SHA256SUMS'], release(index))
   })
 
-  test.each(TARGETS)('packs for $name the executable with what belongs to it', async ({ name }) => {
+  test.each(TARGETS)('packs the executable for $name with its README, licences and changelog', async ({ name }) => {
     const listed = await runWell(
       ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
       release(0),
@@ -112,7 +112,7 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     })
   }
 
-  test('writes a bill of materials that is valid, and lists the runtime and all that is bundled', async () => {
+  test('writes a valid bill of materials with the runtime and all bundled packages', async () => {
     const text = await Bun.file(join(release(0), `${NAME}.cdx.json`)).text()
     const bill = JSON.parse(text)
     const listed = bill.components.map(
@@ -129,8 +129,8 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
   })
 })
 
-describe.skipIf(!IS_LONG)('bun run release refuses', () => {
-  test('licences that are not those of what is inside', async () => {
+describe.skipIf(!IS_LONG)('bun run release', () => {
+  test('refuses outdated licences', async () => {
     const path = copies[0]?.path ?? ''
     appendFileSync(join(path, 'src/cli/third-party-licenses.txt'), 'and one more\n')
     const { exitCode, stderr } = await runIn(['bun', 'run', 'release'], path)
@@ -139,7 +139,7 @@ describe.skipIf(!IS_LONG)('bun run release refuses', () => {
     expect(stderr).toContain('run bun run licenses')
   })
 
-  test('to name a commit as what was changed after it', async () => {
+  test('marks a commit as dirty if files have changed', async () => {
     using copy = await copyProject()
     const before = await describeCommit(copy.path)
     appendFileSync(join(copy.path, 'src/main.ts'), '\n')

@@ -3,20 +3,20 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json'
 import { archive } from './archive.ts'
+import { partsInside } from './bundled-packages.ts'
 import { describeCommit } from './commit.ts'
-import { partsInside } from './inside.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
 import { runnerOf, TARGETS, type Target } from './targets.ts'
 
-/** `bun run release`: all that is handed out of one commit, the same bytes whenever and wherever it is made of it. */
+/** `bun run release`: makes all files of a release. One commit always results in the same bytes. */
 const FOLDER = join(PROJECT, 'dist/release')
 
 async function release(): Promise<void> {
   const parts = await partsInside()
   if ((await thirdPartyLicenses(parts)) !== (await Bun.file(LICENSES_FILE).text())) {
-    throw new Error('what is inside has changed: run bun run licenses, and commit what it writes')
+    throw new Error('the bundled packages have changed: run bun run licenses, and commit the new file')
   }
   const commit = await describeCommit(PROJECT)
   const version = `${manifest.version}+${commit.name}`
@@ -34,7 +34,7 @@ async function release(): Promise<void> {
   console.log(`${version} is in dist/release`)
 }
 
-/** Compiles as `bun run build` does, and returns the executable's path. It has to have this name: it is in its bytes. */
+/** Compiles as `bun run build` does. Returns the executable's path, which must be fixed because the executable contains it. */
 async function compile({ name }: Target, commit: string): Promise<string> {
   const outfile = join('dist/release', name, 'plantstore')
   const define = `RELEASE_COMMIT=${JSON.stringify(commit)}`
@@ -42,12 +42,12 @@ async function compile({ name }: Target, commit: string): Promise<string> {
   return join(PROJECT, outfile)
 }
 
-/** Asks an executable for its version, where it can be run. Returns what is to be said of it. */
+/** Checks the version of an executable if this machine can run it. Returns how it was run. */
 async function tryOut(executable: string, target: Target, version: string): Promise<string> {
   const runner = runnerOf(target)
-  if (runner === undefined) return `not run: this is no such machine, and has no ${target.emulator.packages}`
-  const said = (await runWell([...runner, executable, '--version'])).trim()
-  if (said !== version) throw new Error(`the executable for ${target.name} says ${said}, and is ${version}`)
+  if (runner === undefined) return `not run: this machine has another architecture and no ${target.emulator.packages}`
+  const printed = (await runWell([...runner, executable, '--version'])).trim()
+  if (printed !== version) throw new Error(`the executable for ${target.name} prints ${printed} instead of ${version}`)
   return runner.length === 0 ? 'run' : `run, by ${target.emulator.program}`
 }
 
@@ -66,7 +66,7 @@ async function pack(folder: string, executable: string, modifiedAt: Date): Promi
 
 const sums: string[] = []
 
-/** Writes a file of the release, and notes its sum as `sha256sum --check` reads it. */
+/** Writes a file of the release, and adds its sum to SHA256SUMS. */
 async function write(name: string, content: Uint8Array | string): Promise<void> {
   await Bun.write(join(FOLDER, name), content)
   sums.push(`${createHash('sha256').update(content).digest('hex')}  ${name}\n`)

@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { PROJECT } from './run.ts'
 
-/** The runtime that is inside every executable, by far the largest part of it. */
+/** The runtime, by far the largest part of every executable. */
 export interface Runtime {
   readonly version: string
-  /** What it says of its own licence and of those of what it links, in Markdown. */
+  /** Its own statement about its licence and the licences of its libraries, in Markdown. */
   readonly statement: string
   /** The SPDX identifiers of the licences in that statement. */
   readonly licenses: readonly string[]
 }
 
-/** How the statement names licences, and what SPDX calls them. */
+/** The names of licences in the statement, and their SPDX identifiers. */
 const LICENSE_NAMES: readonly (readonly [RegExp, string])[] = [
   [/\bMIT\b/, 'MIT'],
   [/\bLGPL-2\b/, 'LGPL-2.0-only'],
@@ -25,13 +25,13 @@ const LICENSE_NAMES: readonly (readonly [RegExp, string])[] = [
   [/\bpublic domain\b/, 'blessing'],
 ]
 
-/** What the statement has a link for, in place of a name, and what is found behind it. */
+/** The licences of libraries for which the statement has a link instead of a name. */
 const BEHIND_LINKS: Readonly<Record<string, readonly string[]>> = {
   boringssl: ['Apache-2.0', 'ISC', 'OpenSSL'],
   libarchive: ['BSD-2-Clause'],
 }
 
-/** Bun as `package.json` names it. Its statement comes with the types of the same version. */
+/** The Bun that `package.json` names. Its statement comes with the types of the same version. */
 export async function runtime(): Promise<Runtime> {
   const { packageManager }: { readonly packageManager: string } = await Bun.file(join(PROJECT, 'package.json')).json()
   const version = packageManager.replace('bun@', '')
@@ -43,7 +43,7 @@ export async function runtime(): Promise<Runtime> {
   const page = await Bun.file(join(types, 'docs/project/license.mdx')).text()
   const statement = page
     .replace(/^---\n[\s\S]*?\n---\n/, '')
-    // A package's name says what its page would.
+    // Replace links to packages by their names.
     .replace(/\[([^\]]+)\]\(https:[^)]*\/package\/[^)]*\)/g, '$1')
     .trim()
   return { version, statement, licenses: licensesIn(statement) }

@@ -6,7 +6,7 @@ import { Spec1dot6 } from '@cyclonedx/cyclonedx-library/Spec'
 import { PackageURL } from 'packageurl-js'
 import parseSpdx from 'spdx-expression-parse'
 import manifest from '../../package.json'
-import type { Part } from './inside.ts'
+import type { Part } from './bundled-packages.ts'
 import { type Runtime, runtime } from './runtime.ts'
 
 const licenses = new License.Factories.LicenseFactory(parseSpdx)
@@ -16,8 +16,8 @@ const components = new FromNodePackageJson.Builders.ComponentBuilder(
 )
 
 /**
- * The bill of materials of the executables of a release, in CycloneDX 1.6: the same text for the same version and time. It
- * has no serial number, which would have to be another for each.
+ * The bill of materials of a release's executables in CycloneDX 1.6: always the same text for the same version and time. It has
+ * no serial number, because each bill would need another one.
  */
 export async function sbom(parts: readonly Part[], version: string, madeAt: Date): Promise<string> {
   const application = describe(manifest, version, ComponentType.Application)
@@ -43,14 +43,14 @@ function runtimeComponent({ version, licenses: ids }: Runtime): Component {
   return identify(component, new PackageURL('github', 'oven-sh', 'bun', `bun-v${version}`))
 }
 
-/** The library would refer to a component by a random text. */
+/** Sets the reference of a component, because the library would use a random text. */
 function identify(component: Component, url: PackageURL): Component {
   component.purl = url.toString()
   component.bomRef.value = component.purl
   return component
 }
 
-/** What a package.json says, of another version of it. */
+/** Describes a package by its manifest, with another version. */
 function describe(manifest: { readonly name: string }, version: string, type: ComponentType): Component {
   const component = components.makeComponent({ ...manifest, version }, type)
   if (component === undefined) throw new Error(`the package.json of ${manifest.name} describes nothing`)

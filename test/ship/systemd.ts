@@ -4,16 +4,16 @@ import { makeFolder } from '../support/folder.ts'
 import type { Requirement } from '../support/requirement.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
-/** Where a systemd of a test has the project. */
+/** The path of the project inside the test's systemd. */
 export const PROJECT_INSIDE = '/opt/plantstore'
 const START_TIMEOUT_MS = 30_000
 
-/** What units refer to of those that come with systemd; here there is nothing in them. */
+/** Empty targets in place of systemd's own, which units refer to. */
 const TARGETS = ['default', 'sysinit', 'basic', 'shutdown', 'network', 'multi-user']
 
 /**
- * Makes a root file system out of the machine's own, with a layer over it that is gone afterwards, and becomes its systemd.
- * That one knows no unit of the machine. In a chroot it could make no user namespaces, hence the pivot.
+ * Mounts a temporary layer over the machine's root file system and becomes its systemd, which knows no unit of the machine. In a
+ * chroot it could make no user namespaces, hence `pivot_root`.
  */
 const BOOT = `set -eu
 echo $$ > "$CGROUP/cgroup.procs"
@@ -44,7 +44,7 @@ exec env -i container=test PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin SYS
   /lib/systemd/systemd --system --log-target=null --show-status=0
 '`
 
-/** Starts a systemd with no units, in namespaces of its own. It sees the machine's files, and changes none. */
+/** Starts a systemd without units in namespaces of its own. It sees the machine's files but changes none. */
 export async function bootSystemd() {
   const folder = makeFolder()
   const cgroup = join(unifiedCgroup(), `plantstore-${crypto.randomUUID()}`)
@@ -81,13 +81,13 @@ export async function bootSystemd() {
   }
   const run = (command: readonly string[]) => runWell([...enter(), ...command])
   return {
-    /** Runs a command as root beside the units, and returns what it prints. Rejects if it fails. */
+    /** Runs a command as root beside the units, and returns its stdout. Rejects if it fails. */
     run,
     /** Runs a command that may fail. */
     tryRun: (command: readonly string[]) => runIn([...enter(), ...command]),
-    /** Writes a file there. */
+    /** Writes a file inside. */
     write: (path: string, text: string) => run(['/bin/sh', '-c', 'printf %s "$1" > "$0"', path, text]),
-    /** What systemd knows of the service, by the names of `systemctl show`. */
+    /** Properties of the service, by the names of `systemctl show`. */
     async show(properties: readonly string[]): Promise<Record<string, string>> {
       const shown = await run(['systemctl', 'show', `--property=${properties.join()}`, 'plantstore'])
       return Object.fromEntries(
@@ -101,7 +101,7 @@ export async function bootSystemd() {
   }
 }
 
-/** The one child of a process, which is `unshare`'s; nothing before it is there. */
+/** The one child of `unshare`; an empty string until it has started. */
 const readChild = (pid: number): string => {
   const file = `/proc/${pid}/task/${pid}/children`
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : ''
@@ -113,7 +113,7 @@ function unifiedCgroup(): string {
   return mount[1]
 }
 
-/** The kernel lets them be removed from the innermost, once nothing is in them any more. */
+/** Removes a cgroup from the innermost one outwards, once they are empty. */
 async function removeCgroup(path: string): Promise<void> {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     if (entry.isDirectory()) await removeCgroup(join(path, entry.name))

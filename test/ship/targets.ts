@@ -1,39 +1,31 @@
 import { existsSync } from 'node:fs'
 import type { Requirement } from '../support/requirement.ts'
 
-/** A kind of machine that executables are released for; all are Linux with glibc. */
+/** A kind of machine with released executables. All are Linux with glibc. */
 export interface Target {
-  /** What the compiler calls it. */
+  /** The compiler's name for the target. */
   readonly name: string
-  /** What the machine says of itself in `process.arch`. */
+  /** The value of `process.arch`. */
   readonly arch: string
-  /** A program that runs its executables on other machines, and the libraries for it. */
+  /** A program that runs the target's executables on other machines, and its libraries. */
   readonly emulator: { readonly program: string; readonly libraries: string; readonly packages: string }
 }
 
-/** All of them. The packages are Debian's. */
+/** All targets. The packages are Debian's. */
 export const TARGETS: readonly Target[] = [
   {
     name: 'linux-x64',
     arch: 'x64',
-    emulator: {
-      program: 'qemu-x86_64',
-      libraries: '/usr/x86_64-linux-gnu',
-      packages: 'qemu-user libc6-amd64-cross',
-    },
+    emulator: { program: 'qemu-x86_64', libraries: '/usr/x86_64-linux-gnu', packages: 'qemu-user libc6-amd64-cross' },
   },
   {
     name: 'linux-arm64',
     arch: 'arm64',
-    emulator: {
-      program: 'qemu-aarch64',
-      libraries: '/usr/aarch64-linux-gnu',
-      packages: 'qemu-user libc6-arm64-cross',
-    },
+    emulator: { program: 'qemu-aarch64', libraries: '/usr/aarch64-linux-gnu', packages: 'qemu-user libc6-arm64-cross' },
   },
 ]
 
-/** What has to stand before an executable so that it runs on this machine; nothing if it cannot. */
+/** The command that runs an executable for a target on this machine; `undefined` if no command can. */
 export function runnerOf({ arch, emulator }: Target): readonly string[] | undefined {
   if (process.platform !== 'linux') return undefined
   if (arch === process.arch) return []

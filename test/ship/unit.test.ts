@@ -9,10 +9,10 @@ import { PROJECT, runIn } from './run.ts'
 import { bootSystemd, PROJECT_INSIDE, SYSTEMD } from './systemd.ts'
 
 const UNIT = 'plantstore.service'
-/** Of 10, which is worst. */
+/** On a scale up to 10, which is worst. */
 const EXPOSURE_MAX = 2.5
 const SUITE_TIMEOUT_MS = IS_LONG ? 1_800_000 : 180_000
-/** The tests of the API that are run as the unit; `bun run check:long unit` runs all but those that start a browser. */
+/** The tests of the API that run as the unit. `bun run check:long unit` runs all but those that start a browser. */
 const SUITE = IS_LONG
   ? [...new Glob('test/http/**/*.test.ts').scanSync(PROJECT)]
       .filter((file) => !file.endsWith('-browser.test.ts'))
@@ -21,14 +21,14 @@ const SUITE = IS_LONG
 
 let systemd: Awaited<ReturnType<typeof bootSystemd>>
 
-/** What the kernel says of the service's process. */
+/** The kernel's status of the service's process. */
 async function statusOfService(): Promise<Record<string, string>> {
   const { MainPID } = await systemd.show(['MainPID'])
   const status = await systemd.run(['cat', `/proc/${MainPID}/status`])
   return Object.fromEntries(status.split('\n').map((line) => [line.split(':')[0], line.split(/:\s*/)[1]]))
 }
 
-/** Waits until the service is healthy, and returns its process. */
+/** Waits until the service is healthy. Resolves to its process id. */
 async function healthyPid(): Promise<string> {
   const deadlineMs = performance.now() + 20_000
   while ((await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode !== 0) {
@@ -45,31 +45,28 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
     await systemd.write(`/tmp/${UNIT}`, await readmeFile(UNIT))
     await systemd.run(['cp', (EXECUTABLE || 'none').replace(PROJECT, PROJECT_INSIDE), '/tmp/plantstore'])
     const commands = await readmeCommands(UNIT)
-    // The last one needs no waiting: a database is made by whoever comes first.
+    // The last command need not wait for the service, because it makes the database if that does not exist.
     token = (await systemd.run(['/bin/sh', '-euc', `cd /tmp\n${commands}`])).trim().split('\n').at(-1) ?? ''
   }, SUITE_TIMEOUT_MS)
   afterAll(() => systemd?.[Symbol.asyncDispose]())
 
-  test('scores under 2.5, and systemd finds nothing wrong with it', async () => {
+  test('has an exposure under 2.5, and passes systemd-analyze verify', async () => {
     using folder = makeFolder()
     const file = `${folder.path}/${UNIT}`
     await Bun.write(file, await readmeFile(UNIT))
     const { stdout } = await runIn(['systemd-analyze', 'security', '--offline=yes', '--no-pager', file])
-    const {
-      exitCode,
-      stdout: said,
-      stderr,
-    } = await systemd.tryRun(['systemd-analyze', 'verify', '--recursive-errors=no', `/etc/systemd/system/${UNIT}`])
+    const verify = ['systemd-analyze', 'verify', '--recursive-errors=no', `/etc/systemd/system/${UNIT}`]
+    const verified = await systemd.tryRun(verify)
     const exposure = Number(/Overall exposure level for plantstore\.service: ([\d.]+) /.exec(stdout)?.[1])
 
     expect(exposure).toBeLessThan(EXPOSURE_MAX)
     expect(await Bun.file(`${PROJECT}/README.md`).text()).toContain(
       `\`systemd-analyze security\` gives it ${exposure},`,
     )
-    expect({ exitCode, said, stderr }).toEqual({ exitCode: 0, said: '', stderr: '' })
+    expect(verified).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
 
-  test('is backed up by the command of the nightly unit, in a directory that the commands of the README make', async () => {
+  test('has a nightly backup that works in the directory that the README makes', async () => {
     const readme = await Bun.file(`${PROJECT}/README.md`).text()
     const [, command] = /^ExecStart=(\S+ backup .+)$/m.exec(readme) ?? []
     const printed = await systemd.run(['/bin/sh', '-euc', `runuser -u plantstore -- ${command}`])
@@ -80,7 +77,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
     )
   })
 
-  test('serves after the commands of the README, as a user who may do nothing else', async () => {
+  test('serves after the commands of the README, as a user without rights', async () => {
     await healthyPid()
     const { FragmentPath, ActiveState, UnitFileState } = await systemd.show([
       'FragmentPath',
@@ -107,7 +104,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
     })
   })
 
-  test('may write nowhere but in its state directory', async () => {
+  test('lets the service write only to its state directory', async () => {
     const pid = await healthyPid()
     const as = ['nsenter', '--mount', '--user', `--target=${pid}`, '--', 'test', '-w']
     const isWritable = async (path: string) => (await systemd.tryRun([...as, path])).exitCode === 0
@@ -123,7 +120,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
     ).toBe('700 plantstore\n600 plantstore')
   })
 
-  test('is started again when it was killed, and ends in good order when it is stopped', async () => {
+  test('starts the service again after a kill, and stops it in good order', async () => {
     const first = await healthyPid()
     await systemd.run(['kill', '-KILL', first])
     const deadlineMs = performance.now() + 20_000
@@ -136,35 +133,35 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
     expect(ended).toEqual({ Result: 'success', ExecMainStatus: '0', ActiveState: 'inactive' })
   })
 
-  test('is kept from what its user could do otherwise', async () => {
+  test('keeps the service from what its user could do without the unit', async () => {
     const commands = Object.values(ATTEMPTS)
     const asUser = ['runuser', '--user=plantstore', '--', '/bin/sh', '-c']
-    const otherwise = await Promise.all(commands.map((command) => systemd.tryRun([...asUser, command])))
+    const withoutUnit = await Promise.all(commands.map((command) => systemd.tryRun([...asUser, command])))
     const script = commands.map((command) => `(${command}) > /dev/null 2>&1; echo $?`).join('\n')
     await systemd.write('/opt/attempts', script)
-    const { said } = await runAsUnit('/bin/sh /opt/attempts')
-    const exitCodes = said.trim().split('\n')
+    const { stdout } = await runAsUnit('/bin/sh /opt/attempts')
+    const exitCodes = stdout.trim().split('\n')
 
-    expect(otherwise.map(({ exitCode }) => exitCode)).toEqual(commands.map(() => 0))
+    expect(withoutUnit.map(({ exitCode }) => exitCode)).toEqual(commands.map(() => 0))
     expect(Object.keys(ATTEMPTS).filter((_, index) => exitCodes[index] === '0')).toEqual([])
     expect(exitCodes).toHaveLength(commands.length)
   })
 
   test(
-    'lets the tests of the API pass which are run as it',
+    'passes the tests of the API, which run in place of the service',
     async () => {
       const suite = SUITE.map((file) => `./${file}`).join(' ')
-      const { exitCode, said } = await runAsUnit(`/usr/local/bin/bun test --timeout 20000 ${suite}`)
+      const { exitCode, stdout } = await runAsUnit(`/usr/local/bin/bun test --timeout 20000 ${suite}`)
 
-      expect({ exitCode, failed: said.match(/^\(fail\).*$/gm) }).toEqual({ exitCode: 0, failed: null })
-      expect(said).toMatch(new RegExp(`^Ran \\d{2,} tests across ${SUITE.length} files`, 'm'))
-      expect(said).toContain(', executable')
+      expect({ exitCode, failed: stdout.match(/^\(fail\).*$/gm) }).toEqual({ exitCode: 0, failed: null })
+      expect(stdout).toMatch(new RegExp(`^Ran \\d{2,} tests across ${SUITE.length} files`, 'm'))
+      expect(stdout).toContain(', executable')
     },
     SUITE_TIMEOUT_MS,
   )
 })
 
-/** What any user may do on such a machine; each command ends with 0 where it can be done. */
+/** What any user of such a machine may do. Each command exits with 0 if it succeeds. */
 const ATTEMPTS: Readonly<Record<string, string>> = {
   'make a namespace': 'unshare --user true',
   'open a socket of another family': "perl -MSocket -e 'socket(my $netlink, 16, SOCK_RAW, 0) or exit 1'",
@@ -179,7 +176,7 @@ const ATTEMPTS: Readonly<Record<string, string>> = {
   'see devices': 'test -e /dev/kmsg',
 }
 
-/** Runs a command in place of the server, to its end: everything else of the unit stays as it is. */
+/** Runs a command in place of the server, with everything else of the unit unchanged. */
 async function runAsUnit(command: string) {
   const settings = `/etc/systemd/system/${UNIT}.d`
   await systemd.run(['systemctl', 'stop', UNIT])
@@ -193,12 +190,12 @@ ExecStart=
 ExecStart=${command}
 WorkingDirectory=${PROJECT_INSIDE}
 Environment=TEST_EXECUTABLE=/usr/local/bin/plantstore
-StandardOutput=truncate:/run/said
+StandardOutput=truncate:/run/output
 StandardError=inherit
 TimeoutStartSec=infinity
 `,
   )
   await systemd.run(['systemctl', 'daemon-reload'])
   const { exitCode } = await systemd.tryRun(['systemctl', 'start', UNIT])
-  return { exitCode, said: await systemd.run(['cat', '/run/said']) }
+  return { exitCode, stdout: await systemd.run(['cat', '/run/output']) }
 }

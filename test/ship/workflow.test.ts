@@ -7,7 +7,8 @@ import { PROJECT, runIn } from './run.ts'
 
 const WORKFLOW = join(PROJECT, '.github/workflows/check.yml')
 const text = await Bun.file(WORKFLOW).text()
-/** As GitHub reads it, which actionlint has checked. */
+
+/** The structure of a workflow, which actionlint checks. */
 interface Workflow {
   readonly jobs: Readonly<Record<string, { readonly steps: readonly { readonly run?: string }[] }>>
 }
@@ -15,8 +16,8 @@ interface Workflow {
 const workflow = Bun.YAML.parse(text) as Workflow
 const stepsOf = (job: string): readonly string[] => workflow.jobs[job]?.steps.flatMap(({ run }) => run ?? []) ?? []
 
-describe('the workflow', () => {
-  test.skipIf(lacks(program('actionlint')))('is one in which actionlint finds nothing wrong', async () => {
+describe('the GitHub workflow', () => {
+  test.skipIf(lacks(program('actionlint')))('passes actionlint, which finds faults in a wrong one', async () => {
     using folder = makeFolder()
     const lint = (file: string) => runIn(['actionlint', '-no-color', '-oneline', file])
     const wrong = join(folder.path, 'wrong.yml')
@@ -29,7 +30,7 @@ describe('the workflow', () => {
     expect(found.stdout).toContain('"ubuntu-1.04" is unknown')
   })
 
-  test('runs what runs the check here, and releases a tag that passed it and is the version', () => {
+  test('runs .ci/run, and releases a tag that has passed and equals the version', () => {
     expect(stepsOf('check').at(-1)).toBe('bash .ci/run')
     expect(workflow.jobs.release).toMatchObject({ needs: 'check', if: "github.ref_type == 'tag'" })
     expect(stepsOf('release')).toEqual(

@@ -3,21 +3,13 @@ import { dirname, join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
-/** Who makes the one commit of a copy, and when: it is the same commit in every copy of the same files. */
+/** Gives the commit of a copy a fixed time and author, so that copies of the same files have the same commit. */
 const COMMIT_AS = [
-  'env',
-  'GIT_AUTHOR_DATE=2001-02-03T04:05:06Z',
-  'GIT_COMMITTER_DATE=2001-02-03T04:05:06Z',
-  'git',
-  '-c',
-  'user.name=Test',
-  '-c',
-  'user.email=test@example.org',
-  '-c',
-  'commit.gpgSign=false',
+  ...['env', 'GIT_AUTHOR_DATE=2001-02-03T04:05:06Z', 'GIT_COMMITTER_DATE=2001-02-03T04:05:06Z'],
+  ...['git', '-c', 'user.name=Test', '-c', 'user.email=test@example.org', '-c', 'commit.gpgSign=false'],
 ]
 
-/** The project as it is, in a folder and a repository of its own, gone after its use. */
+/** Copies the project's files as they are into a repository of its own, until it is disposed of. */
 export async function copyProject() {
   const folder = makeFolder()
   const files = await runWell(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'])
@@ -31,7 +23,7 @@ export async function copyProject() {
   return {
     path: folder.path,
     commit: (await runWell(['git', 'rev-parse', 'HEAD'], folder.path)).trim(),
-    /** Runs one of its scripts. */
+    /** Runs a script of package.json. */
     run: (script: string) => runIn(['bun', 'run', script], folder.path),
     [Symbol.dispose]: folder[Symbol.dispose],
   }

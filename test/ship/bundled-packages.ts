@@ -3,17 +3,17 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { PROJECT, runWell } from './run.ts'
 
-/** A package of which something is inside the executable. */
+/** A package with code in the executable. */
 export interface Part {
   readonly name: string
-  /** That of what is inside. */
+  /** The version of the bundled code. */
   readonly version: string
-  /** Where a copy of it is installed, and the manifest there; its version can be another where a bundle brought the part. */
+  /** An installed copy. If another package bundled this one, the copy can have another version. */
   readonly folder: string
   readonly manifest: Manifest
 }
 
-/** What of a package.json is needed. */
+/** The fields of a package.json that are used here. */
 export interface Manifest {
   readonly name: string
   readonly version: string
@@ -26,18 +26,18 @@ interface SourceMap {
   readonly sources: readonly string[]
 }
 
-/** The folder of the package that a file belongs to, the innermost if they are nested. */
+/** The folder of a file's package, the innermost one if packages are nested. */
 const PACKAGE_FOLDER = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/
-/** How pnpm names the folder of a package: its version follows the name, and after that what it was installed with. */
+/** pnpm's folder of a package: its name, its version, and the packages that it was installed with. */
 const PNPM_FOLDER = /\/\.pnpm\/(?:@[^/+]+\+)?[^/@]+@([^_/(]+)[^/]*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//
 
 /**
- * The packages inside the executable, by name and version: those of the files that the bundler read, and those that somebody
- * bundled into one of these files before it was published, as far as a source map beside the file says so.
+ * All packages in the executable, sorted: the packages of the files that the bundler read, and the packages in the source map of
+ * a file that was itself a bundle.
  */
 export const partsInside = async (): Promise<readonly Part[]> => partsOf(await filesInside())
 
-/** The packages that files belong to, whose paths are relative to the project. */
+/** The packages of some files, whose paths are relative to the project. */
 export async function partsOf(files: readonly string[]): Promise<readonly Part[]> {
   const parts = new Map<string, Part>()
   for (const file of files) {
@@ -50,7 +50,7 @@ export async function partsOf(files: readonly string[]): Promise<readonly Part[]
   return [...parts].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, part]) => part)
 }
 
-/** All files of which the executable is made, as the bundler lists them. */
+/** All files in the executable, as the bundler lists them. */
 async function filesInside(): Promise<readonly string[]> {
   using folder = makeFolder()
   const metafile = join(folder.path, 'metafile.json')
@@ -78,31 +78,31 @@ async function partsOfBundle(file: string, bundle: Part): Promise<readonly Part[
   return [...parts.values()]
 }
 
-/** The package from which a source came into a bundle, with its version where the path says it; none for the bundle's own. */
+/** The package of a source in a bundle, with its version if the path has one; `undefined` for the bundle's own sources. */
 function originOf(source: string, file: string, bundle: Part) {
   const [, version, name] = PNPM_FOLDER.exec(source) ?? []
   if (name !== undefined) return { name, version }
   const path = normalize(join(relative(bundle.folder, dirname(file)), source))
   const other = PACKAGE_FOLDER.exec(path)?.[0]
   if (other !== undefined) return { name: other.replace(/^.*node_modules\//, ''), version: undefined }
-  // A source beside the bundle's own package is a package of the same workspace, and of the same scope: without a scope it is
-  // the bundle's own, by a path that held where it was made.
+  // A source beside the bundle's package is a package of the same workspace and scope. If the bundle has no scope, the source is
+  // the bundle's own.
   const sibling = bundle.name.startsWith('@') ? /^\.\.\/([^./][^/]*)\//.exec(path)?.[1] : undefined
   return sibling === undefined ? undefined : { name: `${bundle.name.split('/')[0]}/${sibling}`, version: undefined }
 }
 
-/** The folder of a package as a file in another folder would find it. */
+/** The folder of a package as code in another folder would resolve it. */
 function findInstalled(name: string, from: string): string {
   for (let folder = from; ; folder = dirname(folder)) {
     const candidate = join(folder, 'node_modules', name)
     if (existsSync(join(PROJECT, candidate, 'package.json'))) return candidate
-    if (folder === '.') throw new Error(`${name} is inside the executable, but not installed: its licence is unknown`)
+    if (folder === '.') throw new Error(`${name} is in the executable, but not installed: its licence is unknown`)
   }
 }
 
 const manifestIn = (folder: string): Promise<Manifest> => Bun.file(join(PROJECT, folder, 'package.json')).json()
 
-/** The texts that come with a package under names that licences have. */
+/** The licence files of a package. */
 export async function licenseTextsOf({ folder }: Part): Promise<readonly string[]> {
   const names = readdirSync(join(PROJECT, folder)).filter((name) => /^(licen[cs]e|copying|notice)/i.test(name))
   return Promise.all(names.sort().map((name) => Bun.file(join(PROJECT, folder, name)).text()))

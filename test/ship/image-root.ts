@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
@@ -19,12 +20,15 @@ const APT_GET = ['apt-get', '--option=APT::Sandbox::User=root', '--quiet']
 /** The user that distroless images call nonroot. */
 export const NONROOT = 65532
 
-/** The Debian packages that gcr.io/distroless/base-debian12 is made of, as its repository lists them. */
+/** The path of the executable in an image. */
+export const PLANTSTORE = '/usr/local/bin/plantstore'
+
+/** The Debian packages of gcr.io/distroless/base-debian12, as its repository lists them. */
 const DISTROLESS_BASE = ['base-files', 'media-types', 'netbase', 'tzdata', 'libc6', 'libssl3']
-/** Of this one it has the certificates alone, in one file. */
+/** distroless has only the certificates of this package, in one file. */
 const CERTIFICATES = 'ca-certificates'
 
-/** A root file system as distroless *base* has it, gone after its use: nothing in it is a program, but the dynamic linker. */
+/** Makes the root file system of distroless *base*, until it is disposed of. Its only program is the dynamic linker. */
 export async function makeBaseRoot() {
   const folder = makeFolder()
   const root = join(folder.path, 'root')
@@ -41,26 +45,34 @@ export async function makeBaseRoot() {
   return { path: root, [Symbol.dispose]: folder[Symbol.dispose] }
 }
 
-/** Adds the files of Debian packages of this machine's release and architecture to a folder, without running anything. */
+/** Makes the root file system of the image that the Dockerfile describes, with the executable under test. */
+export async function makeImageRoot() {
+  const root = await makeBaseRoot()
+  addProgram(root.path, EXECUTABLE || 'none', PLANTSTORE)
+  makeDirectory(join(root.path, 'data'), 0o755, NONROOT)
+  return root
+}
+
+/** Unpacks Debian packages of this machine's release and architecture into a folder, without running any script. */
 export async function unpack(packages: readonly string[], root: string): Promise<void> {
   mkdirSync(root, { recursive: true })
   for (const file of await download(packages)) await runWell(['dpkg-deb', '--extract', file, root])
 }
 
-/** The files of packages, which are kept for the next time. */
+/** Downloads packages, or finds their files from the last time. */
 async function download(packages: readonly string[]): Promise<readonly string[]> {
   const kept = (await fileNamesOf(packages)).map((name) => join(KEPT, name))
   if (kept.length === packages.length && kept.every((file) => existsSync(file))) return kept
   using folder = makeFolder()
   const get = [...APT_GET, 'download', ...packages]
-  // The list of packages can be missing, or name versions that are gone.
+  // The list of packages can be missing or outdated.
   if ((await runIn(get, folder.path)).exitCode !== 0) {
     await runWell([...APT_GET, 'update'])
     await runWell(get, folder.path)
   }
   mkdirSync(KEPT, { recursive: true })
   return readdirSync(folder.path).map((name) => {
-    // Other tests may be doing the same: a file is there whole, or not.
+    // Other tests may download the same file. A rename makes it appear whole.
     const partial = join(KEPT, `${name}.${crypto.randomUUID()}`)
     cpSync(join(folder.path, name), partial)
     renameSync(partial, join(KEPT, name))
@@ -68,7 +80,7 @@ async function download(packages: readonly string[]): Promise<readonly string[]>
   })
 }
 
-/** What the package manager calls the files of the versions that it would install. */
+/** The file names of the versions that the package manager would install. */
 async function fileNamesOf(packages: readonly string[]): Promise<readonly string[]> {
   const { stdout } = await runIn([...APT_GET, 'download', '--print-uris', ...packages])
   return [...stdout.matchAll(/^'[^']*' (\S+) /gm)].map(([, name = '']) => name)
@@ -95,7 +107,7 @@ function addUsers(root: string): void {
   writeFileSync(join(root, 'etc/nsswitch.conf'), 'hosts: files dns\n')
 }
 
-/** Makes a folder with just this mode, and gives it to a user. */
+/** Makes a folder with exactly this mode, and gives it to a user. */
 export function makeDirectory(path: string, mode: number, user: number): void {
   rmSync(path, { recursive: true, force: true })
   mkdirSync(path, { recursive: true })
