@@ -7,7 +7,7 @@ import { FOREIGN_VARIABLES } from './support/foreign-variables.ts'
 import { createPlant, listNames, statusOf } from './support/service-client.ts'
 
 describe.skipIf(lacks(POSTGRES_SERVER, PGBOUNCER))('servers behind PgBouncer', () => {
-  test('share fewer connections than they have, and answer as ever', async () => {
+  test('share three connections without prepared statements or variables of the environment, and answer as ever', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     await using pooler = await startPgBouncer(database.url, 3)
     const flags = ['--database-prepare', 'false']

@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'bun:test'
+import { chmodSync } from 'node:fs'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { administer, freePort, GUARDED, OWN_POSTGRES, ownedByServer, startCluster } from '../support/postgres.ts'
+import { lacks } from '../support/requirement.ts'
+import { statusOf } from './support/service-client.ts'
+
+describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', () => {
+  test.skipIf(lacks(OPENSSL))('needs the certificate that sslmode asks for, and is encrypted', async () => {
+    using folder = makeFolder()
+    using cluster = await startTlsCluster(folder.path)
+    const { url, authority, stranger } = cluster
+    const connect = async (host: string, query: string, env: Record<string, string> = {}) => {
+      const database = `${url.replace('127.0.0.1', host)}?${query}`
+      const args = ['token', 'create', '--user', 'me', '--database', database]
+      const { exitCode, stderr } = await runPlantstore(args, { env })
+      return [exitCode, /certificate|altnames/.test(stderr)]
+    }
+    const [accepted, refused] = [
+      [0, false],
+      [3, true],
+    ]
+
+    expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${authority}`)).toEqual(accepted)
+    expect(await connect('127.0.0.1', `sslmode=verify-ca&sslrootcert=${authority}`)).toEqual(accepted)
+    expect(await connect('127.0.0.1', 'sslmode=require')).toEqual(accepted)
+    expect(await connect('127.0.0.1', `sslmode=verify-full&sslrootcert=${authority}`)).toEqual(refused)
+    const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+    expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${stranger}`, env)).toEqual(refused)
+    expect(await connect('localhost', 'sslmode=verify-full', env)).toEqual(refused)
+    expect(await connect('localhost', 'sslmode=verify-ca', env)).toEqual(refused)
+    await using server = await serve(`${url}?sslmode=require`)
+    expect(await statusOf(server, '/readyz')).toBe(200)
+    expect(await cluster.areAllEncrypted()).toBe(true)
+  })
+
+  test('is refused if it must be encrypted and the server has no TLS', async () => {
+    using cluster = await startCluster()
+    const url = await cluster.makeGuarded()
+
+    for (const mode of ['require', 'verify-ca', 'verify-full']) {
+      const { exitCode, stderr } = await runPlantstore(['token', 'list', '--database', `${url}?sslmode=${mode}`])
+      expect([mode, exitCode, stderr]).toEqual([mode, 3, expect.stringContaining('SSL')])
+    }
+  })
+})
+
+test('serve and copy warn of plain text to another machine, but not on this one or with encryption', async () => {
+  const port = freePort()
+  const warnings = async (where: string) => {
+    await using server = await serve(`postgres://me:Sesame-99@${where}`)
+    const lines = server.stdout().split('\n')
+    return lines.filter((line) => line.includes('plain text')).length
+  }
+  const to = 'postgres://me:Sesame-99@192.0.2.1/plants'
+
+  const copying = await runPlantstore(['copy', '--from', 'missing.db', '--to', to])
+
+  const warning = 'Warning: plants and tokens may go to postgres://me@192.0.2.1:5432/plants in plain text'
+  expect(copying.stderr).toStartWith(warning)
+  expect(await warnings('192.0.2.1/plants')).toBe(1)
+  expect(await warnings('192.0.2.1/plants?sslmode=disable')).toBe(1)
+  expect(await warnings('192.0.2.1/plants?sslmode=require')).toBe(0)
+  expect(await warnings(`127.0.0.1:${port}/plants`)).toBe(0)
+  expect(await warnings(`localhost:${port}/plants?sslmode=disable`)).toBe(0)
+})
+
+/** A server with a certificate for localhost, which an authority has signed. */
+async function startTlsCluster(folder: string) {
+  chmodSync(folder, 0o755)
+  const authority = await makeCertificate(folder, 'authority', { isAuthority: true })
+  const stranger = await makeCertificate(folder, 'stranger', { isAuthority: true })
+  const names = 'DNS:localhost'
+  const { certPath, keyPath } = await makeCertificate(folder, 'server', { issuer: authority, names })
+  for (const path of [certPath, keyPath]) ownedByServer(path)
+  chmodSync(keyPath, 0o600)
+  const cluster = await startCluster({ ssl: 'on', ssl_cert_file: certPath, ssl_key_file: keyPath })
+  return {
+    url: await cluster.makeGuarded(),
+    authority: authority.certPath,
+    stranger: stranger.certPath,
+    /** Whether there are connections of the guarded role, and TLS encrypts all of them. */
+    areAllEncrypted: () =>
+      administer(cluster.url, async (sql) => {
+        const [[areEncrypted] = []] = await sql
+          .unsafe(`select bool_and(ssl) from pg_stat_ssl join pg_stat_activity using (pid)
+            where usename = '${GUARDED.user}'`)
+          .values()
+        return areEncrypted
+      }),
+    [Symbol.dispose]: () => cluster[Symbol.dispose](),
+  }
+}
