@@ -25,8 +25,8 @@ function dechunk(answer: string): string {
 const get = (path: string, token: string) =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`
 
-describe.concurrent('while a server ends', () => {
-  test('new connections are taken for --drain-wait, told to close and not to be ready; then none are', async () => {
+describe.concurrent('a server that ends', () => {
+  test('takes new connections for --drain-wait, closes each after its answer, is not ready, and then takes none', async () => {
     await using service = await serveDatabase(['--drain-wait', '2s'])
     const { server, token } = service
     const keepAlive = (path: string) => get(path, token).replace('Connection: close\r\n', '')
@@ -58,7 +58,7 @@ describe.concurrent('while a server ends', () => {
     expect(await server.ended()).toBe(0)
   })
 
-  test('a list that a slow client has begun to read is answered whole', async () => {
+  test('answers a slow client the whole list', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)
@@ -75,7 +75,7 @@ describe.concurrent('while a server ends', () => {
     expect(await server.ended()).toBe(0)
   })
 
-  test('a list whose client stops reading is cut after --drain, never ended as if it were whole', async () => {
+  test('cuts a list after --drain if its client stops reading, without the last chunk', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)
@@ -91,7 +91,7 @@ describe.concurrent('while a server ends', () => {
     expect(server.stdout()).toContain('requests were cut')
   })
 
-  test('a connection is closed also after a list from the list cache', async () => {
+  test('closes the connection also after a list from the list cache', async () => {
     await using service = await serveDatabase(['--drain-wait', '5s'])
     const { server, token } = service
     const ask = async () => {
@@ -106,7 +106,7 @@ describe.concurrent('while a server ends', () => {
     for (let count = 0; count < 2; count++) expect(await ask()).toEqual([200, 'close'])
   })
 
-  test('a create whose body is on its way is answered, and stored', async () => {
+  test('stores and answers a create while its body still arrives', async () => {
     await using service = await serveDatabase()
     const { server, token, database } = service
     const body = '{"id":1,"name":"Fern"}'

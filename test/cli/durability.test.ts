@@ -8,11 +8,11 @@ import { createTokenIn } from '../support/tokens.ts'
 
 const MANY = 100
 
-describe.skipIf(lacks(STRACE))('what serve syncs before it answers', () => {
+describe.skipIf(lacks(STRACE))('what serve writes to disk before it answers', () => {
   test.each<[string, readonly string[]]>([
     ['by default', []],
     ['with --durability full', ['--durability', 'full']],
-  ])('%s, is every create and delete', async (_, flags) => {
+  ])('includes every create and delete, %s', async (_, flags) => {
     await using server = await serveWithPlant(flags)
     await using trace = await traceSyncs(server.pid)
 
@@ -22,7 +22,7 @@ describe.skipIf(lacks(STRACE))('what serve syncs before it answers', () => {
     expect(await trace.end()).toEqual(['sync', 'answer', 'sync', 'answer'])
   })
 
-  test('with --durability normal, is nothing', async () => {
+  test('is nothing with --durability normal', async () => {
     await using server = await serveWithPlant(['--durability', 'normal'])
     await using trace = await traceSyncs(server.pid)
 
@@ -32,7 +32,7 @@ describe.skipIf(lacks(STRACE))('what serve syncs before it answers', () => {
     expect(await trace.end()).toEqual(['answer', 'answer'])
   })
 
-  test('is shared by those that come at once', async () => {
+  test('is one fsync for many creates at once', async () => {
     await using server = await serveWithPlant([])
     await using trace = await traceSyncs(server.pid)
 
@@ -46,18 +46,15 @@ describe.skipIf(lacks(STRACE))('what serve syncs before it answers', () => {
   })
 
   // A file whose times were seen is dearer to sync after its next write.
-  test.skipIf(process.platform !== 'linux')(
-    'is looked at whether it is there, but for the times of the WAL',
-    async () => {
-      await using server = await serveWithPlant([])
-      await using trace = await traceLooks(server.pid)
+  test.skipIf(process.platform !== 'linux')('does not include a look at the times of the WAL', async () => {
+    await using server = await serveWithPlant([])
+    await using trace = await traceLooks(server.pid)
 
-      for (let id = 1; id <= 5; id++) expect(await server.create(id)).toBe(200)
+    for (let id = 1; id <= 5; id++) expect(await server.create(id)).toBe(200)
 
-      const seen = [...(await trace.end())].filter((path) => path.startsWith(server.database))
-      expect(seen.sort()).toEqual([server.database, `${server.database}-shm`])
-    },
-  )
+    const seen = [...(await trace.end())].filter((path) => path.startsWith(server.database))
+    expect(seen.sort()).toEqual([server.database, `${server.database}-shm`])
+  })
 })
 
 /** A server that has written once: its connections are open, and its WAL has begun. */

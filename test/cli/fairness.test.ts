@@ -30,8 +30,8 @@ async function serveMany(folder: string, ...flags: readonly string[]) {
   return { server, list, [Symbol.asyncDispose]: server.kill }
 }
 
-describe('a server that lists much', () => {
-  test('answers others meanwhile', async () => {
+describe('a server that sends long lists', () => {
+  test('answers other requests in between', async () => {
     using folder = makeFolder()
     await using service = await serveMany(folder.path)
     const order: string[] = []
@@ -52,7 +52,7 @@ describe('a server that lists much', () => {
     expect(order.slice(0, 5)).toEqual(['probe', 'probe', 'probe', 'probe', 'probe'])
   })
 
-  test('ends within --drain all the same, and says of what it cut no more than that', async () => {
+  test('ends within --drain, and logs one line about the requests that it cut', async () => {
     using folder = makeFolder()
     await using service = await serveMany(folder.path, '--drain', `${DRAIN_MS / 1000}s`)
     const lists = Promise.allSettled(Array.from({ length: MANY_READERS }, async () => (await service.list()).text()))

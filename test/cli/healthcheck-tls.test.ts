@@ -7,7 +7,7 @@ import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 
 const READY = { stdout: '', stderr: 'The server is ready.\n', exitCode: 0 }
-/** A name by which nobody reaches the server here. */
+/** A name that does not lead to the server of the test. */
 const ELSEWHERE = { names: 'DNS:plants.example.org' }
 
 const serveWith = (folder: string, { certPath, keyPath }: TlsFiles, flags: readonly string[] = []) =>
@@ -33,7 +33,7 @@ const expectRefused = ({ stdout, stderr, exitCode }: Awaited<ReturnType<typeof h
 }
 
 describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
-  test('is ready where the server has that certificate, whatever name it is for, flag or variable', async () => {
+  test('trusts the certificate of the server for any name, by flag and by variable', async () => {
     using folder = makeFolder()
     const own = await makeCertificate(folder.path, 'own', ELSEWHERE)
     await using server = await serveWith(folder.path, own)
@@ -43,7 +43,7 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     expect(await runPlantstore(['healthcheck'], { env })).toEqual(READY)
   })
 
-  test('is ready at a unix socket', async () => {
+  test('trusts the certificate at a unix socket', async () => {
     using folder = makeFolder()
     const own = await makeCertificate(folder.path, 'own', ELSEWHERE)
     const listen = ['--listen', `unix:${join(folder.path, 'plantstore.sock')}`]
@@ -52,7 +52,7 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     expect(await runPlantstore(['healthcheck', ...listen, '--tls-cert', own.certPath])).toEqual(READY)
   })
 
-  test('is ready where an authority vouches for it that nobody here knows', async () => {
+  test('trusts a certificate of an unknown authority', async () => {
     using folder = makeFolder()
     const root = await makeCertificate(folder.path, 'root', { isAuthority: true })
     const issuer = await makeCertificate(folder.path, 'issuer', { issuer: root, isAuthority: true })
@@ -64,7 +64,7 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     expect(await healthcheck(server.port, join(folder.path, 'own.crt'))).toEqual(READY)
   })
 
-  test('is ready where the file has been renewed since the server started', async () => {
+  test('trusts the old certificate of a server after the file was renewed', async () => {
     using folder = makeFolder()
     const root = await makeCertificate(folder.path, 'root', { isAuthority: true })
     const old = await makeChained(folder.path, 'old', root, ELSEWHERE.names)
@@ -74,7 +74,7 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     expect(await healthcheck(server.port, renewed.certPath)).toEqual(READY)
   })
 
-  test('refuses a server with another certificate: of its own making, or of the same authority for another name', async () => {
+  test('refuses a server with a self-signed certificate, or one of the same authority for another name', async () => {
     using folder = makeFolder()
     const root = await makeCertificate(folder.path, 'root', { isAuthority: true })
     const own = await makeChained(folder.path, 'own', root, ELSEWHERE.names)
@@ -96,7 +96,7 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     expectRefused(await healthcheck(server.port, own.certPath), /CERT_HAS_EXPIRED/)
   })
 
-  test('is not ready where one of both speaks in clear', async () => {
+  test('exits with 1 if only one side speaks TLS', async () => {
     using folder = makeFolder()
     const own = await makeCertificate(folder.path, 'own')
     await using secure = await serveWith(folder.path, own)
@@ -106,7 +106,7 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     expectRefused(await healthcheck(clear.port, own.certPath), /./)
   })
 
-  test('tells of a certificate that is none, with exit code 2', async () => {
+  test('names a missing certificate file, with exit code 2', async () => {
     using folder = makeFolder()
     const path = join(folder.path, 'nothing.crt')
 

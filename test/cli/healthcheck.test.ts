@@ -18,7 +18,7 @@ const healthcheck = (listen: string, env: Record<string, string> = {}) =>
 const READY = { stdout: '', stderr: 'The server is ready.\n', exitCode: 0 }
 
 describe('healthcheck', () => {
-  test('exits with 0 where a server is ready, whether its address is written plainly or as a wildcard', async () => {
+  test('exits with 0 if the server is ready, at its own address and at a wildcard address', async () => {
     using folder = makeFolder()
     await using server = await serve(join(folder.path, 'plantstore.db'))
     const answers = await Promise.all([
@@ -78,7 +78,7 @@ describe('healthcheck', () => {
     for (const { stderr } of answers.slice(1)) expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
   })
 
-  test('asks /readyz and nothing else, and exits with 1 for every answer but a success', async () => {
+  test('asks only /readyz, and exits with 1 unless the status is 200', async () => {
     const asked: string[] = []
     using server = Bun.serve({
       hostname: '127.0.0.1',
@@ -96,7 +96,7 @@ describe('healthcheck', () => {
     expect(asked).toEqual(['GET /readyz', 'GET /readyz'])
   })
 
-  test('exits with 1 within 2 s where a server says nothing, or stops in the midst of what it says', async () => {
+  test('exits with 1 within 2 s if a server answers nothing or half an answer', async () => {
     const parts = ['', 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 503 Unavailable\r\nContent-Length: 100\r\n\r\n{"err']
     const outcomes = await Promise.all(
       parts.map(async (part) => {
@@ -119,7 +119,7 @@ describe('healthcheck', () => {
     expect(outcomes).toEqual(parts.map(() => ({ stdout: '', exitCode: 1, isInTime: true })))
   })
 
-  test('asks no proxy that the environment names', async () => {
+  test('asks no proxy of the environment', async () => {
     using folder = makeFolder()
     await using server = await serve(join(folder.path, 'plantstore.db'))
     let connections = 0

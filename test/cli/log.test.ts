@@ -53,7 +53,7 @@ async function runOnTerminal(flags: readonly string[], env: Readonly<Record<stri
 }
 
 describe.concurrent('the log of a server', () => {
-  test('says with an absolute path which database it uses, and whether the server created it', async () => {
+  test('names the database by its absolute path, and says whether the server created it', async () => {
     using folder = makeFolder()
     const databasesLogged = async () => {
       await using server = await serve('plantstore.db', [], { cwd: folder.path })
@@ -68,7 +68,7 @@ describe.concurrent('the log of a server', () => {
     expect(await databasesLogged()).toEqual([listening])
   })
 
-  test('has a JSON line per event and request, with what was asked, by whom, and what became of it', async () => {
+  test('has a JSON line for each event and request, with operation, user and status', async () => {
     await using logged = await startLogged()
     const { server, token } = logged
     await server.request('POST', '/plants', { token, body: { id: 1, name: 'Fern' } })
@@ -90,7 +90,7 @@ describe.concurrent('the log of a server', () => {
     ])
   })
 
-  test('is for people with --log-format pretty, without colours where there is no terminal', async () => {
+  test('is written for people with --log-format pretty, without colours unless stdout is a terminal', async () => {
     await using logged = await startLogged(['--log-format', 'pretty'])
     await logged.server.request('GET', '/plants?limit=1', { token: logged.token })
     const lines = await logged.lines()
@@ -102,14 +102,14 @@ describe.concurrent('the log of a server', () => {
     expect(lines.join()).not.toContain('\u001b')
   })
 
-  test('is for people, in colours, where stdout is a terminal', async () => {
+  test('is written for people, in colours, if stdout is a terminal', async () => {
     const text = await runOnTerminal([])
 
     expect(text).toMatch(/\[32mINFO.*listening/)
     expect(text).toMatch(/\[32m200.*health in [\d.]+ ms: GET \/healthz/)
   })
 
-  test('is JSON on a terminal as well where that is asked for, and has no colours with NO_COLOR and TERM=dumb', async () => {
+  test('is JSON on a terminal with --log-format json, and has no colours with NO_COLOR and TERM=dumb', async () => {
     const [json, plain, dumb] = await Promise.all([
       runOnTerminal(['--log-format', 'json']),
       runOnTerminal([], { NO_COLOR: '1' }),
@@ -122,7 +122,7 @@ describe.concurrent('the log of a server', () => {
     for (const text of [plain, dumb]) expect(text).toContain('INFO: 200 health in ')
   })
 
-  test.each(['json', 'pretty'])('cannot be forged by what is sent, in %s', async (format) => {
+  test.each(['json', 'pretty'])('cannot be forged by a request, in %s', async (format) => {
     await using logged = await startLogged(['--log-format', format])
     const { server, token } = logged
     const targets = [
@@ -155,7 +155,7 @@ describe.concurrent('the log of a server', () => {
     expect(text).not.toContain(token)
   })
 
-  test.each(['json', 'pretty'])('has no line longer than 2 KiB, whatever is sent, in %s', async (format) => {
+  test.each(['json', 'pretty'])('has no line longer than 2 KiB, whatever a client sends, in %s', async (format) => {
     await using logged = await startLogged(['--log-format', format])
     const { server, token } = logged
     // No text of a path that is hidden, because it could be of a token.

@@ -19,37 +19,43 @@ const logged = (stdout: string) =>
     .map((line) => JSON.parse(line))
 
 describe.concurrent('the files of a server', () => {
-  test.each(['000', '022', '027', '077', '777'])('are for its own user alone, with umask %s', async (umask) => {
-    using folder = makeFolder()
-    const socket = join(folder.path, 'plantstore.sock')
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database, ['--listen', `unix:${socket}`, '--first-token'], {
-      under: withUmask(umask),
-    })
-    // A write, so that all files are there.
-    while (!server.stderr().includes('plst_')) await Bun.sleep(5)
+  test.each(['000', '022', '027', '077', '777'])(
+    'can be used only by the user of the server, with umask %s',
+    async (umask) => {
+      using folder = makeFolder()
+      const socket = join(folder.path, 'plantstore.sock')
+      const database = join(folder.path, 'plantstore.db')
+      await using server = await serve(database, ['--listen', `unix:${socket}`, '--first-token'], {
+        under: withUmask(umask),
+      })
+      // A write, so that all files are there.
+      while (!server.stderr().includes('plst_')) await Bun.sleep(5)
 
-    expect(modesIn(folder.path)).toEqual({
-      'plantstore.db': OWN,
-      'plantstore.db-shm': OWN,
-      'plantstore.db-wal': OWN,
-      'plantstore.sock': OWN,
-    })
-    expect(logged(server.stdout()).filter(({ level }) => level === 'warn')).toEqual([])
-  })
+      expect(modesIn(folder.path)).toEqual({
+        'plantstore.db': OWN,
+        'plantstore.db-shm': OWN,
+        'plantstore.db-wal': OWN,
+        'plantstore.sock': OWN,
+      })
+      expect(logged(server.stdout()).filter(({ level }) => level === 'warn')).toEqual([])
+    },
+  )
 
-  test.each(['000', '777'])('are so where token create makes them first, with umask %s', async (umask) => {
-    using folder = makeFolder()
-    const args = ['token', 'create', '--user', 'me', '--database', join(folder.path, 'plantstore.db')]
-    const { exitCode } = await runPlantstore(args, { under: withUmask(umask) })
+  test.each(['000', '777'])(
+    'can be used only by that user if token create makes them, with umask %s',
+    async (umask) => {
+      using folder = makeFolder()
+      const args = ['token', 'create', '--user', 'me', '--database', join(folder.path, 'plantstore.db')]
+      const { exitCode } = await runPlantstore(args, { under: withUmask(umask) })
 
-    expect([exitCode, modesIn(folder.path)]).toEqual([0, { 'plantstore.db': OWN }])
-  })
+      expect([exitCode, modesIn(folder.path)]).toEqual([0, { 'plantstore.db': OWN }])
+    },
+  )
 })
 
 describe.concurrent('a database that is open to others', () => {
   test.each(['644', '640', '604', '622', '666'])(
-    '(%s) gets one warning at the start, which says what to do',
+    '(mode %s) gets one warning at the start, which says what to do',
     async (mode) => {
       using folder = makeFolder()
       const database = join(folder.path, 'plantstore.db')
@@ -72,7 +78,7 @@ describe.concurrent('a database that is open to others', () => {
     },
   )
 
-  test.each(['600', '700'])('(%s) is none: there is no warning', async (mode) => {
+  test.each(['600', '700'])('gets no warning if its mode is %s', async (mode) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database)
@@ -82,7 +88,7 @@ describe.concurrent('a database that is open to others', () => {
     expect(logged(server.stdout()).map(({ level }) => level)).toEqual(['info'])
   })
 
-  test('is for the log of a server to tell, and not for every command', async () => {
+  test('gets a warning in the log of a server, and not from every command', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database)

@@ -25,22 +25,7 @@ describe.concurrent('serve refuses', () => {
 })
 
 describe.concurrent('a variable', () => {
-  test('beats the default, and a flag beats the variable', async () => {
-    const env = { PLANTSTORE_PUBLIC_URL: 'https://variable.example.org' }
-    const answers = await Promise.all([
-      runPlantstore(['openapi']),
-      runPlantstore(['openapi'], { env }),
-      runPlantstore(['openapi', '--public-url', 'https://flag.example.org/api/'], { env }),
-    ])
-
-    expect(answers.map(({ stdout }) => JSON.parse(stdout).servers)).toEqual([
-      [{ url: '/' }],
-      [{ url: 'https://variable.example.org' }],
-      [{ url: 'https://flag.example.org/api' }],
-    ])
-  })
-
-  test('names a database in the working directory', async () => {
+  test('of the database beats the default path', async () => {
     using folder = makeFolder()
     const create = ['token', 'create', '--user', 'me']
     await runPlantstore(create, { cwd: folder.path, env: { PLANTSTORE_DATABASE: 'variable.db' } })
@@ -64,7 +49,7 @@ describe.concurrent('a variable', () => {
     expect(statuses).toEqual([status, status])
   })
 
-  test('with our prefix that no option has is told, and the command goes on', async () => {
+  test('with our prefix and without an option gets a warning, and the command goes on', async () => {
     const env = { PLANTSTORE_PORT: '3000', PLANTSTORE_LSTEN: '127.0.0.1:3000' }
     const [plain, warned] = await Promise.all([runPlantstore(['openapi']), runPlantstore(['openapi'], { env })])
 
@@ -91,7 +76,7 @@ describe.concurrent('a variable', () => {
   })
 })
 
-describe.concurrent('a command that changes data', () => {
+describe.concurrent('the arguments of a command', () => {
   /** A database of two users, and how to run a command on it with variables that are no variables of ours. */
   const makeDatabase = async () => {
     const folder = makeFolder()
@@ -115,7 +100,7 @@ describe.concurrent('a command that changes data', () => {
     return { path: folder.path, run, [Symbol.dispose]: folder[Symbol.dispose] }
   }
 
-  test('is taken from no variable: nothing is deleted, revoked, replaced or copied', async () => {
+  test('have no variables: without arguments nothing is deleted, revoked, replaced or copied', async () => {
     using made = await makeDatabase()
     writeFileSync(join(made.path, 'backup.db'), 'here before')
     const answers = await Promise.all([

@@ -47,7 +47,7 @@ function makeTerminal() {
 }
 
 describe('progress', () => {
-  test('is a line now and then where there is no terminal', () => {
+  test('is a line now and then without a terminal', () => {
     const { io, told, pass } = makeIo()
     using progress = showProgress(io, 'plants copied')
 
@@ -63,7 +63,7 @@ describe('progress', () => {
     expect(told).toEqual(['3 of 9 plants copied\n', '5 of 9 plants copied\n'])
   })
 
-  test('is a bar on a terminal, and tells no lines', () => {
+  test('is a bar on a terminal, without lines', () => {
     const terminal = makeTerminal()
     const { io, told, pass } = makeIo(terminal.stream)
     {
@@ -91,7 +91,7 @@ describe('progress', () => {
     expect({ drawn: terminal.text(), told }).toEqual({ drawn: '', told: ['4 of 4 plants copied\n'] })
   })
 
-  test('of a task without any draws nothing', () => {
+  test('of a task without updates draws nothing', () => {
     const terminal = makeTerminal()
     {
       using _progress = showProgress(makeIo(terminal.stream).io, 'plants copied')
@@ -102,7 +102,7 @@ describe('progress', () => {
 })
 
 describe('a snapshot', () => {
-  test('that is read for long is told of, once', () => {
+  test('that takes long gets one message', () => {
     const { io, told, pass } = makeIo()
     const look = watchSnapshot(io)
     look()

@@ -11,7 +11,7 @@ const statusesOf = async (server: Awaited<ReturnType<typeof serve>>, token: stri
 }
 
 describe.concurrent('the rate limit of serve', () => {
-  test('comes from variables and from flags, which beat them, and is counted by each process alone', async () => {
+  test('follows flags before variables, and each process counts alone', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)
@@ -24,7 +24,7 @@ describe.concurrent('the rate limit of serve', () => {
     expect(await statusesOf(first, token, 1)).toEqual([429])
   })
 
-  test('begins anew with a restart', async () => {
+  test('starts again with each start of the server', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)

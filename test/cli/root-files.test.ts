@@ -76,7 +76,7 @@ describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
     ['backup FILE', ({ database, original }) => ['backup', database, '--database', original]],
     ['backup --dir', ({ directory, original }) => ['backup', '--dir', directory, '--database', original]],
   ] satisfies readonly [string, (made: Awaited<ReturnType<typeof makeDirectory>>) => readonly string[]][])(
-    'gives a file that %s makes the owner and group of the directory',
+    'gives the owner and group of the directory to a file that %s makes',
     async (_, argsOf) => {
       using made = await makeDirectory()
       const { exitCode } = await runPlantstore(argsOf(made))
@@ -98,7 +98,7 @@ describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
     })
   })
 
-  test('that may not change owners makes a backup all the same, for itself alone', async () => {
+  test('makes a backup for itself if it may not change owners', async () => {
     using made = await makeDirectory()
     const file = join(made.directory, 'plants.db')
     const { exitCode } = await runPlantstore(['backup', file, '--database', made.original], { under: WITHOUT_CHOWN })

@@ -106,7 +106,7 @@ async function startUsed() {
 }
 
 describe('the text of a token', () => {
-  test('is in one line of token create, and nowhere else while it is used and after', async () => {
+  test('is only in the output of token create, while the token is used and after', async () => {
     await using used = await startUsed()
     const { created, token, server, database } = used
     const whileServing = await used.outputs()
@@ -151,7 +151,7 @@ describe('the text of a token', () => {
     expect(Object.entries(outputs).filter(([, text]) => text === '')).toEqual([['stderr', '']])
   })
 
-  test('of the first token is on stderr alone, once', async () => {
+  test('of the first token is only on stderr, once', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await using server = await serve(database, ['--first-token', '--log-level', FINEST_LEVEL])
@@ -165,7 +165,7 @@ describe('the text of a token', () => {
     expect(server.stderr().match(/^ +plst_/gm)).toHaveLength(1)
   })
 
-  test('has no line of the log about it: none says what Authorization was sent', async () => {
+  test('is not hinted at in the log: no line repeats the Authorization of a request', async () => {
     await using used = await startUsed()
     await used.server.end()
 

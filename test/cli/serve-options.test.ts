@@ -49,7 +49,7 @@ async function startQuietly(args: readonly string[], socket: string) {
 }
 
 describe.concurrent('the options of serve', () => {
-  test('have their defaults: 64 KiB, no limit of a list, no public URL, a line per request', async () => {
+  test('have defaults: 64 KiB, lists without limit, no public URL, a line for each request', async () => {
     expect(await behaviour([], {})).toEqual({
       creates: [200, 200, 200, 200],
       listed: 4,
@@ -67,7 +67,7 @@ describe.concurrent('the options of serve', () => {
     })
   })
 
-  test('come from flags, whatever the variables say', async () => {
+  test('come from flags before variables', async () => {
     expect(await behaviour(FLAGS, VARIABLES)).toEqual({
       creates: [200, 200, 200, 413],
       listed: 2,
@@ -76,7 +76,7 @@ describe.concurrent('the options of serve', () => {
     })
   })
 
-  test('take origins with commas, repeated, or from the variable, which a flag beats', async () => {
+  test('take origins separated by commas, repeated, or from a variable', async () => {
     const [a, b, c] = ['https://a.example.org', 'http://b.example.org:8080', 'https://c.example.org']
     const starts: [string[], Record<string, string>, string[]][] = [
       [[], {}, []],

@@ -66,7 +66,7 @@ describe.skipIf(!canCurl || lacks(OPENSSL))('serve --first-token with TLS', () =
 })
 
 describe.concurrent('serve --first-token', () => {
-  test('makes a token for user me, prints it on stderr alone, and none at the second start', async () => {
+  test('makes a token for user me, prints it only on stderr, and makes none at the second start', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const first = await serve(database, ['--first-token'])
@@ -84,7 +84,7 @@ describe.concurrent('serve --first-token', () => {
 })
 
 describe.concurrent('serve', () => {
-  test('where there is no token says how to make one, and prints no secret', async () => {
+  test('logs how to make a token if there is none, and prints no secret', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await using server = await serve(database)
@@ -96,7 +96,7 @@ describe.concurrent('serve', () => {
     expect(JSON.parse(stdout)).toEqual([])
   })
 
-  test('twice on one database shows each server what the other stored', async () => {
+  test('runs twice on one database: each server shows the writes of the other', async () => {
     await using service = await serveDatabase()
     const { server: first, token, database } = service
     await using second = await serve(database)

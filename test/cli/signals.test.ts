@@ -48,7 +48,7 @@ describe('a signal', () => {
   test.each([
     ['head', () => 'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Le'],
     ['body', halfBody],
-  ])('is not held up beyond --drain by a request whose %s came by half', async (_, half) => {
+  ])('ends a server within --drain while half of the %s of a request has arrived', async (_, half) => {
     await using service = await serveDatabase(['--drain', '1s'])
     const { server, token, database } = service
     using _part = await sendPart(server.port, half(token))
@@ -61,7 +61,7 @@ describe('a signal', () => {
     expect([existsSync(`${database}-wal`), existsSync(`${database}-shm`)]).toEqual([false, false])
   })
 
-  test('that comes a second time ends the server at once', async () => {
+  test('ends the server at once when it comes a second time', async () => {
     await using service = await serveDatabase(['--drain', '1h'])
     const { server, token, database } = service
     using _part = await sendPart(server.port, halfBody(token))
@@ -77,7 +77,7 @@ describe('a signal', () => {
   })
 
   test.each([0, 5, 10, 15, 20, 30, 40, 60, 80, 120, 160, 200])(
-    'that comes %d ms after the start ends the server and leaves a usable database',
+    'ends a server %d ms after its start, and leaves a usable database',
     async (delayMs) => {
       using folder = makeFolder()
       const database = join(folder.path, 'plantstore.db')

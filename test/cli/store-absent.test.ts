@@ -9,7 +9,7 @@ const COMMANDS = ['token list', 'token revoke 1', 'user list', 'user delete me -
 const runAll = (path: string) =>
   Promise.all(COMMANDS.map((command) => runPlantstore([...command.split(' '), '--database', path])))
 
-test('a database that is not there is made by serve and token create alone', async () => {
+test('only serve and token create make a missing database', async () => {
   using folder = makeFolder()
   const path = join(folder.path, 'plants.db')
   const answers = await runAll(path)
@@ -21,7 +21,7 @@ test('a database that is not there is made by serve and token create alone', asy
   expect(readdirSync(folder.path)).toEqual([])
 })
 
-test('an empty file becomes a database by serve and token create alone', async () => {
+test('only serve and token create make a database of an empty file', async () => {
   using folder = makeFolder()
   const path = join(folder.path, 'plants.db')
   writeFileSync(path, '')
@@ -41,7 +41,7 @@ test('an empty file becomes a database by serve and token create alone', async (
 test.each([
   ['that is not there', 'nothing', 'there is no such file'],
   ['that is a directory', '.', 'it is a directory'],
-])('a file with the password %s is told in one sentence, with exit code 3', async (_, name, reason) => {
+])('a password file %s is refused in one sentence, with exit code 3', async (_, name, reason) => {
   using folder = makeFolder()
   const where = 'postgres://me@127.0.0.1:1/plants'
   const file = join(folder.path, name)

@@ -65,7 +65,7 @@ describe('a command', () => {
     ['token list --json'],
     ['status'],
     ['export'],
-  ])('whose stdout has no reader any more ends in silence with 141: %s', async (command) => {
+  ])('ends in silence with 141 when the reader of stdout has gone: %s', async (command) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database)
@@ -75,7 +75,7 @@ describe('a command', () => {
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 141 })
   })
 
-  test('that is piped into one that reads a line ends in silence with 141', async () => {
+  test('ends in silence with 141 when it is piped into head -n 1', async () => {
     using folder = makeFolder()
     const script = '("$@" licenses; echo "$?" >code) | head -n 1; while ! [ -s code ]; do sleep 0.01; done; cat code'
     const { stdout, stderr } = await run(script, folder.path)
@@ -83,7 +83,7 @@ describe('a command', () => {
     expect({ told: stdout.split('\n').slice(1), stderr }).toEqual({ told: ['141', ''], stderr: '' })
   })
 
-  test('whose stderr has no reader any more does its work', async () => {
+  test('does its work when the reader of stderr has gone', async () => {
     using folder = makeFolder()
     const script = `${BROKEN_PIPE} && exec "$@" token create --user me 2>&4`
     const { stdout, stderr, exitCode } = await run(script, folder.path)
@@ -95,7 +95,7 @@ describe('a command', () => {
   test.skipIf(!existsSync('/dev/full')).each([
     ['>&4', 'nobody reads stdout'],
     ['>/dev/full', 'ENOSPC: no space left on device, write'],
-  ])('that cannot print its token says which token to revoke, and exits with 1: %s', async (redirection, reason) => {
+  ])('says which token to revoke if it cannot print the token, and exits with 1: %s', async (redirection, reason) => {
     using folder = makeFolder()
     await createTokenIn(join(folder.path, 'plantstore.db'))
     const script = `${BROKEN_PIPE} && exec "$@" token create --user me ${redirection}`
@@ -110,7 +110,7 @@ describe('a command', () => {
   })
 
   test.skipIf(!existsSync('/dev/full')).each([['openapi'], ['help']])(
-    'that cannot print its result says so in a line, and exits with 1: %s',
+    'says in a line that it cannot print its result, and exits with 1: %s',
     async (command) => {
       using folder = makeFolder()
       const { stderr, exitCode } = await run(`exec "$@" ${command} >/dev/full`, folder.path)
@@ -131,7 +131,7 @@ describe('a command', () => {
     ['import --database /dev/stdout', NO_DATABASE, 3],
     ['status --database /dev/stdout', NO_DATABASE, 3],
     ['restore /dev/stdin --database new.db', '/dev/stdin is not a regular file: name the backup.', 3],
-  ])('that is to write a pipe as a file, or read it as one, refuses it: %s', async (command, reason, code) => {
+  ])('refuses a pipe in place of a file: %s', async (command, reason, code) => {
     using folder = makeFolder()
     await createTokenIn(join(folder.path, 'plantstore.db'))
     const before = snapshot(folder.path)
@@ -141,7 +141,7 @@ describe('a command', () => {
     expect(snapshot(folder.path)).toEqual(before)
   })
 
-  test('whose stdin, stdout and stderr are closed works all the same', async () => {
+  test('works with stdin, stdout and stderr closed', async () => {
     using folder = makeFolder()
     const { exitCode } = await run('exec "$@" token create --user me <&- >&- 2>&-', folder.path)
     const database = join(folder.path, 'plantstore.db')

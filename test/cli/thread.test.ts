@@ -7,8 +7,8 @@ import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
-describe.skipIf(lacks(STRACE))('a server whose thread that writes cannot start', () => {
-  test('says why in one line and ends with 3', async () => {
+describe.skipIf(lacks(STRACE))('a server that cannot start its writing thread', () => {
+  test('logs the reason in one line and ends with 3', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database)

@@ -12,7 +12,7 @@ import { createTokenIn } from '../support/tokens.ts'
 
 const flagsOf = ({ certPath, keyPath }: TlsFiles) => ['--tls-cert', certPath, '--tls-key', keyPath]
 
-/** Files with which no server can serve, and what is said of them. */
+/** Files that no server can use, and what the refusal of each says. */
 async function makeBadFiles(folder: string): Promise<Readonly<Record<string, readonly [TlsFiles, RegExp]>>> {
   const own = await makeCertificate(folder, 'own')
   const other = await makeCertificate(folder, 'other')
@@ -68,7 +68,7 @@ const ofFile = async (path: string) =>
   new Bun.CryptoHasher('sha256').update((await Bun.file(path).text()).trim()).digest('hex')
 
 describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
-  test('tell in one line, before anything is made, what is wrong with the files', async () => {
+  test('refuses bad files in one line before it creates anything', async () => {
     using folder = makeFolder()
 
     for (const [what, [files, said]] of Object.entries(await makeBadFiles(folder.path))) {
@@ -88,7 +88,7 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
     }
   })
 
-  test.skipIf(lacks(SETPRIV))('tell of a key that may not be read', async () => {
+  test.skipIf(lacks(SETPRIV))('refuses a key that it may not read', async () => {
     using folder = makeFolder()
     const files = await makeCertificate(folder.path, 'own')
     chmodSync(files.keyPath, 0o000)
@@ -98,7 +98,7 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringMatching(/^plantstore: [^\n]*this user may not read it\.\n$/)])
   })
 
-  test('are refused where one of them is missing', async () => {
+  test('refuses a certificate without a key, and a key without a certificate', async () => {
     using folder = makeFolder()
     const { certPath, keyPath } = await makeCertificate(folder.path, 'own')
     const answers = await Promise.all([
@@ -115,7 +115,7 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
     }
   })
 
-  test('come from variables, and the server says that it speaks TLS', async () => {
+  test('serves TLS with files named by variables, and logs an https address', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const token = await createTokenIn(database)
@@ -133,7 +133,7 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
     expect(server.stdout()).not.toContain('certificate')
   })
 
-  test('take a new certificate by a restart, and not before', async () => {
+  test('shows a new certificate after a restart, and not before', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const files = await makeCertificate(folder.path, 'own')
@@ -149,7 +149,7 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
     expect(renewed).not.toBe(old)
   })
 
-  test('warn of a certificate that has expired', async () => {
+  test('logs a warning about an expired certificate', async () => {
     using folder = makeFolder()
     const files = await makeCertificate(folder.path, 'own', { days: -1 })
     await using server = await serve(join(folder.path, 'plantstore.db'), flagsOf(files))
