@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { openConnection } from '../support/raw-connection.ts'
-import { rawRequest } from './support/raw-request.ts'
 import { type Service, startService } from './support/service.ts'
-import { SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const LIMIT_BYTES = 1000
 const DEFAULT_LIMIT_BYTES = 64 * 1024
@@ -56,53 +54,3 @@ describe.each(TRANSPORTS)('a body, $name', (transport) => {
     expect(await create(service, plant)).toEqual([200, { name: 'Fern' }])
   })
 })
-
-describe.each(SOCKET_TRANSPORTS)('a body, $name', (transport) => {
-  const JSON_TYPE = 'Content-Type: application/json'
-  const CHUNKED = [JSON_TYPE, 'Transfer-Encoding: chunked']
-
-  async function send(service: Service, lines: readonly string[], body = '') {
-    const answer = await service.exchange('POST', '/plants', { lines, body })
-    return [answer.status, JSON.parse(answer.body)]
-  }
-
-  test('is refused by its Content-Length before any of it is sent', async () => {
-    await using service = await startService(transport, { maxBodyBytes: LIMIT_BYTES })
-
-    for (const length of [LIMIT_BYTES + 1, 2 ** 40]) {
-      expect(await send(service, [JSON_TYPE, `Content-Length: ${length}`])).toEqual([413, REFUSAL])
-    }
-  })
-
-  test.each([LIMIT_BYTES + 1, 600, 1])('in chunks of %i bytes is refused as soon as it is too long', async (bytes) => {
-    await using service = await startService(transport, { maxBodyBytes: LIMIT_BYTES })
-
-    expect(await send(service, CHUNKED, `${chunks(plantOf(LIMIT_BYTES), bytes)}0\r\n\r\n`)).toEqual([
-      200,
-      { name: nameOf(LIMIT_BYTES) },
-    ])
-    const tooLong = chunks(plantOf(LIMIT_BYTES + 1, 2), bytes)
-    for (const end of ['', '0\r\n\r\n']) expect(await send(service, CHUNKED, tooLong + end)).toEqual([413, REFUSAL])
-    expect(await service.names()).toEqual([nameOf(LIMIT_BYTES)])
-  })
-
-  test('in chunks that never end is refused', async () => {
-    await using service = await startService(transport, { maxBodyBytes: LIMIT_BYTES })
-    using connection = await openConnection(service.port)
-
-    await connection.send(rawRequest('POST', '/plants', { token: service.token, lines: CHUNKED }))
-    while (!connection.isClosed() && !connection.text().endsWith('}')) {
-      await connection.send(chunks('x'.repeat(100), 100))
-      await Bun.sleep(1)
-    }
-
-    expect(connection.text()).toStartWith('HTTP/1.1 413 ')
-    expect(connection.text()).toContain('"error":41301')
-  })
-})
-
-/** A body in chunks (RFC 9112 §7.1), without the last one. */
-const chunks = (body: string, bytesPerChunk: number) =>
-  (body.match(new RegExp(`.{1,${bytesPerChunk}}`, 'g')) ?? [])
-    .map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
-    .join('')

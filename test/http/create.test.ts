@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { storedPlants } from '../support/stored.ts'
 import { type Answer, startService } from './support/service.ts'
-import { SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 /** Far more than a refusal takes on a slow machine, and far less than writing out such a number takes. */
 const QUICKLY_MS = 2000
@@ -142,32 +142,6 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
       expect([number, refusal(answer)]).toEqual([number, { status: 400, body: refusalBody(40002, /`id`/) }])
     }
     expect(await service.names()).toEqual([])
-  })
-})
-
-describe.each(SOCKET_TRANSPORTS)('createPlant, $name', (transport) => {
-  test('refuses before any of the body has been sent', async () => {
-    await using service = await startService(transport)
-    const { text: readToken } = await service.createToken({ scope: 'read' })
-    const JSON_TYPE = 'Content-Type: application/json'
-    const LENGTH = 'Content-Length: 20'
-
-    const requests = {
-      40101: { token: null, lines: [JSON_TYPE, LENGTH] },
-      40102: { token: 'nobody', lines: [JSON_TYPE, LENGTH] },
-      40301: { token: readToken, lines: [JSON_TYPE, LENGTH] },
-      41501: { lines: ['Content-Type: text/plain', LENGTH] },
-      41502: { lines: [JSON_TYPE, LENGTH, 'Content-Encoding: gzip'] },
-      41301: { lines: [JSON_TYPE, 'Content-Length: 65537'] },
-    }
-
-    for (const [code, request] of Object.entries(requests)) {
-      const { status, body } = await service.exchange('POST', '/plants', request)
-      expect({ status, body: JSON.parse(body) }).toEqual({
-        status: Math.floor(Number(code) / 100),
-        body: refusalBody(Number(code)),
-      })
-    }
   })
 })
 

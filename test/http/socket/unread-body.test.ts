@@ -19,6 +19,7 @@ const refusedHeads = (token: string, readToken: string): readonly Refused[] => [
   [41501, 'POST', '/plants', token],
   [41502, 'POST', '/plants', token, JSON_TYPE, 'Content-Encoding: gzip'],
   [41301, 'POST', '/plants', token, JSON_TYPE, `Content-Length: ${MAX_BODY_BYTES + 1}`],
+  [41301, 'POST', '/plants', token, JSON_TYPE, `Content-Length: ${2 ** 40}`],
 ]
 
 describe.each(SOCKET_TRANSPORTS)('a body that never comes, $name', (transport) => {

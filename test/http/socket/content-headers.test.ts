@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { type Service, startService } from './support/service.ts'
-import { SOCKET_TRANSPORTS } from './support/transports.ts'
+import { type Service, startService } from '../support/service.ts'
+import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
 const BODY = '{"id":1,"name":"Fern"}'
 const JSON_TYPE = 'Content-Type: application/json'
