@@ -2,16 +2,14 @@ import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../../src/store/sqlite/connection.ts'
 import { SLACK_MS } from '../../support/slack.ts'
-import { createUser, listIds } from '../fixtures.ts'
-import { makeDatabaseFolder, openForTest, refusalOf } from './files.ts'
+import { listIds } from '../fixtures.ts'
+import { makeDatabaseFolder, openForTest, openWithUser, refusalOf } from './files.ts'
 
 test('a write to a database that another process keeps locked is refused in time and never stored', async () => {
-  using files = makeDatabaseFolder()
-  await using opened = await openForTest(files.path)
-  const { store, failures } = opened
-  const user = await createUser(store, 'me')
+  await using opened = await openWithUser()
+  const { store, user, failures, path } = opened
   await store.createPlant(user, { id: 1n, name: 'Fern' })
-  const locker = lock(files.path)
+  const locker = lock(path)
   const startMs = performance.now()
 
   const created = store.createPlant(user, { id: 2n, name: 'Ivy' })
@@ -27,7 +25,7 @@ test('a write to a database that another process keeps locked is refused in time
   expect(await listIds(store, user)).toEqual([1n, 3n])
   expect(failures).toEqual([])
   await opened.close()
-  await using reopened = await openForTest(files.path)
+  await using reopened = await openForTest(path)
   expect(await listIds(reopened.store, user)).toEqual([1n, 3n])
 })
 

@@ -4,8 +4,8 @@ import { nextTurn } from '../../../src/domain/next-turn.ts'
 import { checkpoints } from '../../../src/store/sqlite/checkpoints.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
-import { createUser, listIds } from '../fixtures.ts'
-import { makeDatabaseFolder, openForTest, runSql, WAL } from './files.ts'
+import { listIds } from '../fixtures.ts'
+import { makeDatabaseFolder, openWithUser, runSql, WAL } from './files.ts'
 
 const MIB = 1024 ** 2
 /** Each test writes several times as much. */
@@ -18,14 +18,13 @@ describe('the WAL stays small', () => {
     ['5000 small plants', 5000, 'Fern', WAL_MAX_BYTES],
     ['20 plants of 4 MiB', 20, 'x'.repeat(4 * MIB), LARGE_WAL_MAX_BYTES],
   ])('while a user creates %s', async (_, count, name, walMaxBytes) => {
-    using files = makeDatabaseFolder()
-    await using opened = await openForTest(files.path)
-    const user = await createUser(opened.store, 'me')
+    await using opened = await openWithUser()
+    const { store, user, path } = opened
     let largestBytes = 0
 
     for (let id = 0; id < count; id++) {
-      await opened.store.createPlant(user, { id: BigInt(id), name })
-      largestBytes = Math.max(largestBytes, statSync(files.path + WAL).size)
+      await store.createPlant(user, { id: BigInt(id), name })
+      largestBytes = Math.max(largestBytes, statSync(path + WAL).size)
       // As between two requests.
       await nextTurn()
     }
@@ -34,25 +33,24 @@ describe('the WAL stays small', () => {
   })
 
   test('while a user with many plants is deleted', async () => {
-    using files = makeDatabaseFolder()
-    await using opened = await openForTest(files.path)
-    const user = await createUser(opened.store, 'me')
+    await using opened = await openWithUser()
+    const { store, user, path } = opened
     runSql(
-      files.path,
+      path,
       `with recursive series (id) as (select 1 union all select id + 1 from series where id < 6000)
        insert into plants (user_id, id, name) select users.id, series.id, hex(zeroblob(4000)) from users, series`,
       'pragma wal_checkpoint(truncate)',
     )
     let largestBytes = 0
     const watching = setInterval(() => {
-      largestBytes = Math.max(largestBytes, statSync(files.path + WAL).size)
+      largestBytes = Math.max(largestBytes, statSync(path + WAL).size)
     }, 1)
 
-    const deleted = await opened.store.deleteUser('me')
+    const deleted = await store.deleteUser('me')
     clearInterval(watching)
 
     expect(deleted).toEqual({ plants: 6000, tokens: 1 })
-    expect(await listIds(opened.store, user)).toEqual([])
+    expect(await listIds(store, user)).toEqual([])
     expect(largestBytes).toBeWithin(1, LARGE_WAL_MAX_BYTES)
   })
 

@@ -4,24 +4,25 @@ import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/store/open.ts'
+import type { OpenOptions } from '../../../src/store/options.ts'
 import { openReader } from '../../../src/store/sqlite/connection.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
 
-/** What SQLite calls the files beside a database. */
+/** The endings of the files beside a database. */
 export const WAL = '-wal'
 export const SHM = '-shm'
 
-/** A folder with the path of a database that is not there yet. */
+/** A folder, and the path of a database in it that does not exist yet. */
 export function makeDatabaseFolder() {
   const folder = makeFolder()
   return { folder: folder.path, path: join(folder.path, 'plantstore.db'), [Symbol.dispose]: folder[Symbol.dispose] }
 }
 
-/** A store that is closed at the end, with the failures that it told. */
-export async function openForTest(path: string) {
+/** A store that is closed at the end, with the failures that it reported. */
+export async function openForTest(path: string, options: OpenOptions = {}) {
   const failures: AppError[] = []
-  const store = await openStore(path, (failure) => failures.push(failure))
+  const store = await openStore(path, (failure) => failures.push(failure), options)
   let isClosed = false
   const close = async () => {
     if (isClosed) return
@@ -29,6 +30,22 @@ export async function openForTest(path: string) {
     await store.close()
   }
   return { store, failures, close, [Symbol.asyncDispose]: close }
+}
+
+/** A new store with user `me`, in a folder of its own. */
+export async function openWithUser(options: OpenOptions = {}) {
+  const files = makeDatabaseFolder()
+  const opened = await openForTest(files.path, options)
+  return {
+    ...opened,
+    path: files.path,
+    folder: files.folder,
+    user: await createUser(opened.store, 'me'),
+    async [Symbol.asyncDispose]() {
+      await opened.close()
+      files[Symbol.dispose]()
+    },
+  }
 }
 
 /** The message with which a path is refused. Rejects if it is not refused. */
@@ -39,7 +56,7 @@ export async function refusalOf(path: string): Promise<string> {
   throw new Error('it was opened')
 }
 
-/** Makes a database of several pages with one user, who has many plants, and closes it. */
+/** Makes a closed database of several pages: a user with 20 large plants. */
 export async function makeDatabase(path: string): Promise<void> {
   await using opened = await openForTest(path)
   const user = await createUser(opened.store, 'me')
@@ -51,7 +68,7 @@ export async function createPlants(store: Store, user: number, count: number): P
   for (let id = 0; id < count; id++) await store.createPlant(user, { id: BigInt(id), name: 'Fern '.repeat(200) })
 }
 
-/** Runs statements on a database as somebody else's program. */
+/** Runs statements as another program. */
 export function runSql(path: string, ...statements: readonly string[]): void {
   const db = new Database(path, { readwrite: true, create: true })
   try {
@@ -62,7 +79,7 @@ export function runSql(path: string, ...statements: readonly string[]): void {
   }
 }
 
-/** Runs statements and leaves the files as they are when the program is killed then: the last ones are in the WAL. */
+/** Runs statements, and leaves the files as a killed program does: the statements are in the WAL. */
 export function runSqlAndDie(path: string, ...statements: readonly string[]): void {
   using scratch = makeDatabaseFolder()
   const db = new Database(scratch.path, { readwrite: true, create: true })
@@ -76,13 +93,13 @@ export function runSqlAndDie(path: string, ...statements: readonly string[]): vo
   }
 }
 
-/** Copies a database in use as a process that is killed leaves it, but for the WAL's index. */
+/** Copies a database in use as a killed process leaves it, but without the WAL-index. */
 export function copyAsKilled(from: string, to: string): void {
   cpSync(from, to)
   cpSync(from + WAL, to + WAL)
 }
 
-/** The rows of a query, read by a connection of its own, which waits for whoever opens or closes the database just then. */
+/** The rows of a query on a connection of its own, which waits for locks. */
 export function queryAll(path: string, query: string): unknown[][] {
   const db = openReader(path)
   try {
@@ -102,14 +119,14 @@ export function overwrite(path: string, position: number, bytes: Uint8Array): vo
   }
 }
 
-/** Damages the page where the search in a table begins. */
+/** Damages the root page of a table. */
 export function damageTable(path: string, table: string): void {
   const [[rootPage] = []] = queryAll(path, `select rootpage from sqlite_schema where name = '${table}'`)
   const [[pageBytes] = []] = queryAll(path, 'pragma page_size')
   overwrite(path, (Number(rootPage) - 1) * Number(pageBytes), new Uint8Array(Number(pageBytes)).fill(0xa5))
 }
 
-/** What is in a folder: the name of each file, and its bytes as one short text. */
+/** The content of a folder: the name of each file, and the hash of its bytes. */
 export function snapshot(folder: string): Record<string, string> {
   const files = readdirSync(folder, { withFileTypes: true }).sort((a, b) => a.name.localeCompare(b.name))
   return Object.fromEntries(
@@ -120,5 +137,5 @@ export function snapshot(folder: string): Record<string, string> {
   )
 }
 
-/** A folder, for where a file is expected. */
+/** Makes a folder where a file is expected. */
 export const makeDirectory = (path: string): void => mkdirSync(path)

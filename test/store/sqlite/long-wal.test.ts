@@ -2,13 +2,12 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { nextTurn } from '../../../src/domain/next-turn.ts'
-import { openStore } from '../../../src/store/open.ts'
 import type { StoreEvent } from '../../../src/store/options.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/checkpoints.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
-import { createUser, listIds } from '../fixtures.ts'
-import { makeDatabaseFolder, WAL } from './files.ts'
+import { listIds } from '../fixtures.ts'
+import { makeDatabaseFolder, openWithUser, WAL } from './files.ts'
 
 /** The WAL grows less than this from one checkpoint to the next, the last group included. */
 const STEP_BYTES = KEPT_WAL_BYTES
@@ -18,18 +17,14 @@ const MIB = 1024 ** 2
 
 /** A store with its events, and a reader of another program. */
 async function open(writesInThread: boolean) {
-  const files = makeDatabaseFolder()
   const events: StoreEvent[] = []
-  const store = await openStore(files.path, (error) => Promise.reject(error), {
-    writesInThread,
-    onEvent: (event) => events.push(event),
-  })
-  const user = await createUser(store, 'me')
+  const opened = await openWithUser({ writesInThread, onEvent: (event) => events.push(event) })
+  const { store, user, path } = opened
   let created = 0
   return {
-    store,
+    ...opened,
     events,
-    walBytes: () => statSync(files.path + WAL).size,
+    walBytes: () => statSync(path + WAL).size,
     /** Creates plants until the condition holds. Returns their number. */
     async createUntil(isDone: () => boolean): Promise<number> {
       while (!isDone()) {
@@ -42,14 +37,10 @@ async function open(writesInThread: boolean) {
     },
     countPlants: async () => (await listIds(store, user)).length,
     beginToRead() {
-      const reader = new Database(files.path, { readonly: true })
+      const reader = new Database(path, { readonly: true })
       reader.run('begin')
       reader.run('select count(*) from plants')
       return { end: () => reader.close(true) }
-    },
-    async [Symbol.asyncDispose]() {
-      await store.close()
-      files[Symbol.dispose]()
     },
   }
 }

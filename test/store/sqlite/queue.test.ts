@@ -1,26 +1,20 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../../src/domain/error.ts'
-import type { Store } from '../../../src/domain/store.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
-import { openStore } from '../../../src/store/open.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-identity.ts'
 import { queueWrites } from '../../../src/store/sqlite/queue.ts'
 import { shareLastCommit } from '../../../src/store/sqlite/versions/last-commit.ts'
 import { QUEUE_MAX_WAIT_MS } from '../../../src/store/sqlite/waiting-writes.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writer-here.ts'
-import { createUser, listIds } from '../fixtures.ts'
-import { makeDatabaseFolder, queryAll } from './files.ts'
+import { listIds } from '../fixtures.ts'
+import { openWithUser, queryAll } from './files.ts'
 
-const WRITERS = [
-  { name: 'in this thread', writesInThread: false },
-  { name: 'in a thread of its own', writesInThread: true },
-]
-/** A text of which a whole number makes the longest that may wait. */
+/** 16 of these texts have the length that may wait. */
 const TEXT = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH / 16)
 
-describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread }) => {
-  test('are as many as QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
-    await using opened = await openWithUser(writesInThread)
+describe('writes that wait', () => {
+  test('can be QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
+    await using opened = await openWithUser({ writesInThread: true })
     const { store, user, path } = opened
 
     const outcomes = await outcomesOf(
@@ -36,8 +30,8 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
     expect(queryAll(path, 'select count(*), max(id) from plants')).toEqual([[16385n, 16384n]])
   })
 
-  test('have as much text as QUEUE_MAX_TEXT_LENGTH, and one character more is refused and not stored', async () => {
-    await using opened = await openWithUser(writesInThread)
+  test('can have QUEUE_MAX_TEXT_LENGTH characters, and one more is refused and not stored', async () => {
+    await using opened = await openWithUser({ writesInThread: true })
     const { store, user } = opened
 
     const writes = Array.from({ length: 16 }, (_, id) =>
@@ -46,7 +40,7 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
     writes.push(
       store.createPlant(user, { id: 16n, name: 'x' }),
       store.createPlant(user, { id: 17n, name: '', tag: 'x' }),
-      // What has no text needs no room for it.
+      // A write without text needs no room for text.
       store.createPlant(user, { id: 18n, name: '' }),
       store.deletePlant(user, 18n),
     )
@@ -54,11 +48,11 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
     expect(QUEUE_MAX_TEXT_LENGTH).toBe(16 * 1024 * 1024)
     expect(await outcomesOf(writes)).toEqual([...Array(16).fill('done'), BUSY, BUSY, 'done', 'done'])
     await store.createPlant(user, { id: 16n, name: 'x' })
-    expect(await idsOf(opened)).toEqual(Array.from({ length: 17 }, (_, id) => BigInt(id)))
+    expect(await listIds(store, user)).toEqual(Array.from({ length: 17 }, (_, id) => BigInt(id)))
   })
 
-  test('can be one alone that is longer than that, and beside others it is refused', async () => {
-    await using opened = await openWithUser(writesInThread)
+  test('can be a single write with more text, which is refused beside others', async () => {
+    await using opened = await openWithUser({ writesInThread: true })
     const { store, user } = opened
     const name = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH + 1)
 
@@ -67,11 +61,11 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
     const beside = [store.createPlant(user, { id: 4n, name: 'x' }), store.createPlant(user, { id: 5n, name })]
     expect(await outcomesOf(beside)).toEqual(['done', BUSY])
 
-    expect(await idsOf(opened)).toEqual([1n, 4n])
+    expect(await listIds(store, user)).toEqual([1n, 4n])
   })
 
   test('are refused when the store is closed, and not stored', async () => {
-    await using opened = await openWithUser(writesInThread)
+    await using opened = await openWithUser({ writesInThread: true })
     const { store, user, path } = opened
 
     const waiting = [1n, 2n].map((id) => store.createPlant(user, { id, name: 'Fern' }))
@@ -84,8 +78,8 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
     expect(queryAll(path, 'select id from plants')).toEqual([])
   })
 
-  test('are answered when the store is closed before the last of many, and what was answered is what is stored', async () => {
-    await using opened = await openWithUser(writesInThread)
+  test('are stored exactly if they were answered with success, when the store is closed among many of them', async () => {
+    await using opened = await openWithUser({ writesInThread: true })
     const { store, user, path } = opened
     const answered = Promise.withResolvers<void>()
 
@@ -106,12 +100,12 @@ describe.each(WRITERS)('writes that wait for a writer $name', ({ writesInThread 
   })
 })
 
-/** What a group takes on a slow disk, and how many are in one. */
+/** The time of a group on a slow disk, and the number of its writes. */
 const SLOW_GROUP_MS = 100
 const GROUP_WRITES = 512
 
-test('as many writes wait for a slow disk as it can do in QUEUE_MAX_WAIT_MS, and a fast one takes all of them again', async () => {
-  await using opened = await openWithUser(false)
+test('the queue takes as many writes as a slow disk commits in QUEUE_MAX_WAIT_MS, and all again once it is fast', async () => {
+  await using opened = await openWithUser()
   const { user, path } = opened
   const options = { path, identity: fileIdentity(path), durability: 'full', lastCommit: shareLastCommit() } as const
   const writer = openWriterHere(options, () => {})
@@ -131,7 +125,7 @@ test('as many writes wait for a slow disk as it can do in QUEUE_MAX_WAIT_MS, and
   const create = (count: number) =>
     outcomesOf(Array.from({ length: count }, () => queue.write(['createPlant', user, id++, 'Fern', null])))
 
-  // Nothing is known yet of what a write takes.
+  // The queue has no estimate yet.
   const first = await create(GROUP_WRITES)
   const slow = await create(QUEUE_MAX_WRITES)
   groupMs = 0
@@ -148,26 +142,11 @@ test('as many writes wait for a slow disk as it can do in QUEUE_MAX_WAIT_MS, and
 
 const BUSY = 'store_busy'
 
-async function openWithUser(writesInThread: boolean) {
-  const files = makeDatabaseFolder()
-  const store = await openStore(files.path, failTest, { writesInThread })
-  const user = await createUser(store, 'me')
-  return {
-    store,
-    user,
-    path: files.path,
-    async [Symbol.asyncDispose]() {
-      await store.close()
-      files[Symbol.dispose]()
-    },
-  }
-}
-
 const failTest = (error: unknown): never => {
   throw error
 }
 
-/** What became of each write. A refusal of the queue itself says that nothing is in doubt. */
+/** The outcome of each write. A refusal by the queue has a known outcome. */
 async function outcomesOf(writes: readonly Promise<unknown>[]): Promise<string[]> {
   const results = await Promise.allSettled(writes)
   return results.map((result) => {
@@ -176,5 +155,3 @@ async function outcomesOf(writes: readonly Promise<unknown>[]): Promise<string[]
     return result.reason.kind
   })
 }
-
-const idsOf = ({ store, user }: { readonly store: Store; readonly user: number }) => listIds(store, user)

@@ -1,11 +1,9 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import type { WriteRefusal } from '../../../src/domain/statistics.ts'
+import type { StoreObserver, WriteRefusal } from '../../../src/domain/statistics.ts'
 import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
-import { openStore } from '../../../src/store/open.ts'
-import { createUser } from '../fixtures.ts'
-import { makeDatabaseFolder, WAL } from './files.ts'
+import { openWithUser, WAL } from './files.ts'
 
 const WRITERS = [
   { name: 'in this thread', writesInThread: false },
@@ -13,31 +11,22 @@ const WRITERS = [
 ]
 
 async function openObserved(writesInThread: boolean) {
-  const files = makeDatabaseFolder()
   const groups: { readonly writes: number; readonly syncMs: number }[] = []
   const refusals: WriteRefusal[] = []
-  const store = await openStore(files.path, failTest, {
-    writesInThread,
-    observer: {
-      recordGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
-      recordRefusal: (reason) => refusals.push(reason),
-    },
-  })
-  return {
-    ...{ store, groups, refusals, path: files.path },
-    async [Symbol.asyncDispose]() {
-      await store.close()
-      files[Symbol.dispose]()
-    },
+  const observer: StoreObserver = {
+    recordGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
+    recordRefusal: (reason) => refusals.push(reason),
   }
+  const opened = await openWithUser({ writesInThread, observer })
+  // Without the group that created the user.
+  groups.length = 0
+  return { ...opened, groups, refusals }
 }
 
-describe.each(WRITERS)('what is told of writes $name', ({ writesInThread }) => {
-  test('is each group that was committed, with its writes and a time, whatever became of them', async () => {
+describe.each(WRITERS)('the observer of a store that writes $name', ({ writesInThread }) => {
+  test('gets the number of writes, refused ones included, and the time of each group', async () => {
     await using opened = await openObserved(writesInThread)
-    const { store, groups, refusals } = opened
-    const user = await createUser(store, 'me')
-    groups.length = 0
+    const { store, user, groups, refusals } = opened
     const startMs = performance.now()
     const creates = [1n, 2n, 3n, 3n].map((id) => store.createPlant(user, { id, name: 'Fern' }))
     await Promise.allSettled(creates)
@@ -49,11 +38,9 @@ describe.each(WRITERS)('what is told of writes $name', ({ writesInThread }) => {
     expect(refusals).toEqual([])
   })
 
-  test('is each write that found the queue full', async () => {
+  test('gets each write that the full queue refused', async () => {
     await using opened = await openObserved(writesInThread)
-    const { store, groups, refusals } = opened
-    const user = await createUser(store, 'me')
-    groups.length = 0
+    const { store, user, groups, refusals } = opened
     await Promise.allSettled(
       Array.from({ length: QUEUE_MAX_WRITES + 2 }, (_, id) => store.createPlant(user, { id: BigInt(id), name: '' })),
     )
@@ -62,11 +49,9 @@ describe.each(WRITERS)('what is told of writes $name', ({ writesInThread }) => {
     expect(groups.reduce((sum, { writes }) => sum + writes, 0)).toBe(QUEUE_MAX_WRITES)
   })
 
-  test('is each write that another process kept from the database', async () => {
+  test('gets each write that was refused because another process kept the database locked', async () => {
     await using opened = await openObserved(writesInThread)
-    const { store, groups, refusals, path } = opened
-    const user = await createUser(store, 'me')
-    groups.length = 0
+    const { store, user, groups, refusals, path } = opened
     using _lock = lock(path)
     const outcomes = await Promise.allSettled([1n, 2n].map((id) => store.createPlant(user, { id, name: 'Fern' })))
 
@@ -75,25 +60,18 @@ describe.each(WRITERS)('what is told of writes $name', ({ writesInThread }) => {
   })
 })
 
-describe('the sizes', () => {
-  test('are those of the files', async () => {
-    await using opened = await openObserved(true)
-    await createUser(opened.store, 'me')
+test('the sizes are those of the files', async () => {
+  await using opened = await openObserved(true)
 
-    expect(await opened.store.sizes()).toEqual({
-      databaseBytes: statSync(opened.path).size,
-      walBytes: statSync(opened.path + WAL).size,
-    })
+  expect(await opened.store.sizes()).toEqual({
+    databaseBytes: statSync(opened.path).size,
+    walBytes: statSync(opened.path + WAL).size,
   })
 })
 
-/** Holds the lock for writing as another program would. */
+/** Holds the write lock as another program. */
 function lock(path: string) {
   const db = new Database(path)
   db.run('begin immediate')
   return { [Symbol.dispose]: () => db.close(true) }
-}
-
-const failTest = (error: Error): never => {
-  throw error
 }

@@ -2,25 +2,23 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AppError } from '../../../src/domain/error.ts'
 import { nextTurn } from '../../../src/domain/next-turn.ts'
-import { openStore } from '../../../src/store/open.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-identity.ts'
 import type { CheckpointReport } from '../../../src/store/sqlite/group-result.ts'
 import { shareLastCommit } from '../../../src/store/sqlite/versions/last-commit.ts'
 import { openWriterInThread } from '../../../src/store/sqlite/writer-in-thread.ts'
 import { rejectionOf } from '../../support/rejection.ts'
-import { createUser, listIds, newToken } from '../fixtures.ts'
-import { makeDatabase, makeDatabaseFolder } from './files.ts'
+import { listIds, newToken } from '../fixtures.ts'
+import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from './files.ts'
 import { ENDS, watchThreads } from './threads.ts'
 
-/** More than are committed together. */
+/** More writes than fit in a group. */
 const MANY = 1000
-/** So long it is looked again and again what has changed, in each turn of the event loop. */
+/** How long the reader asks for the version in each turn of the event loop. */
 const LOOK_MS = 1
 
-describe('a store that a thread writes', () => {
-  test('is read while a write waits for the lock of another process, and the write is done after it', async () => {
+describe('a store that writes in a thread', () => {
+  test('answers reads while a write waits for the lock of another process', async () => {
     await using opened = await openWithPlant()
     const { store, user, path } = opened
     using locker = new Database(path)
@@ -40,24 +38,24 @@ describe('a store that a thread writes', () => {
     expect(await listIds(store, user)).toEqual([1n, 2n])
   })
 
-  test('ends its thread when it is closed, and leaves one file', async () => {
+  test('ends its thread when it closes, and leaves one file', async () => {
     using threads = watchThreads()
     await using opened = await openWithPlant()
 
-    await opened.store.close()
+    await opened.close()
 
     expect(await threads.allClosed()).toBe(1)
     expect(readdirSync(opened.folder)).toEqual(['plantstore.db'])
     expect(opened.failures).toEqual([])
   })
 
-  test('ends whatever it has started when it is closed before anything was written', async () => {
+  test('ends its thread also if it closes before the first write', async () => {
     using threads = watchThreads()
     using files = makeDatabaseFolder()
     await makeDatabase(files.path)
 
-    const store = await openStore(files.path, failTest, { writesInThread: true })
-    await store.close()
+    const { close } = await openForTest(files.path, { writesInThread: true })
+    await close()
 
     expect(await threads.allClosed()).toBeLessThanOrEqual(1)
     expect(readdirSync(files.folder)).toEqual(['plantstore.db'])
@@ -65,7 +63,7 @@ describe('a store that a thread writes', () => {
 })
 
 describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
-  test('leaves what it was sent in doubt, and no further write is begun: that is told once', async () => {
+  test('leaves the outcome of its group unknown, and no further write begins', async () => {
     using threads = watchThreads()
     await using opened = await openWithPlant()
     const { store, user, failures } = opened
@@ -95,7 +93,7 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     expect(await listIds(store, user)).toContain(1n)
   })
 
-  test('can be closed, and the next opening has what was answered', async () => {
+  test('does not keep the store from closing, and the next opening has all acknowledged plants', async () => {
     using threads = watchThreads()
     await using opened = await openWithPlant()
     const { store, user, failures, path } = opened
@@ -103,18 +101,17 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     threads.endAt('before', end)
     await rejectionOf(store.createPlant(user, { id: 2n, name: 'Ivy' }))
     expect(threads.hasEnded()).toBe(true)
-    await store.close()
+    await opened.close()
     await threads.allClosed()
 
-    const again = await openStore(path, failTest, { writesInThread: true })
-    await again.createPlant(user, { id: 3n, name: 'Moss' })
-    expect((await listIds(again, user)).filter((id) => id !== 2n)).toEqual([1n, 3n])
-    await again.close()
+    await using again = await openForTest(path, { writesInThread: true })
+    await again.store.createPlant(user, { id: 3n, name: 'Moss' })
+    expect((await listIds(again.store, user)).filter((id) => id !== 2n)).toEqual([1n, 3n])
     expect(failures).toHaveLength(1)
   })
 })
 
-test('a thread that ends after an answer fails the store all the same, and the answer holds', async () => {
+test('a thread that ends after an answer fails the store, and the answer holds', async () => {
   using threads = watchThreads()
   await using opened = await openWithPlant()
   const { store, user, failures } = opened
@@ -134,15 +131,11 @@ test.each([
   ['a directory', (folder: string) => folder],
   ['a file in no directory', (folder: string) => join(folder, 'nowhere', 'plantstore.db')],
 ])(
-  'a thread that cannot open its database, because it is %s, says so once and rejects what waits',
+  'a thread that cannot open its database, which is %s, reports it once and rejects the waiting groups',
   async (_, pathIn) => {
     using threads = watchThreads()
     using files = makeDatabaseFolder()
-    const path = pathIn(files.folder)
-    const reports: CheckpointReport[] = []
-    const options = { path, identity: fileIdentity(path), durability: 'full', lastCommit: shareLastCommit() } as const
-
-    const writer = openWriterInThread(options, (report) => reports.push(report))
+    const { writer, reports } = openWriter(pathIn(files.folder))
     const waiting = [writer.perform([['createPlant', 1, 1n, 'Fern', null]]), writer.truncate()]
 
     for (const each of waiting) expect(await rejectionOf(each)).toBeInstanceOf(Error)
@@ -157,10 +150,7 @@ test.each([
 test('a thread that cannot open its database can be closed while it starts', async () => {
   using threads = watchThreads()
   using files = makeDatabaseFolder()
-  const options = { path: files.folder, identity: fileIdentity(files.folder), durability: 'full' } as const
-  const reports: CheckpointReport[] = []
-
-  const writer = openWriterInThread({ ...options, lastCommit: shareLastCommit() }, (report) => reports.push(report))
+  const { writer, reports } = openWriter(files.folder)
   const waiting = rejectionOf(writer.perform([['createPlant', 1, 1n, 'Fern', null]]))
 
   expect(await writer.close()).toBeUndefined()
@@ -170,7 +160,7 @@ test('a thread that cannot open its database can be closed while it starts', asy
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a commit is never missed by who asks for the version again and again while it is made',
+  'a reader that asks for the version again and again during commits misses none of them',
   async () => {
     await using opened = await openWithPlant()
     const { store, user } = opened
@@ -199,24 +189,14 @@ test.skipIf(process.platform !== 'linux')(
 
 /** A store with user `me`, who has plant 1. */
 async function openWithPlant() {
-  const files = makeDatabaseFolder()
-  const failures: AppError[] = []
-  const store = await openStore(files.path, (failure) => failures.push(failure), { writesInThread: true })
-  const user = await createUser(store, 'me')
-  await store.createPlant(user, { id: 1n, name: 'Fern' })
-  return {
-    store,
-    user,
-    failures,
-    path: files.path,
-    folder: files.folder,
-    async [Symbol.asyncDispose]() {
-      await store.close()
-      files[Symbol.dispose]()
-    },
-  }
+  const opened = await openWithUser({ writesInThread: true })
+  await opened.store.createPlant(opened.user, { id: 1n, name: 'Fern' })
+  return opened
 }
 
-const failTest = (error: AppError): never => {
-  throw error
+/** Opens a writer in a thread, with its reports. */
+function openWriter(path: string) {
+  const reports: CheckpointReport[] = []
+  const options = { path, identity: fileIdentity(path), durability: 'full', lastCommit: shareLastCommit() } as const
+  return { writer: openWriterInThread(options, (report) => reports.push(report)), reports }
 }

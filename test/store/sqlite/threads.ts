@@ -1,12 +1,12 @@
 type End = (thread: Worker) => void
 
-/** Ways in which a thread comes to its end. */
+/** Ways in which a thread can end. */
 export const ENDS: Readonly<Record<string, End>> = {
   'meets an error that nobody catches': (thread) => thread.postMessage({ call: 'what it does not know' }),
   'is terminated': (thread) => thread.terminate(),
 }
 
-/** Watches the threads that are started from now on, which are real ones, and can bring the end of one about. */
+/** Watches the real threads that start from now on, and can end one of them. */
 export function watchThreads() {
   const Real = globalThis.Worker
   const closed: Promise<unknown>[] = []
@@ -32,18 +32,18 @@ export function watchThreads() {
       ending?.(this)
     }
   }
-  // The same class, but for what it tells.
+  // The class has the same interface.
   globalThis.Worker = Watched as typeof Worker
 
   return {
-    /** Ends the thread that is sent a group next, before or after it is sent. */
+    /** Ends the thread that gets the next group, before or after it gets the group. */
     endAt(nextPlace: 'before' | 'after', how: End): void {
       place = nextPlace
       end = how
     },
-    /** Whether that has come about. */
+    /** Whether that thread was ended. */
     hasEnded: () => place !== undefined && end === undefined,
-    /** Resolves when all threads that were started have ended, to how many they were. */
+    /** Resolves to the number of threads once all of them have ended. */
     allClosed: async () => (await Promise.all(closed)).length,
     [Symbol.dispose]() {
       globalThis.Worker = Real
