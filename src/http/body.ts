@@ -18,16 +18,19 @@ const PARAMETERS = new RegExp(PARAMETER, 'g')
  * Reads the plant that a request carries, from at most `maxBodyBytes`. Rejects with the first that applies of `content_type_unsupported`,
  * `content_encoding_unsupported`, `body_too_large`, `body_not_json` and `plant_invalid`. The headers decide before the body is read.
  */
-export async function readNewPlant(request: Request, maxBodyBytes: number): Promise<NewPlant> {
-  const { headers } = request
-  requireJson(headers.get('content-type'))
-  requireIdentity(headers.get('content-encoding'))
-  const contentLength = headers.get('content-length')
+export async function readNewPlant(
+  request: Request,
+  headers: Readonly<Record<string, string | undefined>>,
+  maxBodyBytes: number,
+): Promise<NewPlant> {
+  requireJson(headers['content-type'])
+  requireIdentity(headers['content-encoding'])
+  const contentLength = headers['content-length']
   if (Number(contentLength) > maxBodyBytes) throw tooLarge(maxBodyBytes)
   let body: Uint8Array
   try {
     // The runtime cuts a body at its Content-Length. A chunked body has none.
-    body = await (contentLength === null ? readChunks(request, maxBodyBytes) : request.bytes())
+    body = await (contentLength === undefined ? readChunks(request, maxBodyBytes) : request.bytes())
   } catch (cause) {
     // The client closed the connection in the middle of the body.
     throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
@@ -35,9 +38,9 @@ export async function readNewPlant(request: Request, maxBodyBytes: number): Prom
   return toNewPlant(parseJson(body))
 }
 
-function requireJson(contentType: string | null): void {
+function requireJson(contentType = ''): void {
   if (contentType === JSON_TYPE) return
-  const parameters = MEDIA_TYPE.exec(contentType ?? '')?.[1]
+  const parameters = MEDIA_TYPE.exec(contentType)?.[1]
   if (parameters === undefined) throw new AppError('content_type_unsupported')
   for (const [, name, value = ''] of parameters.matchAll(PARAMETERS)) {
     if (name?.toLowerCase() === 'charset' && unquote(value).toLowerCase() !== 'utf-8') {
@@ -50,8 +53,8 @@ function requireJson(contentType: string | null): void {
 const unquote = (value: string): string => value.replace(/\\(.)|"/g, '$1')
 
 /** The header is a list (RFC 9110 §8.4), which may have empty elements (§5.6.1.2). The runtime joins several lines with commas. */
-function requireIdentity(contentEncoding: string | null): void {
-  if (contentEncoding === null) return
+function requireIdentity(contentEncoding = ''): void {
+  if (contentEncoding === '') return
   const codings = contentEncoding.toLowerCase().split(',')
   const isIdentity = codings.every((coding) => ['', 'identity'].includes(coding.trim()))
   if (!isIdentity) throw new AppError('content_encoding_unsupported')

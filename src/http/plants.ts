@@ -56,19 +56,17 @@ export const plants = ({ authentication, maxBodyBytes, ...options }: PlantOption
     .head('/plants', list, { query: ListQuery, detail: { operationId: 'listPlants', hide: true } })
     .post(
       '/plants',
-      async ({ request, caller, body }) => {
+      async ({ request, headers, caller }) => {
+        const plant = await readNewPlant(request, headers, maxBodyBytes)
         semaphore?.requirePlace(request)
-        await store.createPlant(caller.userId, body)
-        return json(JSON.stringify(toPlant(body)))
+        await store.createPlant(caller.userId, plant)
+        return json(JSON.stringify(toPlant(plant)))
       },
       {
         scope: 'write',
-        // Elysia would read the body before the token is known. `beforeHandle` runs when all else is right.
+        // Elysia would read the body before the token is known. The handler reads it when all else is right.
         parse: 'none',
         body: 'NewPlant',
-        async beforeHandle(context) {
-          context.body = await readNewPlant(context.request, maxBodyBytes)
-        },
         ...operation({
           operationId: 'createPlant',
           summary: 'Create a plant',

@@ -23,19 +23,26 @@ export interface AuthenticationOptions {
  * `rate_exceeded`, before anything else of the request is checked. A route with `scope: 'write'` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, limits, statistics }: AuthenticationOptions) =>
-  new Elysia({ name: 'authentication' })
-    .derive({ as: 'scoped' }, ({ headers }) => {
-      const cached = tokens.get(headers.authorization)
-      if (cached === undefined) headers.authorization = `Bearer ${bearerToken(headers.authorization)}`
-      return { cached }
+export const authentication = ({ tokens, limits, statistics }: AuthenticationOptions) => {
+  const identify = async (request: Request, text: string) => {
+    const context = contextOf(request)
+    if (context.caller === undefined)
+      context.caller = await tokens.read(request.headers.get('authorization') ?? '', text)
+    else statistics?.hit('callers')
+    await limits.admit?.(context.caller, request)
+    return { caller: context.caller }
+  }
+  return new Elysia({ name: 'authentication' })
+    .onTransform({ as: 'scoped' }, ({ headers, request }) => {
+      const caller = tokens.get(headers.authorization)
+      if (caller === undefined) headers.authorization = `Bearer ${bearerToken(headers.authorization)}`
+      else contextOf(request).caller = caller
     })
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
-    .derive({ as: 'scoped' }, async ({ cached, bearer, request }) => {
-      if (cached !== undefined) statistics?.hit('callers')
-      const caller = cached ?? (await tokens.read(request.headers.get('authorization') ?? '', bearer ?? ''))
-      contextOf(request).caller = caller
-      if (limits.admit !== undefined) await limits.admit(caller, request)
+    .derive({ as: 'scoped' }, ({ bearer, request }) => {
+      const { caller } = contextOf(request)
+      if (caller === undefined || limits.admit !== undefined) return identify(request, bearer ?? '')
+      statistics?.hit('callers')
       return { caller }
     })
     .macro({
@@ -45,3 +52,4 @@ export const authentication = ({ tokens, limits, statistics }: AuthenticationOpt
         },
       }),
     })
+}
