@@ -1,0 +1,35 @@
+import { expect, test } from 'bun:test'
+import { treaty } from '@elysiajs/eden'
+import type { App } from '../../src/http/app.ts'
+import { type Service, startService } from './support/service.ts'
+import { SOCKET_TRANSPORTS } from './support/transports.ts'
+
+type Plants = readonly { readonly name: string; readonly tag?: string | undefined }[]
+
+/** A client of Elysia's users, whose types are those of the routes alone. */
+const clientOf = ({ port, token }: Service) =>
+  treaty<App>(`http://127.0.0.1:${port}`, { headers: { authorization: `Bearer ${token}` }, parseDate: false })
+
+test.each(SOCKET_TRANSPORTS)('a client of @elysiajs/eden has the types of the routes, $name', async (transport) => {
+  await using service = await startService(transport)
+  const client = clientOf(service)
+
+  const listed = await client.plants.get({ query: { limit: 5 } })
+  // The compiler checks these lines: a wrong type of a route fails `tsc`.
+  const plants: Plants = listed.data || []
+  const refused = await client.plants.get({ query: { limit: -1 } })
+  const error: number | undefined = refused.error?.status === 400 ? refused.error.value.error : undefined
+  const deleted = await client.plants({ id: '7' }).delete()
+  // @ts-expect-error no list answers 404
+  const isNotFound = refused.error?.status === 404
+  // @ts-expect-error a plant needs a name
+  const unsent = () => client.plants.post({ id: 1n })
+
+  expect({ plants, error, isNotFound, deleted: deleted.status }).toEqual({
+    plants: [],
+    error: 40003,
+    isNotFound: false,
+    deleted: 404,
+  })
+  expect(unsent).toBeFunction()
+})
