@@ -5,158 +5,135 @@ import { openStore } from '../../src/store/open.ts'
 import { createUser, IDS } from '../store/fixtures.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { addPlants } from '../support/many-plants.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { fillDatabase } from './support/filled-database.ts'
 
-/** More than a pipe has room for, and than one batch. */
-const MANY_PLANTS = 50_000
+/** Two users have so many plants. That is more than a pipe takes, and more than one batch. */
+const MANY_PLANTS = 25_000
 
-/** A folder with a database in which these users have plants with each of `IDS`. */
-async function makeDatabase(users: readonly string[]) {
+const TAG = '"\n\u0001\u007f\u0085\u2028\u202e\u2066 🌱'
+const TAG_IN_JSON = '\\"\\n\\u0001\\u007f\\u0085\\u2028\\u202e\\u2066 🌱'
+
+/** A folder with a database in which `you` and `me` have plants with each of `IDS`. */
+async function makeDatabase() {
   const folder = makeFolder()
   const database = join(folder.path, 'plantstore.db')
   const store = await openStore(database, () => {})
-  for (const name of users) {
+  for (const name of ['you', 'me']) {
     const user = await createUser(store, name)
     for (const [index, id] of IDS.entries()) {
-      await store.createPlant(user, {
-        id,
-        name: `Fern ${id}`,
-        ...(index % 2 === 0 && { tag: `"\n\u0001\u007f\u0085\u2028\u202e\u2066 🌱 ${name}` }),
-      })
+      await store.createPlant(user, { id, name: `Fern ${id}`, ...(index % 2 === 0 && { tag: `${TAG} ${name}` }) })
     }
   }
   await store.close()
   return { database, folder: folder.path, [Symbol.dispose]: folder[Symbol.dispose] }
 }
 
-const linesOf = (user: string): string[] =>
+const linesOf = (user: string): string =>
   IDS.map((id, index) => {
-    const tag = index % 2 === 0 ? `,"tag":"\\"\\n\\u0001\\u007f\\u0085\\u2028\\u202e\\u2066 🌱 ${user}"` : ''
-    return `{"user":"${user}","id":${id},"name":"Fern ${id}"${tag}}`
-  })
+    const tag = index % 2 === 0 ? `,"tag":"${TAG_IN_JSON} ${user}"` : ''
+    return `{"user":"${user}","id":${id},"name":"Fern ${id}"${tag}}\n`
+  }).join('')
+
+/** Starts an export whose reader has read a small part, so that it waits. */
+async function startExport(database: string) {
+  const child = Bun.spawn([...COMMAND, 'export', '--database', database], { stdout: 'pipe', stderr: 'pipe' })
+  const reader = child.stdout.getReader()
+  const first = await reader.read()
+  const readRest = async () => {
+    const chunks = [first.value ?? new Uint8Array()]
+    for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value)
+    return Buffer.concat(chunks).toString()
+  }
+  return { child, reader, readRest }
+}
 
 describe.concurrent('export', () => {
-  test('prints all plants by user and id, exact at every digit, a line each', async () => {
-    using made = await makeDatabase(['you', 'me'])
-    const { stdout, stderr, exitCode } = await runPlantstore(['export', '--database', made.database])
+  test.each([
+    ['all plants by user and id', [], linesOf('me') + linesOf('you')],
+    ['the plants of one user', ['--user', 'you'], linesOf('you')],
+  ])('prints %s, a line each, exact at every digit', async (_, args, stdout) => {
+    using made = await makeDatabase()
 
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
-    expect(stdout).toBe([...linesOf('me'), ...linesOf('you')].map((line) => `${line}\n`).join(''))
+    const answer = await runPlantstore(['export', ...args, '--database', made.database])
+
+    expect(answer).toEqual({ stdout, stderr: '', exitCode: 0 })
   })
 
-  test('prints the plants of one user', async () => {
-    using made = await makeDatabase(['you', 'me'])
-    const { stdout, exitCode } = await runPlantstore(['export', '--user', 'you', '--database', made.database])
-
-    expect(exitCode).toBe(0)
-    expect(stdout).toBe(
-      linesOf('you')
-        .map((line) => `${line}\n`)
-        .join(''),
-    )
-  })
-
-  test('prints nothing where there is nothing', async () => {
+  test.each([[[]], [['--user', 'me']]])('prints nothing from an empty database: %j', async (args) => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     await createTokenIn(database)
 
-    for (const args of [[], ['--user', 'me']]) {
-      expect(await runPlantstore(['export', ...args, '--database', database])).toEqual({
-        stdout: '',
-        stderr: '',
-        exitCode: 0,
-      })
-    }
+    const answer = await runPlantstore(['export', ...args, '--database', database])
+
+    expect(answer).toEqual({ stdout: '', stderr: '', exitCode: 0 })
   })
 
-  test('refuses a user and a database that are not there', async () => {
-    using made = await makeDatabase(['me'])
-    const nowhere = join(made.folder, 'nowhere.db')
+  test('refuses a user and a database that do not exist', async () => {
+    using made = await makeDatabase()
 
-    expect(await runPlantstore(['export', '--user', 'nobody', '--database', made.database])).toEqual({
-      stdout: '',
-      stderr: 'plantstore: There is no user nobody.\n',
-      exitCode: 1,
-    })
-    expect(await runPlantstore(['export', '--database', nowhere])).toMatchObject({ stdout: '', exitCode: 3 })
+    const noUser = await runPlantstore(['export', '--user', 'nobody', '--database', made.database])
+    const noDatabase = await runPlantstore(['export', '--database', join(made.folder, 'nowhere.db')])
+
+    expect(noUser).toEqual({ stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 })
+    expect(noDatabase).toMatchObject({ stdout: '', exitCode: 3 })
   })
 
-  test('is what was there when it began, whatever a server writes meanwhile', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const token = await createTokenIn(database)
-    addPlants(database, MANY_PLANTS)
-    const { stdout: before } = await runPlantstore(['export', '--database', database])
-    await using server = await serve(database)
-    const child = Bun.spawn([...COMMAND, 'export', '--database', database], { stdout: 'pipe', stderr: 'pipe' })
-    const reader = child.stdout.getReader()
-    const first = await reader.read()
-    // It waits for its reader now, and has read a small part.
+  test('prints the plants of the moment at which it began, while a server writes', async () => {
+    using made = await fillDatabase(MANY_PLANTS)
+    const { stdout: before } = await made.run(['export'])
+    await using server = await serve(made.database)
+    const { child, readRest } = await startExport(made.database)
+
+    const { token } = made
     const deleted = await server.request('DELETE', `/plants/${MANY_PLANTS}`, { token })
     const created = await server.request('POST', '/plants', { token, body: { id: MANY_PLANTS + 1, name: 'Fern' } })
-    const chunks = [first.value ?? new Uint8Array()]
-    for (;;) {
-      const { value, done } = await reader.read()
-      if (done) break
-      chunks.push(value)
-    }
+    const printed = await readRest()
 
     expect([deleted.status, created.status, await child.exited]).toEqual([204, 200, 0])
-    expect(Buffer.concat(chunks).toString() === before).toBe(true)
-    expect((await runPlantstore(['export', '--database', database])).stdout).not.toBe(before)
+    expect(printed === before).toBe(true)
+    expect((await made.run(['export'])).stdout === before).toBe(false)
   })
 
   test.each([
-    ['waits for it', ''],
-    ['does not wait, because of another program', `"$2" -e 'process.stdout.isTTY' &&`],
-  ])('into a pipe that is full and %s is whole', async (_, before) => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await createTokenIn(database)
-    addPlants(database, MANY_PLANTS)
-    const [piped, plain] = [join(folder.path, 'piped'), join(folder.path, 'plain')]
+    ['waits for the reader', ''],
+    ['does not wait, because another program has changed it', `"$2" -e 'process.stdout.isTTY' &&`],
+  ])('prints all plants into a full pipe that %s', async (_, before) => {
+    using made = await fillDatabase(MANY_PLANTS)
+    const [piped, plain] = [join(made.folder, 'piped'), join(made.folder, 'plain')]
     const command = COMMAND.map((word) => `'${word}'`).join(' ')
     const script = `(${before} ${command} export --database "$1") | (sleep 0.5; cat) >"$3" && ${command} export --database "$1" >"$4"`
-    const child = Bun.spawn(['sh', '-c', script, 'sh', database, process.execPath, piped, plain])
+
+    const child = Bun.spawn(['sh', '-c', script, 'sh', made.database, process.execPath, piped, plain])
 
     expect(await child.exited).toBe(0)
     expect(readFileSync(piped, 'latin1') === readFileSync(plain, 'latin1')).toBe(true)
-    expect(readFileSync(plain, 'latin1').split('\n')).toHaveLength(MANY_PLANTS + 1)
+    expect(readFileSync(plain, 'latin1').split('\n')).toHaveLength(2 * MANY_PLANTS + 1)
   })
 
-  test.each(['SIGINT', 'SIGTERM'] as const)(
-    'ends by %s at once while its reader is slow, and says how far it came and how to go on',
-    async (signal) => {
-      using folder = makeFolder()
-      const database = join(folder.path, 'plantstore.db')
-      await createTokenIn(database)
-      addPlants(database, MANY_PLANTS)
-      const child = Bun.spawn([...COMMAND, 'export', '--database', database], { stdout: 'pipe', stderr: 'pipe' })
-      const reader = child.stdout.getReader()
-      await reader.read()
-      // It waits for its reader now.
-      child.kill(signal)
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('ends at once by %s while its reader is slow, and says how to go on', async (signal, exitCode) => {
+    using made = await fillDatabase(MANY_PLANTS)
+    const { child } = await startExport(made.database)
 
-      expect(await child.exited).toBe(signal === 'SIGINT' ? 130 : 143)
-      expect(await child.stderr.text()).toMatch(
-        new RegExp(
-          `^Stopped by ${signal}: \\d{1,5} of ${MANY_PLANTS} plants are printed\\. The output is not whole: run the same command again\\.\n$`,
-          'm',
-        ),
-      )
-    },
-  )
+    child.kill(signal)
 
-  test('ends in silence with 141 when its reader goes away', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await createTokenIn(database)
-    addPlants(database, MANY_PLANTS)
-    const child = Bun.spawn([...COMMAND, 'export', '--database', database], { stdout: 'pipe', stderr: 'pipe' })
-    const reader = child.stdout.getReader()
-    await reader.read()
+    expect(await child.exited).toBe(exitCode)
+    expect(await child.stderr.text()).toMatch(
+      new RegExp(
+        `^Stopped by ${signal}: \\d{1,5} of ${2 * MANY_PLANTS} plants are printed\\. The output is not whole: run the same command again\\.\n$`,
+        'm',
+      ),
+    )
+  })
+
+  test('ends silently with 141 when its reader goes away', async () => {
+    using made = await fillDatabase(MANY_PLANTS)
+    const { child, reader } = await startExport(made.database)
+
     await reader.cancel()
 
     expect(await child.exited).toBe(141)

@@ -12,7 +12,7 @@ import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
 
-/** Of a device without an end: so much is read before it is stopped, and after so long the reader is killed. */
+/** The test stops an import of an endless device after so many bytes, and kills it after so long. */
 const ENDLESS_BYTES = 256 * 1024 ** 2
 const ENDLESS_MAX_MS = 10_000
 
@@ -46,10 +46,8 @@ const HAD = [
   ['me', 2n, 'Monstera 2', 'evergreen'],
 ]
 
-const namesIn = (plants: unknown): string[] => (plants as { name: string }[]).map(({ name }) => name)
-
 const lineOf = (plant: object): string => `${JSON.stringify(plant)}\n`
-/** What an import says, but for where it keeps what it has read, and for its progress on a slow machine. */
+/** The lines of stderr, without the place of the staging table and the progress on a slow machine. */
 const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
   stderr
     .split('\n')
@@ -59,7 +57,7 @@ const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
     )
 
 describe.concurrent('import', () => {
-  test('stores the lines of a file, of stdin and of -, and makes users that are new', async () => {
+  test('stores the lines of a file, of stdin and of -, and creates new users', async () => {
     using made = await makeDatabase()
     const file = join(made.folder, 'plants.jsonl')
     writeFileSync(
@@ -94,7 +92,7 @@ describe.concurrent('import', () => {
     ])
   })
 
-  test('prints with --json what it did as one object, also where a line repeats another', async () => {
+  test('prints its counts with --json, also if a line repeats another', async () => {
     using made = await makeDatabase()
     const [mine, theirs] = [lineOf({ user: 'me', id: 3, name: 'Fern' }), lineOf({ user: 'you', id: 3, name: 'Ivy' })]
     const { stdout, exitCode } = await made.run(['--json', '--on-conflict', 'skip'], mine + theirs + mine)
@@ -103,26 +101,7 @@ describe.concurrent('import', () => {
     expect(JSON.parse(stdout)).toEqual({ lines: 3, created: 2, skipped: 1, replaced: 0, createdUsers: 1 })
   })
 
-  test('of nothing stores nothing', async () => {
-    using made = await makeDatabase()
-    const answer = await made.run([])
-
-    expect([answer.exitCode, saidBy(answer)]).toEqual([
-      0,
-      [`Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.`],
-    ])
-    expect(made.plants()).toEqual(HAD)
-  })
-
-  test('says where it keeps what it has read, and leaves nothing there', async () => {
-    using made = await makeDatabase()
-    const { stderr } = await made.run([], lineOf({ user: 'me', id: 3, name: 'Fern' }))
-
-    expect(stderr).toStartWith(`What is read is kept in ${made.folder} until it is in, in a file without a name.\n`)
-    expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
-  })
-
-  test('takes what export has printed, whatever texts and ids are in it', async () => {
+  test('imports the output of export, whatever its texts and ids are', async () => {
     using made = await makeDatabase()
     using other = await makeDatabase()
     const texts = [
@@ -162,14 +141,17 @@ describe.concurrent('import', () => {
     ['{"user":"me","id":3,"name":"Fern"', 'it is no JSON'],
     ['', 'it is no JSON'],
     ['\ufeff{"user":"me","id":3,"name":"Fern"}', 'it is no JSON'],
+    [Buffer.from('{"user":"me","id":3,"name":"\xff"}', 'latin1'), 'it is no JSON in UTF-8'],
     ['{"user":"me","id":7,"name":"Fern"}', 'its user and id are those of line 1.'],
   ] as const
 
-  test('names each line that it refuses, and the reason, and then imports nothing', async () => {
+  test('names each line that it refuses and the reason, and imports nothing', async () => {
     using made = await makeDatabase()
     const good = (id: number) => lineOf({ user: 'me', id, name: 'Fern' })
-    const input = good(7) + bad.map(([line]) => `${line}\n`).join('') + good(9)
-    const answer = await made.run([], input)
+    const lines = [good(7), ...bad.flatMap(([line]) => [line, '\n']), good(9)].map((part) => Buffer.from(part))
+    const file = join(made.folder, 'plants.jsonl')
+    writeFileSync(file, Buffer.concat(lines))
+    const answer = await made.run([file])
 
     expect([answer.stdout, answer.exitCode]).toEqual(['', 1])
     const said = saidBy(answer)
@@ -182,7 +164,7 @@ describe.concurrent('import', () => {
     expect(made.plants()).toEqual(HAD)
   })
 
-  test('refuses a plant that is there already, and imports nothing', async () => {
+  test('refuses a plant that the user already has, and imports nothing', async () => {
     using made = await makeDatabase()
     const answer = await made.run([], [3, 1, 2].map((id) => lineOf({ user: 'me', id, name: 'Fern' })).join(''))
 
@@ -197,16 +179,8 @@ describe.concurrent('import', () => {
     expect(made.plants()).toEqual(HAD)
   })
 
-  test('refuses a line that is not UTF-8', async () => {
-    using made = await makeDatabase()
-    const file = join(made.folder, 'plants.jsonl')
-    writeFileSync(file, Buffer.from('{"user":"me","id":3,"name":"\xff"}\n', 'latin1'))
-
-    expect(saidBy(await made.run([file]))[0]).toStartWith('line 1: it is no JSON in UTF-8')
-  })
-
   test.each([REFUSALS_TOLD_MAX, REFUSALS_TOLD_MAX + 1])(
-    'of %d lines that are refused tells the first ones, and counts all',
+    'names the first ones of %d refused lines, and counts all',
     async (count) => {
       using made = await makeDatabase()
       const answer = await made.run([], '{}\n'.repeat(count) + lineOf({ user: 'me', id: 3, name: 'Fern' }))
@@ -221,30 +195,29 @@ describe.concurrent('import', () => {
   )
 
   test.each([
-    [['--on-conflict', 'skip'], [1, 3], 'created 1 plant, skipped 3, replaced 0', ['Monstera 1', 'first']],
-    [['--on-conflict', 'replace'], [1, 3], 'created 1 plant, skipped 0, replaced 3', ['new', 'last']],
-    [['--on-conflict', 'skip', '--atomic'], [1, 3], 'created 1 plant, skipped 3, replaced 0', ['Monstera 1', 'first']],
-    [['--on-conflict', 'replace', '--atomic'], [1, 3], 'created 1 plant, skipped 0, replaced 3', ['new', 'last']],
-  ])('with %j does so, also where a line repeats another', async (args, ids, told, names) => {
-    using made = await makeDatabase()
-    const lines = [
-      { user: 'me', id: 1, name: 'new' },
-      { user: 'me', id: 3, name: 'first' },
-      { user: 'me', id: 3, name: 'between', tag: 'x' },
-      { user: 'me', id: 3, name: 'last' },
-    ]
-    const answer = await made.run(args, lines.map(lineOf).join(''))
+    ['skip', [], 'skipped 3, replaced 0', ['Monstera 1', 'first']],
+    ['replace', [], 'skipped 0, replaced 3', ['new', 'last']],
+    ['skip', ['--atomic'], 'skipped 3, replaced 0', ['Monstera 1', 'first']],
+    ['replace', ['--atomic'], 'skipped 0, replaced 3', ['new', 'last']],
+  ])(
+    'applies --on-conflict %s %j to stored plants and to lines that repeat another',
+    async (rule, args, told, names) => {
+      using made = await makeDatabase()
+      const lines = [
+        { user: 'me', id: 1, name: 'new' },
+        { user: 'me', id: 3, name: 'first' },
+        { user: 'me', id: 3, name: 'between', tag: 'x' },
+        { user: 'me', id: 3, name: 'last' },
+      ]
+      const answer = await made.run(['--on-conflict', rule, ...args], lines.map(lineOf).join(''))
 
-    expect(answer.exitCode).toBe(0)
-    expect(saidBy(answer)).toContain(`Imported 4 lines into ${made.database}: ${told}.`)
-    expect(made.plants()).toEqual([
-      ['me', BigInt(ids[0] ?? 0), names[0], null],
-      HAD[1] ?? [],
-      ['me', BigInt(ids[1] ?? 0), names[1], null],
-    ])
-  })
+      expect(answer.exitCode).toBe(0)
+      expect(saidBy(answer)).toContain(`Imported 4 lines into ${made.database}: created 1 plant, ${told}.`)
+      expect(made.plants()).toEqual([['me', 1n, names[0], null], HAD[1] ?? [], ['me', 3n, names[1], null]])
+    },
+  )
 
-  test('takes the plants of --user alone, and those of which nothing says whose they are', async () => {
+  test('takes lines of --user and lines without a user, and refuses other lines', async () => {
     using made = await makeDatabase()
     const mixed = lineOf({ id: 3, name: 'Fern' }) + lineOf({ user: 'you', id: 4, name: 'Ivy' })
     const refused = await made.run(['--user', 'me'], mixed)
@@ -258,26 +231,23 @@ describe.concurrent('import', () => {
     expect(made.plants()).toEqual([...HAD, ['me', 3n, 'Fern', null], ['me', 4n, 'Ivy', null]])
   })
 
-  test('says in one sentence why a file or a folder cannot be read, and what to do', async () => {
+  test.each([
+    ['nope.jsonl', 'there is no such file'],
+    ['folder', 'it is a directory'],
+    ['plantstore.db/x', 'a part of its path is no directory'],
+  ])('says in one sentence why it cannot read %s, and what to do', async (file, reason) => {
     using made = await makeDatabase()
     mkdirSync(join(made.folder, 'folder'))
-    const answers = [await made.run(['nope.jsonl']), await made.run(['folder']), await made.run(['plantstore.db/x'])]
 
-    expect(answers).toEqual(
-      [
-        'Cannot read nope.jsonl: there is no such file.',
-        'Cannot read folder: it is a directory.',
-        'Cannot read plantstore.db/x: a part of its path is no directory.',
-      ].map((reason) => ({
-        stdout: '',
-        stderr: `plantstore: ${reason} Name another file, or - for stdin.\n`,
-        exitCode: 1,
-      })),
-    )
+    expect(await made.run([file])).toEqual({
+      stdout: '',
+      stderr: `plantstore: Cannot read ${file}: ${reason}. Name another file, or - for stdin.\n`,
+      exitCode: 1,
+    })
     expect(made.plants()).toEqual(HAD)
   })
 
-  test.skipIf(lacks(SETPRIV))('says in one sentence that it may not read a file', async () => {
+  test.skipIf(lacks(SETPRIV))('says in one sentence that this user may not read a file', async () => {
     using made = await makeDatabase()
     const file = join(made.folder, 'plants.jsonl')
     writeFileSync(file, lineOf({ user: 'me', id: 3, name: 'Fern' }), { mode: 0o200 })
@@ -290,7 +260,7 @@ describe.concurrent('import', () => {
     })
   })
 
-  test('refuses a database that cannot be, and bad options', async () => {
+  test('refuses a missing database, and bad options', async () => {
     using made = await makeDatabase()
     const nowhere = join(made.folder, 'nowhere')
     const answers = [
@@ -306,28 +276,27 @@ describe.concurrent('import', () => {
     }
   })
 
-  test('is seen by a server at once, in lists that it remembers, and by tokens of users that were new', async () => {
+  test('shows its plants at once in the lists of a server, which have new ETags', async () => {
     using made = await makeDatabase()
     await using server = await serve(made.database)
     const list = async () => {
       const answer = await server.request('GET', '/plants?limit=10', { token: made.token })
-      return { etag: answer.headers.get('etag'), names: namesIn(await answer.json()) }
+      const plants = (await answer.json()) as { name: string }[]
+      return { etag: answer.headers.get('etag'), names: plants.map(({ name }) => name) }
     }
-    const before = [await list(), await list()]
+    const lists = [await list(), await list()]
     await made.run([], lineOf({ user: 'me', id: 3, name: 'Fern' }))
-    const created = await list()
+    lists.push(await list())
     await made.run(['--on-conflict', 'replace'], lineOf({ user: 'me', id: 1, name: 'Ivy' }))
-    const replaced = await list()
+    lists.push(await list())
 
-    expect(before.map(({ names }) => names)).toEqual([
-      ['Monstera 1', 'Monstera 2'],
-      ['Monstera 1', 'Monstera 2'],
+    expect(lists.map(({ names }) => names.join())).toEqual([
+      'Monstera 1,Monstera 2',
+      'Monstera 1,Monstera 2',
+      'Monstera 1,Monstera 2,Fern',
+      'Ivy,Monstera 2,Fern',
     ])
-    expect([created.names, replaced.names]).toEqual([
-      ['Monstera 1', 'Monstera 2', 'Fern'],
-      ['Ivy', 'Monstera 2', 'Fern'],
-    ])
-    expect(new Set([before[0]?.etag, created.etag, replaced.etag]).size).toBe(3)
+    expect(new Set(lists.map(({ etag }) => etag)).size).toBe(3)
   })
 
   test.each([['/dev/null'], ['/dev/stdin']])('reads a device to its end: %s', async (device) => {
@@ -340,11 +309,12 @@ describe.concurrent('import', () => {
 Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.\n`,
       exitCode: 0,
     })
+    expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
     expect(made.plants()).toEqual(HAD)
   })
 
   test.skipIf(!existsSync('/proc/self/io'))(
-    'of a device without an end ends by SIGTERM, and stores nothing',
+    'stops reading an endless device by SIGTERM, and stores nothing',
     async () => {
       using made = await makeDatabase()
       const child = Bun.spawn([...COMMAND, 'import', '--database', made.database], {
@@ -363,35 +333,32 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
     },
   )
 
-  test.skipIf(lacks(MOUNTS))(
-    'without space for what is read says so in a line, ends with 3, and imports nothing',
-    async () => {
-      using disk = mountDisk(3 * 1024 ** 2)
-      using folder = makeFolder()
-      const database = join(disk.path, 'plantstore.db')
-      await createTokenIn(database)
-      const file = join(folder.path, 'plants.jsonl')
-      // More than is kept in memory.
-      const name = 'x'.repeat(30_000)
-      writeFileSync(file, Array.from({ length: 3000 }, (_, id) => lineOf({ user: 'me', id, name })).join(''))
-      const answer = await runPlantstore(['import', file, '--database', database])
+  test.skipIf(lacks(MOUNTS))('ends with 3 and imports nothing without space for the staging table', async () => {
+    using disk = mountDisk(3 * 1024 ** 2)
+    using folder = makeFolder()
+    const database = join(disk.path, 'plantstore.db')
+    await createTokenIn(database)
+    const file = join(folder.path, 'plants.jsonl')
+    // More than is kept in memory.
+    const name = 'x'.repeat(30_000)
+    writeFileSync(file, Array.from({ length: 3000 }, (_, id) => lineOf({ user: 'me', id, name })).join(''))
+    const answer = await runPlantstore(['import', file, '--database', database])
 
-      expect([answer.stdout, answer.exitCode, saidBy(answer)]).toEqual([
-        '',
-        3,
-        ['plantstore: The database is out of space or read-only, nothing was changed: make room.'],
-      ])
-      expect(answer.stderr).toStartWith(`What is read is kept in ${disk.path} `)
-      expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
-      expect(queryAll(database, 'select count(*) from plants')).toEqual([[0n]])
-    },
-  )
+    expect([answer.stdout, answer.exitCode, saidBy(answer)]).toEqual([
+      '',
+      3,
+      ['plantstore: The database is out of space or read-only, nothing was changed: make room.'],
+    ])
+    expect(answer.stderr).toStartWith(`What is read is kept in ${disk.path} `)
+    expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
+    expect(queryAll(database, 'select count(*) from plants')).toEqual([[0n]])
+  })
 
   test.skipIf(lacks(MOUNTS)).each([
     ['fail', ' with --on-conflict skip'],
     ['replace', ''],
   ])(
-    'without space says how many lines are in and how to go on, and ends with 3: --on-conflict %s',
+    'ends with 3 without space, and says how many lines are in and how to go on: --on-conflict %s',
     async (rule, option) => {
       using disk = mountDisk(4_000_000)
       const database = join(disk.path, 'plantstore.db')
