@@ -6,34 +6,25 @@ import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { addPlants } from '../support/many-plants.ts'
 import { startProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { fillDatabase } from './support/filled-database.ts'
 
-/** More than a pipe has room for. */
-const PLANTS = 3000
+/** Two users have so many plants. That is more than a pipe takes. */
+const PLANTS = 1500
 
-async function makeDatabase() {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  await createTokenIn(database)
-  addPlants(database, PLANTS)
-  return { folder: folder.path, database, [Symbol.dispose]: folder[Symbol.dispose] }
-}
-
-/** Starts a script of the shell, in which "$@" is the executable. */
+/** Starts a shell script. In it "$@" is the executable. */
 const start = (script: string, cwd: string) =>
   startProgram(['sh', '-c', script, 'sh', ...COMMAND], { cwd, env: { PATH: process.env.PATH ?? '' } })
 
-async function run(script: string, cwd: string) {
+const run = async (script: string, cwd: string) => {
   const { stderr, exitCode } = await start(script, cwd).ended
   return { stderr, exitCode }
 }
 
 describe.concurrent('backup -', () => {
-  test('writes a whole backup to stdout, nothing else, and leaves no file', async () => {
-    using made = await makeDatabase()
+  test('writes only a whole backup to stdout, and leaves no file', async () => {
+    using made = await fillDatabase(PLANTS)
     using elsewhere = makeFolder()
     const [file, restored] = [join(elsewhere.path, 'plants.db'), join(elsewhere.path, 'restored.db')]
     const backup = await run(`exec "$@" backup - > ${file}`, made.folder)
@@ -42,7 +33,7 @@ describe.concurrent('backup -', () => {
 
     expect(backup).toEqual({
       stderr: expect.stringMatching(
-        new RegExp(`Backed up ${statSync(file).size} bytes: users 1, tokens 1, plants ${PLANTS}\\.\n$`),
+        new RegExp(`Backed up ${statSync(file).size} bytes: users 2, tokens 3, plants ${2 * PLANTS}\\.\n$`),
       ),
       exitCode: 0,
     })
@@ -52,7 +43,7 @@ describe.concurrent('backup -', () => {
   })
 
   test('refuses a terminal', async () => {
-    using made = await makeDatabase()
+    using made = await fillDatabase(PLANTS)
     const decoder = new TextDecoder()
     let text = ''
     const child = Bun.spawn([...COMMAND, 'backup', '-'], {
@@ -76,18 +67,18 @@ describe.concurrent('backup -', () => {
     expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
   })
 
-  test('ends in silence when the reader closes the pipe, with exit code 141', async () => {
-    using made = await makeDatabase()
+  test('ends silently with 141 when the reader closes the pipe', async () => {
+    using made = await fillDatabase(PLANTS)
     const script = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&- && exec "$@" backup - >&4'
 
     expect(await run(script, made.folder)).toEqual({ stderr: '', exitCode: 141 })
     expect(readdirSync(made.folder).sort()).toEqual(['pipe', 'plantstore.db'])
   })
 
-  test.skipIf(lacks(MOUNTS))('without space writes nothing, leaves no file, and says so', async () => {
+  test.skipIf(lacks(MOUNTS))('says that there is no space, writes nothing and leaves no file', async () => {
     using disk = mountDisk(200_000)
     const database = join(disk.path, 'plantstore.db')
-    // By a process of its own, that has ended: files that are deleted and open take space for some time.
+    // In a process that has ended, because deleted files take space while they are open.
     await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
     disk.fillUp(20_000)
 
@@ -99,8 +90,8 @@ describe.concurrent('backup -', () => {
     expect(readdirSync(disk.path).filter((name) => name.includes('backup'))).toEqual([])
   })
 
-  test.skipIf(process.platform !== 'linux')('has no name and ends by a signal while nobody reads', async () => {
-    using made = await makeDatabase()
+  test.skipIf(process.platform !== 'linux')('has no name, and ends by a signal while nobody reads', async () => {
+    using made = await fillDatabase(PLANTS)
     const { child } = start('mkfifo pipe && exec 3<>pipe && exec "$@" backup - >&3', made.folder)
     await until('the backup has lost its name', () =>
       openFilesOf(child.pid).some((path) => /backup.*deleted/.test(path)),

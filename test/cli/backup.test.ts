@@ -7,32 +7,24 @@ import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { fillDatabase } from './support/filled-database.ts'
 
-/** More than are copied at once. */
+/** More rows than one batch. */
 const MANY_PLANTS = 50_000
 const NAME = /^plantstore-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/
 
-/** A folder with a database of some users, tokens and plants, and a place for backups. */
+/** A filled database and a folder for backups. `backup` makes a backup of the database. */
 async function makeDatabase(plants = 10) {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  for (const user of ['me', 'me', 'you']) await createTokenIn(database, user)
-  addPlants(database, plants)
-  const backups = join(folder.path, 'backups')
+  const made = await fillDatabase(plants)
+  const backups = join(made.folder, 'backups')
   mkdirSync(backups)
-  const backup = (...args: readonly string[]) => runPlantstore(['backup', ...args, '--database', database])
-  return {
-    folder: folder.path,
-    database,
-    backups,
-    file: join(backups, 'plants.db'),
-    backup,
-    [Symbol.dispose]: folder[Symbol.dispose],
-  }
+  const backup = (...args: readonly string[]) => made.run(['backup', ...args])
+  return { ...made, backups, file: join(backups, 'plants.db'), backup }
 }
+
+type Made = Awaited<ReturnType<typeof makeDatabase>>
 
 /** The paths of the files in a folder, in the order of their names. */
 const filesOf = (folder: string): string[] =>
@@ -40,13 +32,13 @@ const filesOf = (folder: string): string[] =>
     .sort()
     .map((name) => join(folder, name))
 
-/** What a backup has told after its counts, which lines about its progress precede on a slow machine. */
+/** The lines of stderr after the counts. On a slow machine, lines about the progress come before them. */
 const linesAfterCounts = (stderr = ''): string[] => stderr.replace(/^.*Backed up [^\n]+\n/s, '').split('\n')
 
 const bytesOf = (path: string): number => statSync(path).size
 
 describe.concurrent('backup FILE', () => {
-  test('makes a file of all that the database holds, for its owner alone, and prints its path', async () => {
+  test('makes a file of all rows that only its owner may read, and prints its path', async () => {
     using made = await makeDatabase(MANY_PLANTS)
     const before = snapshot(made.folder)
     const { stdout, stderr, exitCode } = await runPlantstore(['backup', made.file, '--database', made.database], {
@@ -55,7 +47,9 @@ describe.concurrent('backup FILE', () => {
 
     expect({ stdout, stderr, exitCode }).toEqual({
       stdout: `${made.file}\n`,
-      stderr: `Backed up ${bytesOf(made.file)} bytes: users 2, tokens 3, plants ${2 * MANY_PLANTS}.\n`,
+      stderr: expect.stringContaining(
+        `Backed up ${bytesOf(made.file)} bytes: users 2, tokens 3, plants ${2 * MANY_PLANTS}.\n`,
+      ),
       exitCode: 0,
     })
     expect(snapshot(made.folder)).toEqual(before)
@@ -64,7 +58,7 @@ describe.concurrent('backup FILE', () => {
     expect(dump(made.file)).toEqual(dump(made.database))
   })
 
-  test('says with --json where the backup is and what it holds, as restore does', async () => {
+  test('prints with --json the path and the counts, as restore does', async () => {
     using made = await makeDatabase()
     const restored = join(made.folder, 'restored.db')
     const answers = [
@@ -79,18 +73,17 @@ describe.concurrent('backup FILE', () => {
     ])
   })
 
-  test('makes one that a server takes as it is', async () => {
+  test('makes a backup that a server can use', async () => {
     using made = await makeDatabase()
-    const token = await createTokenIn(made.database)
     await made.backup(made.file)
     await using server = await serve(made.file)
-    const plants = await (await server.request('GET', '/plants', { token })).json()
+    const plants = await (await server.request('GET', '/plants', { token: made.token })).json()
 
     expect(plants).toHaveLength(10)
     expect(await server.end()).toBe(0)
   })
 
-  test('records the path of its database, which is its own for a backup that a server uses', async () => {
+  test('records the path of its database in the backup, also if that is a backup', async () => {
     using made = await makeDatabase()
     const second = join(made.backups, 'second.db')
     await made.backup(made.file)
@@ -103,11 +96,10 @@ describe.concurrent('backup FILE', () => {
     ])
   })
 
-  test('of what a killed server has left in the WAL has that, too', async () => {
+  test('copies what a killed server has left in the WAL', async () => {
     using made = await makeDatabase()
-    const token = await createTokenIn(made.database)
     await using server = await serve(made.database)
-    await server.request('POST', '/plants', { token, body: { id: 77, name: 'Fern' } })
+    await server.request('POST', '/plants', { token: made.token, body: { id: 77, name: 'Fern' } })
     await server.kill()
     expect(bytesOf(`${made.database}-wal`)).toBeGreaterThan(0)
     await made.backup(made.file)
@@ -115,7 +107,7 @@ describe.concurrent('backup FILE', () => {
     expect(dump(made.file).plants).toContainEqual([1n, 77n, 'Fern', null])
   })
 
-  test('refuses a file that is there, and replaces it with --force', async () => {
+  test('refuses to replace a file, and replaces it with --force', async () => {
     using made = await makeDatabase()
     await made.backup(made.file)
     const before = snapshot(made.backups)
@@ -135,28 +127,28 @@ describe.concurrent('backup FILE', () => {
     expect(readdirSync(made.backups)).toEqual(['plants.db'])
   })
 
-  test('never replaces the database itself, by whatever name, nor what is no database of ours', async () => {
-    using made = await makeDatabase()
-    const [link, symlink, text] = ['link.db', 'symlink.db', 'text.db'].map((name) => join(made.backups, name))
-    linkSync(made.database, link ?? '')
-    symlinkSync(made.database, symlink ?? '')
-    writeFileSync(text ?? '', 'Fern\n')
-    const before = snapshot(made.backups)
+  test.each([
+    ['the database', 'is the database itself', ({ database }) => database],
+    ['a hard link to the database', 'is the database itself', ({ database, file }) => linkSync(database, file)],
+    ['a symbolic link to the database', 'is the database itself', ({ database, file }) => symlinkSync(database, file)],
+    ['a text', 'is no backup, and stays as it is', ({ file }) => writeFileSync(file, 'Fern\n')],
+    ['a folder', 'is not a regular file', ({ file }) => mkdirSync(file)],
+  ] as const satisfies readonly (readonly [string, string, (made: Made) => unknown])[])(
+    'never replaces %s, even with --force',
+    async (_, reason, place) => {
+      using made = await makeDatabase()
+      const placed = place(made)
+      const file = typeof placed === 'string' ? placed : made.file
+      const before = snapshot(made.backups)
 
-    for (const [file, reason] of [
-      [made.database, 'is the database itself'],
-      [link, 'is the database itself'],
-      [symlink, 'is the database itself'],
-      [text, 'is no backup, and stays as it is'],
-      [made.backups, 'is not a regular file'],
-    ]) {
-      const { stdout, stderr, exitCode } = await made.backup(file ?? '', '--force')
+      const { stdout, stderr, exitCode } = await made.backup(file, '--force')
+
       expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
       expect(stderr).toMatch(/^[^\n]+\n$/)
-      expect(stderr).toContain(reason ?? '')
-    }
-    expect(snapshot(made.backups)).toEqual(before)
-  })
+      expect(stderr).toContain(reason)
+      expect(snapshot(made.backups)).toEqual(before)
+    },
+  )
 
   test('never replaces a database that a server has open', async () => {
     using made = await makeDatabase()
@@ -170,18 +162,18 @@ describe.concurrent('backup FILE', () => {
     expect(dump(other).users).toHaveLength(1)
   })
 
-  test('refuses a name beside which a WAL is left, that would be taken for a part of it', async () => {
+  test('refuses a name that has a WAL beside it', async () => {
     using made = await makeDatabase()
     writeFileSync(`${made.file}-wal`, 'left')
-    const { stderr, exitCode } = await made.backup(made.file)
 
-    expect({ stderr, exitCode }).toEqual({
+    expect(await made.backup(made.file)).toEqual({
+      stdout: '',
       stderr: `plantstore: ${made.file}-wal is there without its database: move it away.\n`,
       exitCode: 1,
     })
   })
 
-  test('of a damaged database leaves nothing, and exits with 3', async () => {
+  test('leaves nothing of a backup of a damaged database, and exits with 3', async () => {
     using made = await makeDatabase(1000)
     damageTable(made.database, 'plants')
     const { stdout, stderr, exitCode } = await made.backup(made.file)
@@ -191,7 +183,7 @@ describe.concurrent('backup FILE', () => {
     expect(readdirSync(made.backups)).toEqual([])
   })
 
-  test.skipIf(lacks(MOUNTS))('without space leaves nothing, and says so', async () => {
+  test.skipIf(lacks(MOUNTS))('leaves nothing without space, and says so', async () => {
     using made = await makeDatabase(10_000)
     using disk = mountDisk(100_000)
     const { stdout, stderr, exitCode } = await made.backup(join(disk.path, 'plants.db'))
@@ -202,19 +194,21 @@ describe.concurrent('backup FILE', () => {
   })
 
   test.each([
-    [[], 'Say where to'],
-    [['a.db', '--dir', '.'], 'Say which'],
-    [['a.db', '--keep', '3'], '--keep'],
-    [['--keep', '3'], '--keep'],
-    [['--dir', '.', '--force'], '--force'],
-    [['-', '--force'], '--force'],
-    [['-', '--json'], '--json'],
-    [['-', '--dir', '.'], 'Say which'],
-    [['-', '--keep', '3'], '--keep'],
-    [[''], 'Say which'],
-  ])('%j is misused', async (args, reason) => {
+    ['', 'Say where to'],
+    ['a.db --dir .', 'Say which'],
+    ['a.db --keep 3', '--keep'],
+    ['--keep 3', '--keep'],
+    ['--dir . --force', '--force'],
+    ['- --force', '--force'],
+    ['- --json', '--json'],
+    ['- --dir .', 'Say which'],
+    ['- --keep 3', '--keep'],
+    [' ', 'Say which'],
+  ])('refuses the arguments "%s" with 2', async (args, reason) => {
     using folder = makeFolder()
-    const { stdout, stderr, exitCode } = await runPlantstore(['backup', ...args], { cwd: folder.path })
+    const command = ['backup', ...(args === ' ' ? [''] : args.split(' ').filter((word) => word !== ''))]
+
+    const { stdout, stderr, exitCode } = await runPlantstore(command, { cwd: folder.path })
 
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
     expect(stderr).toMatch(/^[^\n]+\n$/)
@@ -222,7 +216,7 @@ describe.concurrent('backup FILE', () => {
     expect(readdirSync(folder.path)).toEqual([])
   })
 
-  test('refuses where there is no database, or no directory', async () => {
+  test('refuses a missing database and a missing directory', async () => {
     using made = await makeDatabase()
     const nowhere = join(made.folder, 'nowhere')
     const answers = await Promise.all([
@@ -240,7 +234,7 @@ describe.concurrent('backup FILE', () => {
 })
 
 describe.concurrent('backup --dir', () => {
-  test('names each backup by the time, and keeps the latest ones alone', async () => {
+  test('names each backup by the time, and keeps the latest ones', async () => {
     using made = await makeDatabase()
     const others = ['plantstore-2020-01-01T00-00-00.000Z.db.txt', 'plants-2020-01-01T00-00-00.000Z.db', 'plantstore.db']
     for (const name of others) writeFileSync(join(made.backups, name), '')
@@ -258,14 +252,14 @@ describe.concurrent('backup --dir', () => {
     expect(deleted).toEqual(names.slice(0, 2))
   })
 
-  test('without --keep deletes nothing', async () => {
+  test('deletes nothing without --keep', async () => {
     using made = await makeDatabase()
     for (let run = 0; run < 3; run++) await made.backup('--dir', made.backups)
 
     expect(readdirSync(made.backups)).toHaveLength(3)
   })
 
-  test('with --keep deletes nothing beside a backup of another database, and exits with 2', async () => {
+  test('deletes nothing beside a backup of another database, and exits with 2', async () => {
     using made = await makeDatabase()
     using other = await makeDatabase()
     const runs = [
@@ -284,7 +278,7 @@ describe.concurrent('backup --dir', () => {
     expect(dump(paths[2] ?? '')).toEqual(dump(made.database))
   })
 
-  test('with --keep takes a database that is named by a link for the same one', async () => {
+  test('recognises its database by a link', async () => {
     using made = await makeDatabase()
     const link = join(made.folder, 'plants')
     symlinkSync(made.folder, link)
@@ -296,7 +290,7 @@ describe.concurrent('backup --dir', () => {
     expect(filesOf(made.backups)).toEqual([stdout.trim()])
   })
 
-  test('with --keep neither counts nor deletes a backup of the future, and warns of it', async () => {
+  test('neither counts nor deletes a backup of the future, and warns of it', async () => {
     using made = await makeDatabase()
     const future = join(made.backups, 'plantstore-2999-01-01T00-00-00.000Z.db')
     await made.backup(future)
@@ -312,7 +306,7 @@ describe.concurrent('backup --dir', () => {
     expect(filesOf(made.backups)).toEqual([stdout.trim(), future])
   })
 
-  test('with --keep neither counts nor deletes a file that does not say it is a backup, and warns of it', async () => {
+  test('neither counts nor deletes a file without the record of a backup, and warns of it', async () => {
     using made = await makeDatabase()
     const copied = join(made.backups, 'plantstore-2020-01-01T00-00-00.000Z.db')
     copyFileSync(made.database, copied)
@@ -326,7 +320,7 @@ describe.concurrent('backup --dir', () => {
     expect(filesOf(made.backups)).toEqual([copied, stdout.trim()])
   })
 
-  test('removes what killed ones have left, and leaves what is being made and what it has not named', async () => {
+  test('removes unfinished files of killed backups, and leaves those of others', async () => {
     using made = await makeDatabase()
     const [left, taken, foreign] = [crypto.randomUUID(), crypto.randomUUID(), 'mine'].map((end) =>
       join(made.backups, `plantstore-2020-01-01T00-00-00.000Z.db.partial-${end}`),
@@ -336,10 +330,6 @@ describe.concurrent('backup --dir', () => {
     await using _maker = await holdTransaction(taken ?? '', 'pragma journal_mode = delete', 'begin exclusive')
     const { stdout } = await made.backup('--dir', made.backups)
 
-    expect(
-      readdirSync(made.backups)
-        .map((name) => join(made.backups, name))
-        .sort(),
-    ).toEqual([taken ?? '', foreign ?? '', stdout.trim()].sort())
+    expect(filesOf(made.backups)).toEqual([taken ?? '', foreign ?? '', stdout.trim()].sort())
   })
 })
