@@ -59,7 +59,7 @@ const io: Io = {
   argv: process.argv.slice(2),
   env: process.env,
   print: (text) => print(STDOUT, text),
-  // Without a reader of stderr the command does its work all the same.
+  // A command also does its work without a reader of stderr.
   tell: (text) => print(STDERR, text).catch(() => undefined),
   // Using `process.stderr` makes the stream non-blocking for all processes that share it.
   terminal: () => (tellsTerminal ? process.stderr : undefined),

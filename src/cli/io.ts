@@ -16,7 +16,7 @@ export interface Io {
   stdin(): AsyncIterable<Uint8Array>
   /** Calls the listener for each signal that asks to end, also for those that came before. It replaces the last listener. */
   onSignal(listener: (signal: Signal) => void): void
-  /** Bytes that nobody can guess. */
+  /** Cryptographically random bytes. */
   randomBytes(count: number): Uint8Array
   /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */
   nowMs(): number

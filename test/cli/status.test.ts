@@ -74,10 +74,10 @@ describe.concurrent('status', () => {
       `version SQLite
 database    ${made.database}, at rest
 schema      1, up to date
-size        ${statSync(made.database).size} bytes, of which 0 are free
+size        ${statSync(made.database).size} bytes, 0 of them free
 WAL         0 bytes
 users       2
-tokens      3, of which 2 let in
+tokens      3, 2 of them active
 plants      4
 durability  normal: with these settings a loss of power may take the latest writes
 `,

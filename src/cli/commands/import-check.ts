@@ -8,36 +8,36 @@ import { LINE_MAX_BYTES, parsePlantLine, refusalOf } from '../plant-line.ts'
 import { showProgress } from '../progress.ts'
 import { untilAborted } from '../stopping.ts'
 
-/** So many lines that are refused are told one by one. */
+/** How many refused lines are printed. */
 export const REFUSALS_TOLD_MAX = 20
-/** Plants that are compared with what is stored at once. */
+/** How many lines are compared with the stored plants at once. */
 const COMPARED_PLANTS = 5000
 
-/** What is imported: its bytes, and how many there are, if that is known. */
+/** The bytes to import, and their number if it is known. */
 export interface Input {
   readonly stream: AsyncIterable<Uint8Array>
   readonly bytes: number | undefined
 }
 
-/** How it is imported. */
+/** How to import them. */
 export interface ImportRequest {
-  /** Whose plants those are of which a line does not say it. */
+  /** The user of lines without a user. */
   readonly user: string | undefined
   readonly rule: ConflictRule
   readonly isAtomic: boolean
-  /** Ends it early. */
+  /** Stops the import. */
   readonly signal: AbortSignal
 }
 
-/** What was read: lines, and of these those with a user and an id that another one before them has. */
+/** How many lines were read, and how many of them have the user and the id of an earlier line. */
 export interface Read {
   readonly lines: number
-  readonly again: number
+  readonly repeated: number
 }
 
 /**
- * Reads all lines into the staging table. Throws `file_unusable` where any is refused, after it has told which and why; and the reason
- * of the signal.
+ * Reads all lines into the staging table. If it refuses lines, it prints them with their reasons and throws `file_unusable`. After
+ * a signal it throws the reason of the signal.
  */
 export async function checkLines(
   input: Input,
@@ -49,7 +49,7 @@ export async function checkLines(
   using progress = showProgress(input.bytes === undefined ? { ...io, terminal: () => undefined } : io, 'bytes checked')
   const pause = pauses()
   let lines = 0
-  let again = 0
+  let repeated = 0
   let bytes = 0
   for await (const batch of readLines(untilAborted(input.stream, request.signal), LINE_MAX_BYTES)) {
     for (const line of batch) {
@@ -57,17 +57,17 @@ export async function checkLines(
       if (line !== TOO_LONG) bytes += line.length + 1
       const refusal = take(line, lines, stagingTable, request)
       if (typeof refusal === 'string') refusals.record(lines, refusal)
-      else if (refusal !== undefined) again++
+      else if (refusal !== undefined) repeated++
     }
     progress.update(bytes, input.bytes)
     await pause(batch.length)
     request.signal.throwIfAborted()
   }
   await refusals.end(lines)
-  return { lines, again }
+  return { lines, repeated }
 }
 
-/** Takes a line into the staging table. Returns why it is refused, or the line that it repeats. */
+/** Adds a line to the staging table. Returns the reason of a refusal, or the number of the line that it repeats. */
 function take(
   line: Uint8Array | typeof TOO_LONG,
   number: number,
@@ -85,7 +85,7 @@ function take(
   return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : first
 }
 
-/** Throws `file_unusable` where a user has an id already, after it has told which; and the reason of the signal. */
+/** Refuses lines with the user and the id of a stored plant, as `checkLines` does. */
 export async function requireFree(
   stagingTable: StagingTable,
   target: Pick<PlantImport, 'findExisting'>,
@@ -112,7 +112,7 @@ export async function requireFree(
   await refusals.end(read.lines)
 }
 
-/** Counts the lines that are refused, and tells of the first of them, in whatever order they come. */
+/** Counts refused lines and prints the first of them. They may come in any order. */
 function collectRefusals({ tell }: Pick<Io, 'tell'>) {
   const first: { readonly line: number; readonly reason: string }[] = []
   let count = 0

@@ -6,25 +6,25 @@ import { showProgress } from '../progress.ts'
 import type { ImportRequest, Read } from './import-check.ts'
 
 /**
- * The creates of a server wait no longer than 100 ms for an import: for the batch that is being written, of whose making
- * this is the usual time, for its sync, and for what is between their looks whether the lock is gone.
+ * The usual time of a batch. A create of a server waits at most 100 ms for an import: for a batch, for its fsync, and until the
+ * server tries the lock again.
  */
 const BATCH_MS = 20
-/** After it, servers get the lock: they look for it more often. */
+/** The pause after a batch. Servers try the lock more often than this, so they get it then. */
 const PAUSE_MS = 10
-/** Plants of the first batch, and of any. */
+/** How many plants the first batch has, and every batch at least and at most. */
 const BATCH_PLANTS = { first: 500, least: 100, most: 20_000 }
-/** A batch is at most so many times as large as the one before it. */
+/** How many times larger than the batch before it a batch may be. */
 const BATCH_GROWTH_MAX = 2
 
-/** What became of an import: lines that are in, and what they did. */
+/** The progress of an import. */
 interface Progressed extends ImportCounts {
   readonly lines: number
 }
 
 /**
- * Stores all lines of a staging table, in batches between which others can write. Calls `onStored` with the number of lines that are
- * stored for good, first with 0. Returns what the lines did.
+ * Stores all lines of a staging table, in batches between which servers can write. Calls `onStored` with the number of lines that
+ * are durable, first with 0.
  */
 export async function importLines(
   stagingTable: StagingTable,
@@ -77,8 +77,8 @@ function sumOf(done: Progressed, counts: ImportCounts, lines: number): Progresse
   }
 }
 
-/** What became of the lines that repeat another, of which one alone was imported. */
-function withRepeated(done: Progressed, { again }: Read, { rule }: ImportRequest): Progressed {
-  if (rule === 'replace') return { ...done, replaced: done.replaced + again }
-  return { ...done, skipped: done.skipped + again }
+/** Adds the lines that repeat another line: the staging table has only one of them. */
+function withRepeated(done: Progressed, { repeated }: Read, { rule }: ImportRequest): Progressed {
+  if (rule === 'replace') return { ...done, replaced: done.replaced + repeated }
+  return { ...done, skipped: done.skipped + repeated }
 }

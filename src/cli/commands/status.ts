@@ -40,13 +40,13 @@ const rowsOf = (status: Status): readonly (readonly string[])[] => [
   ['version', `${status.version}, ${status.engine}`],
   ['database', `${status.path}, ${status.isInUse ? 'open in another process' : 'at rest'}`],
   ['schema', `${status.schema}, ${schemaText(status)}`],
-  ['size', `${status.bytes} bytes, of which ${status.freeBytes} are free`],
+  ['size', `${status.bytes} bytes, ${status.freeBytes} of them free`],
   ['WAL', `${status.walBytes} bytes`],
   ['users', String(status.users)],
-  ['tokens', `${status.tokens}, of which ${status.activeTokens} let in`],
+  ['tokens', `${status.tokens}, ${status.activeTokens} of them active`],
   ['plants', String(status.plants)],
   ['durability', DURABILITY_TEXTS[status.durability]],
 ]
 
 const schemaText = ({ schema, schemaKnown }: Status): string =>
-  schema === schemaKnown ? 'up to date' : `which the next server brings up to ${schemaKnown}`
+  schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`

@@ -41,7 +41,7 @@ export const defineServe = (program: Command) =>
     .addOption(OPTIONS.corsOrigin)
     .addOption(OPTIONS.publicUrl)
 
-/** What `serve` is told to do. */
+/** The options of `serve`. */
 export type ServeOptions = OptionsOf<ReturnType<typeof defineServe>> & {
   /** The certificate and the key of the server. Without them it serves plain HTTP. */
   readonly tls: Tls | undefined
