@@ -45,7 +45,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   registerProcess(registry)
   new Gauge({
     name: 'plantstore_build_info',
-    help: 'What runs: always 1.',
+    help: 'The versions of the service and of Bun. The value is always 1.',
     labelNames: ['version', 'bun_version'],
     registers: [registry],
   }).set({ version: sources.version, bun_version: Bun.version }, 1)
@@ -56,7 +56,7 @@ function registerRequests(registry: Registry, http: RequestStatistics): void {
   const operations = () => Object.entries(http.operations)
   counter(registry, {
     name: 'plantstore_http_requests_total',
-    help: 'Requests that were answered, by operation and status; what no operation takes is other.',
+    help: 'Requests that were answered, by operation and status. The operation of unknown paths is other.',
     labelNames: ['operation', 'status'],
     values: () =>
       operations().flatMap(([operation, { statuses }]) =>
@@ -65,30 +65,30 @@ function registerRequests(registry: Registry, http: RequestStatistics): void {
   })
   histogram(registry, {
     name: 'plantstore_http_request_duration_seconds',
-    help: 'Time until a request was answered; of a list without a limit, until its first part was there.',
+    help: 'Time until the answer to a request, or until the first part of a list without a limit.',
     histograms: () => operations().map(([operation, { durationsS }]) => [{ operation }, durationsS]),
   })
   gauge(registry, {
     name: 'plantstore_http_requests_in_flight',
-    help: 'Requests under way, lists without a limit until their end.',
+    help: 'Requests in flight. A list without a limit counts until it ends.',
     value: http.inFlight,
   })
   counter(registry, {
     name: 'plantstore_http_requests_rejected_total',
-    help: 'Requests that were answered with an error, by its kind; in_flight_limit is --max-in-flight.',
+    help: 'Requests that were answered with an error, by its kind. The kind in_flight_limit is --max-in-flight.',
     labelNames: ['reason'],
     values: () => Object.entries(http.rejected).map(([reason, count]) => [{ reason }, count]),
   })
   const caches = Object.entries(http.caches)
   counter(registry, {
     name: 'plantstore_cache_hits_total',
-    help: 'Callers and capped lists that were remembered.',
+    help: 'Reads of tokens and capped lists that a cache answered.',
     labelNames: ['cache'],
     values: () => caches.map(([cache, { hits }]) => [{ cache }, hits]),
   })
   counter(registry, {
     name: 'plantstore_cache_misses_total',
-    help: 'Callers and capped lists that were read from the store.',
+    help: 'Reads of tokens and capped lists that the store answered.',
     labelNames: ['cache'],
     values: () => caches.map(([cache, { misses }]) => [{ cache }, misses]),
   })
@@ -97,28 +97,28 @@ function registerRequests(registry: Registry, http: RequestStatistics): void {
 function registerWrites(registry: Registry, writes: WriteStatistics, store: StoreStatistics): void {
   gauge(registry, {
     name: 'plantstore_write_queue_length',
-    help: 'Writes that wait to be on disk.',
+    help: 'Writes that are not on disk yet.',
     value: () => store.load().waitingWrites,
   })
   gauge(registry, {
     name: 'plantstore_write_queue_age_seconds',
-    help: 'For how long the first of them has waited.',
+    help: 'How long the oldest of these writes has waited.',
     value: () => store.load().longestWaitMs / 1000,
   })
   counter(registry, {
     name: 'plantstore_writes_refused_total',
-    help: 'Writes refused because too many waited, or because another process kept the database locked.',
+    help: 'Writes that were refused because too many waited or another process kept the database locked.',
     labelNames: ['reason'],
     values: () => Object.entries(writes.refusals).map(([reason, count]) => [{ reason }, count]),
   })
   histogram(registry, {
     name: 'plantstore_write_group_size',
-    help: 'Writes that were committed together.',
+    help: 'Writes in a group commit.',
     histograms: () => [[{}, writes.groups]],
   })
   histogram(registry, {
     name: 'plantstore_sync_duration_seconds',
-    help: 'Time that the commit of a group took: the sync, unless --durability is normal.',
+    help: 'Time of a group commit. It includes the sync, unless --durability is normal.',
     histograms: () => [[{}, writes.syncsS]],
   })
 }
@@ -131,7 +131,7 @@ function registerSizes(registry: Registry, store: StoreStatistics): void {
   })
   gauge(registry, {
     name: 'plantstore_wal_size_bytes',
-    help: 'Size of the WAL of the database.',
+    help: 'Size of the WAL of the database. 0 for a database on a server.',
     value: async () => (await store.sizes()).walBytes,
   })
 }

@@ -13,9 +13,9 @@ const NAME = /\bplantstore_[a-z_]+/g
 interface Trial {
   /** Values by series, a minute apart, as promtool writes them. */
   readonly input: Readonly<Record<string, string>>
-  /** At how many minutes it is looked at. */
+  /** The minute at which the alert is checked. */
   readonly minutes: number
-  /** The labels with which it fires; `undefined` where it does not. */
+  /** The labels with which it fires. `undefined` if it does not fire. */
   readonly fires: Readonly<Record<string, string>> | undefined
 }
 
@@ -25,7 +25,7 @@ const rejected = (reason: string) => `plantstore_http_requests_rejected_total{${
 const requests = `plantstore_http_requests_total{${INSTANCE},operation="listPlants",status="200"}`
 const instance = { instance: 'a:9464' }
 
-/** When each alert fires, and next to it when it does not. */
+/** When each alert fires, and similar cases in which it does not. */
 const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
   PlantstoreDown: [
     { input: { [up]: '1 0 0 0' }, minutes: 3, fires: { ...instance, job: 'plantstore' } },
@@ -60,14 +60,14 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
   ],
 }
 
-/** The rules as the README has them. */
+/** The rules in the README. */
 async function readRules(): Promise<string> {
   const readme = await Bun.file(README).text()
   const [, rules = ''] = /<!-- alerts: [^>]*-->\n```yaml\n([\s\S]*?)```/.exec(readme) ?? []
   return rules
 }
 
-/** A folder with the rules and what is tried of them. */
+/** A folder with the rules and their trials. */
 async function makeTrials(rules: string) {
   const folder = makeFolder()
   const tests = Object.entries(TRIALS).flatMap(([alertname, trials]) =>
@@ -80,13 +80,13 @@ async function makeTrials(rules: string) {
     })),
   )
   await Bun.write(join(folder.path, 'rules.yml'), rules)
-  // What is JSON is YAML.
+  // JSON is YAML.
   await Bun.write(join(folder.path, 'tests.yml'), JSON.stringify({ rule_files: ['rules.yml'], tests }))
   return folder
 }
 
 describe('the alert rules of the README', () => {
-  test('are five, each with a comment that says what it means, and each is tried', async () => {
+  test('are five, each with a comment and each with trials', async () => {
     const rules = await readRules()
     const alerts = [...rules.matchAll(/^ +# .+\n +- alert: (\w+)$/gm)].map(([, name]) => name)
 
@@ -95,7 +95,7 @@ describe('the alert rules of the README', () => {
     expect(rules.match(/- alert:/g)).toHaveLength(5)
   })
 
-  test('are about metrics that there are', async () => {
+  test('use only metrics that exist', async () => {
     using folder = makeFolder()
     await using server = await serve(join(folder.path, 'plantstore.db'), ['--metrics-listen', '127.0.0.1:0'])
     await server.request('GET', '/healthz')
@@ -106,7 +106,7 @@ describe('the alert rules of the README', () => {
     expect(used.filter((name) => !names.has(name))).toEqual([])
   })
 
-  test.skipIf(lacks(PROMTOOL))('fire when they say, and not next to it', async () => {
+  test.skipIf(lacks(PROMTOOL))('fire exactly when they should, as promtool shows', async () => {
     using folder = await makeTrials(await readRules())
     const checked = await runPromtool(['check', 'rules', 'rules.yml'], { cwd: folder.path })
     const tested = await runPromtool(['test', 'rules', 'tests.yml'], { cwd: folder.path })
@@ -115,7 +115,7 @@ describe('the alert rules of the README', () => {
     expect(tested).toMatchObject({ text: expect.stringContaining('SUCCESS'), exitCode: 0 })
   })
 
-  test.skipIf(lacks(PROMTOOL))('would be found wrong if one did not', async () => {
+  test.skipIf(lacks(PROMTOOL))('fail these trials if one of them is changed', async () => {
     using folder = await makeTrials((await readRules()).replace('age_seconds > 1', 'age_seconds > 9'))
     const tested = await runPromtool(['test', 'rules', 'tests.yml'], { cwd: folder.path })
 

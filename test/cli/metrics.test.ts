@@ -40,14 +40,14 @@ const isInFlight = (count: number) => (all: Series) => all.plantstore_http_reque
 
 type Metered = Awaited<ReturnType<typeof startMetered>>
 
-/** Holds a create under way: a part of its body is missing. */
+/** Keeps a create in flight: a part of its body is missing. */
 const holdCreate = ({ server, token }: Metered) =>
   sendHalf(
     server.port,
     `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
   )
 
-/** Buckets count more and more, and the last of them all. */
+/** Expects that the buckets are cumulative, and that the last one counts all values. */
 function expectBuckets(all: Series, name: string, labels: string): void {
   const counts = Object.entries(all).filter(([series]) => series.startsWith(`${name}_bucket{${labels}le=`))
   const values = counts.map(([, count]) => count)
@@ -57,7 +57,7 @@ function expectBuckets(all: Series, name: string, labels: string): void {
 }
 
 describe.concurrent('the metrics of requests', () => {
-  test('count them by operation and status, and how long they took', async () => {
+  test('count requests and durations by operation and status', async () => {
     await using metered = await startMetered(['--max-body', '100B'])
     const { server, token, create, list } = metered
     for (const id of [1, 2, 2]) await create(id)
@@ -107,7 +107,7 @@ describe.concurrent('the metrics of requests', () => {
     expectBuckets(all, durations, 'operation="createPlant",')
   })
 
-  test('count those that were answered with an error, by its kind', async () => {
+  test('count errors by their kind', async () => {
     await using metered = await startMetered(['--rate-limit', '3/h', '--max-in-flight', '1'])
     const { server, token, create, list } = metered
     const before = seriesOf(await scrape(server), REJECTED)
@@ -132,7 +132,7 @@ describe.concurrent('the metrics of requests', () => {
     })
   })
 
-  test('say how many are under way: of a body that has not come, of a list to its end, and none after', async () => {
+  test('show the requests in flight: while a body is missing, and until a list ends', async () => {
     await using metered = await startMetered()
     const { server, database, token } = metered
     addLongPlants(database)
@@ -151,7 +151,7 @@ describe.concurrent('the metrics of requests', () => {
     await scrapeUntil(server, isInFlight(0))
   })
 
-  test('count what was remembered and what was read', async () => {
+  test('count cache hits and misses', async () => {
     await using metered = await startMetered()
     const { server, create, list } = metered
     await create(1)
@@ -166,7 +166,7 @@ describe.concurrent('the metrics of requests', () => {
     expect(seriesOf(all, 'plantstore_cache_misses_total')).toEqual({ 'cache="callers"': 1, 'cache="lists"': 3 })
   })
 
-  test('have no label with a user, a token, an id or a path, and no more series for more of them', async () => {
+  test('have no labels for users, tokens, ids or paths, and more of those make no more series', async () => {
     await using metered = await startMetered()
     const { server, token, database, create } = metered
     const ask = async (word: string) => {
@@ -201,11 +201,11 @@ describe.concurrent('the metrics of requests', () => {
 })
 
 describe.concurrent('the metrics of the store', () => {
-  test('count writes, groups and syncs, and say that nothing waits', async () => {
+  test('count writes, groups and syncs, and show an empty queue', async () => {
     await using metered = await startMetered()
     const { server, create } = metered
     await Promise.all(Array.from({ length: 50 }, (_, id) => create(id)))
-    // The use of the token is a write of its own.
+    // The use of the token is one more write.
     const all = await scrape(server)
 
     const writes = all.plantstore_write_group_size_sum ?? 0
@@ -220,7 +220,7 @@ describe.concurrent('the metrics of the store', () => {
     expect(seriesOf(all, 'plantstore_writes_refused_total')).toEqual({ 'reason="queue_full"': 0, 'reason="locked"': 0 })
   })
 
-  test.skipIf(lacks(STRACE))('say how many wait for the disk, and how long', async () => {
+  test.skipIf(lacks(STRACE))('show how many writes wait for the disk, and how long', async () => {
     await using metered = await startMetered()
     const { server, create } = metered
     await create(0)
@@ -239,7 +239,7 @@ describe.concurrent('the metrics of the store', () => {
     expect(after.plantstore_sync_duration_seconds_sum).toBeWithin(2, 60)
   })
 
-  test('say what the files take', async () => {
+  test('show the sizes of the files', async () => {
     await using metered = await startMetered()
     await metered.create(1)
     const all = await scrape(metered.server)
@@ -250,7 +250,7 @@ describe.concurrent('the metrics of the store', () => {
 })
 
 describe.concurrent('the metrics', () => {
-  test('say what runs, and what it takes of the machine', async () => {
+  test('show the version, and the CPU time and memory of the process', async () => {
     await using metered = await startMetered()
     const all = await scrapeUntil(metered.server, (now) => (now.nodejs_eventloop_lag_max_seconds ?? 0) > 0)
 
@@ -262,7 +262,7 @@ describe.concurrent('the metrics', () => {
     expect(all.nodejs_eventloop_lag_p99_seconds).toBeWithin(0.000001, 60)
   })
 
-  test.skipIf(lacks(PROMTOOL))('have nothing wrong in the eyes of promtool', async () => {
+  test.skipIf(lacks(PROMTOOL))('pass the check of promtool', async () => {
     await using metered = await startMetered()
     const { server, create, list } = metered
     await create(1)
@@ -288,7 +288,7 @@ describe.concurrent('the address of the metrics', () => {
     expect(await head.text()).toBe('')
   })
 
-  test('has nothing else, and the address of the service has no metrics', async () => {
+  test('answers every other path with 404, and the address of the service has no metrics', async () => {
     await using metered = await startMetered()
     const { server, token } = metered
     const ask = async (url: string, method: string) => {
@@ -318,7 +318,7 @@ describe.concurrent('the address of the metrics', () => {
     expect(statSync(unix).mode & 0o777).toBe(0o600)
   })
 
-  test('is none unless it is asked for', async () => {
+  test('does not exist by default', async () => {
     using folder = makeFolder()
     await using server = await serve(join(folder.path, 'plantstore.db'))
 
@@ -326,7 +326,7 @@ describe.concurrent('the address of the metrics', () => {
     expect((await server.request('GET', '/metrics')).status).toBe(404)
   })
 
-  test('that another process has is refused with one line that names the option', async () => {
+  test('is refused in one line that names the option if another process uses it', async () => {
     await using metered = await startMetered()
     const address = metricsUrlOf(metered.server).slice('http://'.length)
     const database = join(metered.folder, 'other.db')
@@ -339,7 +339,7 @@ describe.concurrent('the address of the metrics', () => {
     })
   })
 
-  test('answers until the server has ended, and not after', async () => {
+  test('answers until the server has ended', async () => {
     await using metered = await startMetered()
     const { server } = metered
     const held = holdCreate(metered)
