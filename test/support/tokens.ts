@@ -13,9 +13,9 @@ export async function createToken(
   store: Pick<Store, 'createToken'>,
   { user = 'me', scope = 'write', expiresAtMs }: TokenOptions = {},
 ) {
-  const wish = { userName: user, scope, label: undefined, expiresAfterMs: undefined }
+  const request = { userName: user, scope, label: undefined, expiresAfterMs: undefined }
   const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))
-  const { text, newToken } = makeToken(wish, random, Date.now())
+  const { text, newToken } = makeToken(request, random, Date.now())
   return { text, ...(await store.createToken({ ...newToken, expiresAtMs })) }
 }
 

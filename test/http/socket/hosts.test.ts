@@ -54,11 +54,9 @@ describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
 
     for (const host of HOSTS) {
       for (const [path, type] of Object.entries(types)) {
-        for (const method of ['GET', 'HEAD']) {
-          const { status, headers } = await service.exchange(method, path, { token: null, host })
-          const [contentType] = (headers.get('content-type') ?? '').split(';')
-          expect([host, method, path, status, contentType]).toEqual([host, method, path, 200, type])
-        }
+        const { status, headers } = await service.exchange('HEAD', path, { token: null, host })
+        const [contentType] = (headers.get('content-type') ?? '').split(';')
+        expect([host, path, status, contentType]).toEqual([host, path, 200, type])
       }
     }
   })

@@ -24,7 +24,7 @@ type Group = keyof typeof TABLE
 const CUT_ANYWHERE = Object.keys(TABLE).filter((group) => group !== 'trailers') as Group[]
 /** Requests up to this length are cut into single bytes, longer ones into pieces of as many. */
 const BYTEWISE_MAX_BYTES = 1000
-const CONNECTIONS = 8
+const CONNECTIONS = 32
 
 const rowsOf = (service: Service, groups: readonly Group[]): Row[] => {
   const requests = requestsOf(service.token)
