@@ -4,32 +4,24 @@ import type { Connections } from './connections.ts'
 import { sqlState } from './errors.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'
 
-/** PostgreSQL reads a whole text to count its characters. */
+/** PostgreSQL reads a whole text to count its characters. No length is negative, so these statements find nothing. */
 const NEGATIVE_LENGTH = PLANT_FIELDS.map((field) => `length(${field}) < 0`).join(' or ')
 
-/** Statements that read whole tables, and the reasons for which they find something. */
-const CHECKS: readonly (readonly [text: string, problem: string])[] = [
-  [
-    `select 1 from plantstore.plants where not exists (select 1 from plantstore.users where users.id = plants.user_id)`,
-    'a row of plants belongs to no user',
-  ],
-  [
-    `select 1 from plantstore.tokens where not exists (select 1 from plantstore.users where users.id = tokens.user_id)`,
-    'a row of tokens belongs to no user',
-  ],
-  [`select 1 from plantstore.plants where ${NEGATIVE_LENGTH}`, 'a text has no length'],
-  [`select 1 from plantstore.tokens where length(label) < 0 or length(hash) <> 32`, 'a token has no hash'],
-  [
-    `select 1 from plantstore.counters where last_user_id < (select max(id) from plantstore.users)`,
-    'users are miscounted',
-  ],
-  [
-    `select 1 from plantstore.counters where last_token_id < (select max(id) from plantstore.tokens)`,
-    'tokens are miscounted',
-  ],
-]
+/** The problems of a store, and the statement that finds each of them. It reads a whole table. */
+const CHECKS: Readonly<Record<string, string>> = {
+  'a row of plants belongs to no user': `select 1 from plantstore.plants
+    where not exists (select 1 from plantstore.users where users.id = plants.user_id)`,
+  'a row of tokens belongs to no user': `select 1 from plantstore.tokens
+    where not exists (select 1 from plantstore.users where users.id = tokens.user_id)`,
+  'a text has no length': `select 1 from plantstore.plants where ${NEGATIVE_LENGTH}`,
+  'a token has no hash': 'select 1 from plantstore.tokens where length(label) < 0 or length(hash) <> 32',
+  'users are miscounted': `select 1 from plantstore.counters
+    where last_user_id < (select max(id) from plantstore.users)`,
+  'tokens are miscounted': `select 1 from plantstore.counters
+    where last_token_id < (select max(id) from plantstore.tokens)`,
+}
 
-/** Whether PostgreSQL can be read and written, and whether what it holds is whole. */
+/** The health of a store in PostgreSQL. */
 export const health = ({ read, plants }: Connections): HealthMethods => ({
   async checkReady() {
     await read('select 1 from plantstore.users limit 1')
@@ -38,13 +30,13 @@ export const health = ({ read, plants }: Connections): HealthMethods => ({
 
   async checkIntegrity() {
     const problems: string[] = []
-    for (const [text, problem] of CHECKS) {
+    for (const [problem, text] of Object.entries(CHECKS)) {
       try {
         const rows = await read(text, [], READ_ALL_TIMEOUT_MS)
         problems.push(...rows.map(() => problem))
       } catch (error) {
         const cause = error instanceof Error ? error.cause : undefined
-        // Data or an index that is damaged: that is the answer, too.
+        // A damaged table or index is a result, too.
         if (!/^XX00[012]$/.test(sqlState(cause))) throw error
         problems.push(String(cause))
       }

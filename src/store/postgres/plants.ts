@@ -5,7 +5,7 @@ import { FIELD_COLUMNS } from '../plant-columns.ts'
 import { EMPTY_PAGE, type PlantMethods, takePage } from '../plant-pages.ts'
 import type { Connections } from './connections.ts'
 
-type Row = [id: bigint, ...values: PlantValues]
+type SelectedPlant = [id: bigint, ...values: PlantValues]
 
 /** The length of a plant's text in bytes. PostgreSQL knows it without reading the text. */
 const PLANT_TEXT_BYTES = PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')
@@ -22,7 +22,7 @@ const SELECT_PAGE = `select id, ${FIELD_COLUMNS} from (
   ) as plants where coalesce(bytes_before, 0) < $4 order by id`
 /** A UTF-16 code unit takes at most 3 bytes of UTF-8: a page ends before it has more bytes. */
 const PAGE_TEXT_BYTES = 3 * PAGE_TEXT_LENGTH
-/** Lists of so many plants are read without that, which is faster: they cannot be that large. */
+/** Up to this many plants the simpler statement reads a list. It is faster, and so many plants fit in memory. */
 const SHORT_LIST_PLANTS = 32
 
 /** Plants in PostgreSQL. */
@@ -35,8 +35,8 @@ export function plants({ read, plants }: Connections): PlantMethods {
       const first = after === undefined ? INT64_MIN : after + 1n
       const rows =
         limit <= SHORT_LIST_PLANTS
-          ? await read<Row>(SELECT, [user, first, limit + 1])
-          : await read<Row>(SELECT_PAGE, [user, first, limit + 1, PAGE_TEXT_BYTES])
+          ? await read<SelectedPlant>(SELECT, [user, first, limit + 1])
+          : await read<SelectedPlant>(SELECT_PAGE, [user, first, limit + 1, PAGE_TEXT_BYTES])
       return takePage(
         rows.map(([id, ...values]) => assignValues({ id }, values)),
         limit,
@@ -45,7 +45,7 @@ export function plants({ read, plants }: Connections): PlantMethods {
 
     deletePlant: (user, id) => plants.delete(user, id),
 
-    // Others change plants without a word: what was read is not kept.
+    // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,
     hasOnlyGrown: () => false,
   }
