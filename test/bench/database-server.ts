@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { administer, startCluster, urlOf } from '../support/postgres.ts'
+import { administer, urlOf } from '../support/postgres.ts'
+import { startCluster } from '../support/postgres-cluster.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { cpuMs } from './servers.ts'
 import { SCRATCH, type Workspace } from './workspace.ts'

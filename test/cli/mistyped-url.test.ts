@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { freePort } from '../support/postgres.ts'
+import { freePort } from '../support/postgres-system.ts'
 
 /** Runs a command in an empty folder. */
 async function run(args: readonly string[], env: Record<string, string> = {}) {

@@ -3,8 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { GUARDED, OWN_POSTGRES, startCluster } from '../support/postgres.ts'
+import { GUARDED, startCluster } from '../support/postgres-cluster.ts'
+import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
+import { makeGuarded } from './support/guarded-role.ts'
 import { OUTPUTS } from './support/outputs.ts'
 import { statusOf } from './support/service-client.ts'
 
@@ -13,7 +15,7 @@ const COMMANDS = [['check'], ['token', 'list'], ['user', 'list'], ['user', 'dele
 describe.skipIf(lacks(OWN_POSTGRES))('the password of a PostgreSQL database', () => {
   test('ends every command with exit code 3 and one line if it is wrong', async () => {
     using cluster = await startCluster()
-    const url = (await cluster.makeGuarded()).replace(GUARDED.password, 'Wrong-99')
+    const url = (await makeGuarded(cluster)).replace(GUARDED.password, 'Wrong-99')
 
     for (const args of [['serve', '--listen', '127.0.0.1:0'], ['token', 'list'], ['check']]) {
       const { exitCode, stderr, stdout } = await runPlantstore([...args, '--database', url])
@@ -30,7 +32,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('the password of a PostgreSQL database', ()
   ])('shows nowhere if it comes from $source', async ({ source, names }) => {
     using cluster = await startCluster()
     using folder = makeFolder()
-    const url = await cluster.makeGuarded()
+    const url = await makeGuarded(cluster)
     const file = join(folder.path, 'password')
     writeFileSync(file, `${GUARDED.password}\n`)
     const isFile = source === 'a file'

@@ -3,8 +3,11 @@ import { chmodSync } from 'node:fs'
 import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { administer, freePort, GUARDED, OWN_POSTGRES, ownedByServer, startCluster } from '../support/postgres.ts'
+import { administer } from '../support/postgres.ts'
+import { GUARDED, startCluster } from '../support/postgres-cluster.ts'
+import { freePort, OWN_POSTGRES, ownedByServer } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
+import { makeGuarded } from './support/guarded-role.ts'
 import { statusOf } from './support/service-client.ts'
 
 describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', () => {
@@ -38,7 +41,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', ()
 
   test('is refused if it must be encrypted and the server has no TLS', async () => {
     using cluster = await startCluster()
-    const url = await cluster.makeGuarded()
+    const url = await makeGuarded(cluster)
 
     for (const mode of ['require', 'verify-ca', 'verify-full']) {
       const { exitCode, stderr } = await runPlantstore(['token', 'list', '--database', `${url}?sslmode=${mode}`])
@@ -78,7 +81,7 @@ async function startTlsCluster(folder: string) {
   chmodSync(keyPath, 0o600)
   const cluster = await startCluster({ ssl: 'on', ssl_cert_file: certPath, ssl_key_file: keyPath })
   return {
-    url: await cluster.makeGuarded(),
+    url: await makeGuarded(cluster),
     authority: authority.certPath,
     stranger: stranger.certPath,
     /** Whether there are connections of the guarded role, and TLS encrypts all of them. */

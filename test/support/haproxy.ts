@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
-import { endWithThisProcess, freePort } from './postgres.ts'
+import { endWithThisProcess, freePort } from './postgres-system.ts'
 import type { Requirement } from './requirement.ts'
 
 const PROGRAM = Bun.which('haproxy') ?? Bun.which('haproxy', { PATH: '/usr/sbin' })

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { processesOf } from '../fault/postgres/processes.ts'
 import { makeFolder } from './folder.ts'
-import { AS_SERVER, endWithThisProcess, freePort, ownedByServer, POSTGRES_PROGRAMS } from './postgres.ts'
+import { AS_SERVER, endWithThisProcess, freePort, ownedByServer, POSTGRES_PROGRAMS } from './postgres-system.ts'
 import type { Requirement } from './requirement.ts'
 
 export const PATRONI: Requirement = {

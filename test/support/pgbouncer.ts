@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parsePostgresUrl } from '../../src/domain/database-url.ts'
 import { makeFolder } from './folder.ts'
-import { AS_SERVER, freePort, ownedByServer } from './postgres.ts'
+import { AS_SERVER, freePort, ownedByServer } from './postgres-system.ts'
 import { startProgram } from './program.ts'
 import type { Requirement } from './requirement.ts'
 

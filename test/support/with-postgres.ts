@@ -1,4 +1,5 @@
-import { dropDatabases, POSTGRES_SERVER, startCluster } from './postgres.ts'
+import { dropDatabases, POSTGRES_SERVER } from './postgres.ts'
+import { startCluster } from './postgres-cluster.ts'
 import { lacks } from './requirement.ts'
 
 /** Runs a command with one server for all its tests, unless PLANTSTORE_TEST_POSTGRES names one. Returns its exit code. */

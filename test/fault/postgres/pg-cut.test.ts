@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Cluster, OWN_POSTGRES, startCluster } from '../../support/postgres.ts'
+import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
+import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
 import { until } from '../watch.ts'

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { SQL } from 'bun'
-import { administer, type Cluster, OWN_POSTGRES, socketOf, startCluster } from '../../support/postgres.ts'
+import { administer } from '../../support/postgres.ts'
+import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
+import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import type { Random } from '../../support/random.ts'
 import { lacks } from '../../support/requirement.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../rounds.ts'
@@ -115,7 +117,7 @@ async function takeOne(others: SQL[]): Promise<boolean> {
   const sql = new SQL({
     url: 'postgres://localhost/',
     adapter: 'postgres',
-    path: socketOf(cluster),
+    path: cluster.socket,
     username: 'plantstore',
     database: 'postgres',
     max: 1,

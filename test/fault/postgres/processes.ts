@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Cluster } from '../../support/postgres.ts'
+import type { Cluster } from '../../support/postgres-cluster.ts'
 
 /** The processes of a database server: the first, which started all others, and those. */
 export function processesOf({ data }: Pick<Cluster, 'data'>): readonly number[] {

@@ -1,0 +1,112 @@
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { run } from './disk.ts'
+import { makeFolder } from './folder.ts'
+import { AS_SERVER, endWithThisProcess, freePort, MEMORY, ownedByServer, POSTGRES_PROGRAMS } from './postgres-system.ts'
+
+const OWNER = 'plantstore'
+/** The only role that needs a password. test/cli creates it. */
+export const GUARDED = { user: 'guarded', password: 'Sesame-99' }
+const HBA = `local all all trust
+local replication all trust
+host all ${GUARDED.user} 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+`
+
+/** Settings of a server, as in its configuration. */
+export type Settings = Readonly<Record<string, string>>
+
+interface ClusterOptions {
+  /** The folder in which the cluster makes its own; in memory if left out. */
+  readonly parent?: string | undefined
+  /** More options of `initdb`. */
+  readonly initFlags?: readonly string[]
+  /** Makes this server a standby of another one, under a name. */
+  readonly standby?: { readonly of: Pick<Cluster, 'sockets' | 'port'>; readonly name: string }
+}
+
+/** A PostgreSQL server of one test. */
+export type Cluster = Awaited<ReturnType<typeof startCluster>>
+
+/** Starts a server in a new folder. It listens on a unix socket there, and on a port of 127.0.0.1. */
+export async function startCluster(settings: Settings = {}, options: ClusterOptions = {}) {
+  const folder = makeFolder(options.parent ?? MEMORY)
+  const data = makeServerFolder(folder.path, 'data')
+  const sockets = makeServerFolder(folder.path, 's')
+  const port = freePort()
+  const flags = flagsOf({
+    unix_socket_directories: sockets,
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    // With this setting the shared memory is in the folder, and goes with it.
+    dynamic_shared_memory_type: 'mmap',
+    ...settings,
+  })
+  const control = (...args: readonly string[]) =>
+    runProgram('pg_ctl', '-s', '-w', '-D', data, '-l', join(data, 'log'), ...args)
+  const start = () => control('-o', flags, 'start')
+  const stop = (mode: 'fast' | 'immediate' = 'immediate') => control('-m', mode, 'stop')
+  const isRunning = () => existsSync(join(data, 'postmaster.pid'))
+  endWithThisProcess(commandOf('pg_ctl', '-s', '-D', data, '-m', 'immediate', 'stop'), folder.path)
+  try {
+    createData(data, options)
+    start()
+  } catch (error) {
+    folder[Symbol.dispose]()
+    throw error
+  }
+  return {
+    /** The URL of the first database, through the unix socket. */
+    url: `postgres://${OWNER}@${encodeURIComponent(sockets)}:${port}/postgres`,
+    port,
+    sockets,
+    socket: join(sockets, `.s.PGSQL.${port}`),
+    data,
+    start,
+    stop,
+    /** Makes a standby the primary. Returns when it can be written. */
+    promote: () => control('promote'),
+    /** Whether the server runs. It may still be recovering. */
+    isRunning,
+    /** Whether the server takes connections. */
+    answers: () => Bun.spawnSync(commandOf('pg_isready', '-h', sockets, '-p', String(port))).exitCode === 0,
+    [Symbol.dispose]() {
+      // The test may have stopped the server.
+      if (isRunning()) stop()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+function commandOf(name: string, ...args: readonly string[]): string[] {
+  if (POSTGRES_PROGRAMS === undefined) throw new Error('the programs of postgresql are missing')
+  return [...AS_SERVER, join(POSTGRES_PROGRAMS, name), ...args]
+}
+
+const runProgram = (name: string, ...args: readonly string[]) => run(commandOf(name, ...args))
+
+const flagsOf = (settings: Settings): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `-c ${name}='${value}'`)
+    .join(' ')
+
+function makeServerFolder(parent: string, name: string): string {
+  const path = join(parent, name)
+  chmodSync(parent, 0o755)
+  mkdirSync(path, { mode: 0o700 })
+  ownedByServer(path)
+  return path
+}
+
+/** Creates the data of a new server, or copies those of the primary (https://www.postgresql.org/docs/current/libpq-connect.html). */
+function createData(data: string, { initFlags = [], standby }: ClusterOptions): void {
+  if (standby === undefined) {
+    const flags = ['-E', 'UTF8', '--locale=C', '--no-sync', '--auth=trust', ...initFlags]
+    runProgram('initdb', '-D', data, '-U', OWNER, ...flags)
+  } else {
+    const { of, name } = standby
+    const source = `host=${of.sockets} port=${of.port} user=${OWNER} application_name=${name}`
+    runProgram('pg_basebackup', '-D', data, '-R', '-c', 'fast', '--no-sync', '-d', source)
+  }
+  writeFileSync(join(data, 'pg_hba.conf'), HBA)
+}

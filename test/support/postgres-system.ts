@@ -1,0 +1,53 @@
+import { chownSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Requirement } from './requirement.ts'
+
+/** The folder in which Debian installs the programs of each version. */
+const VERSIONS = '/usr/lib/postgresql'
+/** A PostgreSQL server refuses to run as root. */
+const NOBODY = 65534
+
+/** The folder with the programs of PostgreSQL, if they are installed. */
+export const POSTGRES_PROGRAMS = findPrograms()
+
+/** The programs with which a test starts a PostgreSQL server of its own. */
+export const OWN_POSTGRES: Requirement = {
+  missing: 'the programs of postgresql are missing',
+  isMet: () => POSTGRES_PROGRAMS !== undefined,
+}
+
+/** A folder in memory, if the system has one. A server there starts ten times as fast. */
+export const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : undefined
+
+/** Runs a command as the user of the server, who is not root. */
+export const AS_SERVER: readonly string[] =
+  process.getuid?.() === 0 ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []
+
+/** Gives a file or folder to the user of the server. */
+export function ownedByServer(path: string): void {
+  if (process.getuid?.() === 0) chownSync(path, NOBODY, NOBODY)
+}
+
+function findPrograms(): string | undefined {
+  const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = versions.map((version) => join(VERSIONS, version, 'bin'))
+  return folders.find((folder) => ['initdb', 'pg_ctl', 'postgres'].every((name) => existsSync(join(folder, name))))
+}
+
+/** Stops a server and removes its folder when this process ends, however it ends. A shell waits for that. */
+export function endWithThisProcess(stop: readonly string[], folder: string): void {
+  const script = `trap '' INT TERM; read _; folder=$1; shift; [ -e "$folder" ] && "$@" 2>/dev/null; rm -rf "$folder"`
+  // No signal to a group of processes ends a detached shell.
+  Bun.spawn(['/bin/sh', '-c', script, 'sh', folder, ...stop], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  }).unref()
+}
+
+/** A port on which nobody listens now. */
+export function freePort(): number {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const { port } = listener
+  listener.stop(true)
+  return port
+}
