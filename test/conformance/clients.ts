@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { HERE, PYTHON_ENV, packaged, python, runWell, SCRATCH } from './tools.ts'
 
-/** A client that was generated from the document, and what of int64 its language can say. */
+/** A client generated from the document, and the int64 values that its language can represent. */
 export interface GeneratedClient {
   readonly name: string
   readonly ids: readonly bigint[]
-  /** Generates it from a document. Rejects if the generator warns, or if what it makes does not compile. */
+  /** Generates the client. Rejects if the generator warns or the client does not compile. */
   generate(document: string): Promise<void>
-  /** Creates, lists and deletes with it. Returns each answer as the client decoded it. */
+  /** Creates, lists and deletes plants. Returns each answer as the client decoded it. */
   use(url: string, token: string): Promise<unknown>
 }
 
@@ -43,7 +43,7 @@ const pythonClient: GeneratedClient = {
     ),
 }
 
-/** It holds every request and answer against the document, too. */
+/** This client also validates every request and answer. */
 export const heyApi: GeneratedClient = {
   name: 'hey-api with zod',
   ids: INT64_IDS,

@@ -4,7 +4,7 @@ import { HERE, runWell, SCRATCH } from './tools.ts'
 
 export const GO = program('go')
 
-/** Builds a program in a folder here that has a go.mod: it and go.sum name all versions. Returns where the program is. */
+/** Builds a Go program of a folder here, whose go.mod and go.sum fix all versions. Returns the path of the program. */
 export async function buildGo(folder: string, program: string): Promise<string> {
   const output = join(SCRATCH, 'bin', folder)
   await runWell(['go', 'build', '-o', output, program], { cwd: join(HERE, folder) })

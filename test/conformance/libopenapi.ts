@@ -1,7 +1,7 @@
 import { buildGo } from './go.ts'
 import { runWell } from './tools.ts'
 
-/** What libopenapi-validator finds in a document, in requests, and in a server's answers to them. */
+/** The errors that libopenapi-validator finds in a document, in requests, and in answers. */
 interface Report {
   readonly document: readonly string[]
   readonly verdicts: readonly { status: number; request: readonly string[]; response: readonly string[] }[]
@@ -14,10 +14,10 @@ interface Request {
   readonly body?: string
 }
 
-/** A request, its status, and whether the document says that the request is wrong. */
+/** A request, its expected status, and whether the request violates the document. */
 type Case = readonly [request: Request, status: number, isWrong: boolean]
 
-/** Requests to an empty server, in order. They hold every rule of the document that a client can break alone. */
+/** Requests to an empty server, in order. They break every rule of the document that a client can break. */
 export function casesWith(token: string): readonly Case[] {
   const caller = { authorization: `Bearer ${token}` }
   const stranger = { authorization: 'Bearer nobody' }
@@ -37,7 +37,7 @@ export function casesWith(token: string): readonly Case[] {
     [post('{"id":1,"name":"Fern"}'), 409, false],
     [post('{"id":2,"name":"a\\u0000"}'), 400, true],
     [post('{"id":2,"name":"Fern","tag":"\\u0000"}'), 400, true],
-    // Only the description says these two.
+    // Only the description of `NewPlant` excludes these two.
     [post('{"id":2,"name":"\\ud800"}'), 400, false],
     [post('{"id":9223372036854775808,"name":"Fern"}'), 400, false],
     [post('{"id":2}'), 400, true],
@@ -66,7 +66,7 @@ export function casesWith(token: string): readonly Case[] {
   ]
 }
 
-/** Sends requests to a server, and holds them and the answers against a document. */
+/** Sends requests to a server, and validates requests and answers by a document. */
 export async function runValidator(document: string, url: string, cases: readonly Case[]): Promise<Report> {
   const program = await buildGo('libopenapi', '.')
   const input = JSON.stringify(cases.map(([request]) => request))

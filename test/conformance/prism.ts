@@ -4,22 +4,16 @@ import { HERE, PROJECT, run, SCRATCH } from './tools.ts'
 
 const ANSWERS = join(SCRATCH, 'prism-answers.txt')
 const TEST_MAX_MS = 120_000
-/** It counts the transactions of writes that arrive together: they do not leave Prism together. */
+/** This test sends writes at the same time, but Prism does not pass them on at the same time. */
 const IGNORED = '**/group-commit.test.ts'
 
-/** Runs tests of the executable with Prism before it, which holds every answer against a document. */
+/** Runs tests of the executable behind Prism, which validates every answer by a document. */
 export async function runBehindPrism(document: string, tests: readonly string[]) {
   rmSync(ANSWERS, { force: true })
   const { stdout, stderr } = await run(
     [
-      process.execPath,
-      'test',
-      '--parallel=2',
-      '--timeout',
-      String(TEST_MAX_MS),
-      '--path-ignore-patterns',
-      IGNORED,
-      ...tests,
+      ...[process.execPath, 'test', '--parallel=2', '--timeout', String(TEST_MAX_MS)],
+      ...['--path-ignore-patterns', IGNORED, ...tests],
     ],
     {
       cwd: PROJECT,
@@ -35,7 +29,7 @@ export async function runBehindPrism(document: string, tests: readonly string[])
     passed: lines.filter((line) => line.startsWith('(pass)')).length,
     failed: [...new Set(lines.filter((line) => line.startsWith('(fail)')).map(withoutTime))],
     violations: lines.filter((line) => line.includes('error: Prism: ')),
-    /** One for each answer: method, route and status. */
+    /** Method, route and status of each answer. */
     answers: existsSync(ANSWERS) ? readFileSync(ANSWERS, 'utf8').trim().split('\n') : [],
   }
 }

@@ -2,15 +2,15 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { python, run, SCRATCH } from './tools.ts'
 
-/** All that Schemathesis has: nothing is left out, and nothing is silenced. */
+/** All phases and checks of Schemathesis. */
 const PHASES = ['examples', 'coverage', 'fuzzing', 'stateful']
 const EVERYTHING = ['--checks', 'all', '--mode', 'all', '--phases', PHASES.join(',')]
 
-/** The exit codes of a run that came to its end. */
+/** The exit codes of a complete run. */
 const EXIT_PASSED = 0
 const EXIT_FAILED = 1
 
-/** The report that `--report json` writes, as far as it is read here. */
+/** The fields of the report of `--report json` that are used here. */
 interface Report {
   readonly complete: boolean
   readonly operations: { readonly total: number; readonly tested: number }
@@ -18,11 +18,11 @@ interface Report {
   readonly test_cases: { readonly generated: number }
   readonly failures: readonly unknown[]
   readonly errors: readonly unknown[]
-  /** The operations that each kind of warning is about. */
+  /** The operations of each kind of warning. */
   readonly warnings: Readonly<Record<string, readonly unknown[]>>
 }
 
-/** Runs Schemathesis with a document, a file or an URL, against a server. */
+/** Runs Schemathesis against a server. The document is a file or a URL. */
 export async function runSchemathesis(document: string, server: { url: string; token: string }, more: string[] = []) {
   const reportFile = join(SCRATCH, 'schemathesis.json')
   const seed = process.env.SCHEMATHESIS_SEED
@@ -38,7 +38,7 @@ export async function runSchemathesis(document: string, server: { url: string; t
   const report: Report = JSON.parse(readFileSync(reportFile, 'utf8'))
   const { operations, phases, failures, errors, warnings } = report
   return {
-    // Too long for a number of JSON.
+    // The seed is too long for a JSON number.
     seed: /^Seed: (\d+)$/m.exec(stdout)?.[1],
     stdout,
     exitCode,

@@ -2,23 +2,23 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from
 import { join, resolve } from 'node:path'
 import { runProgram } from '../support/program.ts'
 
-/** The project, and these tests of it. */
+/** The project's folder, and the folder of these tests. */
 export const PROJECT = resolve(import.meta.dir, '../..')
 export const HERE = import.meta.dir
-/** What is installed, generated and reported; none of it is kept. */
+/** The folder for installed packages, generated code and reports. Git ignores it. */
 export const SCRATCH = join(PROJECT, 'dist/conformance')
 
 const VENV = join(SCRATCH, 'venv')
 const REQUIREMENTS = join(HERE, 'requirements.txt')
 
-/** What a program printed, and how it ended. */
+/** The output and the exit code of a program. */
 export interface Ran {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Runs a program to its end, in the scratch folder unless said otherwise. */
+/** Runs a program, by default in the scratch folder. */
 export async function run(
   command: readonly string[],
   { cwd = SCRATCH, env = {}, input = '' }: RunOptions = {},
@@ -32,31 +32,31 @@ interface RunOptions {
   readonly input?: string
 }
 
-/** Runs a program and returns what it prints on stdout. Rejects with all that it prints if it fails. */
+/** Runs a program and returns its stdout. Rejects with all its output if it fails. */
 export async function runWell(command: readonly string[], options?: RunOptions): Promise<string> {
   const { exitCode, stdout, stderr } = await run(command, options)
   if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}:\n${stdout}${stderr}`)
   return stdout
 }
 
-/** A program of Python's that the requirements name. */
+/** The path of a Python program that the requirements name. */
 export const python = (program: string): string => join(VENV, 'bin', program)
 
-/** Where Python's programs find each other. */
+/** The environment in which Python's programs find each other. */
 export const PYTHON_ENV = { PATH: `${join(VENV, 'bin')}:${process.env.PATH ?? ''}` }
 
-/** A program of the packages that package.json here names. */
+/** The command of a program from the packages of this folder's package.json. */
 export const packaged = (program: string): readonly string[] => [
   process.execPath,
   '--bun',
   join(HERE, 'node_modules/.bin', program),
 ]
 
-/** Installs the packages of both languages in the versions that are named here, unless they are there already. */
+/** Installs the packages of both languages in fixed versions, unless they are there already. */
 export async function installTools(): Promise<void> {
   mkdirSync(SCRATCH, { recursive: true })
   await runWell([process.execPath, 'install', '--frozen-lockfile', '--silent'], { cwd: HERE })
-  // Where a generated client looks for its packages.
+  // Generated clients resolve their packages here.
   rmSync(join(SCRATCH, 'node_modules'), { force: true })
   symlinkSync(join(HERE, 'node_modules'), join(SCRATCH, 'node_modules'))
   const installed = join(VENV, 'requirements.txt')

@@ -2,7 +2,7 @@ import { createClient } from '@hey-api/openapi-ts'
 
 const [input = '', output = ''] = process.argv.slice(2)
 
-/** Generates a client that sends an int64 as a bigint, and holds requests and answers against the document with zod. */
+/** Generates a client that sends an int64 as a bigint, and validates requests and answers by zod. */
 await createClient({
   input,
   output,

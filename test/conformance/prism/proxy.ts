@@ -3,25 +3,25 @@ import { createLogger } from '@stoplight/prism-core'
 import { getHttpOperationsFromSpec } from '@stoplight/prism-http'
 import { createServer } from '@stoplight/prism-http-server'
 
-/** The document that answers are held against, as a file. */
+/** The file of the document. */
 const DOCUMENT = process.env.TEST_PROXY_DOCUMENT ?? ''
-/** Where a line is written for every answer that was. */
+/** The file that gets a line for each answer. */
 const ANSWERS = process.env.TEST_PROXY_ANSWERS ?? ''
 
-/** What Prism adds to every answer, or makes of the server's own. */
+/** The headers that Prism adds or changes. */
 const ADDED_HEADERS = ['sl-violations', 'connection', 'keep-alive']
 
 const operations = await getHttpOperationsFromSpec(JSON.parse(readFileSync(DOCUMENT, 'utf8')))
 
-/** What Prism found wrong, with the request or the answer. */
+/** A violation of the document by the request or the answer. */
 interface Violation {
   readonly location: readonly string[]
   readonly message: string
 }
 
 /**
- * Puts Prism before a server, as `prism proxy` does. Whatever it would not pass on as it is goes to the server itself.
- * An answer that violates the document rejects.
+ * Starts Prism in front of a server, as `prism proxy` does. Requests that Prism would change go directly to the server. `fetch`
+ * rejects if an answer violates the document.
  */
 export async function startProxy(upstream: string) {
   const prism = createServer(operations, {
@@ -42,7 +42,7 @@ export async function startProxy(upstream: string) {
 
   return {
     async fetch(path: string, init: RequestInit): Promise<Response> {
-      if (!isPassedOn(path, init)) return fetch(upstream + path, init)
+      if (!isUnchangedByPrism(path, init)) return fetch(upstream + path, init)
       const answer = await fetch(url + path, init)
       const found: Violation[] = JSON.parse(answer.headers.get('sl-violations') ?? '[]')
       const violations = found.filter(({ location }) => location[0] === 'response')
@@ -60,8 +60,8 @@ export async function startProxy(upstream: string) {
 const PLAIN_PATH = /^(?:\/[\w-][\w.-]*)+(?:\?|$)/
 const PLAIN_TYPES = ['application/json', 'text/plain']
 
-/** Prism parses JSON and writes it anew, sends a `Host` of its own, tidies up paths, and fails at what it cannot parse. */
-function isPassedOn(path: string, { method, headers, body }: RequestInit): boolean {
+/** Prism parses and rewrites JSON, sends its own `Host`, normalizes paths, and fails if it cannot parse a body. */
+function isUnchangedByPrism(path: string, { method, headers, body }: RequestInit): boolean {
   const sent = new Headers(headers)
   const type = sent.get('content-type')
   if (method === 'HEAD' || sent.has('host') || !PLAIN_PATH.test(path)) return false
