@@ -1,6 +1,5 @@
-import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
+import type { StoreObserver } from '../../domain/statistics.ts'
 import type { Durability, Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import type { StoreEvent } from '../options.ts'
@@ -8,7 +7,7 @@ import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-identity.ts'
 import { type Failure, toError } from './group-result.ts'
-import { queueWrites, type WriteQueue } from './queue.ts'
+import { queueWrites } from './queue.ts'
 import { commitMsOf, shareLastCommit } from './versions/last-commit.ts'
 import { trackVersions } from './versions/versions.ts'
 import { watchWalIndex } from './versions/wal-index.ts'
@@ -16,23 +15,7 @@ import { openWriterHere } from './writer-here.ts'
 import { openWriterInThread } from './writer-in-thread.ts'
 
 /** The connections of a store. Everything reads and writes through them. */
-export interface Connections {
-  readonly path: string
-  readonly reader: Database
-  /** Runs a read. Rejects with an `AppError` if SQLite fails. */
-  read<T>(work: () => T): Promise<T>
-  /** Asks for a write. Rejects with an `AppError` if SQLite fails. After `store_failed` no further write begins. */
-  readonly write: WriteQueue['write']
-  /** Writes that are not durable yet. */
-  load(): StoreLoad
-  /** Brings the WAL into the database and empties it, unless another process reads it. */
-  emptyWal(): Promise<void>
-  plantsVersion(user: UserId): Version | undefined
-  hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean
-  tokensVersion(): Version | undefined
-  /** Brings the WAL into the database and closes all. Further calls do nothing. */
-  close(): Promise<void>
-}
+export type Connections = ReturnType<typeof connect>
 
 interface ConnectOptions {
   readonly durability: Durability
@@ -45,7 +28,7 @@ interface ConnectOptions {
  * Opens a connection that reads and one that writes. The first read, write or checkpoint that fails with `store_failed` ends all
  * writing, and `onFailure` is called with its error: after a failed sync nobody knows what is on disk, and a damaged page spreads.
  */
-export function connect(path: string, onFailure: (error: AppError) => void, options: ConnectOptions): Connections {
+export function connect(path: string, onFailure: (error: AppError) => void, options: ConnectOptions) {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
 
@@ -71,7 +54,8 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
   return {
     path,
     reader,
-    async read(work) {
+    /** Runs a read. Rejects with an `AppError` if SQLite fails. */
+    async read<T>(work: () => T): Promise<T> {
       // A request whose connection was cut may still read.
       if (closing !== undefined) throw new AppError('store_busy')
       try {
@@ -82,13 +66,17 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
         throw error
       }
     },
+    /** Asks for a write. Rejects with an `AppError` if SQLite fails. After `store_failed` no further write begins. */
     write: queue.write,
     load: queue.load,
+    /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: async () => throwFailure(await writer.truncate()),
-    plantsVersion: (user) => openVersions()?.plants(user),
-    hasOnlyGrown: (user, since, above) => openVersions()?.hasOnlyGrown(user, since, above) ?? false,
-    tokensVersion: () => openVersions()?.tokens(),
-    close() {
+    plantsVersion: (user: UserId): Version | undefined => openVersions()?.plants(user),
+    hasOnlyGrown: (user: UserId, since: Version, above: bigint): boolean =>
+      openVersions()?.hasOnlyGrown(user, since, above) ?? false,
+    tokensVersion: (): Version | undefined => openVersions()?.tokens(),
+    /** Brings the WAL into the database and closes all. Further calls do nothing. */
+    close(): Promise<void> {
       closing ??= close()
       return closing
     },

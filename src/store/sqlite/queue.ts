@@ -18,11 +18,8 @@ interface QueueOptions extends GroupEvents {
   readonly monotonicMs?: () => number
 }
 
-/** The writes that wait for the disk. All writes pass through this queue. */
-export type WriteQueue = ReturnType<typeof queueWrites>
-
 /**
- * Commits writes in groups. When the writer is free, one transaction takes all writes that wait, up to a full group. They share
+ * Commits writes in groups. All writes pass through this queue. When the writer is free, one transaction takes all writes that wait, up to a full group. They share
  * its sync, and each write gets its own result after it.
  */
 export function queueWrites(options: QueueOptions) {
