@@ -6,7 +6,7 @@ import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
 
-/** Texts that are easily lost or changed on their way. */
+/** Texts that are easily changed on their way. */
 export const TEXTS = [
   '',
   ' ',
@@ -22,7 +22,7 @@ export const TEXTS = [
 /** The smallest and largest ids, and some that are no exact double. */
 export const IDS = [INT64_MIN, -1n, 0n, 5n, 9007199254740993n, INT64_MAX]
 
-/** Fills a store with whatever there can be. Returns the texts of its tokens. */
+/** Fills a store with tokens in every state and plants of every kind. Returns the texts of the tokens. */
 export async function fill(database: string, more = 0) {
   const store = await openStore(database, () => {})
   try {
@@ -58,10 +58,10 @@ export async function fill(database: string, more = 0) {
 export const copy = (from: string, to: string, ...flags: readonly string[]) =>
   runPlantstore(['copy', '--from', from, '--to', to, ...flags])
 
-/** What a command says that refuses, in one line. */
+/** The answer of a command that refuses a store. */
 export const refusal = (message: string) => ({ stdout: '', stderr: `plantstore: ${message}\n`, exitCode: 3 })
 
-/** The kinds of stores that there are here, the ways between them, and those between two kinds. */
+/** The kinds of stores on this machine, all ways between them, and the ways between two kinds. */
 export const KINDS: readonly PlaceKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
 export const WAYS = KINDS.flatMap((from) => KINDS.map((to) => ({ from, to, way: `from ${from.name} to ${to.name}` })))
 export const ACROSS = WAYS.filter(({ from, to }) => from !== to || KINDS.length === 1)

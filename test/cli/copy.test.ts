@@ -10,7 +10,7 @@ import { ACROSS, copy, fill, IDS, refusal, TEXTS, WAYS } from './copies.ts'
 /** More than two batches. */
 const MORE = 4500
 
-/** All that a server answers to these tokens. */
+/** The answers of a server to these tokens. */
 async function answersOf(database: string, tokens: Readonly<Record<string, string>>) {
   await using server = await serve(database)
   const answers: Record<string, unknown> = {}
@@ -62,7 +62,7 @@ describe('copy', () => {
         revoked: [401, expect.any(String), 401],
         other: [200, expect.any(String), 409],
       })
-      // What is given from now on was never given in either.
+      // The next identifiers were never used in either store.
       const made = await runPlantstore(['token', 'create', '--user', 'new', '--database', target.database])
       expect(made.stderr).toContain('Created token 7 of user new ')
     },
@@ -80,7 +80,7 @@ describe('copy', () => {
     expect((await runPlantstore(['check', '--database', target.database])).exitCode).toBe(0)
   })
 
-  test.each(ACROSS)('$way fills a store that is there and empty, and refuses one that is not', async ({ from, to }) => {
+  test.each(ACROSS)('$way fills an empty store, and refuses one that is not empty', async ({ from, to }) => {
     await using source = await from.make()
     await using target = await to.make()
     await fill(source.database)

@@ -1,44 +1,46 @@
 import { describe, expect, test } from 'bun:test'
-import { parsePostgresUrl } from '../../src/domain/database-url.ts'
-import { openStore } from '../../src/store/open.ts'
-import { readPostgres } from '../../src/store/postgres/tools/copy-source.ts'
-import { fillPostgres } from '../../src/store/postgres/tools/copy-target.ts'
-import { readSqlite } from '../../src/store/sqlite/tools/copy-source.ts'
-import { fillSqlite } from '../../src/store/sqlite/tools/copy-target.ts'
-import type { Source, Target } from '../../src/store/tools/contents.ts'
-import { copyContents } from '../../src/store/tools/copy-contents.ts'
+import type { CopyTools } from '../../src/store/engine.ts'
+import { engineOf, openStore } from '../../src/store/open.ts'
+import type { Target } from '../../src/store/tools/contents.ts'
+import { type ContentsOptions, copyContents } from '../../src/store/tools/copy-contents.ts'
 import { type EmptyPlace, POSTGRES, SQLITE } from '../support/copy-places.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { rejectionOf } from '../support/rejection.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
 
-const connectionOf = ({ database }: EmptyPlace) => {
-  const address = parsePostgresUrl(database)
-  if (typeof address === 'string') throw new Error(address)
-  return { address, passwordFile: undefined, prepares: false }
+const OPTIONS = { onProgress: () => {}, signal: new AbortController().signal }
+const KINDS = [
+  { name: 'SQLite', kind: SQLITE, isSkipped: false },
+  { name: 'PostgreSQL', kind: POSTGRES, isSkipped: lacks(POSTGRES_SERVER) },
+]
+const OPEN_ELSEWHERE = {
+  kind: 'store_unusable',
+  message: expect.stringContaining('is open in another process: end it'),
 }
 
-const KINDS = [
-  {
-    kind: SQLITE,
-    isSkipped: false,
-    read: <T>({ database }: EmptyPlace, isSnapshot: boolean, use: (source: Source) => Promise<T>) =>
-      readSqlite(database, { isSnapshot }, use),
-    fill: <T>({ database }: EmptyPlace, fill: (target: Target) => Promise<T>) => fillSqlite(database, fill),
-  },
-  {
-    kind: POSTGRES,
-    isSkipped: lacks(POSTGRES_SERVER),
-    read: <T>(place: EmptyPlace, isSnapshot: boolean, use: (source: Source) => Promise<T>) =>
-      readPostgres(connectionOf(place), { isSnapshot }, use),
-    fill: <T>(place: EmptyPlace, fill: (target: Target) => Promise<T>) => fillPostgres(connectionOf(place), fill),
-  },
-]
+const toolsOf = ({ database }: EmptyPlace): Promise<CopyTools> =>
+  engineOf(database).copyTools({ passwordFile: undefined, onEvent: () => {} })
 
-const options = { onProgress: () => {}, signal: new AbortController().signal }
+interface TestedOptions extends Partial<ContentsOptions> {
+  readonly isSnapshot?: boolean
+  /** Replaces methods of the target. */
+  readonly change?: (target: Target) => Partial<Target>
+}
 
-/** Makes a store with a token and a plant, and what changes it like another process. */
+/** Copies a store into another one. */
+async function copy(
+  from: EmptyPlace,
+  to: EmptyPlace,
+  { isSnapshot = false, change = () => ({}), ...options }: TestedOptions = {},
+) {
+  const [source, target] = [await toolsOf(from), await toolsOf(to)]
+  return source.read({ isSnapshot }, (contents) =>
+    target.fill((filled) => copyContents(contents, { ...filled, ...change(filled) }, { ...OPTIONS, ...options })),
+  )
+}
+
+/** Makes a store with a token and a plant. */
 async function fillPlace({ database }: EmptyPlace): Promise<void> {
   const store = await openStore(database, () => {})
   await createToken(store)
@@ -46,47 +48,50 @@ async function fillPlace({ database }: EmptyPlace): Promise<void> {
   await store.close()
 }
 
-async function addPlant({ database }: EmptyPlace, id: bigint): Promise<void> {
+async function addPlant({ database }: EmptyPlace): Promise<void> {
   const store = await openStore(database, () => {})
-  await store.createPlant(1, { id, name: 'Ivy' })
+  await store.createPlant(1, { id: 2n, name: 'Ivy' })
   await store.close()
 }
 
-describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) => {
-  test.skipIf(isSkipped)('a snapshot is the moment at which it began', async () => {
+async function addToken({ database }: EmptyPlace): Promise<void> {
+  const store = await openStore(database, () => {})
+  await createToken(store, { user: 'you' })
+  await store.close()
+}
+
+describe.each(KINDS)('a copy from or to $name', ({ kind, isSkipped }) => {
+  test.skipIf(isSkipped)('copies the moment at which a snapshot began', async () => {
     await using place = await kind.make()
     await using other = await SQLITE.make()
     await fillPlace(place)
     const before = await place.dump()
+    const write = async (target: Target, ...batch: Parameters<Target['insert']>) => {
+      if (batch[0] === 'users') await addPlant(place)
+      await target.insert(...batch)
+    }
 
-    await read(place, true, async (source) => {
-      await addPlant(place, 2n)
-      await fillSqlite(other.database, (target) => copyContents(source, target, options))
+    await copy(place, other, {
+      isSnapshot: true,
+      change: (target) => ({ insert: (...batch) => write(target, ...batch) }),
     })
 
     expect(await other.dump()).toEqual(before as never)
     expect((await place.dump())?.plants).toHaveLength(2)
   })
 
-  test.skipIf(isSkipped)('a target that turns out to be another is not finished', async () => {
+  test.skipIf(isSkipped)('does not finish a target that differs from its source', async () => {
     await using original = await SQLITE.make()
     await using place = await kind.make()
     await fillPlace(original)
-    const tampering = (target: Target): Target => ({
-      ...target,
-      async insert(table, rows) {
-        await target.insert(
-          table,
-          table === 'plants' ? rows.map(([user, id, name]) => [user ?? null, id ?? null, `${name}!`, null]) : rows,
-        )
-      },
+    const rename = (target: Target): Partial<Target> => ({
+      insert: (table, rows) =>
+        target.insert(table, table === 'plants' ? rows.map((row) => row.with(2, 'another name')) : rows),
     })
 
-    const copying = readSqlite(original.database, { isSnapshot: false }, (source) =>
-      fill(place, (target) => copyContents(source, tampering(target), options)),
-    )
+    const refusal = await rejectionOf(copy(original, place, { change: rename }))
 
-    expect(await rejectionOf(copying)).toMatchObject({
+    expect(refusal).toMatchObject({
       kind: 'store_unusable',
       message: expect.stringMatching(/^The copy is not the same: .+ instead of .+\.$/),
     })
@@ -97,30 +102,25 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
     })
   })
 
-  test.skipIf(isSkipped)('tell of each stage how many plants are done', async () => {
+  test.skipIf(isSkipped)('reports for each stage how many plants it is done with', async () => {
     await using place = await kind.make()
     await using other = await SQLITE.make()
     await fillPlace(place)
-    await addPlant(place, 2n)
+    await addPlant(place)
     const told: unknown[] = []
-    const onProgress = (...progress: readonly unknown[]) => void told.push(progress)
 
-    await read(place, false, (source) =>
-      fillSqlite(other.database, (target) => copyContents(source, target, { ...options, onProgress })),
-    )
+    await copy(place, other, { onProgress: (...progress: readonly unknown[]) => void told.push(progress) })
 
-    // What keeps others from writing need not be compared.
+    // The lock of SQLite keeps others from writing, so the source is not compared.
     const stages = kind === SQLITE ? ['copied', 'verified'] : ['copied', 'verified', 'compared']
     expect(told).toEqual(stages.map((stage) => [stage, 2, 2]))
   })
 
-  test.skipIf(isSkipped)('one copy at a time fills a store', async () => {
+  test.skipIf(isSkipped)('refuses a second copy into the same store', async () => {
     await using place = await kind.make()
-    let second: unknown
+    const tools = await toolsOf(place)
 
-    await fill(place, async () => {
-      second = await rejectionOf(fill(place, async () => {}))
-    })
+    const second = await tools.fill(() => rejectionOf(tools.fill(async () => {})))
 
     expect(second).toMatchObject({
       kind: 'store_unusable',
@@ -129,19 +129,16 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
     expect(await place.isUnfinished()).toBe(true)
   })
 
-  test.skipIf(isSkipped)('one that is stopped is not finished, and is started over', async () => {
+  test.skipIf(isSkipped)('leaves an unfinished copy when it is stopped, and starts it over', async () => {
     await using original = await SQLITE.make()
     await using place = await kind.make()
     await fillPlace(original)
     const stopped = new AbortController()
-    const copying = (signal: AbortSignal, onProgress: () => void) =>
-      readSqlite(original.database, { isSnapshot: false }, (source) =>
-        fill(place, (target) => copyContents(source, target, { signal, onProgress })),
-      )
+    const stop = () => stopped.abort(new Error('enough'))
 
-    const reason = await rejectionOf(copying(stopped.signal, () => stopped.abort(new Error('enough'))))
+    const reason = await rejectionOf(copy(original, place, { signal: stopped.signal, onProgress: stop }))
     const wasUnfinished = await place.isUnfinished()
-    await copying(options.signal, () => {})
+    await copy(original, place)
 
     expect(reason).toMatchObject({ message: 'enough' })
     expect(wasUnfinished).toBe(true)
@@ -151,69 +148,51 @@ describe.each(KINDS)('a copy and $kind.name', ({ kind, isSkipped, read, fill }) 
 
 describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
   test.each([
-    ['a plant', (place: EmptyPlace) => addPlant(place, 2n)],
-    [
-      'a token',
-      async ({ database }: EmptyPlace) => {
-        const store = await openStore(database, () => {})
-        await createToken(store, { user: 'you' })
-        await store.close()
-      },
-    ],
-  ])('is refused where %s was written meanwhile', async (_, write) => {
+    ['a plant', addPlant],
+    ['a token', addToken],
+  ])('is not finished if %s was written meanwhile', async (_, write) => {
     await using place = await POSTGRES.make()
     await using other = await SQLITE.make()
     await fillPlace(place)
-
-    const writing = (target: Target): Target => ({
-      ...target,
-      async finish() {
-        throw new Error('it was finished')
-      },
+    const writeBeforeReading = (target: Target): Partial<Target> => ({
       async read(use) {
         await write(place)
         return target.read(use)
       },
     })
-    const copying = readPostgres(connectionOf(place), { isSnapshot: false }, (source) =>
-      fillSqlite(other.database, (target) => copyContents(source, writing(target), options)),
-    )
 
-    expect(await rejectionOf(copying)).toMatchObject({
+    const refusal = await rejectionOf(copy(place, other, { change: writeBeforeReading }))
+
+    expect(refusal).toMatchObject({
       kind: 'store_unusable',
       message: 'The store was written to while it was copied: end its servers, or use --snapshot.',
     })
     expect(await other.isUnfinished()).toBe(true)
   })
 
-  test('is refused where a server came meanwhile', async () => {
+  test('is refused if a server has connected meanwhile', async () => {
     await using place = await POSTGRES.make()
     await fillPlace(place)
+    const tools = await toolsOf(place)
 
-    const reading = readPostgres(connectionOf(place), { isSnapshot: false }, async ({ readAgain }) => {
+    const reading = tools.read({ isSnapshot: false }, async ({ readAgain }) => {
       const store = await openStore(place.database, () => {})
-      try {
-        await readAgain?.(async () => {})
-      } finally {
-        await store.close()
-      }
+      await readAgain?.(async () => {}).finally(store.close)
     })
 
-    expect(await rejectionOf(reading)).toMatchObject({
-      kind: 'store_unusable',
-      message: expect.stringContaining('is open in another process: end it, or use --snapshot.'),
-    })
+    expect(await rejectionOf(reading)).toMatchObject(OPEN_ELSEWHERE)
   })
 
-  test('is not kept from it by connections of others', async () => {
+  test('is possible while other programs are connected', async () => {
     await using place = await POSTGRES.make()
+    await using other = await SQLITE.make()
     await fillPlace(place)
 
     await administer(place.database, async (sql) => {
       await sql.unsafe('select 1')
-      await readPostgres(connectionOf(place), { isSnapshot: false }, async ({ readAgain }) => {
-        await readAgain?.(async () => {})
-      })
+      await copy(place, other)
     })
+
+    expect(await other.dump()).toEqual((await place.dump()) as never)
   })
 })
