@@ -2,16 +2,15 @@ import { Elysia, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
-import { authentication } from './access/authentication.ts'
 import { createLimits, type LimitOptions } from './access/limits.ts'
-import { createListCache } from './access/list-cache.ts'
 import { createTokenCache, type TokenCacheOptions } from './access/token-cache.ts'
 import { otherMethods } from './allow.ts'
-import { cachedLists } from './cached-lists.ts'
 import { contextOf } from './context.ts'
 import { shareWith } from './cors.ts'
 import { docs } from './docs/docs.ts'
 import { answerError } from './errors.ts'
+import { cachedLists } from './lists/cached-lists.ts'
+import { createListCache } from './lists/list-cache.ts'
 import { logFault } from './log-request.ts'
 import { observe } from './observe.ts'
 import { operationNames, operationsOf } from './operations.ts'
@@ -91,8 +90,7 @@ export function routes(options: RouteOptions) {
   const tokens = createTokenCache(options)
   const lists = createListCache(options)
   const onCut = (request: Request, error: unknown) => logFault(log, contextOf(request), error)
-  const { semaphore } = options.limits
-  const api = plants({ ...options, lists, semaphore, authentication: authentication({ ...options, tokens }), onCut })
+  const api = plants({ ...options, tokens, lists, onCut })
   const app = new Elysia({
     // A short Host would otherwise shift the path: one route would be taken for another.
     handler: { standardHostname: false },

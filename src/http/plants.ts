@@ -2,30 +2,28 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { NewPlant, Plant, toPlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
-import type { authentication } from './access/authentication.ts'
-import type { Semaphore } from './access/semaphore.ts'
+import { type AuthenticationOptions, authentication } from './access/authentication.ts'
 import { readNewPlant } from './body.ts'
 import { EXAMPLE_PLANT, ref } from './docs/components.ts'
 import { operation } from './docs/operation.ts'
 import { json } from './json.ts'
-import { type ListOptions, listPlants } from './list-plants.ts'
+import { type ListOptions, listPlants } from './lists/list-plants.ts'
 import { IfNoneMatch, ListQuery, PlantPath } from './query.ts'
 
 /** What the operations on plants need. */
-export interface PlantOptions extends ListOptions {
+export interface PlantOptions extends ListOptions, AuthenticationOptions {
   readonly store: ListOptions['store'] & Pick<Store, 'createPlant' | 'deletePlant'>
-  readonly authentication: ReturnType<typeof authentication>
-  readonly semaphore: Semaphore | undefined
+  /** The largest body that a request may send. */
   readonly maxBodyBytes: number
 }
 
 /** The plants of the calling user. The routes are checked in this order: token, scope, path and query, body, store. */
-export const plants = ({ authentication, maxBodyBytes, ...options }: PlantOptions) => {
-  const { store, semaphore } = options
+export const plants = (options: PlantOptions) => {
+  const { store, limits, maxBodyBytes } = options
   const list = listPlants(options)
   return new Elysia({ name: 'plants' })
     .model({ NewPlant: { ...NewPlant } })
-    .use(authentication)
+    .use(authentication(options))
     .get('/plants', list, {
       query: ListQuery,
       headers: IfNoneMatch,
@@ -58,7 +56,7 @@ export const plants = ({ authentication, maxBodyBytes, ...options }: PlantOption
       '/plants',
       async ({ request, headers, caller }) => {
         const plant = await readNewPlant(request, headers, maxBodyBytes)
-        semaphore?.requirePlace(request)
+        limits.semaphore?.requirePlace(request)
         await store.createPlant(caller.userId, plant)
         return json(JSON.stringify(toPlant(plant)))
       },
@@ -95,7 +93,7 @@ export const plants = ({ authentication, maxBodyBytes, ...options }: PlantOption
     .delete(
       '/plants/:id',
       async ({ request, caller, params }) => {
-        semaphore?.requirePlace(request)
+        limits.semaphore?.requirePlace(request)
         await store.deletePlant(caller.userId, params.id)
         return new Response(null, { status: 204 })
       },

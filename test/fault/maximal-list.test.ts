@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect } from 'bun:test'
-import { LIST_MAX_BYTES } from '../../src/http/long-body.ts'
+import { LIST_MAX_BYTES } from '../../src/http/lists/long-body.ts'
 import { serve } from '../support/executable.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { CACHED_LIST_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/access/list-cache.ts'
+import { CACHED_LIST_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
 import { runElsewhere } from '../support/elsewhere.ts'
 import { type Asked, expectedList, type Model, queryOf } from './support/list-model.ts'
 import { type Answer, type Service, startService } from './support/service.ts'

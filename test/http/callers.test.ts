@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../src/domain/store.ts'
-import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/access/list-cache.ts'
 import { createApp } from '../../src/http/app.ts'
+import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
 import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'

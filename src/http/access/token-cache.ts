@@ -3,7 +3,7 @@ import { AppError } from '../../domain/error.ts'
 import type { Store, Version } from '../../domain/store.ts'
 import { hashToken, isTokenText, type Token, tokenState } from '../../domain/token.ts'
 import type { RequestStatistics } from '../statistics.ts'
-import { textBytes } from './text-bytes.ts'
+import { textBytes } from '../text-bytes.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the token that was not used for the longest time. */
 export const TOKEN_CACHE_MAX_BYTES = 4 * 1024 * 1024

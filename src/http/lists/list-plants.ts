@@ -1,15 +1,15 @@
-import type { Store } from '../domain/store.ts'
-import type { Token } from '../domain/token.ts'
-import type { ListCache } from './access/list-cache.ts'
-import type { Semaphore } from './access/semaphore.ts'
+import type { Store } from '../../domain/store.ts'
+import type { Token } from '../../domain/token.ts'
+import type { Limits } from '../access/limits.ts'
+import type { ListQuery } from '../query.ts'
 import { answerList, cappedList, streamedList, streamedListHead } from './list.ts'
-import type { ListQuery } from './query.ts'
+import type { ListCache } from './list-cache.ts'
 
 /** What lists need. */
 export interface ListOptions {
   readonly store: Pick<Store, 'listPlants' | 'plantsVersion'>
   readonly lists: ListCache
-  readonly semaphore: Semaphore | undefined
+  readonly limits: Limits
   /** The most plants in one answer; `undefined` means no limit. */
   readonly listMax: number | undefined
   /** Gives the client of a long answer more time for each part of it than the idle timeout. */
@@ -25,14 +25,14 @@ interface ListRequest {
 }
 
 /** Answers a list: whole if it has a limit, as a stream if it has none. */
-export const listPlants = ({ store, lists, semaphore, listMax, allowSlowReader, onCut }: ListOptions) => {
+export const listPlants = ({ store, lists, limits, listMax, allowSlowReader, onCut }: ListOptions) => {
   const maxLimit = listMax ?? Number.POSITIVE_INFINITY
   return async ({
     request,
     caller: { userId },
     query: { limit = maxLimit, after },
   }: ListRequest): Promise<Response> => {
-    semaphore?.requirePlace(request)
+    limits.semaphore?.requirePlace(request)
     const cap = Math.min(limit, maxLimit)
     if (Number.isFinite(cap)) {
       // Asked before the read: a change during the read makes the cached list outdated.

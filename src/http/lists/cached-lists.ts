@@ -1,9 +1,9 @@
-import type { Limits } from './access/limits.ts'
-import type { ListCache } from './access/list-cache.ts'
-import type { TokenCache } from './access/token-cache.ts'
-import { contextOf } from './context.ts'
+import type { Limits } from '../access/limits.ts'
+import type { TokenCache } from '../access/token-cache.ts'
+import { contextOf } from '../context.ts'
+import type { RequestStatistics } from '../statistics.ts'
 import { answerList, type CappedList } from './list.ts'
-import type { RequestStatistics } from './statistics.ts'
+import type { ListCache } from './list-cache.ts'
 
 interface CacheOptions {
   readonly tokens: TokenCache

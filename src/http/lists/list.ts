@@ -1,8 +1,8 @@
-import { nextTurn } from '../domain/next-turn.ts'
-import { toPlant } from '../domain/plant.ts'
-import { PAGE_TEXT_LENGTH, type Store, type StoredPlant } from '../domain/store.ts'
-import type { UserId } from '../domain/token.ts'
-import { JSON_TYPE, json, jsonHeaders } from './json.ts'
+import { nextTurn } from '../../domain/next-turn.ts'
+import { toPlant } from '../../domain/plant.ts'
+import { PAGE_TEXT_LENGTH, type Store, type StoredPlant } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import { JSON_TYPE, json, jsonHeaders } from '../json.ts'
 import { LIST_MAX_BYTES, type LongBody, startLongBody } from './long-body.ts'
 
 /** Plants that are read from the store at once, and that make one chunk of a streamed list. */
