@@ -2,19 +2,19 @@ import { cors } from '@elysiajs/cors'
 import { Elysia } from 'elysia'
 import type { Connection } from './server.ts'
 
-/** What pages may send, and what of an answer they may read besides its body (Fetch standard §3.3). */
+/** The methods and headers that pages may send, and the headers of an answer that they may read (Fetch standard §3.3). */
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
 const SENT_HEADERS = ['Authorization', 'Content-Type', 'If-None-Match', 'X-Request-Id']
 const EXPOSED_HEADERS = ['Link', 'ETag', 'Retry-After', 'X-Request-Id']
-/** For how long a browser need not ask again what pages may send. */
+/** How long a browser may keep the answer to a preflight request. */
 const PREFLIGHT_MAX_AGE_S = 600
 
 type Answers = (request: Request, connection?: Connection) => Response | Promise<Response>
 
 /**
- * Lets pages of these origins read all answers of the app; those of others read none. The plugin says with what headers.
- * It is asked about each origin once and apart from the app: many answers are made outside of Elysia, and inside it would
- * answer OPTIONS without `Allow`, also where there is nothing, and give headers to origins that are not listed.
+ * Lets pages of these origins, and of no others, read all answers of the app. The CORS plugin makes the headers, once for each
+ * origin. It is no plugin of the app itself: there it would answer OPTIONS without `Allow`, on unknown paths too, and give
+ * headers to origins that are not listed.
  */
 export function shareWith(origins: readonly string[], app: Answers): Answers {
   const listed = new Set(origins)
@@ -41,7 +41,7 @@ export function shareWith(origins: readonly string[], app: Answers): Answers {
     return [...headers].filter(([name]) => name.startsWith('access-control-'))
   }
 
-  /** The headers for an origin; none where it is not listed. */
+  /** The headers for the origin of a request; none if the origin is not listed. */
   const sharedWith = (request: Request): Shared | Promise<Shared> => {
     const origin = request.headers.get('origin')
     if (origin === null || !listed.has(origin)) return []
@@ -55,7 +55,7 @@ export function shareWith(origins: readonly string[], app: Answers): Answers {
   return async (request, connection) => {
     const [response, shared] = await Promise.all([app(request, connection), sharedWith(request)])
     for (const [name, value] of shared) response.headers.set(name, value)
-    // For whoever keeps answers: another origin gets other headers.
+    // Caches must know that another origin gets other headers.
     response.headers.set('vary', 'Origin')
     return response
   }

@@ -8,9 +8,9 @@ import { logFault } from './log-request.ts'
 interface ErrorEntry {
   /** The HTTP status times 100, plus a number. Never changes its meaning. */
   readonly code: number
-  /** When this is answered: a row of the table in the README and in the OpenAPI document. */
+  /** When the server answers this: a row of the table in the README and in the OpenAPI document. */
   readonly when: string
-  /** What the client is told where the error itself says nothing more precise. */
+  /** The message to the client, unless the error has a more precise one. */
   readonly message: string
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -140,7 +140,7 @@ export function codeTable(): string {
   return ['| `error` | when |', '|---|---|', ...rows].join('\n')
 }
 
-/** The HTTP status of an error: its code without the number behind. */
+/** The HTTP status of an error: the first three digits of its code. */
 export const statusOf = (kind: HttpErrorKind): number => Math.floor(ERRORS[kind].code / 100)
 
 /** The answer to a request that was refused or failed. */

@@ -2,7 +2,7 @@ import type { Logger } from '../log.ts'
 import { errorResponse } from './errors.ts'
 import { pathOf } from './operations.ts'
 
-/** Where metrics are. */
+/** The path of the metrics. */
 const METRICS_PATH = '/metrics'
 
 /** What the metrics application uses. */

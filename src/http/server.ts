@@ -16,25 +16,25 @@ export const SLOW_READER_S = 255
 
 /** A server that listens. */
 export interface RunningServer {
-  /** Where it listens, with the port that was picked. */
+  /** The address that the server listens on, with the port that the system chose. */
   readonly address: Address
   /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
   stop(): Promise<void>
-  /** Cuts what is left. Returns how many requests that were. */
+  /** Closes the remaining connections. Returns how many requests were under way on them. */
   kill(): number
 }
 
 /** How a server treats its connections. */
 export interface ListenOptions {
   /**
-   * How long the body of a request may take to arrive, an answer to be made, a client to take a part of it unless it is
-   * long (`allowSlowReader`), and a connection to be idle. The runtime counts whole seconds up to 255, in steps of four: it
-   * may be four seconds off.
+   * How long a body may take to arrive, the server to answer, a client to read a part of an answer (except a long one, see
+   * `SLOW_READER_S`), and a connection to be idle. The runtime counts whole seconds up to 255, in steps of four, and may be
+   * four seconds off.
    */
   readonly idleTimeoutMs: number
-  /** The flag that names the address, for whoever has to choose another. */
+  /** The flag that names the address. Messages tell the operator to change it. */
   readonly flag: string
-  /** `undefined` where requests come in clear. A new certificate takes a new server. */
+  /** The certificate; `undefined` for plain HTTP. A new certificate needs a new server. */
   readonly tls: Tls | undefined
 }
 
@@ -65,13 +65,13 @@ async function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tl
     fetch: handle,
     development: false,
     idleTimeout: idleTimeoutMs / 1000,
-    // We refuse large bodies ourselves, while they arrive: the runtime would replace our answer by an empty one.
+    // `readNewPlant` refuses large bodies while they arrive. The runtime would replace that answer by an empty one.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   } as const
   try {
     if ('port' in address)
       return Bun.serve({ ...options, hostname: address.host, port: address.port, reusePort: false })
-    // The types know no idle timeout for unix sockets; the runtime keeps it.
+    // The types lack the idle timeout of unix sockets. The runtime has it.
     return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
   } catch (cause) {
     throw new AppError('address_unavailable', {
@@ -81,7 +81,7 @@ async function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tl
   }
 }
 
-/** What the system says, in the words of whoever has to change it. */
+/** The errors of the system in the words of an operator. */
 const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process listens there',
   EADDRNOTAVAIL: 'this machine has no such address',
@@ -90,7 +90,7 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such directory',
 }
 
-/** Of a host that nobody knows the runtime says whatever the last call to the system has left, so it is looked up here. */
+/** For an unknown host the runtime reports the error of an earlier system call, so this function looks the host up. */
 async function reasonOf(cause: unknown, address: Address): Promise<string> {
   if ('host' in address && !(await isKnown(address.host))) return 'there is no such host'
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
@@ -118,13 +118,13 @@ async function removeStaleSocket(path: string, flag: string): Promise<void> {
   rmSync(path)
 }
 
-/** A server that accepts no connection gets this long to answer one. It counts as running either way. */
+/** How long the process on a socket may take to answer. A process that does not answer counts as running. */
 const PROBE_TIMEOUT_MS = 1000
 
 /**
- * Why a socket must not be replaced; `undefined` if no process listens on it. Only ECONNREFUSED and ENOENT prove that: a
- * server with a full backlog makes `connect` fail with EAGAIN, which `node:net` and `Bun.connect` report as ECONNREFUSED.
- * `fetch` reports the error as it is.
+ * Why a socket must not be replaced; `undefined` if no process listens on it. Only ECONNREFUSED and ENOENT prove the latter.
+ * If the backlog of a server is full, `connect` fails with EAGAIN, which `node:net` and `Bun.connect` report as ECONNREFUSED.
+ * `fetch` reports EAGAIN.
  */
 async function usedBecause(path: string): Promise<string | undefined> {
   try {

@@ -5,19 +5,19 @@ import { ERRORS } from './errors.ts'
 /** The caches: of tokens by their `Authorization` lines, and of capped lists. */
 export type Cache = 'callers' | 'lists'
 
-/** Upper bounds of durations: a remembered list takes microseconds, and nothing of ours longer than a few seconds. */
+/** Upper bounds of durations: a cached list takes microseconds, and no request waits for more than a few seconds. */
 const DURATION_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const STATUS_MAX = 599
 
-/** What became of a request. */
+/** An answered request. */
 export interface Answered {
   readonly operation: string
   readonly status: number
-  /** Until the answer was there, or of a streamed one its head and first part. */
+  /** Until the answer was ready; for a streamed answer, until its head and first part were. */
   readonly durationMs: number
 }
 
-/** What is counted of requests, in plain numbers: whoever is asked for them makes metrics of them. */
+/** The statistics of requests, in plain numbers. `metrics.ts` makes metrics of them at each scrape. */
 export type RequestStatistics = ReturnType<typeof countRequests>
 
 /** Counts requests from now on. No label is a user, a token or a path that a client wrote. */
@@ -35,7 +35,7 @@ export function countRequests() {
     operations: operations as Readonly<typeof operations>,
     rejected: rejected as Readonly<typeof rejected>,
     caches: caches as Readonly<Record<Cache, { readonly hits: number; readonly misses: number }>>,
-    /** Requests under way, streamed lists to their end. */
+    /** How many requests are under way. A streamed list is, until its end. */
     inFlight: () => inFlight,
 
     /** Names the operations that `answer` gets, each of which starts at 0. */

@@ -5,29 +5,29 @@ import { createSecureContext } from 'node:tls'
 import { AppError } from '../domain/error.ts'
 import { readFailure } from '../domain/read-failure.ts'
 
-/** Where the certificate, followed by those that vouch for it, and its private key are, in PEM. */
+/** The files of the certificate, followed by its chain, and of its private key, in PEM. */
 export interface TlsFiles {
   readonly certPath: string
   readonly keyPath: string
 }
 
-/** A certificate with its key, and what it says. */
+/** A certificate with its key, and the facts in it. */
 export interface Tls {
-  /** What the runtime needs to speak TLS 1.2 and 1.3. */
+  /** The options of the runtime for TLS 1.2 and 1.3. */
   readonly context: {
     readonly cert: string
     readonly key: string
     readonly secureOptions: number
     readonly ciphers: string
   }
-  /** The first name of a host for which the certificate holds, if there is one and it is no wildcard. */
+  /** The first host name in the certificate, unless that is a wildcard. */
   readonly host: string | undefined
-  /** From when to when it holds, in milliseconds since 1970-01-01 UTC. */
+  /** The time for which the certificate is valid, in milliseconds since 1970-01-01 UTC. */
   readonly validFromMs: number
   readonly validToMs: number
 }
 
-/** TLS 1.0 and 1.1 are not to be used (RFC 8996). */
+/** RFC 8996 forbids TLS 1.0 and 1.1. */
 const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
 /**
  * The suites of TLS 1.2: forward secrecy and authenticated encryption only. RFC 9325 §4.1 and §4.2 advise against RSA key
@@ -35,7 +35,7 @@ const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
  */
 const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
-/** Reads both files. Rejects with `misused` and one sentence where the server could not serve with them. */
+/** Reads both files. Rejects with `misused` and one sentence if the server cannot use them. */
 export function readTls({ certPath, keyPath }: TlsFiles): Tls {
   const cert = readCertificate(certPath)
   const key = readPem(keyPath, '--tls-key')
@@ -47,7 +47,7 @@ export function readTls({ certPath, keyPath }: TlsFiles): Tls {
   }
   const context = { cert, key, secureOptions: SECURE_OPTIONS, ciphers: CIPHERS }
   try {
-    // What the runtime itself refuses: one of the further certificates, or a kind of key that it does not know.
+    // The runtime may refuse a certificate of the chain, or a kind of key that it does not know.
     createSecureContext(context)
   } catch (cause) {
     throw misused(
@@ -63,7 +63,7 @@ export function readTls({ certPath, keyPath }: TlsFiles): Tls {
   }
 }
 
-/** The certificates in a file. Rejects with `misused` where the first is none. */
+/** The certificates in a file. Rejects with `misused` if the file does not begin with one. */
 export function readCertificate(certPath: string): string {
   const cert = readPem(certPath, '--tls-cert')
   parseCertificate(cert, certPath)
@@ -71,9 +71,9 @@ export function readCertificate(certPath: string): string {
 }
 
 /**
- * How a client of this machine makes sure that it reaches the server with this certificate, whatever address it reaches
- * it at: no authority is trusted but those in the file, the certificate itself included (RFC 5280 §6.1.1 leaves the choice of trust
- * anchors to whoever verifies), and what the server shows has to be that certificate, or one for the same names.
+ * Lets a client on this machine verify the server of this certificate at any address. The client trusts the certificates in the
+ * file and no others (RFC 5280 §6.1.1 leaves the choice of trust anchors to the verifier). The server must show that
+ * certificate, or one for the same names.
  */
 export function trustAlone(cert: string): RequestOptions {
   const own = new X509Certificate(cert)
@@ -98,7 +98,7 @@ function readPem(path: string, flag: string): string {
 
 function parseCertificate(cert: string, path: string): X509Certificate {
   try {
-    // The runtime takes PEM alone, this class DER as well.
+    // The runtime reads PEM only, this class also DER.
     if (cert.includes('-----BEGIN CERTIFICATE-----')) return new X509Certificate(cert)
   } catch (cause) {
     throw misused(`The certificate in ${path} is damaged: set --tls-cert to another file.`, cause)

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
-import { PAGE_PLANTS } from '../../src/http/lists/list.ts'
+import { PAGE_PLANTS } from '../../src/http/lists/pages.ts'
 import { type Answer, type RequestOptions, type Service, startService } from './support/service.ts'
 import { IN_PROCESS, SQLITE_TRANSPORTS } from './support/transports.ts'
 

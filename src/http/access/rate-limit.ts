@@ -1,25 +1,22 @@
 import { AppError } from '../../domain/error.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 
-/** How many requests a token may make of this process, which knows nothing of others. */
+/** How many requests a token may send to this process. Other processes count by themselves. */
 export interface RateLimit {
   readonly requests: number
   readonly periodMs: number
-  /** How many more a token may make in `BURST_PERIODS` periods. */
+  /** How many more requests a token may send within `BURST_PERIODS` periods. */
   readonly burst: number
 }
 
-/** For how many periods a burst has to last. */
+/** The number of periods that share one burst. */
 export const BURST_PERIODS = 10
 
-/**
- * Counts a request of a token, or rejects with `rate_exceeded`. Periods begin with a token's first request. What is
- * remembered of a token is a count for each of its periods, and ends with them.
- */
+/** Counts a request of a token, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
 export function limitRate(limit: RateLimit): (token: Token) => Promise<void> {
   let making: ReturnType<typeof makeCount> | undefined
   return async ({ id }) => {
-    // Not before somebody comes: loading the library would take a quarter of a start.
+    // The library loads at the first request: it would take a quarter of a start.
     making ??= makeCount(limit)
     const count = await making
     const waitMs = await count(id)
@@ -28,7 +25,7 @@ export function limitRate(limit: RateLimit): (token: Token) => Promise<void> {
   }
 }
 
-/** Counts a request of a token; one too many resolves to the milliseconds after which the next is none. */
+/** Counts a request of a token. Resolves to the milliseconds to wait if the request is one too many. */
 async function makeCount({ requests, periodMs, burst }: RateLimit) {
   const { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
   const duration = periodMs / 1000

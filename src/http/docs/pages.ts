@@ -1,19 +1,16 @@
 import { swagger } from '@elysiajs/swagger'
 import { type AnyElysia, Elysia } from 'elysia'
-// The page's script, embedded in the executable: the page loads nothing from anywhere else.
+// The executable embeds the script of the page: the page loads nothing from other hosts.
 import scalarScript from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
 import { JSON_TYPE, json } from '../json.ts'
 import { documentation } from './components.ts'
 import { DOCS_PATHS } from './docs.ts'
 
-/** On a phone the page would put these two upon other text: what they say is beside them once more. */
+/** On a phone these two elements would cover other text. The page says the same beside them. */
 const PHONE_STYLE =
   "@media (max-width: 767px) { .scalar-sidebar-toggle, [data-testid='auth-indicator'] { display: none } }"
 
-/**
- * Nothing leaves the browser for another host: a try-out must never send a token through somebody's proxy, and neither
- * fonts nor telemetry nor an assistant are asked for.
- */
+/** The page sends nothing to other hosts: no token through a proxy, and no requests for fonts, telemetry or an assistant. */
 const SCALAR_CONFIG = {
   url: DOCS_PATHS.document.slice(1),
   proxyUrl: '',
@@ -69,20 +66,20 @@ const documentText = (document: object): string =>
 const isMediaTypes = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && JSON_TYPE in value && 'multipart/form-data' in value
 
-/** The page with what a browser may do for it (Content Security Policy Level 3). */
+/** Adds the policy of the page (Content Security Policy Level 3). */
 async function withPolicy(page: Response, publicUrl: string | undefined): Promise<Response> {
-  // A style of the library's own configuration would take the place of the plugin's.
+  // A style in the library's configuration would replace the style of the plugin.
   const html = (await page.text()).replace('</head>', `<style>${PHONE_STYLE}</style></head>`)
   const { headers } = page
-  // The plugin says `utf8`, which is no charset's name.
+  // The plugin sends `utf8`, which is not the name of a charset.
   headers.set('content-type', 'text/html; charset=utf-8')
   headers.set('content-security-policy', pagePolicy(html, publicUrl))
   return new Response(html, { headers })
 }
 
 /**
- * Lets the page run its script, style itself, read its document and try the API out, and nothing else: nothing is loaded from or
- * sent to any other host, no text becomes code, and no other page may hold this one in a frame.
+ * Lets the page run its script, set styles, read the document and call the API, and nothing else. The page loads nothing from
+ * other hosts and sends them nothing, no text becomes code, and no other page may show this one in a frame.
  */
 function pagePolicy(html: string, publicUrl: string | undefined): string {
   const inline = [...html.matchAll(/<script\b[^>]*>([^<]+)<\/script>/g)].map(
@@ -91,7 +88,7 @@ function pagePolicy(html: string, publicUrl: string | undefined): string {
   return [
     "default-src 'none'",
     `script-src ${["'self'", ...inline].join(' ')}`,
-    // The page writes styles while it runs, with no end of kinds: none of them can bring code in.
+    // The page writes many styles while it runs. A style cannot bring code in.
     "style-src 'unsafe-inline'",
     'img-src data:',
     'font-src data:',

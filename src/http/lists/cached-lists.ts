@@ -2,7 +2,7 @@ import type { Limits } from '../access/limits.ts'
 import type { TokenCache } from '../access/token-cache.ts'
 import { contextOf } from '../context.ts'
 import type { RequestStatistics } from '../statistics.ts'
-import { answerList, type CappedList } from './list.ts'
+import { answerList, type CappedList } from './capped-list.ts'
 import type { ListCache } from './list-cache.ts'
 
 interface CacheOptions {

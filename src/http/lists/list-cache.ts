@@ -3,7 +3,7 @@ import type { Store, Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import type { RequestStatistics } from '../statistics.ts'
 import { textBytes } from '../text-bytes.ts'
-import type { CappedList } from './list.ts'
+import type { CappedList } from './capped-list.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
 export const LIST_CACHE_MAX_BYTES = 28 * 1024 * 1024

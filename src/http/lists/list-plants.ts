@@ -2,8 +2,9 @@ import type { Store } from '../../domain/store.ts'
 import type { Token } from '../../domain/token.ts'
 import type { Limits } from '../access/limits.ts'
 import type { ListQuery } from '../query.ts'
-import { answerList, cappedList, streamedList, streamedListHead } from './list.ts'
+import { answerList, cappedList } from './capped-list.ts'
 import type { ListCache } from './list-cache.ts'
+import { streamedList, streamedListHead } from './streamed-list.ts'
 
 /** What lists need. */
 export interface ListOptions {

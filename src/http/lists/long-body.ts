@@ -1,12 +1,12 @@
 /** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
 export const LIST_MAX_BYTES = 8 * 1024 * 1024
 
-/** The body of a long list while it is made. */
+/** The body of a long list while the server renders it. */
 export type LongBody = ReturnType<typeof startLongBody>
 
 /**
- * Collects the JSON of a long array, and its hash. It is kept as UTF-8 in one buffer, because a buffer can be
- * freed at once: strings of 8 MiB would wait for the garbage collector until there are 100 MiB of them.
+ * Collects the JSON of a long array, and its hash, as UTF-8 in one buffer. A buffer can be freed at once: strings of 8 MiB
+ * would wait for the garbage collector until they take 100 MiB.
  */
 export function startLongBody() {
   const encoder = new TextEncoder()
@@ -24,7 +24,7 @@ export function startLongBody() {
   }
 
   return {
-    /** Adds the JSON of plants, without brackets; of none, nothing. */
+    /** Adds the JSON of plants without brackets. The JSON of no plants adds nothing. */
     append(plants: string) {
       if (plants === '') return
       write(length === 0 ? '[' : ',')

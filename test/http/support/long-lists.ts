@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
-import { PAGE_PLANTS } from '../../../src/http/lists/list.ts'
+import { PAGE_PLANTS } from '../../../src/http/lists/pages.ts'
 import { createToken } from '../../support/tokens.ts'
 import { type Answer, userIdOf } from './service.ts'
 

@@ -1,0 +1,107 @@
+import { nextTurn } from '../../domain/next-turn.ts'
+import { PAGE_TEXT_LENGTH, type StoredPlant } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import { jsonHeaders } from '../json.ts'
+import { LIST_MAX_BYTES, type LongBody, startLongBody } from './long-body.ts'
+import { type ListPlants, readPage, renderPlants } from './pages.ts'
+
+/** The most bytes that UTF-8 takes for a UTF-16 code unit. */
+const UTF8_BYTES_PER_UNIT_MAX = 3
+
+/** A list with a `limit`: whole, with an `ETag`, and with a `Link` if more plants follow (RFC 8288). */
+export interface CappedList {
+  /** Bytes if the body is longer than `PAGE_TEXT_LENGTH`. Such a body is sent once, and not cached. */
+  readonly body: string | Uint8Array<ArrayBuffer>
+  readonly etag: string
+  readonly link: string | undefined
+  /** The id of the last plant in the list, if more follow. */
+  readonly next: bigint | undefined
+}
+
+/** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. */
+export async function cappedList(
+  listPlants: ListPlants,
+  user: UserId,
+  { limit, after }: { readonly limit: number; readonly after: bigint | undefined },
+): Promise<CappedList> {
+  const { text, long, next } = await render(listPlants, user, after, limit)
+  const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
+  // The hash includes the Link: the same plants with and without others behind them are two answers.
+  const { body, hash } = long?.end(link) ?? { body: text, hash: Bun.SHA256.hash(text + (link ?? ''), 'base64url') }
+  return { body, etag: `"${hash}"`, link, next }
+}
+
+/** Answers a request with a capped list, or with 304 if the client has the list already. */
+export function answerList({ body, etag, link }: CappedList, request: Request): Response {
+  const ifNoneMatch = request.headers.get('if-none-match')
+  if (ifNoneMatch !== null && matches(ifNoneMatch, etag)) return new Response(null, { status: 304, headers: { etag } })
+  const isHead = request.method === 'HEAD'
+  const response = new Response(isHead ? null : body, { headers: CAPPED })
+  response.headers.set('etag', etag)
+  if (link !== undefined) response.headers.set('link', link)
+  if (isHead) response.headers.set('content-length', String(bytesOf(body)))
+  // The response has its own copy. The garbage collector would free this one only after several more lists.
+  if (typeof body !== 'string') body.buffer.transfer(0)
+  return response
+}
+
+const bytesOf = (body: string | Uint8Array<ArrayBuffer>): number =>
+  typeof body === 'string' ? Buffer.byteLength(body) : body.length
+
+const CAPPED = jsonHeaders('private, no-cache')
+
+/**
+ * Renders the JSON of at most `limit` plants and `LIST_MAX_BYTES`, as `text`, or as `long` beyond `PAGE_TEXT_LENGTH`. `next`
+ * is the id of the last plant if more follow. Each page takes a turn of the event loop.
+ */
+async function render(listPlants: ListPlants, user: UserId, after: bigint | undefined, limit: number) {
+  if (limit === 0) return { text: '[]' }
+  let long: LongBody | undefined
+  let text = ''
+  let last = after
+  let roomBytes = LIST_MAX_BYTES - '[]'.length
+  for (let rest = limit; ; ) {
+    const { plants, isLast } = await readPage(listPlants, user, last, rest)
+    const isFirst = rest === limit
+    const { shown, json } = renderFitting(plants, roomBytes, isFirst)
+    text += text === '' || json === '' ? json : `,${json}`
+    if (long !== undefined || text.length > PAGE_TEXT_LENGTH) {
+      long ??= startLongBody()
+      long.append(text)
+      text = ''
+    }
+    last = shown.at(-1)?.id ?? last
+    rest -= plants.length
+    const isCut = shown.length < plants.length
+    if (isLast || isCut || rest === 0) return { text: `[${text}]`, long, next: isLast && !isCut ? undefined : last }
+    roomBytes -= Buffer.byteLength(json) + ','.length
+    // Other requests get their turn, however fast this client reads.
+    await nextTurn()
+  }
+}
+
+/** Renders as many of these plants as fit into `roomBytes`, and at least one if `isFirst`. */
+function renderFitting(plants: readonly StoredPlant[], roomBytes: number, isFirst: boolean) {
+  const json = renderPlants(plants)
+  const fits = json.length * UTF8_BYTES_PER_UNIT_MAX <= roomBytes || Buffer.byteLength(json) <= roomBytes
+  if (fits) return { shown: plants, json }
+  let count = 0
+  let bytes = 0
+  for (const plant of plants) {
+    bytes += Buffer.byteLength(renderPlants([plant])) + (count > 0 ? ','.length : 0)
+    if (bytes > roomBytes && !(isFirst && count === 0)) break
+    count++
+  }
+  const shown = plants.slice(0, count)
+  return { shown, json: renderPlants(shown) }
+}
+
+/** `If-None-Match` compares weakly (RFC 9110 §13.1.2): `W/` does not count, and `*` matches any answer. */
+function matches(ifNoneMatch: string, etag: string): boolean {
+  if (ifNoneMatch.trim() === '*') return true
+  for (const [, tag] of ifNoneMatch.matchAll(ENTITY_TAGS)) if (tag === etag) return true
+  return false
+}
+
+/** The entity tags of a list, without their `W/`. Other text matches nothing. */
+const ENTITY_TAGS = /(?<=^|,)[ \t]*(?:W\/)?("[^"]*")[ \t]*(?=,|$)/g

@@ -1,0 +1,79 @@
+import { nextTurn } from '../../domain/next-turn.ts'
+import type { StoredPlant } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import { JSON_TYPE, json } from '../json.ts'
+import { type ListPlants, readPage, renderPlants } from './pages.ts'
+
+const streamEnds = new WeakMap<Response, Promise<void>>()
+
+/** Resolves at the end of a streamed answer, also if the client goes away; `undefined` for any other answer. */
+export const streamEnd = (response: Response): Promise<void> | undefined => streamEnds.get(response)
+
+/**
+ * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. Calls
+ * `onMore` before each page but the first, and `onCut` with an error that ends the list too early.
+ */
+export async function streamedList(
+  listPlants: ListPlants,
+  user: UserId,
+  after: bigint | undefined,
+  { onMore, onCut }: { readonly onMore: () => void; readonly onCut: (error: unknown) => void },
+): Promise<Response> {
+  const pages = readPages(listPlants, user, after)
+  // The server reads the first page before it sends the status: if the store fails at once, the client gets an error.
+  let page = await pages.next()
+  let opening = '['
+  const ended = Promise.withResolvers<void>()
+  const stream = new ReadableStream<string>(
+    {
+      async pull(controller) {
+        try {
+          if (page.done) {
+            controller.enqueue(`${opening}]`)
+            controller.close()
+            ended.resolve()
+            return
+          }
+          controller.enqueue(opening + renderPlants(page.value))
+          opening = ','
+          page = await pages.next()
+          if (page.done) opening = ''
+          else onMore()
+        } catch (error) {
+          onCut(error)
+          ended.resolve()
+          // The connection ends without the last chunk, so that no client takes half a list for a whole one. With the error as
+          // its argument, the runtime would print it.
+          controller.error()
+        }
+      },
+      async cancel() {
+        ended.resolve()
+        await pages.return(undefined)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  const response = json(stream)
+  streamEnds.set(response, ended.promise)
+  return response
+}
+
+/** The answer to `HEAD` for a list without a limit: the head of `streamedList`. Nobody reads this stream. */
+export const streamedListHead = (): Response =>
+  new Response(new ReadableStream({}, { highWaterMark: 0 }), { headers: { 'content-type': JSON_TYPE } })
+
+/** Pages of the user's plants, none of them empty. */
+async function* readPages(
+  listPlants: ListPlants,
+  user: UserId,
+  after: bigint | undefined,
+): AsyncGenerator<readonly StoredPlant[], undefined> {
+  for (let last = after; ; ) {
+    const { plants, isLast } = await readPage(listPlants, user, last, Number.POSITIVE_INFINITY)
+    if (plants.length > 0) yield plants
+    if (isLast) return
+    last = plants.at(-1)?.id
+    await nextTurn()
+  }
+}
