@@ -18,7 +18,7 @@ export function parseJson(bytes: Uint8Array): unknown {
 
 function parse(text: string): unknown {
   const isPlain = !text.includes('[') && !text.includes('{', 1) && !INEXACT.test(text)
-  // The walk takes 250 ns for a body of 60 characters, twice as long as `JSON.parse`. Most bodies do not need the walk.
+  // For a body of 60 characters, the walk takes 250 ns and `JSON.parse` 100 ns. Most bodies do not need the walk.
   const idSource = isPlain ? undefined : findIdSource(text)
   const value: unknown = JSON.parse(text)
   if (!hasNumericId(value)) return value
