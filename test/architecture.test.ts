@@ -35,7 +35,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What is started, and not imported: the process and its thread. */
-const ENTRY_POINTS = ['main.ts', 'store/sqlite/writer-thread.ts']
+const ENTRY_POINTS = ['main.ts', 'store/sqlite/writing/writer-thread.ts']
 
 interface Import {
   readonly from: string

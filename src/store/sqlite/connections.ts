@@ -6,13 +6,13 @@ import type { StoreEvent } from '../options.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-identity.ts'
-import { type Failure, toError } from './group-result.ts'
-import { queueWrites } from './queue.ts'
 import { commitMsOf, shareLastCommit } from './versions/last-commit.ts'
 import { trackVersions } from './versions/versions.ts'
 import { watchWalIndex } from './versions/wal-index.ts'
-import { openWriterHere } from './writer-here.ts'
-import { openWriterInThread } from './writer-in-thread.ts'
+import { type Failure, toError } from './writing/group-result.ts'
+import { queueWrites } from './writing/queue.ts'
+import { openWriterHere } from './writing/writer-here.ts'
+import { openWriterInThread } from './writing/writer-in-thread.ts'
 
 /** The connections of a store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connect>

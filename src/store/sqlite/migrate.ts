@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { storeUnusable } from '../errors.ts'
-import { transaction } from './commit.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
+import { transaction } from './writing/commit.ts'
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
 export const APPLICATION_ID = 0x706c7374

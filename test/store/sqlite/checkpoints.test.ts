@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { nextTurn } from '../../../src/domain/next-turn.ts'
-import { checkpoints } from '../../../src/store/sqlite/checkpoints.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
 import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
+import { checkpoints } from '../../../src/store/sqlite/writing/checkpoints.ts'
 import { listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, openWithUser, runSql, WAL } from './files.ts'
 

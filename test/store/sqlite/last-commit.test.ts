@@ -11,7 +11,7 @@ import {
   UNKNOWN_VERSION,
   versionsOf,
 } from '../../../src/store/sqlite/versions/last-commit.ts'
-import { openWriterHere } from '../../../src/store/sqlite/writer-here.ts'
+import { openWriterHere } from '../../../src/store/sqlite/writing/writer-here.ts'
 import { makeDatabase, makeDatabaseFolder, queryAll, runSql } from './files.ts'
 
 /** How often the test asks for a record that does not come. To wait each time would take a second. */

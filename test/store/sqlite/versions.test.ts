@@ -8,7 +8,7 @@ import {
   UNKNOWN_VERSION,
 } from '../../../src/store/sqlite/versions/last-commit.ts'
 import { trackVersions, type Versions } from '../../../src/store/sqlite/versions/versions.ts'
-import type { Call } from '../../../src/store/sqlite/writes.ts'
+import type { Call } from '../../../src/store/sqlite/writing/writes.ts'
 import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
 import { createToken, listIds } from '../fixtures.ts'
 

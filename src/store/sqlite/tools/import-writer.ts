@@ -3,11 +3,11 @@ import { AppError } from '../../../domain/error.ts'
 import { valuesOf } from '../../../domain/plant.ts'
 import type { ConflictRule, ImportCounts, ImportedBatch, OwnedPlant } from '../../../domain/transfer.ts'
 import { PLANT_COLUMNS } from '../../plant-columns.ts'
-import { checkpoints } from '../checkpoints.ts'
-import { prepareCommit } from '../commit.ts'
 import { openWriter, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { watchFiles } from '../files/moved-files.ts'
+import { checkpoints } from '../writing/checkpoints.ts'
+import { prepareCommit } from '../writing/commit.ts'
 import { rowWriter } from './rows.ts'
 
 /** The connection of an import. Each batch is a transaction, but between `begin` and `commit`. */

@@ -1,6 +1,6 @@
 import type { Version } from '../../../domain/store.ts'
 import type { UserId } from '../../../domain/token.ts'
-import { type Call, CHANGES } from '../writes.ts'
+import { type Call, CHANGES } from '../writing/writes.ts'
 
 /** The number of users whose last change is known one by one. With one more, the plants of all users count as changed. */
 export const CHANGED_USERS_MAX = 65_536

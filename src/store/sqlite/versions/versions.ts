@@ -1,6 +1,6 @@
 import type { Version } from '../../../domain/store.ts'
 import type { UserId } from '../../../domain/token.ts'
-import type { Call } from '../writes.ts'
+import type { Call } from '../writing/writes.ts'
 import { trackChanges } from './changes.ts'
 import { awaitVersions, type LastCommit, versionsOf } from './last-commit.ts'
 import type { CommitVersion } from './wal-index.ts'

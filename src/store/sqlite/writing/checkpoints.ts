@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../domain/error.ts'
-import type { StoreEvent } from '../options.ts'
-import { rowsOf } from './connection.ts'
-import type { WalIndex } from './versions/wal-index.ts'
+import { AppError } from '../../../domain/error.ts'
+import type { StoreEvent } from '../../options.ts'
+import { rowsOf } from '../connection.ts'
+import type { WalIndex } from '../versions/wal-index.ts'
 
 /** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses the WAL from its beginning. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024

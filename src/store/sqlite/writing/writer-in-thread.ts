@@ -1,4 +1,4 @@
-import { fileIdentity } from './files/file-identity.ts'
+import { fileIdentity } from '../files/file-identity.ts'
 import type { WriterOptions } from './group-commit.ts'
 import type { CheckpointReport, Failure, GroupResult } from './group-result.ts'
 import type { OnWriterReport, Writer } from './writer.ts'

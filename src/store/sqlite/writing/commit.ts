@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../domain/error.ts'
-import { BUSY_TIMEOUT_MS } from './connection.ts'
-import { isWalIndexRefused } from './errors.ts'
+import { AppError } from '../../../domain/error.ts'
+import { BUSY_TIMEOUT_MS } from '../connection.ts'
+import { isWalIndexRefused } from '../errors.ts'
 
 /**
  * Returns a function that commits the transaction of a connection.

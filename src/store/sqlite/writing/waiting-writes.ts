@@ -1,4 +1,4 @@
-import { GROUP_MAX_WRITES, isGroupFull, isQueueFull } from '../limits.ts'
+import { GROUP_MAX_WRITES, isGroupFull, isQueueFull } from '../../limits.ts'
 import type { Call } from './writes.ts'
 
 /** How long a write may have to wait. The queue estimates that from the latest full groups, and refuses further writes. */

@@ -1,6 +1,6 @@
-import { AppError } from '../../domain/error.ts'
-import type { StoreObserver } from '../../domain/statistics.ts'
-import { BUSY_TIMEOUT_MS } from './connection.ts'
+import { AppError } from '../../../domain/error.ts'
+import type { StoreObserver } from '../../../domain/statistics.ts'
+import { BUSY_TIMEOUT_MS } from '../connection.ts'
 import { type GroupResult, toError, type WriteResults } from './group-result.ts'
 import type { WaitingWrite } from './waiting-writes.ts'
 

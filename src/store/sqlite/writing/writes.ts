@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { healthWrites } from './health.ts'
-import { plantWrites } from './plants.ts'
-import { tokenWrites } from './tokens.ts'
-import { userWrites } from './users.ts'
+import { healthWrites } from '../health.ts'
+import { plantWrites } from '../plants.ts'
+import { tokenWrites } from '../tokens.ts'
+import { userWrites } from '../users.ts'
 
 /**
  * All writes, by name. Each runs inside a transaction that it may share with others. A write that throws an `AppError` has
