@@ -3,10 +3,10 @@ import { SLACK_MS } from '../support/slack.ts'
 import { holdTransaction } from './foreign-transaction.ts'
 import { BUSY_REFUSAL } from './history.ts'
 import { sendWrite } from './load.ts'
+import { repeatLists } from './repeated-requests.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
 import { until } from './until.ts'
-import { watchLists } from './watched-lists.ts'
 
 const HOLD_MS = rounds(6000, 30_000)
 /** The promise. */
@@ -30,7 +30,7 @@ testRounds(
     const { history } = db
     const stored = () => history.counts().acknowledged
     await using server = await db.serve()
-    const lists = watchLists(server, db.token)
+    const lists = repeatLists(server, db.token)
     const load = db.startLoad(server)
     await until('plants are stored', () => stored() >= ENOUGH_WRITES)
 

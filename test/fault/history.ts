@@ -52,6 +52,7 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
   const stored: number[] = []
   const refusals = new Set<string>()
   const unexpected: string[] = []
+  let errors = 0
   const counts: Record<Outcome, number> = { acknowledged: 0, refused: 0, unknown: 0 }
   let nextId = firstId
   let moment = 0
@@ -87,13 +88,18 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
       write.answeredAt = moment++
       counts.unknown--
       counts[write.outcome]++
-      if (answer.status >= 300) refusals.add(describeRefusal(answer))
+      if (answer.status >= 300) {
+        errors++
+        refusals.add(describeRefusal(answer))
+      }
       const isStored = write.outcome === (write.kind === 'create' ? 'acknowledged' : 'refused')
       if (isStored) stored.push(write.id)
       if (answer.status < 500 && write.outcome === 'refused')
         unexpected.push(`${requestIdOf(write)}: ${answer.status} ${answer.body}`)
     },
     counts: (): Readonly<Record<Outcome, number>> => ({ ...counts }),
+    /** How many writes were answered with an error, whatever it says of their outcome. */
+    errors: () => errors,
     /** The kinds of errors that were answered, like `503 50301, Retry-After: 1`. */
     refusals: (): string[] => [...refusals],
     /**

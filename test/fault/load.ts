@@ -23,9 +23,6 @@ export interface LoadOptions {
   readonly onAnswer?: (answer: Answer) => void
 }
 
-/** For test/fault/postgres. */
-export type Answered = Answer
-
 /** A load under way. */
 export interface Load {
   /** Sends nothing more. Resolves when all that was sent has been answered or cut off. */

@@ -4,9 +4,9 @@ import { basename } from 'node:path'
 import type { Random } from '../support/random.ts'
 import { injectFault } from '../support/strace.ts'
 import { FULL_REFUSAL } from './history.ts'
+import { repeatLists } from './repeated-requests.ts'
 import { makeTestDatabase } from './test-database.ts'
 import { until } from './until.ts'
-import { watchLists } from './watched-lists.ts'
 
 const NOT_READY = {
   error: 50301,
@@ -26,7 +26,7 @@ export type DiskRound = Awaited<ReturnType<typeof startDiskRound>>
 export async function startDiskRound(random: Random, folder?: string) {
   const db = await makeTestDatabase({ random, ...(folder !== undefined && { folder }) })
   const server = await db.serve()
-  const lists = watchLists(server, db.token)
+  const lists = repeatLists(server, db.token)
   return {
     ...db,
     server,

@@ -5,11 +5,11 @@ import { createTokenIn } from '../support/tokens.ts'
 import { holdTransaction } from './foreign-transaction.ts'
 import { plantOf, startHistory } from './history.ts'
 import { sendWrite } from './load.ts'
+import { repeatLists } from './repeated-requests.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { logLines } from './server-log.ts'
 import { makeTestDatabase, type Server } from './test-database.ts'
 import { until } from './until.ts'
-import { watchLists } from './watched-lists.ts'
 
 /** How long the snapshot is held after the first warning, and the time between creates meanwhile. */
 const HOLD_MS = rounds(0, 180_000)
@@ -33,7 +33,7 @@ test(
     const { database, history } = db
     await using server = await db.serve()
     // The lists are of a user without plants, because huge plants cannot be listed all the time.
-    const lists = watchLists(server, await createTokenIn(database, 'you'))
+    const lists = repeatLists(server, await createTokenIn(database, 'you'))
     const walBytes = () => statSync(`${database}-wal`).size
 
     const load = db.startLoad(server)

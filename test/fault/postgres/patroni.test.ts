@@ -5,12 +5,12 @@ import { PATRONI, startPatroni } from '../../support/patroni.ts'
 import { administer } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
-import { startHistory } from '../history.ts'
-import { type Answered, startLoad } from '../load.ts'
-import { QUIET } from '../restart.ts'
+import { type Answer, BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL, startHistory } from '../history.ts'
+import { startLoad } from '../load.ts'
 import { ROUNDS_TIMEOUT_MS, runRounds, testLong } from '../rounds.ts'
-import { countAnswers, until } from '../watch.ts'
-import { BUSY, FULL, plantsIn, UNREACHABLE } from './round.ts'
+import { QUIET } from '../test-database.ts'
+import { until } from '../until.ts'
+import { plantsIn } from './round.ts'
 
 const NODES = 3
 const KILLS = 10
@@ -39,30 +39,29 @@ describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy'
         const database = patroni.urlBy(proxy.port)
         await until('every connection is led to the primary', () => isLedToPrimary(database))
         const token = await createTokenIn(database)
-        const answers = countAnswers()
         const gaps = watchGaps()
-        const onAnswer = (answer: Answered) => {
-          answers.record(answer)
-          if (answer.status < 300) gaps.note()
+        const onAnswer = ({ status }: Answer) => {
+          if (status < 300) gaps.recordSuccess()
         }
-        const journals = [startHistory(), startHistory(SECOND_ID)]
+        const histories = [startHistory(), startHistory(SECOND_ID)]
+        const acknowledged = () => histories.reduce((sum, history) => sum + history.counts().acknowledged, 0)
         const copies: Awaited<ReturnType<typeof serve>>[] = []
         try {
-          for (const _ of journals) copies.push(await serve(database, QUIET))
-          const loads = journals.map((history, index) =>
+          for (const _ of histories) copies.push(await serve(database, QUIET))
+          const loads = histories.map((history, index) =>
             startLoad({
               ...{ url: copies[index]?.url ?? '', token, history, random, onAnswer },
               ...{ connections: CONNECTIONS, pauseMs: PAUSE_MS },
             }),
           )
-          await untilMore(answers.successes, ENOUGH)
+          await untilMore(acknowledged, ENOUGH)
           for (let kill = 1; kill <= KILLS; kill++) {
             const what = kill % 2 === 0 ? 'machine' : 'database'
             const primary = await patroni.untilThereIs('primary')
             await patroni.untilThereIs('sync')
             gaps.begin()
             await patroni.kill(primary, what)
-            await untilMore(answers.successes, ENOUGH)
+            await untilMore(acknowledged, ENOUGH)
             console.log(`kill ${kill}, of the ${what} ${primary.name}: no success for ${gaps.longestMs()} ms`)
             if (what === 'machine') patroni.start(primary)
             await patroni.untilAllRun()
@@ -74,12 +73,14 @@ describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy'
         }
 
         const plants = [...(await plantsIn(database))]
-        for (const [index, history] of journals.entries()) {
+        for (const [index, history] of histories.entries()) {
           history.checkRows(new Map(plants.filter(([id]) => id >= SECOND_ID === (index === 1))))
         }
-        const known = [UNREACHABLE, BUSY, FULL]
-        expect(answers.refusals().filter((refusal) => !known.includes(refusal))).toEqual([])
-        console.log(`${answers.successes()} writes acknowledged, ${answers.refused()} answered by 503`)
+        const known = [FAILED_REFUSAL, BUSY_REFUSAL, FULL_REFUSAL]
+        const refusals = histories.flatMap((history) => history.refusals())
+        expect(refusals.filter((refusal) => !known.includes(refusal))).toEqual([])
+        const errors = histories.reduce((sum, history) => sum + history.errors(), 0)
+        console.log(`${acknowledged()} writes acknowledged, ${errors} answered by 503`)
       }),
     ROUNDS_TIMEOUT_MS,
   )
@@ -99,7 +100,7 @@ function watchGaps() {
   let lastMs = performance.now()
   let longestMs = 0
   return {
-    note(): void {
+    recordSuccess(): void {
       const nowMs = performance.now()
       longestMs = Math.max(longestMs, nowMs - lastMs)
       lastMs = nowMs

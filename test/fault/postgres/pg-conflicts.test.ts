@@ -6,9 +6,10 @@ import { administer } from '../../support/postgres.ts'
 import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
+import { BUSY_REFUSAL } from '../history.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
-import { until } from '../watch.ts'
-import { BUSY, type Round, startRound } from './round.ts'
+import { until } from '../until.ts'
+import { type Round, startRound } from './round.ts'
 
 const ROUNDS = 20
 /** Statements of the service that the server aborts in a round. */
@@ -70,8 +71,8 @@ async function disturb(
   )
   aborted[state] += countAborted(state) - before
   await round.untilStoring()
-  await round.check([BUSY])
-  expect(round.answers.refused()).toBeLessThan(round.answers.successes() * REFUSED_MAX)
+  await round.check([BUSY_REFUSAL])
+  expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)
 }
 
 /** The errors with this SQLSTATE that the service got, by the log of the database. */

@@ -3,9 +3,10 @@ import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
+import { BUSY_REFUSAL, FAILED_REFUSAL } from '../history.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
-import { until } from '../watch.ts'
-import { BUSY, startRound, UNREACHABLE } from './round.ts'
+import { until } from '../until.ts'
+import { startRound } from './round.ts'
 
 const CUTS_PER_ROUND = rounds(15, 50)
 /** The part of writes whose outcome a busy machine may be too slow to learn: a group or two. */
@@ -35,13 +36,13 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection that is cut at a commit', () 
         await using round = await startRound(cluster.url, random, proxy)
         for (let cut = 1; cut <= CUTS_PER_ROUND; cut++) {
           await cutNextGroup(proxy, moment)
-          const stored = round.answers.successes() + random(BETWEEN_MAX)
-          await until('plants are stored again', () => round.answers.successes() > stored)
+          const stored = round.history.counts().acknowledged + random(BETWEEN_MAX)
+          await until('plants are stored again', () => round.history.counts().acknowledged > stored)
         }
         allCuts += CUTS_PER_ROUND
         // The database still runs, so the service can learn the outcome at once.
-        expect(round.answers.refused()).toBeLessThan(round.answers.successes() * REFUSED_MAX)
-        await round.check([UNREACHABLE, BUSY])
+        expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)
+        await round.check([FAILED_REFUSAL, BUSY_REFUSAL])
       }),
     ROUNDS_TIMEOUT_MS,
   )

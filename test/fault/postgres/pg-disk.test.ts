@@ -7,9 +7,10 @@ import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES, ownedByServer } from '../../support/postgres-system.ts'
 import type { Random } from '../../support/random.ts'
 import { lacks } from '../../support/requirement.ts'
+import { BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL } from '../history.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
-import { until } from '../watch.ts'
-import { BUSY, FULL, printLongestRecovery, startRound, UNREACHABLE } from './round.ts'
+import { until } from '../until.ts'
+import { printLongestRecovery, startRound } from './round.ts'
 
 const ROUNDS = 20
 const DISK_BYTES = 96 * 1024 ** 2
@@ -29,7 +30,7 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES, MOUNTS))('a service whose databa
         const initFlags = [`--waldir=${folderOfServer(elsewhere.path)}`]
         using cluster = await startCluster({}, { parent: disk.path, initFlags })
         const refusals = await fill(disk, cluster, random)
-        expect(refusals).toContain(FULL)
+        expect(refusals).toContain(FULL_REFUSAL)
       }),
     ROUNDS_TIMEOUT_MS,
   )
@@ -60,8 +61,8 @@ describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES, MOUNTS))('a service whose databa
       return cluster.answers()
     })
     recoveries.record(await round.untilStoring())
-    await round.check([FULL, UNREACHABLE, BUSY])
-    return round.answers.refusals()
+    await round.check([FULL_REFUSAL, FAILED_REFUSAL, BUSY_REFUSAL])
+    return round.history.refusals()
   }
 })
 

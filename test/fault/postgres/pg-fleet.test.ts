@@ -7,9 +7,9 @@ import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 import { startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
-import { QUIET } from '../restart.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
-import { until } from '../watch.ts'
+import { QUIET } from '../test-database.ts'
+import { until } from '../until.ts'
 import { plantsIn } from './round.ts'
 
 const ROUNDS = 20

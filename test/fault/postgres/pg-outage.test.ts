@@ -5,9 +5,10 @@ import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import type { Random } from '../../support/random.ts'
 import { lacks } from '../../support/requirement.ts'
+import { BUSY_REFUSAL, FAILED_REFUSAL } from '../history.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testLong } from '../rounds.ts'
 import { freeze } from './processes.ts'
-import { BUSY, printLongestRecovery, type Round, startRound, UNREACHABLE } from './round.ts'
+import { printLongestRecovery, type Round, startRound } from './round.ts'
 
 /** So few that a test can take all of them. */
 const CONNECTIONS_MAX = 40
@@ -38,7 +39,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a service answers writes by 503 and loses 
       await end()
     }
     recoveries.record(await round.untilStoring())
-    await round.check([UNREACHABLE, BUSY])
+    await round.check([FAILED_REFUSAL, BUSY_REFUSAL])
   }
 
   test.each(['fast', 'immediate'] as const)(

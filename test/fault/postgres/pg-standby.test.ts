@@ -5,10 +5,11 @@ import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import type { Random } from '../../support/random.ts'
 import { lacks } from '../../support/requirement.ts'
+import { BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL } from '../history.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
-import { until } from '../watch.ts'
+import { until } from '../until.ts'
 import { freeze } from './processes.ts'
-import { BUSY, FULL, printLongestRecovery, type Round, startRound, UNREACHABLE } from './round.ts'
+import { printLongestRecovery, type Round, startRound } from './round.ts'
 
 const STANDBY = 'standby'
 const ROUNDS = 20
@@ -31,7 +32,7 @@ interface Failover {
 const FAILOVERS: readonly Failover[] = [
   {
     name: 'after the primary has crashed',
-    refusals: [UNREACHABLE, BUSY],
+    refusals: [FAILED_REFUSAL, BUSY_REFUSAL],
     async run({ primary, standby, round, lead }) {
       primary.stop('immediate')
       await round.untilRefusing()
@@ -42,7 +43,7 @@ const FAILOVERS: readonly Failover[] = [
   },
   {
     name: 'while the primary stands still, which goes on later',
-    refusals: [UNREACHABLE, BUSY],
+    refusals: [FAILED_REFUSAL, BUSY_REFUSAL],
     async run({ primary, standby, lead }) {
       const frozen = freeze(primary)
       // Some writes may have reached the standby without an answer.
@@ -53,7 +54,7 @@ const FAILOVERS: readonly Failover[] = [
   },
   {
     name: 'after connections were led to it, which it refused to write for',
-    refusals: [UNREACHABLE, BUSY, FULL],
+    refusals: [FAILED_REFUSAL, BUSY_REFUSAL, FULL_REFUSAL],
     async run({ primary, standby, round, lead }) {
       primary.stop('fast')
       lead()

@@ -4,11 +4,12 @@ import { administer, makeDatabase } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createTokenIn } from '../../support/tokens.ts'
-import { type PlantRow, startHistory } from '../history.ts'
+import { type History, type PlantRow, type PlantRows, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
-import { QUIET } from '../restart.ts'
+import { repeatRequest } from '../repeated-requests.ts'
 import { rounds } from '../rounds.ts'
-import { countAnswers, until } from '../watch.ts'
+import { QUIET } from '../test-database.ts'
+import { until } from '../until.ts'
 
 /** How soon writes succeed after the database can be written again. `bun run check:long` has the machine for itself. */
 const RECOVERY_MAX_MS = 1000 + rounds(SLACK_MS, 0)
@@ -20,11 +21,6 @@ const BEFORE_MAX = 1000
 const ENOUGH = 200
 const CONNECTIONS = 32
 const PROBE_PAUSE_MS = 20
-
-/** The answers that clients may get while the database fails. */
-export const UNREACHABLE = '503 50302, Retry-After: 1'
-export const BUSY = '503 50303, Retry-After: 1'
-export const FULL = '503 50301, Retry-After: 1'
 
 /** A service under load, whose database is about to fail. */
 export type Round = Awaited<ReturnType<typeof startRound>>
@@ -45,24 +41,23 @@ export async function startRound(server: string, random: Random, options: RoundO
   if (statement !== undefined) await administer(server, (sql) => sql.unsafe(statement(database.name)).simple())
   const token = await createTokenIn(database.url)
   const service = await serve(by(database.url), QUIET)
-  const [history, answers] = [startHistory(), countAnswers()]
+  const history = startHistory()
   const { url } = service
-  const load = startLoad({ url, token, history, random, connections: CONNECTIONS, onAnswer: answers.record })
-  const health = probeHealth(service)
+  const load = startLoad({ url, token, history, random, connections: CONNECTIONS })
+  const health = repeatRequest(service, '/healthz', { pauseMs: PROBE_PAUSE_MS })
   await load.acknowledged(1 + random(BEFORE_MAX))
   return {
     database,
     token,
     service,
     history,
-    answers,
-    untilRefusing: () => untilRefusing(service, answers),
-    untilStoring: () => untilStoring(service, answers),
+    untilRefusing: () => untilRefusing(service, history),
+    untilStoring: () => untilStoring(service, history),
     /** Ends the load and the service, and compares the stored plants with the answers. */
     async check(refusals: readonly string[], storedIn = database.url): Promise<void> {
       await load.stop()
       expect(await health.stop()).toEqual([200])
-      expect(answers.refusals().filter((refusal) => !refusals.includes(refusal))).toEqual([])
+      expect(history.refusals().filter((refusal) => !refusals.includes(refusal))).toEqual([])
       expect(await service.end()).toBe(0)
       history.checkRows(await plantsIn(storedIn))
     },
@@ -84,7 +79,7 @@ export function printLongestRecovery() {
 }
 
 /** The plants of a database by their ids. */
-export const plantsIn = (url: string): Promise<ReadonlyMap<number, PlantRow>> =>
+export const plantsIn = (url: string): Promise<PlantRows> =>
   administer(url, async (sql) => {
     const rows: readonly (PlantRow & { readonly id: bigint })[] = await sql`select id, name, tag from plantstore.plants`
     return new Map(rows.map((row) => [Number(row.id), { ...row, id: Number(row.id) }]))
@@ -93,14 +88,13 @@ export const plantsIn = (url: string): Promise<ReadonlyMap<number, PlantRow>> =>
 interface Service {
   request(method: string, path: string): Promise<Response>
 }
-type Answers = ReturnType<typeof countAnswers>
 
 /** Waits until writes are refused and `/readyz` says so. */
-async function untilRefusing(service: Service, answers: Answers): Promise<void> {
-  const refused = answers.refused()
+async function untilRefusing(service: Service, history: History): Promise<void> {
+  const refused = history.errors()
   let readiness = ''
   await Promise.all([
-    until('writes are refused', () => answers.refused() > refused),
+    until('writes are refused', () => history.errors() > refused),
     until('the service is not ready', async () => {
       readiness = await readinessOf(service)
       return readiness !== '200'
@@ -110,16 +104,16 @@ async function untilRefusing(service: Service, answers: Answers): Promise<void> 
 }
 
 /** Waits until writes succeed and `/readyz` says so. Resolves to the time until the first write. */
-async function untilStoring(service: Service, answers: Answers): Promise<number> {
+async function untilStoring(service: Service, history: History): Promise<number> {
   const beginMs = performance.now()
-  const stored = answers.successes()
-  await until('plants are stored again', () => answers.successes() > stored)
+  const stored = history.counts().acknowledged
+  await until('plants are stored again', () => history.counts().acknowledged > stored)
   const tookMs = performance.now() - beginMs
   await until('the service is ready again', async () => (await readinessOf(service)) === '200')
   const readyMs = performance.now() - beginMs
   expect(tookMs).toBeLessThan(RECOVERY_MAX_MS)
   expect(readyMs).toBeLessThan(RECOVERY_MAX_MS + READINESS_MAX_AGE_MS)
-  await until('many plants are stored', () => answers.successes() >= stored + ENOUGH)
+  await until('many plants are stored', () => history.counts().acknowledged >= stored + ENOUGH)
   return tookMs
 }
 
@@ -128,24 +122,4 @@ async function readinessOf(service: Service): Promise<string> {
   const response = await service.request('GET', '/readyz')
   const body = JSON.parse(await response.text())
   return response.ok ? '200' : `${response.status} ${body.error} ${response.headers.get('retry-after')}`
-}
-
-/** Asks `/healthz` again and again. `stop` resolves to the statuses that it answered. */
-function probeHealth(service: Service) {
-  const statuses = new Set<number>()
-  let isStopped = false
-  const probe = async () => {
-    while (!isStopped) {
-      statuses.add((await service.request('GET', '/healthz')).status)
-      await Bun.sleep(PROBE_PAUSE_MS)
-    }
-  }
-  const probing = probe().catch(() => statuses.add(0))
-  return {
-    async stop(): Promise<number[]> {
-      isStopped = true
-      await probing
-      return [...statuses]
-    },
-  }
 }

@@ -1,0 +1,38 @@
+interface Server {
+  request(method: string, path: string, options: { readonly token?: string }): Promise<Response>
+}
+
+interface RepeatOptions {
+  readonly token?: string
+  readonly pauseMs?: number
+}
+
+/** Sends a GET request again and again, each after the last answer, until it is stopped or cut. */
+export function repeatRequest(server: Server, path: string, { token, pauseMs }: RepeatOptions = {}) {
+  const statuses = new Set<number>()
+  let count = 0
+  let isStopped = false
+  const work = async () => {
+    while (!isStopped) {
+      const response = await server.request('GET', path, token === undefined ? {} : { token })
+      await response.text()
+      statuses.add(response.status)
+      count++
+      if (pauseMs !== undefined) await Bun.sleep(pauseMs)
+    }
+  }
+  const working = work().catch(() => statuses.add(0))
+  return {
+    /** How many answers have come. */
+    count: () => count,
+    /** Resolves to all statuses; 0 stands for a connection that was cut. */
+    async stop(): Promise<number[]> {
+      isStopped = true
+      await working
+      return [...statuses]
+    },
+  }
+}
+
+/** Lists plants again and again. */
+export const repeatLists = (server: Server, token: string) => repeatRequest(server, '/plants?limit=100', { token })

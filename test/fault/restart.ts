@@ -1,1 +1,0 @@
-export { QUIET } from './test-database.ts'
