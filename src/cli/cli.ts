@@ -4,7 +4,7 @@ import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
-import { EXIT, exitCodeOf, type Io, isClosedPipe } from './io.ts'
+import { type CommandIo, EXIT, exitCodeOf, type Io, isClosedPipe } from './io.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(io: Io): Promise<number> {
@@ -17,7 +17,7 @@ export async function run(io: Io): Promise<number> {
     printed = io.print(text)
     return printed
   }
-  const program = await createProgram({ ...io, print }, setExitCode, io.argv[0])
+  const program = await createProgram({ ...io, print, setExitCode }, io.argv[0])
   io.onSignal((signal) => io.exit(exitCodeOf(signal)))
   try {
     await program.parseAsync(io.argv, { from: 'user' })
@@ -32,45 +32,35 @@ export async function run(io: Io): Promise<number> {
   }
 }
 
-type SetExitCode = (code: number) => void
-
 /** Adds the commands of a first word. Only the code of that command is loaded, so that it starts fast. */
-const COMMANDS: Readonly<Record<string, (program: Command, io: Io, setExitCode: SetExitCode) => Promise<void>>> = {
-  serve: async (program, io, setExitCode) => (await import('./serve/serve.ts')).serveCommand(program, io, setExitCode),
+const COMMANDS: Readonly<Record<string, (program: Command, io: CommandIo) => Promise<void>>> = {
+  serve: async (program, io) => (await import('./serve/serve.ts')).serveCommand(program, io),
   token: async (program, io) => {
     const token = program.command('token').helpGroup('Access:').description('Creates, lists and revokes tokens.')
     ;(await import('./commands/token-create.ts')).tokenCreateCommand(token, io)
     ;(await import('./commands/token-list.ts')).tokenListCommand(token, io)
     ;(await import('./commands/token-revoke.ts')).tokenRevokeCommand(token, io)
   },
-  user: async (program, io, setExitCode) => {
+  user: async (program, io) => {
     const user = program.command('user').helpGroup('Access:').description('Lists and deletes users.')
     ;(await import('./commands/user-list.ts')).userListCommand(user, io)
-    ;(await import('./commands/user-delete.ts')).userDeleteCommand(user, io, setExitCode)
+    ;(await import('./commands/user-delete.ts')).userDeleteCommand(user, io)
   },
   status: async (program, io) => (await import('./commands/status.ts')).statusCommand(program, io),
-  check: async (program, io, setExitCode) =>
-    (await import('./commands/check.ts')).checkCommand(program, io, setExitCode),
-  backup: async (program, io, setExitCode) =>
-    (await import('./commands/backup.ts')).backupCommand(program, io, setExitCode),
-  restore: async (program, io, setExitCode) =>
-    (await import('./commands/restore.ts')).restoreCommand(program, io, setExitCode),
-  copy: async (program, io, setExitCode) => (await import('./commands/copy.ts')).copyCommand(program, io, setExitCode),
-  export: async (program, io, setExitCode) =>
-    (await import('./commands/export.ts')).exportCommand(program, io, setExitCode),
-  import: async (program, io, setExitCode) =>
-    (await import('./commands/import.ts')).importCommand(program, io, setExitCode),
+  check: async (program, io) => (await import('./commands/check.ts')).checkCommand(program, io),
+  backup: async (program, io) => (await import('./commands/backup.ts')).backupCommand(program, io),
+  restore: async (program, io) => (await import('./commands/restore.ts')).restoreCommand(program, io),
+  copy: async (program, io) => (await import('./commands/copy.ts')).copyCommand(program, io),
+  export: async (program, io) => (await import('./commands/export.ts')).exportCommand(program, io),
+  import: async (program, io) => (await import('./commands/import.ts')).importCommand(program, io),
   healthcheck: async (program, io) => (await import('./commands/healthcheck.ts')).healthcheckCommand(program, io),
   openapi: async (program, io) => (await import('./commands/openapi.ts')).openapiCommand(program, io),
   licenses: async (program, io) => (await import('./commands/licenses.ts')).licensesCommand(program, io),
   help: async (program) => (await import('./commands/help.ts')).helpCommand(program),
 }
 
-/**
- * The command line with the commands of a first word, or with all commands for `help` and unknown words. `setExitCode` gets
- * the exit code of a command that ends without an error.
- */
-export async function createProgram(io: Io, setExitCode: SetExitCode, word = 'help'): Promise<Command> {
+/** The command line with the commands of a first word, or with all commands for `help` and unknown words. */
+export async function createProgram(io: CommandIo, word = 'help'): Promise<Command> {
   const program = new Command('plantstore')
     .description('Stores plants, and serves them over HTTP to clients with a token.')
     .version(VERSION, '-V, --version', 'Prints the version.')
@@ -88,7 +78,7 @@ export async function createProgram(io: Io, setExitCode: SetExitCode, word = 'he
       for (const name of unknownVariables(io.env)) await io.tell(line(`There is no variable ${name}: it is ignored.`))
     })
   const words = word !== 'help' && Object.hasOwn(COMMANDS, word) ? [word] : Object.keys(COMMANDS)
-  for (const each of words) await COMMANDS[each]?.(program, io, setExitCode)
+  for (const each of words) await COMMANDS[each]?.(program, io)
   return program
 }
 

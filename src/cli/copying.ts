@@ -1,5 +1,5 @@
 import type { CopyOptions } from '../store/file-tools.ts'
-import type { Io } from './io.ts'
+import type { CommandIo, Io } from './io.ts'
 import { showProgress } from './progress.ts'
 import { runUntilSignal } from './stopping.ts'
 
@@ -7,11 +7,7 @@ import { runUntilSignal } from './stopping.ts'
 export const SNAPSHOT_TOLD_MS = 5000
 
 /** Makes a copy of a database, shows the progress, and stops on a signal. Then it returns nothing, and no copy is left. */
-export async function runCopy<T>(
-  io: Io,
-  setExitCode: (code: number) => void,
-  task: (options: CopyOptions) => Promise<T>,
-): Promise<T | undefined> {
+export async function runCopy<T>(io: CommandIo, task: (options: CopyOptions) => Promise<T>): Promise<T | undefined> {
   const copy = async (signal: AbortSignal) => {
     using progress = showProgress(io, 'plants copied')
     const tellLong = watchSnapshot(io)
@@ -23,7 +19,7 @@ export async function runCopy<T>(
       },
     })
   }
-  return runUntilSignal(io, setExitCode, copy, () => 'nothing was made. Run the same command again.')
+  return runUntilSignal(io, copy, () => 'nothing was made. Run the same command again.')
 }
 
 /** Returns a function to call while a snapshot is read. Once, after a while, it prints that this takes long. */

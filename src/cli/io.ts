@@ -26,6 +26,12 @@ export interface Io {
   exit(code: number): never
 }
 
+/** The process as one command sees it. */
+export interface CommandIo extends Io {
+  /** Sets the exit code of a command that ends without an error. */
+  setExitCode(code: number): void
+}
+
 /** Whether a terminal understands escape codes for colours and the cursor. Emacs and others set `TERM=dumb`. */
 export const takesEscapeCodes = (env: Io['env']): boolean => env.TERM !== 'dumb'
 

@@ -1,13 +1,12 @@
 import { nextTurn } from '../domain/next-turn.ts'
-import { exitCodeOf, type Io, type Signal } from './io.ts'
+import { type CommandIo, exitCodeOf, type Signal } from './io.ts'
 
 /**
  * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
  * how to go on, sets the exit code, and returns nothing. A second signal ends the process at once.
  */
 export async function runUntilSignal<T>(
-  io: Pick<Io, 'onSignal' | 'exit' | 'tell'>,
-  setExitCode: (code: number) => void,
+  io: Pick<CommandIo, 'onSignal' | 'exit' | 'tell' | 'setExitCode'>,
   task: (signal: AbortSignal) => Promise<T>,
   stoppedText: () => string,
 ): Promise<T | undefined> {
@@ -22,7 +21,7 @@ export async function runUntilSignal<T>(
   } catch (error) {
     const [signal] = received
     if (signal === undefined || error !== stopping.signal.reason) throw error
-    setExitCode(exitCodeOf(signal))
+    io.setExitCode(exitCodeOf(signal))
     await io.tell(`Stopped by ${signal}: ${stoppedText()}\n`)
     return undefined
   }

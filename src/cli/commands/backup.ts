@@ -4,12 +4,12 @@ import { AppError } from '../../domain/error.ts'
 import type { Copied, FileTools } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
 import { runCopy } from '../copying.ts'
-import { exitCodeOf, type Io } from '../io.ts'
+import { type CommandIo, exitCodeOf, type Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { toJson } from '../table.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
-export const backupCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const backupCommand = (program: Command, io: CommandIo): void => {
   program
     .command('backup')
     .description('Backs up the database, also while a server runs.')
@@ -36,7 +36,7 @@ export const backupCommand = (program: Command, io: Io, setExitCode: (code: numb
       if (json && file === '-') throw misused('--json and the backup cannot both go to stdout: leave --json out.')
       const tools = await engineOf(database).fileTools()
       if (file === '-') return printBackup(tools)
-      const copied = await runCopy(io, setExitCode, (each) =>
+      const copied = await runCopy(io, (each) =>
         file === undefined
           ? tools.backupInto(dir ?? '', { ...each, nowMs: io.nowMs() })
           : tools.backup(file, { ...each, force }),
@@ -48,7 +48,7 @@ export const backupCommand = (program: Command, io: Io, setExitCode: (code: numb
 
   const printBackup = async (tools: FileTools) => {
     if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
-    const backup = await runCopy(io, setExitCode, tools.backupToRead)
+    const backup = await runCopy(io, tools.backupToRead)
     if (backup === undefined) return
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))

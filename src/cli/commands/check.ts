@@ -2,13 +2,13 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import { engineOf } from '../../store/open.ts'
-import { EXIT, type Io } from '../io.ts'
+import { type CommandIo, EXIT } from '../io.ts'
 import { manual } from '../manual.ts'
 import { toJson } from '../table.ts'
 import { addDatabaseOptions, withStore } from '../with-store.ts'
 
 /** `check`: reads the whole database and prints its problems. */
-export const checkCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const checkCommand = (program: Command, io: CommandIo): void => {
   addDatabaseOptions(program.command('check'))
     .description('Reads the whole database and reports damage.')
     .helpGroup('Data:')
@@ -28,7 +28,7 @@ export const checkCommand = (program: Command, io: Io, setExitCode: (code: numbe
       const isWhole = problems.length === 0
       if (json) await io.print(toJson({ database, isWhole, problems }))
       if (isWhole) return io.tell(`The database ${database} is whole.\n`)
-      setExitCode(EXIT.storeUnusable)
+      io.setExitCode(EXIT.storeUnusable)
       await io.tell(`The database ${database} is damaged:\n${problems.map(problemLine).join('')}${repairAdvice}\n`)
     })
 }

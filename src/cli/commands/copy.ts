@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../../config.ts'
 import { copyStore, engineOf } from '../../store/open.ts'
-import type { Io } from '../io.ts'
+import type { CommandIo, Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { type Progress, showProgress } from '../progress.ts'
 import { runUntilSignal } from '../stopping.ts'
@@ -34,7 +34,7 @@ const define = (program: Command) =>
 type Options = OptionsOf<ReturnType<typeof define>>
 
 /** `copy`: copies a store into another one and prints the location of the copy. */
-export const copyCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const copyCommand = (program: Command, io: CommandIo): void => {
   define(program).action(async (options) => {
     let reached = 'no plant is copied'
     const onReached = (text: string) => {
@@ -42,7 +42,7 @@ export const copyCommand = (program: Command, io: Io, setExitCode: (code: number
     }
     const stoppedText = () =>
       `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
-    await runUntilSignal(io, setExitCode, (signal) => copy(options, signal, onReached, io), stoppedText)
+    await runUntilSignal(io, (signal) => copy(options, signal, onReached, io), stoppedText)
   })
 }
 

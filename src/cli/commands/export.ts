@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { engineOf } from '../../store/open.ts'
 import { watchSnapshot } from '../copying.ts'
-import type { Io } from '../io.ts'
+import type { CommandIo } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { renderPlantLines } from '../plant-line.ts'
 import { showProgress } from '../progress.ts'
@@ -10,7 +10,7 @@ import { orAborted, runUntilSignal } from '../stopping.ts'
 import { counted } from '../wording.ts'
 
 /** `export`: prints plants as they are at one moment, a line of JSON each, as fast as the reader takes them. */
-export const exportCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const exportCommand = (program: Command, io: CommandIo): void => {
   program
     .command('export')
     .description('Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.')
@@ -44,6 +44,6 @@ export const exportCommand = (program: Command, io: Io, setExitCode: (code: numb
       }
       const stoppedText = () =>
         `${done} of ${counted(plants, 'plant')} are printed. The output is not whole: run the same command again.`
-      await runUntilSignal(io, setExitCode, exportPlants, stoppedText)
+      await runUntilSignal(io, exportPlants, stoppedText)
     })
 }

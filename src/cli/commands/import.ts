@@ -7,7 +7,7 @@ import { readFailure } from '../../domain/read-failure.ts'
 import type { ConflictRule, PlantImport } from '../../domain/transfer.ts'
 import type { StagingTable } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
-import type { Io } from '../io.ts'
+import type { CommandIo, Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { runUntilSignal } from '../stopping.ts'
 import { toJson } from '../table.ts'
@@ -38,7 +38,7 @@ const define = (program: Command) =>
 type Options = OptionsOf<ReturnType<typeof define>>
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
-export const importCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const importCommand = (program: Command, io: CommandIo): void => {
   define(program).action(async (file, options) => {
     const input = await openInput(file, io)
     const tools = await engineOf(options.database).fileTools()
@@ -63,7 +63,7 @@ export const importCommand = (program: Command, io: Io, setExitCode: (code: numb
       return await importLines(stagingTable, target, read, request, onStored, io)
     }
     const stoppedText = () => describeStored(stored ?? 0, lines, rule)
-    const counts = await runUntilSignal(io, setExitCode, importAll, stoppedText).catch(async (error) => {
+    const counts = await runUntilSignal(io, importAll, stoppedText).catch(async (error) => {
       if (stored !== undefined) await io.tell(`Stopped: ${stoppedText()}\n`)
       throw error
     })

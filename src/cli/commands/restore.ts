@@ -4,12 +4,12 @@ import { escapeControls } from '../../controls.ts'
 import { AppError } from '../../domain/error.ts'
 import { engineOf } from '../../store/open.ts'
 import { runCopy } from '../copying.ts'
-import type { Io } from '../io.ts'
+import type { CommandIo } from '../io.ts'
 import { manual } from '../manual.ts'
 import { tellCopied } from './backup.ts'
 
 /** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
-export const restoreCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const restoreCommand = (program: Command, io: CommandIo): void => {
   program
     .command('restore')
     .description('Replaces the database by a backup. No process may have the database open.')
@@ -32,7 +32,7 @@ export const restoreCommand = (program: Command, io: Io, setExitCode: (code: num
         })
       }
       const tools = await engineOf(database).fileTools()
-      const copied = await runCopy(io, setExitCode, (options) => tools.restore(file, { ...options, force }))
+      const copied = await runCopy(io, (options) => tools.restore(file, { ...options, force }))
       if (copied === undefined) return
       if (copied.dropped !== '') {
         await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)

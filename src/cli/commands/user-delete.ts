@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, parseValue } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { userName } from '../../values.ts'
-import type { Io } from '../io.ts'
+import type { CommandIo } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { showProgress } from '../progress.ts'
 import { runUntilSignal } from '../stopping.ts'
@@ -11,7 +11,7 @@ import { addDatabaseOptions, withStore } from '../with-store.ts'
 import { counted } from '../wording.ts'
 
 /** `user delete`: deletes a user with all tokens and plants. This cannot be undone, so it needs `--yes`. */
-export const userDeleteCommand = (user: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const userDeleteCommand = (user: Command, io: CommandIo): void => {
   addDatabaseOptions(user.command('delete'))
     .description('Deletes a user with all tokens and plants.')
     .addHelpText(
@@ -37,7 +37,7 @@ export const userDeleteCommand = (user: Command, io: Io, setExitCode: (code: num
         return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
       }
       const stoppedText = () => describeReached(name, reached)
-      const deleted = await runUntilSignal(io, setExitCode, deleteUser, stoppedText).catch((error) => {
+      const deleted = await runUntilSignal(io, deleteUser, stoppedText).catch((error) => {
         throw stoppedHalfWay(error, stoppedText())
       })
       if (deleted === undefined) return

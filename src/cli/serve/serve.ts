@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { AppError } from '../../domain/error.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf, openStore } from '../../store/open.ts'
-import { EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
+import { type CommandIo, EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
 import { openOptionsOf } from '../with-store.ts'
 import { countStatistics, type MetricsServer, type Statistics, serveMetrics } from './metrics-server.ts'
 import { openLog } from './open-log.ts'
@@ -14,7 +14,7 @@ import { tlsOf } from './tls-options.ts'
 const EXIT_AFTER_FAILURE_MS = 1000
 
 /** `serve`: serves until a signal comes, then ends in good order. */
-export const serveCommand = (program: Command, io: Io, setExitCode: (code: number) => void): void => {
+export const serveCommand = (program: Command, io: CommandIo): void => {
   defineServe(program).action(async (options) => {
     if (options.drainWait >= options.drain && options.drainWait > 0) {
       throw new AppError('misused', { message: '--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.' })
@@ -22,7 +22,7 @@ export const serveCommand = (program: Command, io: Io, setExitCode: (code: numbe
     if (options.rateBurst !== undefined && options.rateLimit === undefined) {
       throw new AppError('misused', { message: '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.' })
     }
-    setExitCode(await serve({ ...options, tls: await tlsOf(options) }, io))
+    io.setExitCode(await serve({ ...options, tls: await tlsOf(options) }, io))
   })
 }
 
