@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { post } from './support/answers.ts'
 import { type RequestOptions, startService } from './support/service.ts'
 import { IN_PROCESS, TRANSPORTS } from './support/transports.ts'
 
-const JSON_HEADER = { 'content-type': 'application/json' }
 const MAX_BODY_BYTES = 200
 const TOO_LARGE = ' '.repeat(MAX_BODY_BYTES + 1)
 const NOT_JSON = '{"id":"5"'
@@ -16,13 +16,12 @@ const rows = (readToken: string): readonly Row[] => {
   const stranger = { token: null }
   const invalid = { token: 'nobody' }
   const reader = { token: readToken }
-  const body = (text: string) => ({ headers: JSON_HEADER, body: text })
-  const encoded = (text: string) => ({ headers: { ...JSON_HEADER, 'content-encoding': 'gzip' }, body: text })
+  const encoded = (text: string) => post(text, { 'content-encoding': 'gzip' })
   return [
     ['404 before OPTIONS', 'OPTIONS', '/nothing', {}, 40401],
     ['404 before 405', 'PUT', '/nothing', {}, 40401],
     ['404 before 401', 'GET', '/nothing', stranger, 40401],
-    ['404 before 413', 'POST', '/nothing', body(TOO_LARGE), 40401],
+    ['404 before 413', 'POST', '/nothing', post(TOO_LARGE), 40401],
     ['OPTIONS before 401', 'OPTIONS', '/plants', stranger, 204],
     ['OPTIONS before 40003', 'OPTIONS', '/plants?limit=x', {}, 204],
     ['OPTIONS before 40004', 'OPTIONS', '/plants/x', {}, 204],
@@ -30,21 +29,21 @@ const rows = (readToken: string): readonly Row[] => {
     ['405 before 401, invalid token', 'GET', '/plants/1', invalid, 40501],
     ['405 before 403', 'PUT', '/plants/1', reader, 40501],
     ['405 before 40004', 'GET', '/plants/x', {}, 40501],
-    ['405 before 413', 'PUT', '/plants', body(TOO_LARGE), 40501],
+    ['405 before 413', 'PUT', '/plants', post(TOO_LARGE), 40501],
     ['401 before 40003, no token', 'GET', '/plants?limit=x', stranger, 40101],
     ['401 before 40003, invalid token', 'GET', '/plants?limit=x', invalid, 40102],
     ['401 before 40004', 'DELETE', '/plants/x', stranger, 40101],
     ['401 before 415', 'POST', '/plants', { ...stranger, body: 'x' }, 40101],
-    ['401 before 413', 'POST', '/plants', { ...stranger, ...body(TOO_LARGE) }, 40101],
-    ['401 before 40001', 'POST', '/plants', { ...invalid, ...body(NOT_JSON) }, 40102],
-    ['401 before 40002', 'POST', '/plants', { ...invalid, ...body(INVALID) }, 40102],
+    ['401 before 413', 'POST', '/plants', { ...stranger, ...post(TOO_LARGE) }, 40101],
+    ['401 before 40001', 'POST', '/plants', { ...invalid, ...post(NOT_JSON) }, 40102],
+    ['401 before 40002', 'POST', '/plants', { ...invalid, ...post(INVALID) }, 40102],
     ['401 before 40402', 'DELETE', '/plants/7', stranger, 40101],
     ['403 before 40004', 'DELETE', '/plants/x', reader, 40301],
     ['403 before 40402', 'DELETE', '/plants/7', reader, 40301],
     ['403 before 415', 'POST', '/plants', { ...reader, body: '{}' }, 40301],
-    ['403 before 413', 'POST', '/plants', { ...reader, ...body(TOO_LARGE) }, 40301],
-    ['403 before 40001', 'POST', '/plants', { ...reader, ...body(NOT_JSON) }, 40301],
-    ['403 before 40002', 'POST', '/plants', { ...reader, ...body(INVALID) }, 40301],
+    ['403 before 413', 'POST', '/plants', { ...reader, ...post(TOO_LARGE) }, 40301],
+    ['403 before 40001', 'POST', '/plants', { ...reader, ...post(NOT_JSON) }, 40301],
+    ['403 before 40002', 'POST', '/plants', { ...reader, ...post(INVALID) }, 40301],
     [
       '40004 before 415 and 413, which a DELETE does not have',
       'DELETE',
@@ -60,17 +59,17 @@ const rows = (readToken: string): readonly Row[] => {
     ['41502 before 40001', 'POST', '/plants', encoded(NOT_JSON), 41502],
     ['41502 before 40002', 'POST', '/plants', encoded(INVALID), 41502],
     ['415 before 40001', 'POST', '/plants', { headers: { 'content-type': 'text/plain' }, body: NOT_JSON }, 41501],
-    ['413 before 40001', 'POST', '/plants', body(`${NOT_JSON}${TOO_LARGE}`), 41301],
-    ['413 before 40002', 'POST', '/plants', body(`${INVALID}${TOO_LARGE}`), 41301],
-    ['40001 before 40002', 'POST', '/plants', body(NOT_JSON), 40001],
+    ['413 before 40001', 'POST', '/plants', post(`${NOT_JSON}${TOO_LARGE}`), 41301],
+    ['413 before 40002', 'POST', '/plants', post(`${INVALID}${TOO_LARGE}`), 41301],
+    ['40001 before 40002', 'POST', '/plants', post(NOT_JSON), 40001],
     [
       '40001 before 40002, nested too deep',
       'POST',
       '/plants',
-      body(`{"id":"5","x":${'['.repeat(64)}${']'.repeat(64)}}`),
+      post(`{"id":"5","x":${'['.repeat(64)}${']'.repeat(64)}}`),
       40001,
     ],
-    ['40002 before 409', 'POST', '/plants', body('{"id":1,"name":2}'), 40002],
+    ['40002 before 409', 'POST', '/plants', post('{"id":1,"name":2}'), 40002],
   ]
 }
 
@@ -104,7 +103,7 @@ describe.each(IN_PROCESS)('the order of checks, $name', (transport) => {
         },
         { highWaterMark: 0 },
       )
-      const { status } = await service.request('POST', path, { headers: JSON_HEADER, ...options, body })
+      const { status } = await service.request('POST', path, { ...post(''), ...options, body })
       return [status, pulls]
     }
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Token } from '../../src/domain/token.ts'
 import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/access/rate-limit.ts'
 import { EXECUTABLE } from '../support/executable.ts'
+import { expectCodes, post, type Row } from './support/answers.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
@@ -15,23 +16,11 @@ const REFUSAL = {
 /** A limit whose time does not end while a test runs. */
 const perHour = (requests: number, burst = 0): RateLimit => ({ requests, periodMs: HOUR_MS, burst })
 
-const JSON_BODY = { 'content-type': 'application/json' }
-
 /** The statuses of as many lists, one after the other. */
 async function listStatuses(service: Service, count: number, options: RequestOptions = {}): Promise<number[]> {
   const statuses: number[] = []
   while (statuses.length < count) statuses.push((await service.list('?limit=5', options)).status)
   return statuses
-}
-
-type Row = readonly [method: string, path: string, options: RequestOptions, code: number]
-
-/** Expects of each request its error code, or its status where it has none. */
-async function expectCodes(service: Service, rows: readonly Row[]): Promise<void> {
-  for (const [method, path, options, code] of rows) {
-    const { status, body } = await service.request(method, path, options)
-    expect([method, path, body?.error ?? status]).toEqual([method, path, code])
-  }
 }
 
 describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
@@ -109,7 +98,7 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
     const counted: Row[] = [
       ['DELETE', '/plants/1', { token }, 40301],
       ['GET', '/plants?limit=x', { token }, 40003],
-      ['POST', '/plants', { token, headers: JSON_BODY, body: '{' }, 40301],
+      ['POST', '/plants', { token, ...post('{') }, 40301],
       ['GET', '/plants?limit=1', { token }, 200],
     ]
     const refused = counted.map(([method, path, options]): Row => [method, path, options, 42901])
@@ -121,7 +110,6 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
     await using service = await startService(transport, { rateLimit: perHour(1), maxBodyBytes: 100 })
     const { text: reader } = await service.createToken({ scope: 'read' })
     for (const token of [service.token, reader]) await service.list('', { token })
-    const post = (body: string): RequestOptions => ({ headers: JSON_BODY, body })
     const refused: (readonly [method: string, path: string, options?: RequestOptions])[] = [
       ['DELETE', '/plants/1', { token: reader }],
       ['GET', '/plants?limit=x'],

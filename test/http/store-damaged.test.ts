@@ -3,15 +3,14 @@ import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/lists/pages.ts'
-import { type Answer, type RequestOptions, type Service, startService } from './support/service.ts'
+import { post, seen, unavailable } from './support/answers.ts'
+import { type RequestOptions, type Service, startService } from './support/service.ts'
 import { IN_PROCESS, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 const FAILED = 'The store has failed: try again later.'
 const UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
-const JSON_BODY = { 'content-type': 'application/json' }
 
-const failed = (message: string) => ({ status: 503, retryAfter: '1', body: { error: 50302, message } })
-const seen = ({ status, headers, body }: Answer) => ({ status, retryAfter: headers.get('retry-after'), body })
+const failed = (message: string) => unavailable(50302, message)
 
 /** Long enough to fill many pages, short enough for each to stay whole in its page. */
 const nameOf = (id: number) => `plant number ${id} `.padEnd(300, '.')
@@ -54,7 +53,7 @@ const REQUESTS: Readonly<Record<string, readonly [method: string, path: string, 
   'a list in its middle': ['GET', '/plants?limit=5&after=50'],
 }
 const WRITES: typeof REQUESTS = {
-  'a create': ['POST', '/plants', { headers: JSON_BODY, body: JSON.stringify({ id: 1000, name: 'Ivy' }) }],
+  'a create': ['POST', '/plants', post('{"id":1000,"name":"Ivy"}')],
   'a delete': ['DELETE', '/plants/7'],
 }
 
@@ -121,7 +120,7 @@ describe.each(SQLITE_TRANSPORTS)('a database with damaged tokens, $name', (trans
   test('answers 50302 to requests with a token, and other requests as ever', async () => {
     const requests: Readonly<Record<string, [number, number | undefined, ...Parameters<Service['request']>]>> = {
       'a list': [503, 50302, 'GET', '/plants'],
-      'a create': [503, 50302, 'POST', '/plants', { headers: JSON_BODY, body: '{"id":1,"name":"Fern"}' }],
+      'a create': [503, 50302, 'POST', '/plants', post('{"id":1,"name":"Fern"}')],
       'a bad limit': [503, 50302, 'GET', '/plants?limit=x'],
       'a bad id': [503, 50302, 'DELETE', '/plants/x'],
       'no content type': [503, 50302, 'POST', '/plants'],

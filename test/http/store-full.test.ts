@@ -2,7 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { lacks } from '../support/requirement.ts'
-import { type Answer, startService } from './support/service.ts'
+import { seen, unavailable } from './support/answers.ts'
+import { startService } from './support/service.ts'
 import { openDatabase, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 const DISK_BYTES = 1024 * 1024
@@ -11,13 +12,7 @@ const ROOM_BYTES = 128 * 1024
 const PLANTS_MAX = 1000
 const NAME = 'Monstera deliciosa '.repeat(100)
 
-const FULL = {
-  status: 503,
-  retryAfter: '1',
-  body: { error: 50301, message: 'The store is out of space or read-only, nothing was stored: try again later.' },
-}
-
-const seen = ({ status, headers, body }: Answer) => ({ status, retryAfter: headers.get('retry-after'), body })
+const FULL = unavailable(50301, 'The store is out of space or read-only, nothing was stored: try again later.')
 
 describe.skipIf(lacks(MOUNTS)).each(SQLITE_TRANSPORTS)('a full disk, $name', (transport) => {
   test('refuses writes with 50301 and stores none of them, while lists go on, until there is room', async () => {

@@ -1,20 +1,11 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
-import { type Answer, startService } from './support/service.ts'
+import { BUSY, expectCodes, post, seen } from './support/answers.ts'
+import { startService } from './support/service.ts'
 import { SQLITE_TRANSPORTS } from './support/transports.ts'
 
-const BUSY = {
-  status: 503,
-  retryAfter: '1',
-  body: {
-    error: 50303,
-    message: 'The server is too busy or shutting down, nothing was and nothing will be stored: try again.',
-  },
-}
 const ORIGIN = 'https://app.example.org'
-
-const seen = ({ status, headers, body }: Answer) => ({ status, retryAfter: headers.get('retry-after'), body })
 
 function lockStore(database: string, kind: 'immediate' | 'exclusive' = 'immediate') {
   const lock = new Database(database)
@@ -60,22 +51,18 @@ describe.each(SQLITE_TRANSPORTS)('a database that another process has locked, $n
     using lock = lockStore(service.database)
 
     const creating = service.create({ id: 2, name: 'Ivy' })
-    const json = { 'content-type': 'application/json' }
-    const others = [
-      await service.request('GET', '/healthz'),
-      await service.list(),
-      await service.list('?limit=5'),
-      await service.delete('x'),
-      await service.request('POST', '/plants', { body: '{}' }),
-      await service.create('{"id":', { headers: { 'content-encoding': 'gzip' } }),
-      await service.request('POST', '/plants', { headers: json, body: '{"id":' }),
-      await service.create({ id: '5' }),
-    ]
+    await expectCodes(service, [
+      ['GET', '/healthz', {}, 200],
+      ['GET', '/plants', {}, 200],
+      ['GET', '/plants?limit=5', {}, 200],
+      ['DELETE', '/plants/x', {}, 40004],
+      ['POST', '/plants', { body: '{}' }, 41501],
+      ['POST', '/plants', post('{', { 'content-encoding': 'gzip' }), 41502],
+      ['POST', '/plants', post('{'), 40001],
+      ['POST', '/plants', post('{"id":"5"}'), 40002],
+    ])
     lock.release()
 
-    expect(others.map(({ status, body }) => body.error ?? status)).toEqual([
-      200, 200, 200, 40004, 41501, 41502, 40001, 40002,
-    ])
     expect((await creating).status).toBe(200)
     expect(await service.names()).toEqual(['Fern', 'Ivy'])
   })

@@ -1,8 +1,8 @@
 import { expect } from 'bun:test'
+import { post } from './answers.ts'
 import { type Answer, type RequestOptions, type Service, startService } from './service.ts'
 import type { ServiceOptions, Transport } from './transports.ts'
 
-const JSON_BODY = { 'content-type': 'application/json' }
 const MAX_BODY_BYTES = 100
 
 /** The headers of every answer. The id differs each time. */
@@ -23,7 +23,6 @@ export type Case = readonly [
   headers?: Readonly<Record<string, string>>,
 ]
 
-const post = (body: string): RequestOptions => ({ headers: JSON_BODY, body })
 const challenge = (parameters: string) => ({ 'www-authenticate': `Bearer realm="plantstore"${parameters}` })
 const STRANGER = { token: null }
 const PAGE = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': 'POLICY' }
@@ -80,7 +79,7 @@ export const cases = (readToken: string, etag: string): readonly Case[] => [
     'an encoded body',
     'POST',
     '/plants',
-    { headers: { ...JSON_BODY, 'content-encoding': 'gzip' }, body: '{}' },
+    post('{}', { 'content-encoding': 'gzip' }),
     41502,
     { 'accept-encoding': 'identity' },
   ],
