@@ -18,7 +18,9 @@ export const LIMIT_MAX = 2147483647
 export const DURABILITIES = ['full', 'normal'] as const
 export type Durability = (typeof DURABILITIES)[number]
 
-/** See `Store.tokensVersion`. */
+/** Within this time a server sees what another process has changed in the same file. */
+export const OTHERS_SEEN_WITHIN_MS = 50
+/** Within this time a server sees which tokens another process has changed in a database on a server. */
 export const TOKEN_CHANGES_SEEN_WITHIN_MS = 1000
 
 /** See `Store.plantsVersion`. */
@@ -85,9 +87,10 @@ export interface Store extends StoreStatistics {
   /** Deletes a plant. Rejects with `plant_not_found` if the user does not have it. */
   deletePlant(user: UserId, id: bigint): Promise<void>
   /**
-   * The version of the user's plants. Each change in any process gives them a version that they never had, before the change is
-   * answered. A caller that gets the version before it reads may keep what it read while the version stays. This costs no I/O.
-   * `undefined` if the version is not known, even for a moment: then the caller may keep and use nothing.
+   * The version of the user's plants. A caller that gets it before it reads may cache what it read while the version stays. A
+   * change in this process gives the plants a version that they never had, before the change is answered. A change in another
+   * process does so within `OTHERS_SEEN_WITHIN_MS`. This costs no I/O. While the version is not known it is `undefined`: then
+   * the caller may neither fill nor use its cache.
    */
   plantsVersion(user: UserId): Version | undefined
   /**

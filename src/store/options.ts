@@ -16,6 +16,8 @@ export interface OpenOptions {
   readonly preparesNothing?: boolean
   /** Called with the location of the store if this created it. */
   readonly onCreated?: (where: string) => void
+  /** A clock that never jumps, in milliseconds: `performance.now` if left out. */
+  readonly monotonicMs?: () => number
   /** Called with each event that the operator should know of. */
   readonly onEvent?: (event: StoreEvent) => void
   /** Called for each group of writes, for the metrics. */

@@ -140,8 +140,8 @@ const listTwice = async (service: Service, token: string) => [
 ]
 
 /** Waits as long as it may take until every server knows what another process has changed of tokens. */
-async function untilSeen(service: Service, token: string, { tokenChangesSeenWithinMs = 0 }: Transport): Promise<void> {
-  const deadlineMs = performance.now() + tokenChangesSeenWithinMs
+async function untilSeen(service: Service, token: string, { othersSeenWithinMs = 0 }: Transport): Promise<void> {
+  const deadlineMs = performance.now() + othersSeenWithinMs
   while (performance.now() < deadlineMs && (await service.list('?limit=5', { token })).status === 200)
     await Bun.sleep(5)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { Store } from '../../src/domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../src/domain/store.ts'
 import { createApp } from '../../src/http/app.ts'
 import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
 import { appOptions } from '../support/app.ts'
@@ -10,12 +10,14 @@ import { listRequest, userIdOf } from './support/long-lists.ts'
 
 /** What is read can be counted from the source alone. What is known of PostgreSQL, and when, is a matter of test/store/postgres. */
 const COUNTED = EXECUTABLE === undefined ? SQLITE_STORES : []
+/** With a clock that stands still, what a store knows of its versions never grows old. */
+const STANDING_CLOCK = { monotonicMs: () => 0 }
 /** Two bytes for each of its characters. */
 const WIDE = 'ж'
 
 describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
   test('is looked up once, whatever was asked and written since', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
 
     for (const query of ['?limit=5', '', '?limit=5', '?limit=-1']) await ask(token, query)
@@ -27,7 +29,8 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
   })
 
   test('is looked up again after any change of tokens, in whichever opening', async () => {
-    await using opened = await open()
+    let nowMs = 0
+    await using opened = await open({ monotonicMs: () => nowMs })
     const { ask, reads, store, token } = await countReads(opened)
     const other = await opened.reopen()
 
@@ -36,15 +39,18 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
     expect((await ask(token)).status).toBe(200)
     expect(reads.findToken).toBe(2)
     await createToken(other)
+    nowMs += OTHERS_SEEN_WITHIN_MS
+    await untilKnown(store)
     expect((await ask(token)).status).toBe(200)
     expect(reads.findToken).toBe(3)
     await other.revokeTokens({ userName: 'me' }, Date.now())
+    nowMs += OTHERS_SEEN_WITHIN_MS
     for (const status of [401, 401]) expect((await ask(token)).status).toBe(status)
     expect(reads.findToken).toBe(5)
   })
 
   test('is looked up each time where nobody can tell what has changed, and so is every list', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const untold = { tokensVersion: () => undefined, plantsVersion: () => undefined }
     const { ask, reads, token } = await countReads(opened, untold)
 
@@ -54,7 +60,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
   })
 
   test('is not known by a token that was never given, nor looked up for what can be none', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { ask, reads, token } = await countReads(opened)
     const { text: unknown } = await createToken({ createToken: async () => ({ id: 0, userIsNew: false }) })
 
@@ -64,7 +70,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
   })
 
   test('is refused from the next request on where the token is revoked just after it was looked up', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { store } = opened
     const { ask, token } = await countReads(opened, {
       async findToken(hash) {
@@ -80,7 +86,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
 
 describe.each(COUNTED)('a list that was answered before, with $name', ({ open }) => {
   test('is read once until the plants of its user change', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
     const { text: theirs } = await createToken(store, { user: 'you' })
     const you = await userIdOf(store, 'you')
@@ -101,7 +107,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
   })
 
   test('is read each time where it has no limit', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { ask, reads, token } = await countReads(opened)
 
     for (let count = 0; count < 3; count++) await (await ask(token, '')).text()
@@ -110,7 +116,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
   })
 
   test('is read again where a plant came while it was read', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { store } = opened
     let isFirst = true
     const { ask, token, user } = await countReads(opened, {
@@ -126,7 +132,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
   })
 
   test('is not kept where it is larger than CACHED_LIST_MAX_BYTES', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
     await store.createPlant(user, { id: 1n, name: WIDE.repeat(CACHED_LIST_MAX_BYTES / 2 - 4096) })
     await store.createPlant(user, { id: 2n, name: WIDE.repeat(CACHED_LIST_MAX_BYTES / 2) })
@@ -138,7 +144,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
   })
 
   test('is kept with LISTS_PER_USER_MAX of one caller, and with one more all others are forgotten', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { ask, reads, token } = await countReads(opened)
     const askFor = (lists: number) => async () => {
       for (let list = 0; list < lists; list++) await ask(token, `?limit=1&after=${list}`)
@@ -151,7 +157,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
   })
 
   test('is dropped once the lists of other users take LIST_CACHE_MAX_BYTES: the user who was idle the longest goes first', async () => {
-    await using opened = await open()
+    await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
     const bytes = CACHED_LIST_MAX_BYTES - 8192
     await store.createPlant(user, { id: 1n, name: WIDE.repeat(bytes / 2) })
@@ -172,6 +178,11 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
   })
 })
+
+/** Resolves once the store knows its versions. It asks the thread that writes for them. */
+async function untilKnown(store: Store): Promise<void> {
+  while (store.tokensVersion() === undefined) await Bun.sleep(1)
+}
 
 /** The service on a real store that counts what is read, with user `me`; `overrides` take the place of some methods. */
 async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { AppError } from '../../src/domain/error.ts'
-import { type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS, type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { openStore } from '../../src/store/open.ts'
 import type { OpenOptions } from '../../src/store/options.ts'
 import { makeFolder } from './folder.ts'
@@ -10,10 +10,10 @@ import { lacks } from './requirement.ts'
 /** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
 export interface StoreUnderTest {
   readonly name: string
-  /** Within what time it shows what another process has changed of tokens. */
-  readonly tokenChangesSeenWithinMs: number
+  /** Within this time its versions show what another process has changed. */
+  readonly othersSeenWithinMs: number
   /** Opens an empty store. `reopen` opens the same one once more, as another process would. */
-  open(): Promise<OpenStore>
+  open(options?: Pick<OpenOptions, 'monotonicMs'>): Promise<OpenStore>
 }
 
 export interface OpenStore extends AsyncDisposable {
@@ -26,20 +26,20 @@ export interface OpenStore extends AsyncDisposable {
 interface StoreOptions extends OpenOptions {
   /** Makes an empty database. */
   readonly makeDatabase: () => Promise<{ readonly url: string } & AsyncDisposable>
-  readonly tokenChangesSeenWithinMs: number
+  readonly othersSeenWithinMs: number
 }
 
 const storeUnderTest = (
   name: string,
-  { makeDatabase, tokenChangesSeenWithinMs, ...options }: StoreOptions,
+  { makeDatabase, othersSeenWithinMs, ...options }: StoreOptions,
 ): StoreUnderTest => ({
   name,
-  tokenChangesSeenWithinMs,
-  async open() {
+  othersSeenWithinMs,
+  async open(clock = {}) {
     const database = await makeDatabase()
     const opened: Store[] = []
     const reopen = async () => {
-      const store = await openStore(database.url, failTest, options)
+      const store = await openStore(database.url, failTest, { ...options, ...clock })
       opened.push(store)
       return store
     }
@@ -63,7 +63,7 @@ async function makeFile() {
   }
 }
 
-const SQLITE = { makeDatabase: makeFile, tokenChangesSeenWithinMs: 0 }
+const SQLITE = { makeDatabase: makeFile, othersSeenWithinMs: OTHERS_SEEN_WITHIN_MS }
 
 /** The two ways to write to SQLite. */
 export const SQLITE_STORES: readonly StoreUnderTest[] = [
@@ -77,7 +77,7 @@ export const POSTGRES_STORES: readonly StoreUnderTest[] = lacks(POSTGRES_SERVER)
   : [
       storeUnderTest('PostgreSQL', {
         makeDatabase: borrowDatabase,
-        tokenChangesSeenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
+        othersSeenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
         writesInThread: true,
       }),
     ]

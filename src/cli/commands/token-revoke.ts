@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
-import type { Store, TokenSelection } from '../../domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS, type Store, type TokenSelection } from '../../domain/store.ts'
 import { hashToken, isTokenText, type Token } from '../../domain/token.ts'
 import type { Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
@@ -35,6 +35,8 @@ export const tokenRevokeCommand = (token: Command, io: Io): void => {
         const token = await findToken(store, selection)
         return { token, count: await store.revokeTokens(selection, io.nowMs()) }
       })
+      // Once this command has ended, every server on the same file refuses the token.
+      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       await io.tell(`${token === undefined ? describeAll(user, count) : describeOne(token, count)}\n`)
       if (json) await io.print(toJson({ revoked: count }))
     })

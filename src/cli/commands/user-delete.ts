@@ -1,6 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, parseValue } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
+import { OTHERS_SEEN_WITHIN_MS } from '../../domain/store.ts'
 import { userName } from '../../values.ts'
 import type { CommandIo } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
@@ -41,6 +42,8 @@ export const userDeleteCommand = (user: Command, io: CommandIo): void => {
         throw stoppedHalfWay(error, stoppedText())
       })
       if (deleted === undefined) return
+      // Once this command has ended, every server on the same file refuses the tokens.
+      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       const { plants, tokens } = deleted
       await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.\n`)
       if (json) await io.print(toJson({ user: name, tokens, plants }))

@@ -1,14 +1,11 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/statistics.ts'
-import type { Durability, Version } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
+import type { Durability } from '../../domain/store.ts'
 import type { StoreEvent } from '../options.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-identity.ts'
-import { commitMsOf, shareLastCommit } from './versions/last-commit.ts'
-import { trackVersions } from './versions/versions.ts'
-import { watchWalIndex } from './versions/wal-index.ts'
+import { readVersions, shareChanges } from './versions.ts'
 import { type Failure, toError } from './writing/group-result.ts'
 import { queueWrites } from './writing/queue.ts'
 import { openWriterHere } from './writing/writer-here.ts'
@@ -22,6 +19,7 @@ interface ConnectOptions {
   readonly writesInThread: boolean
   readonly onEvent: (event: StoreEvent) => void
   readonly observer: StoreObserver | undefined
+  readonly monotonicMs: () => number
 }
 
 /**
@@ -40,8 +38,6 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
   }
   const reader = openReader(path)
   const { writer, versions, queue } = openQueue(path, recordFailure, options)
-  // The memory of the WAL-index may be gone once the connections are closed.
-  const openVersions = () => (closing === undefined ? versions : undefined)
 
   const close = async () => {
     await queue.refuse(new AppError('store_busy'))
@@ -71,10 +67,9 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
     load: queue.load,
     /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: async () => throwFailure(await writer.truncate()),
-    plantsVersion: (user: UserId): Version | undefined => openVersions()?.plants(user),
-    hasOnlyGrown: (user: UserId, since: Version, above: bigint): boolean =>
-      openVersions()?.hasOnlyGrown(user, since, above) ?? false,
-    tokensVersion: (): Version | undefined => openVersions()?.tokens(),
+    plantsVersion: versions.plants,
+    hasOnlyGrown: versions.hasOnlyGrown,
+    tokensVersion: versions.tokens,
     /** Brings the WAL into the database and closes all. Further calls do nothing. */
     close(): Promise<void> {
       closing ??= close()
@@ -85,20 +80,20 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
 
 /** Opens the connection that writes, with its queue. */
 function openQueue(path: string, onFailure: (error: unknown) => void, options: ConnectOptions) {
-  const { durability, writesInThread, onEvent, observer } = options
-  const lastCommit = shareLastCommit()
+  const { durability, writesInThread, onEvent, observer, monotonicMs } = options
+  const changes = shareChanges(monotonicMs())
+  const commitMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
   const open = writesInThread ? openWriterInThread : openWriterHere
-  const writer = open({ path, identity: fileIdentity(path), durability, lastCommit }, (report) => {
+  const writer = open({ path, identity: fileIdentity(path), durability, changes, commitMs }, (report) => {
     if ('failure' in report) onFailure(toError(report.failure))
     else onEvent(report.event)
   })
-  const walIndex = watchWalIndex(path)
-  const versions = walIndex && trackVersions(walIndex.version, lastCommit)
+  const versions = readVersions(changes, writer.checkOthers, monotonicMs)
   const queue = queueWrites({
     writer,
-    versions,
+    monotonicMs,
     onFailure,
-    onCommit: (writes) => observer?.recordGroup(writes, commitMsOf(lastCommit)),
+    onCommit: (writes) => observer?.recordGroup(writes, commitMs[0] ?? 0),
     onRefusal: observer?.recordRefusal,
   })
   return { writer, versions, queue }

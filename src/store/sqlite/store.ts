@@ -30,6 +30,7 @@ export async function openSqliteStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', writesInThread = false, onEvent = () => {}, observer } = options
+  const { monotonicMs = () => performance.now() } = options
   const inspected = inspect(path)
   refuseLeftWal(path)
   if (mustExist && inspected === undefined)
@@ -48,7 +49,7 @@ export async function openSqliteStore(
       const foreign = listed(inspected?.foreignObjects ?? [])
       if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
       if (isCreated) options.onCreated?.(madePath)
-      return assemble(connect(madePath, onFailure, { durability, writesInThread, onEvent, observer }))
+      return assemble(connect(madePath, onFailure, { durability, writesInThread, onEvent, observer, monotonicMs }))
     } finally {
       first.close(true)
     }

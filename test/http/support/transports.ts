@@ -17,8 +17,8 @@ export interface Transport {
   readonly name: string
   /** Opens the store behind it, unless a test brings one of its own; a SQLite database if left out. */
   readonly open?: () => Promise<ServiceStore>
-  /** Within what time it refuses a token that another process has revoked; at once if left out. */
-  readonly tokenChangesSeenWithinMs?: number
+  /** Within this time after a command has ended, the service shows what it changed; at once if left out. */
+  readonly othersSeenWithinMs?: number
   start(store: Store, database: string, options: ServiceOptions): Promise<Reachable>
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import type { Store, Version } from '../../../src/domain/store.ts'
+import type { UserId } from '../../../src/domain/token.ts'
 import { runElsewhere } from '../../support/elsewhere.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser } from '../fixtures.ts'
@@ -29,7 +30,7 @@ const OTHERS: readonly (readonly [name: string, write: Write])[] = [
 ]
 
 /** What the comments of `Store` say of plants that have only grown. */
-export function growthContract({ open }: StoreUnderTest): void {
+export function growthContract({ open, othersSeenWithinMs }: StoreUnderTest): void {
   describe('hasOnlyGrown', () => {
     test.each(OTHERS)('is false after %s', async (_, write) => {
       await using opened = await openWithPlants(open)
@@ -46,6 +47,7 @@ export function growthContract({ open }: StoreUnderTest): void {
       const { store, me, before } = opened
 
       await write(await opened.reopen())
+      await untilSeen(store, me, before)
 
       expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
       expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
@@ -57,6 +59,7 @@ export function growthContract({ open }: StoreUnderTest): void {
       await store.createPlant(me, { id: 20n, name: 'Ivy' })
 
       await runElsewhere(opened.database, `await store.deletePlant(${me}, 5n)`)
+      await untilSeen(store, me, before)
 
       expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
       await store.createPlant(me, { id: 21n, name: 'Ivy' })
@@ -102,6 +105,12 @@ export function growthContract({ open }: StoreUnderTest): void {
       }
     })
   })
+
+  /** Resolves once the change of another opening shows, or ought to. */
+  async function untilSeen(store: Store, user: UserId, before: Version): Promise<void> {
+    const deadlineMs = performance.now() + othersSeenWithinMs
+    while (store.hasOnlyGrown(user, before, 5n) && performance.now() < deadlineMs) await Bun.sleep(1)
+  }
 }
 
 /** A store with the plants 1, 5 and 9 of user `me`, whose number is 1, and their version; and user `you`. */

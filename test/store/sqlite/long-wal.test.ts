@@ -4,7 +4,6 @@ import { statSync } from 'node:fs'
 import { nextTurn } from '../../../src/domain/next-turn.ts'
 import type { StoreEvent } from '../../../src/store/options.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
-import { watchWalIndex } from '../../../src/store/sqlite/versions/wal-index.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/writing/checkpoints.ts'
 import { listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, openWithUser, WAL } from './files.ts'
@@ -95,7 +94,7 @@ test('a store tells nothing of readers that come and go, however long they make 
   using files = makeDatabaseFolder()
   using writer = openWriter(files.path, 'full')
   writer.run('create table texts (text text)')
-  const wal = checkpoints(writer, watchWalIndex(files.path), (error) => error)
+  const wal = checkpoints(writer, (error) => error)
   const beginToRead = () => {
     const reader = new Database(files.path, { readonly: true })
     reader.run('begin')

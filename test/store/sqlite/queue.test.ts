@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../../src/domain/error.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-identity.ts'
-import { shareLastCommit } from '../../../src/store/sqlite/versions/last-commit.ts'
+import { shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { queueWrites } from '../../../src/store/sqlite/writing/queue.ts'
 import { QUEUE_MAX_WAIT_MS } from '../../../src/store/sqlite/writing/waiting-writes.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writing/writer-here.ts'
@@ -107,15 +107,15 @@ const GROUP_WRITES = 512
 test('the queue takes as many writes as a slow disk commits in QUEUE_MAX_WAIT_MS, and all again once it is fast', async () => {
   await using opened = await openWithUser()
   const { user, path } = opened
-  const options = { path, identity: fileIdentity(path), durability: 'full', lastCommit: shareLastCommit() } as const
+  const options = { path, identity: fileIdentity(path), durability: 'full', ...shared() } as const
   const writer = openWriterHere(options, () => {})
   let groupMs = SLOW_GROUP_MS
   let nowMs = 0
   const queue = queueWrites({
     writer: {
-      async perform(calls) {
+      async perform(calls, atMs) {
         nowMs += groupMs
-        return writer.perform(calls)
+        return writer.perform(calls, atMs)
       },
     },
     onFailure: failTest,
@@ -155,3 +155,9 @@ async function outcomesOf(writes: readonly Promise<unknown>[]): Promise<string[]
     return result.reason.kind
   })
 }
+
+/** What a writer shares with the thread that reads. */
+const shared = () => ({
+  changes: shareChanges(0),
+  commitMs: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)),
+})

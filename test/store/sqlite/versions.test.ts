@@ -1,273 +1,204 @@
 import { Database } from 'bun:sqlite'
-import { describe, expect, spyOn, test } from 'bun:test'
-import { CHANGED_USERS_MAX } from '../../../src/store/sqlite/versions/changes.ts'
-import {
-  announceCommit,
-  recordCommit,
-  shareLastCommit,
-  UNKNOWN_VERSION,
-} from '../../../src/store/sqlite/versions/last-commit.ts'
-import { trackVersions, type Versions } from '../../../src/store/sqlite/versions/versions.ts'
-import type { Call } from '../../../src/store/sqlite/writing/writes.ts'
-import { type OpenStore, SQLITE_STORES } from '../../support/stores.ts'
-import { createToken, listIds } from '../fixtures.ts'
+import { describe, expect, test } from 'bun:test'
+import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
+import { openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
+import { migrate } from '../../../src/store/sqlite/migrate.ts'
+import { announceChanges, readVersions, shareChanges } from '../../../src/store/sqlite/versions.ts'
+import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
+import { type Random, randomNumbers } from '../../support/random.ts'
+import { makeDatabaseFolder } from './files.ts'
 
-const CAN_TELL = process.platform === 'linux'
-const [ME, YOU] = [1, 2]
-const COMMITTED = { isCommitted: true }
-const FAILED = { isCommitted: false }
-const CREATE: readonly Call[] = [['createPlant', ME, 1n, 'Fern', null]]
+const STEPS = 100_000
+const SEED = Number(process.env.PROPERTY_SEED ?? crypto.getRandomValues(new Uint32Array(1))[0])
+/** Users 1 and 4097 share a slot. */
+const USERS = [1, 2, 4097]
+/** Most lists end at this length, so that creates behind them matter. */
+const LIST_PLANTS = 3
+/** So often the world changes which of its parts are busy. */
+const EPOCH_STEPS = 300
+/** Half of the ids are in lists, the others mostly behind them. */
+const LISTED_IDS = 20
+const IDS = 400
 
-describe('what is known of changes', () => {
-  test('stays while the commit version does, and while nothing that is under way has been committed', () => {
-    const { versions, told } = track()
-    const before = told()
+/** The plants of each user at one moment, by user. */
+type State = ReadonlyMap<number, readonly bigint[]>
 
-    versions.begin(CREATE)
-    expect(told()).toEqual(before)
-    versions.end(FAILED)
-
-    expect(told()).toEqual(before)
-  })
-
-  test('is, from the commit on, that of our own writes: before it was reported, and after', () => {
-    const { versions, told, commit } = track()
-    const before = told()
-
-    versions.begin(CREATE)
-    commit()
-    const meanwhile = told()
-    versions.end(COMMITTED)
-
-    expect(meanwhile).toEqual({ me: expect.any(Number), you: before.you, tokens: before.tokens })
-    expect(meanwhile.me).not.toBe(before.me)
-    expect(told()).toEqual(meanwhile)
-  })
-
-  test('is the same where nobody asks before the report', () => {
-    const { versions, told, commit } = track()
-    const before = told()
-
-    versions.begin([['revokeTokens', { userName: 'me' }, 0]])
-    commit()
-    versions.end(COMMITTED)
-
-    const after = told()
-    expect(after).toEqual({ me: before.me, you: before.you, tokens: expect.any(Number) })
-    expect(after.tokens).not.toBe(before.tokens)
-  })
-
-  test('is that all may have changed, once more users have changed than are known one by one', () => {
-    const { versions, told, commit } = track()
-    const before = told()
-    const others = Array.from({ length: CHANGED_USERS_MAX + 1 }, (_, index) => YOU + 1 + index)
-    const change = (users: readonly number[]) => {
-      versions.begin(users.map((user): Call => ['createPlant', user, 1n, 'Fern', null]))
-      commit()
-      versions.end(COMMITTED)
-    }
-
-    change(others.slice(1))
-    expect(told()).toEqual(before)
-    change(others.slice(0, 1))
-
-    expectAllOver(before, told())
-  })
-
-  test('is that all may have changed, where somebody else commits', () => {
-    const { told, commitElsewhere } = track()
-    const before = told()
-
-    commitElsewhere()
-
-    expectAllOver(before, told())
-  })
-
-  test.each([
-    ['before ours', ['elsewhere', 'ours']],
-    ['after ours, which is not reported yet', ['ours', 'elsewhere']],
-    ['before ours and after it', ['elsewhere', 'ours', 'elsewhere']],
-  ])('is nothing where somebody else commits %s, and then that all may have changed', (_, commits) => {
-    const { versions, told, commit, commitElsewhere } = track()
-    const before = told()
-
-    versions.begin(CREATE)
-    for (const who of commits) {
-      if (who === 'ours') commit()
-      else commitElsewhere()
-    }
-    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    versions.end(COMMITTED)
-
-    expectAllOver(before, told())
-  })
-
-  test('is nothing while a commit is just being reported by the other thread', () => {
-    const { versions, told, lastCommit, commitElsewhere } = track()
-    const before = told()
-
-    versions.begin(CREATE)
-    // The thread has committed, and has not yet said so, or half.
-    const recorded = commitElsewhere()
-    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit.versions[0] = BigInt(recorded.before)
-    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    lastCommit.versions[1] = BigInt(recorded.after)
-    expect(told()).toMatchObject({ you: before.you, tokens: before.tokens })
-    versions.end(COMMITTED)
-
-    expect(told()).toMatchObject({ me: expect.any(Number), you: before.you, tokens: before.tokens })
-    expect(told().me).not.toBe(before.me)
-  })
-
-  test("is nothing, and then that all may have changed, where ours was announced and failed, and somebody else's came", () => {
-    const { versions, told, lastCommit, commitElsewhere } = track()
-    const before = told()
-
-    versions.begin(CREATE)
-    announceCommit(lastCommit, commitElsewhere().before)
-    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    recordCommit(lastCommit, UNKNOWN_VERSION, UNKNOWN_VERSION)
-    expect(told()).toEqual({ me: undefined, you: undefined, tokens: undefined })
-    versions.end(FAILED)
-
-    expectAllOver(before, told())
-  })
-
-  test.each([
-    ['after a group of ours that changed nothing', false],
-    ['where ours failed, and is done again', true],
-  ])("is never that somebody else's commit was ours, wherever the reader is held up: %s", (_, isRepeated) => {
-    for (let heldUpAt = 0; heldUpAt < READS_MAX; heldUpAt++) {
-      const { versions, told, versionNow, lastCommit, commit, commitElsewhere } = track()
-      versions.begin(CREATE)
-      recordCommit(lastCommit, versionNow(), versionNow())
-      versions.end(COMMITTED)
-      const before = told()
-
-      versions.begin(CREATE)
-      if (isRepeated) announceCommit(lastCommit, versionNow())
-      commitElsewhere()
-      const meanwhile = tokensWhileHeldUp(versions, heldUpAt, () => {
-        if (isRepeated) recordCommit(lastCommit, UNKNOWN_VERSION, UNKNOWN_VERSION)
-        announceCommit(lastCommit, versionNow())
-        commit()
-      })
-      versions.end(COMMITTED)
-
-      expect(meanwhile).not.toBe(before.tokens)
-      expectAllOver(before, told())
-    }
-  })
-
-  test('is that all may have changed, where a group that failed has committed all the same', () => {
-    const { versions, told, commit } = track()
-    const before = told()
-
-    versions.begin(CREATE)
-    commit()
-    versions.end(FAILED)
-
-    expectAllOver(before, told())
-  })
-})
-
-describe.skipIf(!CAN_TELL).each(SQLITE_STORES)(
-  `versions, $name${CAN_TELL ? '' : ' (skipped: not told here)'}`,
-  ({ open }) => {
-    test('can be told whenever nothing is under way, and no more once the store is closed', async () => {
-      await using opened = await open()
-      const { store } = opened
-      const { token } = await createToken(store, 'me')
-      const told = () => [typeof store.plantsVersion(token.userId), typeof store.tokensVersion()]
-
-      expect(told()).toEqual(['number', 'number'])
-      await Promise.all([1n, 2n, 3n].map((id) => store.createPlant(token.userId, { id, name: 'Fern' })))
-      expect(told()).toEqual(['number', 'number'])
-      await (await opened.reopen()).deletePlant(token.userId, 1n)
-      expect(told()).toEqual(['number', 'number'])
-      expect(typeof store.plantsVersion(token.userId + 1)).toBe('number')
-      await store.close()
-
-      expect(told()).toEqual(['undefined', 'undefined'])
-    })
-
-    test.each(['passive', 'full', 'restart', 'truncate'])('stay through a checkpoint (%s)', async (mode) => {
-      await using opened = await open()
-      const { store } = opened
-      const user = await createPlants(opened, 3)
-      const before = [store.plantsVersion(user), store.tokensVersion()]
-
-      checkpoint(opened.database, mode)
-
-      expect([store.plantsVersion(user), store.tokensVersion()]).toEqual(before)
-      await store.createPlant(user, { id: 10n, name: 'Ivy' })
-      expect(store.plantsVersion(user)).not.toBe(before[0])
-      expect(store.tokensVersion()).toBe(before[1])
-      expect(await listIds(store, user)).toEqual([0n, 1n, 2n, 10n])
-    })
-  },
-)
-
-/** More than it reads of the memory that it shares to say what has changed. */
-const READS_MAX = 8
-
-/** What is told of tokens by a reader who, at one of its reads, is held up for as long as the other thread does its work. */
-function tokensWhileHeldUp(versions: Versions, heldUpAt: number, work: () => void) {
-  const { load } = Atomics
-  let reads = 0
-  const readAndWork: (...read: Parameters<typeof load>) => unknown = (...read) => {
-    if (reads++ === heldUpAt) work()
-    return load(...read)
-  }
-  // The same, but for when it happens.
-  using _ = spyOn(Atomics, 'load').mockImplementation(readAndWork as typeof load)
-  const told = versions.tokens()
-  if (reads <= heldUpAt) work()
-  return told
+interface CachedList {
+  readonly version: Version
+  readonly ids: readonly bigint[]
+  /** The id after which more plants follow, if any do. */
+  readonly next: bigint | undefined
 }
 
-/** What is told of two users and of tokens, while commits change the version. */
-function track() {
-  let commitVersion = 1000
-  const lastCommit = shareLastCommit()
-  const versions = trackVersions(() => commitVersion, lastCommit)
-  const commitElsewhere = () => {
-    const before = commitVersion
-    commitVersion += 17
-    return { before, after: commitVersion }
+/**
+ * One thread that takes the steps of the writer, the reader, another process and the clock one by one, at random. So each
+ * interleaving can happen, and the same seed repeats it.
+ */
+function startWorld(path: string, random: Random) {
+  const pickId = () => random(random(2) === 0 ? LISTED_IDS : IDS)
+  const pickUser = () => USERS[random(USERS.length)] as number
+  const writer = openWriter(path, 'normal')
+  migrate(writer, path)
+  for (const user of USERS)
+    writer.run('insert into users (id, name, created_at_ms) values (?1, ?2, 0)', [user, `u${user}`])
+  const other = new Database(path)
+  other.run('pragma foreign_keys = on')
+  const reader = openReader(path)
+  const select = reader.prepare<{ id: bigint }, [number]>(
+    `select id from plants where user_id = ?1 order by id limit ${LIST_PLANTS + 1}`,
+  )
+  let nowMs = 0
+  const changes = shareChanges(nowMs)
+  const announced = announceChanges(writer, changes)
+  const writes = createWrites(writer)
+  /** Checks that the thread has been asked for and has not done yet. */
+  const requests: number[] = []
+  const versions = readVersions(
+    changes,
+    (askedAtMs) => requests.push(askedAtMs),
+    () => nowMs,
+  )
+
+  /** Every state since the beginning, with the time of its commit, and whether it was answered or is another's. */
+  const history: { state: State; atMs: number; isOurs: boolean; isAnswered: boolean }[] = [
+    { state: new Map(USERS.map((user) => [user, []])), atMs: nowMs, isOurs: true, isAnswered: true },
+  ]
+  const currentState = () => (history.at(-1) as (typeof history)[number]).state
+  const record = (user: number, change: (ids: readonly bigint[]) => readonly bigint[], isOurs: boolean) => {
+    const ids = change(currentState().get(user) ?? [])
+    history.push({ state: new Map(currentState()).set(user, ids), atMs: nowMs, isOurs, isAnswered: false })
+  }
+  /** The first state that an answer may show now: all own answered commits, and those of others that are old enough. */
+  const oldestAllowed = () =>
+    history.findLastIndex(({ isOurs, isAnswered, atMs }) =>
+      isOurs ? isAnswered : nowMs - atMs >= OTHERS_SEEN_WITHIN_MS,
+    )
+
+  const hasPlant = (user: number, id: bigint) => currentState().get(user)?.includes(id) ?? false
+
+  /** The steps of a group of a user's writes, in the order of the group commit. */
+  function* write(): Generator<void> {
+    const user = pickUser()
+    const ids = new Set(Array.from({ length: 1 + random(3) }, () => BigInt(pickId())))
+    const askedAtMs = nowMs
+    yield
+    writer.run('begin immediate')
+    yield
+    announced.checkOthers(askedAtMs)
+    const group = [...ids].map(
+      (id): Call => (hasPlant(user, id) ? ['deletePlant', user, id] : ['createPlant', user, id, 'Fern', null]),
+    )
+    for (const [name, ...values] of group) Reflect.apply(writes[name], undefined, values)
+    yield
+    const end = announced.begin(group)
+    yield
+    if (random(10) === 0) writer.run('rollback')
+    else {
+      writer.run('commit')
+      record(user, (before) => [...new Set(before).symmetricDifference(ids)].sort(byId), true)
+    }
+    const committed = history.length - 1
+    yield
+    end()
+    yield
+    for (const each of history.slice(0, committed + 1)) if (each.isOurs) each.isAnswered = true
+  }
+
+  /** The steps of a list: from the cache if that is allowed, else from the database and into the cache. */
+  const cache = new Map<number, CachedList>()
+  let hits = 0
+  function* list(): Generator<void> {
+    const user = pickUser()
+    const version = versions.plants(user)
+    const cached = cache.get(user)
+    const isSame = version !== undefined && cached?.version === version
+    const isStill = isSame || (cached?.next !== undefined && versions.hasOnlyGrown(user, cached.version, cached.next))
+    if (cached !== undefined && isStill) {
+      hits++
+      const allowed = history.slice(oldestAllowed()).map(({ state }) => headOf(state.get(user) ?? []))
+      expect<unknown[]>(allowed).toContainEqual({ ids: cached.ids, next: cached.next })
+      return
+    }
+    yield
+    const rows = Array.from(select.iterate(user), ({ id }) => id)
+    yield
+    if (version !== undefined) cache.set(user, { version, ...headOf(rows) })
+  }
+
+  const headOf = (ids: readonly bigint[]) => {
+    const shown = ids.slice(0, LIST_PLANTS)
+    return { ids: shown, next: ids.length > LIST_PLANTS ? shown.at(-1) : undefined }
+  }
+
+  const changeByOther = () => {
+    if (writer.inTransaction) return
+    const user = pickUser()
+    const id = pickId()
+    if (hasPlant(user, BigInt(id))) other.run('delete from plants where user_id = ?1 and id = ?2', [user, id])
+    else other.run(`insert into plants (user_id, id, name) values (?1, ?2, 'Ivy')`, [user, id])
+    record(user, (before) => [...new Set(before).symmetricDifference(new Set([BigInt(id)]))].sort(byId), false)
+  }
+
+  let writing: Generator<void> | undefined
+  const listing: Generator<void>[] = []
+  let steps = 0
+  let weights: number[] = []
+  const pickWeighted = (each: readonly number[]): number => {
+    let rest = random(each.reduce((sum, weight) => sum + weight, 0))
+    return each.findIndex((weight) => {
+      rest -= weight
+      return rest < 0
+    })
   }
   return {
-    versions,
-    lastCommit,
-    versionNow: () => commitVersion,
-    told: () => ({ me: versions.plants(ME), you: versions.plants(YOU), tokens: versions.tokens() }),
-    commitElsewhere,
-    /** As the writer does: it records the versions before anybody hears of the commit. */
-    commit() {
-      const { before, after } = commitElsewhere()
-      recordCommit(lastCommit, before, after)
+    step(): void {
+      if (steps++ % EPOCH_STEPS === 0) weights = [35, 40, 3, 10, 10, 2].map((weight) => weight * random(3))
+      weights[1] = random(2) === 0 ? 2 : 40
+      switch (pickWeighted(weights)) {
+        case 0:
+          writing ??= write()
+          if (writing.next().done) writing = undefined
+          break
+        case 1: {
+          const index = random(4)
+          const current = listing[index] ?? list()
+          listing[index] = current
+          if (current.next().done) listing[index] = list()
+          break
+        }
+        case 2:
+          changeByOther()
+          break
+        case 3:
+          nowMs += random(15)
+          break
+        case 4:
+          // The thread does one thing at a time: a group that has begun comes first.
+          if (!writer.inTransaction && requests.length > 0) announced.checkOthers(requests.shift() as number)
+          break
+        default:
+          if (!writer.inTransaction) writer.run('pragma wal_checkpoint(passive)')
+      }
+    },
+    hits: () => hits,
+    changesByOther: () => history.filter(({ isOurs }) => !isOurs).length,
+    [Symbol.dispose]() {
+      for (const db of [reader, other, writer]) db.close()
     },
   }
 }
 
-type Told = ReturnType<ReturnType<typeof track>['told']>
+const byId = (a: bigint, b: bigint) => (a < b ? -1 : 1)
 
-function expectAllOver(before: Told, after: Told): void {
-  expect(after).toEqual({ me: expect.any(Number), you: expect.any(Number), tokens: expect.any(Number) })
-  expect([after.me === before.me, after.you === before.you, after.tokens === before.tokens]).toEqual(
-    Array(3).fill(false),
-  )
-}
+describe('versions of plants', () => {
+  test(`never let a cached list be older than the contract allows, in ${STEPS} steps at random`, () => {
+    using files = makeDatabaseFolder()
+    console.log(`PROPERTY_SEED=${SEED}`)
+    using world = startWorld(files.path, randomNumbers(SEED))
 
-async function createPlants({ store }: OpenStore, count: number): Promise<number> {
-  const { token } = await createToken(store, 'me')
-  for (let id = 0; id < count; id++) await store.createPlant(token.userId, { id: BigInt(id), name: 'Fern' })
-  return token.userId
-}
+    for (let step = 0; step < STEPS; step++) world.step()
 
-/** Brings the WAL into the database as somebody else's program. */
-function checkpoint(database: string, mode: string): void {
-  using db = new Database(database, { readwrite: true })
-  db.run(`pragma wal_checkpoint(${mode})`)
-}
+    expect(world.hits()).toBeGreaterThan(STEPS / 100)
+    expect(world.changesByOther()).toBeGreaterThan(STEPS / 200)
+  })
+})

@@ -20,7 +20,7 @@ export function openImportWriter(path: string, nowMs: () => number) {
     writer.prepare('select 1 from users').values()
     return writer
   })
-  const wal = checkpoints(writer, undefined, (error) => toAppError(error, { duringWrite: false, path }))
+  const wal = checkpoints(writer, (error) => toAppError(error, { duringWrite: false, path }))
   const writePlants = plantWriter(writer, nowMs)
   let hasBegun = false
 

@@ -2,7 +2,6 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
 import type { StoreEvent } from '../../options.ts'
 import { rowsOf } from '../connection.ts'
-import type { WalIndex } from '../versions/wal-index.ts'
 
 /** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses the WAL from its beginning. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024
@@ -21,12 +20,8 @@ type CheckpointRow = [busy: bigint, frames: bigint, checkpointed: bigint]
  * Runs checkpoints, which bring the WAL into the database. If a reader needs a part of the WAL, the checkpoint leaves that part
  * for the next one. `translate` translates SQLite's errors.
  */
-export function checkpoints(
-  writer: Database,
-  walIndex: Pick<WalIndex, 'frames'> | undefined,
-  translate: (error: unknown) => unknown,
-) {
-  const countFrames = walIndex?.frames ?? framesBySql(writer)
+export function checkpoints(writer: Database, translate: (error: unknown) => unknown) {
+  const countFrames = frameCounter(writer)
   const statements = {
     passive: writer.prepare('pragma wal_checkpoint(passive)'),
     truncate: writer.prepare('pragma wal_checkpoint(truncate)'),
@@ -91,8 +86,8 @@ function watchLength() {
   }
 }
 
-/** Counts the frames without reading the WAL-index. It takes some microseconds. */
-function framesBySql(writer: Database): () => number {
+/** Returns a function that counts the frames in the WAL. It takes some microseconds. */
+function frameCounter(writer: Database): () => number {
   const select = writer.prepare('pragma wal_checkpoint(noop)')
   return () => {
     const [[, frames] = []] = rowsOf<CheckpointRow>(select.values())

@@ -1,16 +1,14 @@
 import { AppError } from '../../../domain/error.ts'
 import type { Durability } from '../../../domain/store.ts'
 import { openWriter } from '../connection.ts'
-import { isRefusedWrite, toAppError } from '../errors.ts'
+import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-identity.ts'
 import { watchFiles } from '../files/moved-files.ts'
-import { type LastCommit, recordCommitMs } from '../versions/last-commit.ts'
-import { watchOwnCommits } from '../versions/own-commits.ts'
-import { type WalIndex, watchWalIndex } from '../versions/wal-index.ts'
+import { announceChanges, type Changes } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
 import { type CheckpointReport, type Failure, type GroupResult, toFailure, type WriteResults } from './group-result.ts'
-import { type Call, CHANGES_NO_ROW, createWrites, type Writes } from './writes.ts'
+import { type Call, createWrites, type Writes } from './writes.ts'
 
 /** Commits groups on a connection of its own, in the thread that opened it. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
@@ -21,17 +19,19 @@ export interface WriterOptions {
   /** The identity of the file that the store has opened. Writes to another file at the path would be lost. */
   readonly identity: string
   readonly durability: Durability
-  /** The writer announces each commit here, and records its versions and duration. */
-  readonly lastCommit: LastCommit
+  /** The writer announces here what a commit changes, its own or another process's. */
+  readonly changes: Changes
+  /** The writer puts the duration of its last commit here. */
+  readonly commitMs: Float64Array<SharedArrayBuffer>
 }
 
 /** Opens the connection that writes. Throws SQLite's error, or an error that says that the file was moved. */
 export function openGroupWriter(options: WriterOptions) {
   const { path } = options
   const connection = openWatched(options)
-  const walIndex = watchWalIndex(path)
-  const wal = checkpoints(connection.writer, walIndex, (error) => toAppError(error, { duringWrite: false, path }))
-  const commitGroup = groupCommit(connection, walIndex, options)
+  const announced = announceChanges(connection.writer, options.changes)
+  const wal = checkpoints(connection.writer, (error) => toAppError(error, { duringWrite: false, path }))
+  const commitGroup = groupCommit(connection, announced, options)
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
@@ -48,8 +48,17 @@ export function openGroupWriter(options: WriterOptions) {
 
   return {
     /** Commits a group of writes in one transaction with one sync. Each write is done or refused by itself. */
-    perform: (group: readonly Call[]): GroupResult =>
-      failure === undefined ? attempt(() => commitGroup(group)) : { failure },
+    perform: (group: readonly Call[], nowMs: number): GroupResult =>
+      failure === undefined ? attempt(() => commitGroup(group, nowMs)) : { failure },
+    /** Looks for commits of other processes. */
+    checkOthers(nowMs: number): void {
+      try {
+        announced.checkOthers(nowMs)
+      } catch (error) {
+        // Another process recovers the WAL at the moment. The reader will ask again.
+        if (!isLocked(error)) throw error
+      }
+    },
     /** Brings a WAL that has grown into the database. */
     checkpointIfDue: (): CheckpointReport | undefined =>
       attempt(() => {
@@ -86,33 +95,38 @@ function openWatched({ path, identity, durability }: WriterOptions) {
 }
 
 /** Returns a function that commits a group, or nothing of it. It throws an `AppError` if SQLite fails. */
-function groupCommit(connection: Connection, walIndex: WalIndex | undefined, { path, lastCommit }: WriterOptions) {
+function groupCommit(
+  connection: Connection,
+  announced: ReturnType<typeof announceChanges>,
+  { path, commitMs }: WriterOptions,
+) {
   const { writer, writes, areMoved } = connection
   const begin = writer.prepare('begin immediate')
   const commit = prepareCommit(writer)
-  const ownCommits = walIndex && watchOwnCommits(writer, walIndex, lastCommit)
 
-  const commitOnce = (group: readonly Call[]): GroupResult => {
+  const commitOnce = (group: readonly Call[], nowMs: number): GroupResult => {
     begin.run()
-    ownCommits?.begin()
+    announced.checkOthers(nowMs)
     const results = callAll(writes, group)
-    ownCommits?.end({ changesNoRow: group.some(([name]) => name === CHANGES_NO_ROW) })
+    const endChanges = announced.begin(group)
     const startMs = performance.now()
-    commit()
-    ownCommits?.recordCommitted()
-    recordCommitMs(lastCommit, performance.now() - startMs)
+    try {
+      commit()
+    } finally {
+      endChanges()
+    }
+    commitMs[0] = performance.now() - startMs
     if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
     return results.refused.length === 0 && results.returned.length === 0 ? 'done' : results
   }
   const undo = () => {
-    ownCommits?.recordFailed()
     if (writer.inTransaction) writer.run('rollback')
   }
 
-  return (group: readonly Call[]): GroupResult => {
+  return (group: readonly Call[], nowMs: number): GroupResult => {
     for (let isRepeated = false; ; isRepeated = true) {
       try {
-        return commitOnce(group)
+        return commitOnce(group, nowMs)
       } catch (cause) {
         undo()
         const error = toAppError(cause, { duringWrite: true, path })

@@ -1,7 +1,6 @@
 import { AppError } from '../../../domain/error.ts'
 import type { StoreLoad } from '../../../domain/statistics.ts'
 import { linger } from '../../linger.ts'
-import type { Versions } from '../versions/versions.ts'
 import type { GroupResult } from './group-result.ts'
 import { type GroupEvents, rejectAll, settleGroup } from './settle-group.ts'
 import { type WaitingWrite, waitingWrites } from './waiting-writes.ts'
@@ -13,8 +12,6 @@ const BUSY_RETRY_MS = 5
 
 interface QueueOptions extends GroupEvents {
   readonly writer: Pick<Writer, 'perform'>
-  /** `undefined` if this system does not show versions. */
-  readonly versions?: Versions | undefined
   readonly monotonicMs?: () => number
 }
 
@@ -23,7 +20,7 @@ interface QueueOptions extends GroupEvents {
  * its sync, and each write gets its own result after it.
  */
 export function queueWrites(options: QueueOptions) {
-  const { writer, versions, onRefusal, monotonicMs = () => performance.now() } = options
+  const { writer, onRefusal, monotonicMs = () => performance.now() } = options
   const waiting = waitingWrites()
   let committing: readonly WaitingWrite[] = []
   let running: Promise<void> | undefined
@@ -42,11 +39,9 @@ export function queueWrites(options: QueueOptions) {
 
   const commit = async (group: readonly WaitingWrite[]) => {
     const calls = group.map(({ call }) => call)
-    versions?.begin(calls)
     committing = group
-    const result = await writer.perform(calls).catch(writerGone)
+    const result = await writer.perform(calls, monotonicMs()).catch(writerGone)
     committing = []
-    versions?.end({ isCommitted: result === 'done' || !('failure' in result) })
     const locked = settleGroup(group, result, options, monotonicMs())
     if (locked.length === 0) return
     if (refusal !== undefined) return rejectAll(locked, refusal)

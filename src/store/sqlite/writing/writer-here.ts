@@ -11,12 +11,13 @@ export function openWriterHere(options: WriterOptions, onReport: OnWriterReport)
     if (report !== undefined) onReport(report)
   }
   return {
-    async perform(group) {
-      const report = writer.perform(group)
+    async perform(group, nowMs) {
+      const report = writer.perform(group, nowMs)
       // In a later turn of the event loop, so that no answer waits for it.
       scheduled ??= setImmediate(checkpoint)
       return report
     },
+    checkOthers: writer.checkOthers,
     truncate: async () => writer.truncate(),
     async close() {
       clearImmediate(scheduled)

@@ -4,10 +4,11 @@ import type { CheckpointReport, Failure, GroupResult } from './group-result.ts'
 import type { OnWriterReport, Writer } from './writer.ts'
 import type { Call } from './writes.ts'
 
-/** A message to the thread. The first one is its options. It answers each later one, in the same order. */
+/** A message to the thread. The first one is its options. It answers groups and calls, in the same order. */
 export type Message =
   | WriterOptions
-  | { readonly group: readonly Call[] }
+  | { readonly group: readonly Call[]; readonly nowMs: number }
+  | { readonly checkOthersAtMs: number }
   | { readonly call: 'truncate' | 'close' | 'discard' }
 
 /** A message from the thread: an answer, or a report of a checkpoint. */
@@ -65,7 +66,9 @@ export function openWriterInThread(options: WriterOptions, onReport: OnWriterRep
   }
 
   return {
-    perform: (group) => ask({ group }),
+    perform: (group, nowMs) => ask({ group, nowMs }),
+    // Before the thread has started, the caches stay unused.
+    checkOthers: (nowMs) => thread?.postMessage({ checkOthersAtMs: nowMs } satisfies Message),
     truncate: () => ask({ call: 'truncate' }),
     async close() {
       clearTimeout(startTimer)

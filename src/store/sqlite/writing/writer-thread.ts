@@ -14,8 +14,9 @@ self.onmessage = ({ data: message }: MessageEvent<Message>) => {
     return
   }
   if (writer === undefined) throw new TypeError('the first message must be the options')
+  if ('checkOthersAtMs' in message) return writer.checkOthers(message.checkOthersAtMs)
   if ('group' in message) {
-    send({ answer: writer.perform(message.group) })
+    send({ answer: writer.perform(message.group, message.nowMs) })
     // After the answer, so that only the next group waits for it.
     const report = writer.checkpointIfDue()
     if (report !== undefined) send(report)

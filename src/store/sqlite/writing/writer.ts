@@ -4,7 +4,9 @@ import type { Call } from './writes.ts'
 /** Commits groups of writes, one group at a time, in this thread or in another one. */
 export interface Writer {
   /** Commits a group. Rejects only if the writer is gone: then the outcome of the group is unknown. */
-  perform(group: readonly Call[]): Promise<GroupResult>
+  perform(group: readonly Call[], nowMs: number): Promise<GroupResult>
+  /** Asks for a look for commits of other processes, and does not wait for it. */
+  checkOthers(nowMs: number): void
   /** Empties the WAL, unless another process reads it. Resolves to the failure, if there was one. */
   truncate(): Promise<Failure | undefined>
   /** Brings the WAL into the database and ends. Resolves to the failure, if there was one. */

@@ -18,7 +18,7 @@ export const createWrites = (writer: Database) => ({
 export type Writes = ReturnType<typeof createWrites>
 export type WriteName = keyof Writes
 
-/** Which data that is read each write changes. */
+/** What a write changes for readers. Of a write that changes `plants`, the first argument is the user. */
 export const CHANGES = {
   createPlant: 'plants',
   deletePlant: 'plants',
@@ -30,9 +30,6 @@ export const CHANGES = {
   touchTokens: 'nothing',
   rewriteApplicationId: 'nothing',
 } as const satisfies Record<WriteName, 'plants' | 'tokens' | 'everything' | 'nothing'>
-
-/** The write that changes the file, but no row. */
-export const CHANGES_NO_ROW: WriteName = 'rewriteApplicationId'
 
 /** A write by its name and arguments, as it is sent to the thread that writes. */
 export type Call = { readonly [Name in WriteName]: readonly [Name, ...Parameters<Writes[Name]>] }[WriteName]

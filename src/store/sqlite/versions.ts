@@ -1,0 +1,149 @@
+import type { Database } from 'bun:sqlite'
+import { INT64_MIN } from '../../domain/int64.ts'
+import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+import { type Call, CHANGES } from './writing/writes.ts'
+
+/*
+ * How the caches of a server know whether an answer is still true. There are slots: one for each hash of a user's id, one for
+ * all tokens, one for everything. The thread that writes raises `begun` of a slot before a commit that changes it, and sets
+ * `ended` to `begun` after the commit. A reader takes a version only while both are equal. The version it takes before a read
+ * stays valid for as long as `begun` stays the same.
+ *
+ * SQLite itself tells about other processes: `pragma data_version` of the connection that writes changes with their commits
+ * only (https://sqlite.org/pragma.html#pragma_data_version).
+ */
+
+const USER_SLOTS = 4096
+/** So many of the latest changes of a slot are known by the lowest id that they created. */
+const KNOWN_CHANGES = 4
+/** The lowest id of a change that is more than creates. */
+const ANY_ID = INT64_MIN
+/** A version is the number of changes of a slot, and this times the number of changes of everything. */
+const EVERYTHING_FACTOR = 2 ** 31
+const TOKENS = USER_SLOTS
+const EVERYTHING = USER_SLOTS + 1
+const SLOTS = USER_SLOTS + 2
+
+/** After this time a server asks the thread again for commits of other processes, if requests come. */
+const CHECK_AFTER_MS = OTHERS_SEEN_WITHIN_MS * 0.4
+
+/** What the thread that writes shares with the thread that reads. */
+export interface Changes {
+  readonly begun: Int32Array<SharedArrayBuffer>
+  readonly ended: Int32Array<SharedArrayBuffer>
+  /** Of the latest changes of each slot, the lowest id that they created, or `ANY_ID`. */
+  readonly lowestIds: BigInt64Array<SharedArrayBuffer>
+  /** When the reader asked for the last completed check for other processes, by `toClock`. */
+  readonly checkedAt: Int32Array<SharedArrayBuffer>
+}
+
+/** Nothing has changed yet, and no check is recent. */
+export function shareChanges(nowMs: number): Changes {
+  const lowestIds = new BigInt64Array(new SharedArrayBuffer(SLOTS * KNOWN_CHANGES * BigInt64Array.BYTES_PER_ELEMENT))
+  const changes = { begun: sharedInts(SLOTS), ended: sharedInts(SLOTS), lowestIds, checkedAt: sharedInts(1) }
+  changes.checkedAt[0] = toClock(nowMs - OTHERS_SEEN_WITHIN_MS)
+  return changes
+}
+
+const sharedInts = (length: number) => new Int32Array(new SharedArrayBuffer(length * Int32Array.BYTES_PER_ELEMENT))
+
+/** Milliseconds as an int32. Differences of up to 24 days are right, although the number wraps. */
+const toClock = (ms: number): number => ms | 0
+
+/** The side of the connection that writes. */
+export function announceChanges(writer: Database, { begun, ended, lowestIds, checkedAt }: Changes) {
+  const selectDataVersion = writer.prepare('pragma data_version')
+  /** Unknown before the first check, which therefore voids all versions. */
+  let dataVersion: unknown
+
+  const begin = (slot: number, lowestId = ANY_ID) => {
+    Atomics.store(lowestIds, placeOf(slot, Atomics.load(begun, slot) + 1), lowestId)
+    Atomics.add(begun, slot, 1)
+  }
+  const end = (slot: number) => void Atomics.store(ended, slot, Atomics.load(begun, slot))
+
+  return {
+    /** Voids all versions if another process has committed. `askedAtMs` is from the clock of the reader. */
+    checkOthers(askedAtMs: number): void {
+      const found = selectDataVersion.values()[0]?.[0]
+      if (found !== dataVersion) {
+        begin(EVERYTHING)
+        end(EVERYTHING)
+      }
+      dataVersion = found
+      Atomics.store(checkedAt, 0, toClock(askedAtMs))
+    },
+    /** Voids the versions of what a group changes, before its commit. Returns what ends that, after the commit or its failure. */
+    begin(group: readonly Call[]): () => void {
+      const slots = slotsOf(group)
+      for (const [slot, lowestId] of slots) begin(slot, lowestId)
+      return () => {
+        for (const slot of slots.keys()) end(slot)
+      }
+    },
+  }
+}
+
+/** The slots that a group changes, with the lowest id that it creates there. */
+function slotsOf(group: readonly Call[]): ReadonlyMap<number, bigint> {
+  const slots = new Map<number, bigint>()
+  for (const call of group) {
+    const changed = CHANGES[call[0]]
+    if (call[0] === 'createPlant') {
+      const [, user, id] = call
+      const lowestId = slots.get(userSlot(user))
+      if (lowestId === undefined || id < lowestId) slots.set(userSlot(user), id)
+    } else if (changed === 'plants') slots.set(userSlot(call[1] as UserId), ANY_ID)
+    else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
+    else if (changed === 'everything') slots.set(EVERYTHING, ANY_ID)
+  }
+  return slots
+}
+
+const placeOf = (slot: number, change: number): number => slot * KNOWN_CHANGES + (change % KNOWN_CHANGES)
+
+const userSlot = (user: UserId): number => user % USER_SLOTS
+
+/** The versions that a reader uses. */
+export type Versions = ReturnType<typeof readVersions>
+
+/** The side of the reader. `requestCheck` asks the thread for a check and does not wait. */
+export function readVersions(
+  { begun, ended, lowestIds, checkedAt }: Changes,
+  requestCheck: (nowMs: number) => void,
+  monotonicMs: () => number,
+) {
+  let requestedAt = toClock(monotonicMs() - OTHERS_SEEN_WITHIN_MS)
+
+  /** Whether the versions show every commit of another process that is older than `OTHERS_SEEN_WITHIN_MS`. */
+  const isChecked = (): boolean => {
+    const nowMs = monotonicMs()
+    const now = toClock(nowMs)
+    if (toClock(now - requestedAt) > CHECK_AFTER_MS) {
+      requestedAt = now
+      requestCheck(nowMs)
+    }
+    return toClock(now - Atomics.load(checkedAt, 0)) < OTHERS_SEEN_WITHIN_MS
+  }
+  const versionOf = (slot: number): Version | undefined => {
+    if (!isChecked()) return undefined
+    const [own, all] = [Atomics.load(begun, slot), Atomics.load(begun, EVERYTHING)]
+    const isUnderWay = own !== Atomics.load(ended, slot) || all !== Atomics.load(ended, EVERYTHING)
+    return isUnderWay ? undefined : all * EVERYTHING_FACTOR + own
+  }
+  return {
+    plants: (user: UserId) => versionOf(userSlot(user)),
+    hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean {
+      const slot = userSlot(user)
+      const now = versionOf(slot)
+      if (now === undefined || now - since >= KNOWN_CHANGES) return false
+      for (let change = since % EVERYTHING_FACTOR; change < now % EVERYTHING_FACTOR; ) {
+        change++
+        if (Atomics.load(lowestIds, placeOf(slot, change)) <= above) return false
+      }
+      return true
+    },
+    tokens: () => versionOf(TOKENS),
+  }
+}
