@@ -2,7 +2,7 @@ import { AppError, type Error, type ErrorKind } from '../domain/error.ts'
 import { describeFields } from '../domain/plant.ts'
 import type { Logger } from '../log.ts'
 import type { RequestContext } from './context.ts'
-import { json } from './json.ts'
+import { jsonHeaders } from './json.ts'
 import { logFault } from './log-request.ts'
 
 interface ErrorEntry {
@@ -132,6 +132,7 @@ export const ERRORS = {
 /** The errors that a client can meet. */
 export type HttpErrorKind = keyof typeof ERRORS
 
+const HEADERS = jsonHeaders('no-store')
 const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
 
 /** The error codes as a Markdown table. */
@@ -147,7 +148,9 @@ export const statusOf = (kind: HttpErrorKind): number => Math.floor(ERRORS[kind]
 export function errorResponse(kind: HttpErrorKind, { message, headers }: ErrorDetails = {}): Response {
   const entry: ErrorEntry = ERRORS[kind]
   const body: Error = { error: entry.code, message: message || entry.message }
-  return json(JSON.stringify(body), { status: statusOf(kind), headers: { ...entry.headers, ...headers } })
+  const response = new Response(JSON.stringify(body), { status: statusOf(kind), headers: HEADERS })
+  for (const [name, value] of Object.entries({ ...entry.headers, ...headers })) response.headers.set(name, value)
+  return response
 }
 
 interface ErrorDetails {

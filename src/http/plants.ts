@@ -17,97 +17,93 @@ export interface PlantOptions extends ListOptions, AuthenticationOptions {
   readonly maxBodyBytes: number
 }
 
-/** The plants of the calling user. The routes are checked in this order: token, scope, path and query, body, store. */
+/** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (options: PlantOptions) => {
   const { store, limits, maxBodyBytes } = options
   const list = listPlants(options)
-  return new Elysia({ name: 'plants' })
-    .model({ NewPlant: { ...NewPlant } })
-    .use(authentication(options))
-    .get('/plants', list, {
-      query: ListQuery,
-      headers: IfNoneMatch,
-      ...operation({
-        operationId: 'listPlants',
-        summary: 'List plants',
-        description:
-          'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, however many plants an answer holds. Any other is streamed.',
-        successes: {
-          200: {
-            description: 'The plants',
-            headers: ['ETag', 'Link'],
-            type: Type.Array(Plant),
-            content: {
-              schema: { type: 'array', items: ref('schemas', 'Plant') },
-              example: [EXAMPLE_PLANT, { name: 'Fern' }],
-            },
-          },
-          304: {
-            description: 'The plants are those of the ETag in If-None-Match',
-            headers: ['ETag'],
-            type: Type.Void(),
-          },
+  return (
+    new Elysia({ name: 'plants' })
+      // A copy, because Elysia writes a name into the model.
+      .model({ NewPlant: { ...NewPlant } })
+      .use(authentication(options))
+      .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST_PLANTS })
+      // Elysia's own HEAD would read the whole list.
+      .head('/plants', list, { query: ListQuery, detail: { hide: true } })
+      .post(
+        '/plants',
+        async ({ request, headers, caller }) => {
+          // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
+          const plant = await readNewPlant(request, headers, maxBodyBytes)
+          limits.semaphore?.requirePlace(request)
+          await store.createPlant(caller.userId, plant)
+          return json(JSON.stringify(toPlant(plant)))
         },
-        errors: ['query_invalid'],
-      }),
-    })
-    .head('/plants', list, { query: ListQuery, detail: { operationId: 'listPlants', hide: true } })
-    .post(
-      '/plants',
-      async ({ request, headers, caller }) => {
-        const plant = await readNewPlant(request, headers, maxBodyBytes)
-        limits.semaphore?.requirePlace(request)
-        await store.createPlant(caller.userId, plant)
-        return json(JSON.stringify(toPlant(plant)))
-      },
-      {
-        scope: 'write',
-        // Elysia would read the body before the token is known. The handler reads it when all else is right.
-        parse: 'none',
-        body: 'NewPlant',
-        ...operation({
-          operationId: 'createPlant',
-          summary: 'Create a plant',
-          description: 'Stores a plant for the calling user. When the answer arrives, this is done.',
-          successes: {
-            200: {
-              description: 'The plant, stored',
-              type: Plant,
-              content: { schema: ref('schemas', 'Plant'), example: EXAMPLE_PLANT },
-              links: { deletePlant: { operationId: 'deletePlant', parameters: { id: '$request.body#/id' } } },
-            },
-          },
-          errors: [
-            'body_not_json',
-            'plant_invalid',
-            'scope_insufficient',
-            'plant_exists',
-            'body_too_large',
-            'content_type_unsupported',
-            'content_encoding_unsupported',
-            'store_full',
-          ],
-        }),
-      },
-    )
-    .delete(
-      '/plants/:id',
-      async ({ request, caller, params }) => {
-        limits.semaphore?.requirePlace(request)
-        await store.deletePlant(caller.userId, params.id)
-        return new Response(null, { status: 204 })
-      },
-      {
-        scope: 'write',
-        parse: 'none',
-        params: PlantPath,
-        ...operation({
-          operationId: 'deletePlant',
-          summary: 'Delete a plant',
-          description: 'Deletes a plant of the calling user. When the answer arrives, this is done.',
-          successes: { 204: { description: 'The plant is deleted', type: Type.Void() } },
-          errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'store_full'],
-        }),
-      },
-    )
+        { scope: 'write', parse: 'none', body: 'NewPlant', ...CREATE_PLANT },
+      )
+      .delete(
+        '/plants/:id',
+        async ({ request, caller, params }) => {
+          limits.semaphore?.requirePlace(request)
+          await store.deletePlant(caller.userId, params.id)
+          return new Response(null, { status: 204 })
+        },
+        { scope: 'write', parse: 'none', params: PlantPath, ...DELETE_PLANT },
+      )
+  )
 }
+
+const LIST_PLANTS = operation({
+  operationId: 'listPlants',
+  summary: 'List plants',
+  description:
+    'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, however many plants an answer holds. Any other is streamed.',
+  successes: {
+    200: {
+      description: 'The plants',
+      headers: ['ETag', 'Link'],
+      type: Type.Array(Plant),
+      content: {
+        schema: { type: 'array', items: ref('schemas', 'Plant') },
+        example: [EXAMPLE_PLANT, { name: 'Fern' }],
+      },
+    },
+    304: {
+      description: 'The plants are those of the ETag in If-None-Match',
+      headers: ['ETag'],
+      type: Type.Void(),
+    },
+  },
+  errors: ['query_invalid'],
+})
+
+const CREATE_PLANT = operation({
+  operationId: 'createPlant',
+  summary: 'Create a plant',
+  description: 'Stores a plant for the calling user. When the answer arrives, this is done.',
+  successes: {
+    200: {
+      description: 'The plant, stored',
+      type: Plant,
+      content: { schema: ref('schemas', 'Plant'), example: EXAMPLE_PLANT },
+      links: { deletePlant: { operationId: 'deletePlant', parameters: { id: '$request.body#/id' } } },
+    },
+  },
+  errors: [
+    'body_not_json',
+    'plant_invalid',
+    'scope_insufficient',
+    'plant_exists',
+    'body_too_large',
+    'content_type_unsupported',
+    'content_encoding_unsupported',
+    'store_full',
+  ],
+})
+
+const DELETE_PLANT = operation({
+  operationId: 'deletePlant',
+  summary: 'Delete a plant',
+  description: 'Deletes a plant of the calling user. When the answer arrives, this is done.',
+  successes: { 204: { description: 'The plant is deleted', type: Type.Void() } },
+  errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'store_full'],
+})

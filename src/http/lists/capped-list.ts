@@ -36,7 +36,7 @@ export function answerList({ body, etag, link }: CappedList, request: Request): 
   const ifNoneMatch = request.headers.get('if-none-match')
   if (ifNoneMatch !== null && matches(ifNoneMatch, etag)) return new Response(null, { status: 304, headers: { etag } })
   const isHead = request.method === 'HEAD'
-  const response = new Response(isHead ? null : body, { headers: CAPPED })
+  const response = new Response(isHead ? null : body, CAPPED)
   response.headers.set('etag', etag)
   if (link !== undefined) response.headers.set('link', link)
   if (isHead) response.headers.set('content-length', String(bytesOf(body)))
@@ -48,7 +48,7 @@ export function answerList({ body, etag, link }: CappedList, request: Request): 
 const bytesOf = (body: string | Uint8Array<ArrayBuffer>): number =>
   typeof body === 'string' ? Buffer.byteLength(body) : body.length
 
-const CAPPED = jsonHeaders('private, no-cache')
+const CAPPED = { headers: jsonHeaders('private, no-cache') }
 
 /**
  * Renders the JSON of at most `limit` plants and `LIST_MAX_BYTES`, as `text`, or as `long` beyond `PAGE_TEXT_LENGTH`. `next`
