@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { createApp } from '../../src/http/app.ts'
-import { appOptions } from '../support/app.ts'
-import { STORES } from '../support/stores.ts'
-import { createUser, listRequest } from './support/long-lists.ts'
 import { type Answer, startService } from './support/service.ts'
-import { TRANSPORTS } from './support/transports.ts'
+import { IN_PROCESS, TRANSPORTS } from './support/transports.ts'
 
 const URLS = ['/plants?limit=0', '/plants?limit=1', '/plants?limit=2', '/plants?limit=20&after=1']
 
@@ -87,24 +83,24 @@ describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (t
   })
 })
 
-describe.each(STORES)('a list that is asked for again while the server ends, $name', ({ open }) => {
-  test('is answered, and the connection is closed: not before', async () => {
-    await using opened = await open()
-    const { token } = await createUser(opened.store)
+describe.each(IN_PROCESS)('a list that is asked for again while the server ends, $name', (transport) => {
+  test('is answered from then on with Connection: close', async () => {
     const lifecycle = { isDraining: false }
-    const app = createApp(appOptions({ store: opened.store, lifecycle }))
+    await using service = await startService(transport, { app: { lifecycle } })
     const ask = async () => {
-      const { status, headers } = await app(listRequest(token, { query: '?limit=5' }))
+      const { status, headers } = await service.list('?limit=5')
       return [status, headers.get('connection')]
     }
 
-    expect([await ask(), await ask()]).toEqual([
+    const before = [await ask(), await ask()]
+    lifecycle.isDraining = true
+    const after = [await ask(), await ask()]
+
+    expect(before).toEqual([
       [200, null],
       [200, null],
     ])
-    lifecycle.isDraining = true
-
-    expect([await ask(), await ask()]).toEqual([
+    expect(after).toEqual([
       [200, 'close'],
       [200, 'close'],
     ])

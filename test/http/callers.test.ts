@@ -6,7 +6,7 @@ import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'
 import { createToken } from '../support/tokens.ts'
-import { listRequest, userIdOf } from './support/long-lists.ts'
+import { userIdOf } from './support/service.ts'
 
 /** What is read can be counted from the source alone. What is known of PostgreSQL, and when, is a matter of test/store/postgres. */
 const COUNTED = EXECUTABLE === undefined ? SQLITE_STORES : []
@@ -201,7 +201,8 @@ async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) 
     },
   }
   const app = createApp(appOptions({ store: counting }))
-  const ask = async (text: string, query = '?limit=5') => app(listRequest(text, { query }))
+  const ask = async (text: string, query = '?limit=5') =>
+    app(new Request(`http://localhost/plants${query}`, { headers: { authorization: `Bearer ${text}` } }))
   return { ask, reads, store, token, user: await userIdOf(store, 'me') }
 }
 

@@ -1,10 +1,7 @@
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../../src/http/lists/pages.ts'
-import { createToken } from '../../support/tokens.ts'
 import { type Answer, userIdOf } from './service.ts'
-
-export { userIdOf } from './service.ts'
 
 /** Two pages of the store and one plant more. */
 export const MANY = 2 * PAGE_PLANTS + 1
@@ -44,13 +41,3 @@ export const namesIn = ({ body }: Pick<Answer, 'body'>): string[] => body.map((p
 /** The query string that `Link` leads to, if it leads on. */
 export const nextOf = ({ headers }: Pick<Answer, 'headers'>): string | undefined =>
   /^<([^>]*)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
-
-/** Creates user `me` with a read token. */
-export async function createUser(store: Store): Promise<{ user: UserId; token: string }> {
-  const { text } = await createToken(store, { scope: 'read' })
-  return { user: await userIdOf(store, 'me'), token: text }
-}
-
-/** A request for the list, as the app without a server takes it. */
-export const listRequest = (token: string, { method = 'GET', query = '' } = {}) =>
-  new Request(`http://localhost/plants${query}`, { method, headers: { authorization: `Bearer ${token}` } })
