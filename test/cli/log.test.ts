@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -10,8 +9,6 @@ const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
 const ID = /[0-9a-f-]{36}/
 /** With an invalid host, the runtime leaves the characters of the path as they come. */
 const HOST = 'Host: a b\r\n'
-/** A name that would be a line of the log, if it could. */
-const FORGED_NAME = 'x\n{"level":"fatal"}\r\u001b[2K'
 
 async function startLogged(flags: readonly string[] = []) {
   const folder = makeFolder()
@@ -173,18 +170,5 @@ describe.concurrent('the log of a server', () => {
     expect(requests.filter((line) => Buffer.byteLength(line) >= 2048)).toEqual([])
     const cut = requests.filter((line) => !line.includes('createPlant'))
     expect(cut.filter((line) => !line.includes('…'))).toEqual([])
-  })
-
-  test.each(['json', 'pretty'])('cannot be forged by the name of a database, in %s', async (format) => {
-    using folder = makeFolder()
-    const place = join(folder.path, FORGED_NAME)
-    mkdirSync(place)
-    await using server = await serve(join(place, 'plantstore.db'), ['--log-format', format])
-    await server.end()
-    const lines = server.stdout().trimEnd().split('\n')
-
-    expect(lines).toHaveLength(5)
-    expect(lines.join('')).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
-    expect(lines.join('')).toContain('plantstore.db')
   })
 })

@@ -6,7 +6,6 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { serveDatabase } from './support/database.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
 const hasCurl = Bun.which('curl') !== null
@@ -94,23 +93,6 @@ describe.concurrent('serve', () => {
 
     expect(server.stdout() + server.stderr()).not.toContain('plst_')
     expect(JSON.parse(stdout)).toEqual([])
-  })
-
-  test('runs twice on one database: each server shows the writes of the other', async () => {
-    await using service = await serveDatabase()
-    const { server: first, token, database } = service
-    await using second = await serve(database)
-    const statuses: number[] = []
-    for (let id = 1; id <= 20; id++) {
-      const [writer, reader] = id % 2 === 0 ? [first, second] : [second, first]
-      statuses.push((await writer.request('POST', '/plants', { token, body: { id, name: `Fern ${id}` } })).status)
-      const plants = JSON.parse(await (await reader.request('GET', '/plants', { token })).text())
-      statuses.push(plants.length === id ? 200 : plants.length)
-    }
-    await first.end()
-
-    expect(new Set(statuses)).toEqual(new Set([200]))
-    expect((await second.request('DELETE', '/plants/1', { token })).status).toBe(204)
   })
 
   test('starts several times at once on a new database with --first-token, and one server prints a token', async () => {

@@ -45,22 +45,6 @@ describe('a signal', () => {
     },
   )
 
-  test.each([
-    ['head', () => 'POST /plants HTTP/1.1\r\nHost: a\r\nContent-Le'],
-    ['body', halfBody],
-  ])('ends a server within --drain while half of the %s of a request has arrived', async (_, half) => {
-    await using service = await serveDatabase(['--drain', '1s'])
-    const { server, token, database } = service
-    using _part = await sendPart(server.port, half(token))
-    await server.request('GET', '/plants', { token })
-    const startMs = performance.now()
-    server.signal('SIGTERM')
-
-    expect(await server.ended()).toBe(0)
-    expect(performance.now() - startMs).toBeLessThan(1000 + SLACK_MS)
-    expect([existsSync(`${database}-wal`), existsSync(`${database}-shm`)]).toEqual([false, false])
-  })
-
   test('ends the server at once when it comes a second time', async () => {
     await using service = await serveDatabase(['--drain', '1h'])
     const { server, token, database } = service
