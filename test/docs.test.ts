@@ -2,13 +2,13 @@ import { expect, test } from 'bun:test'
 import { resolve } from 'node:path'
 import { README, withGeneratedParts } from './support/readme.ts'
 
-test('the README says of codes, options and commands what the code says', async () => {
+test('the tables of codes, options and commands in the README are those of the code', async () => {
   const readme = await Bun.file(README).text()
 
   expect(readme).toBe(await withGeneratedParts(readme))
 })
 
-test('the README links to files and headings that there are', async () => {
+test('the README links only to existing files and headings', async () => {
   const readme = await Bun.file(README).text()
   const headings = [...readme.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
     title

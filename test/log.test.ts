@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { createLogger, type LineFormat } from '../src/log.ts'
 import { prettyLines } from '../src/log-pretty.ts'
 
-/** Every character that may begin a line, command a terminal or reorder what is shown, and the sequences that forge one. */
+/** Every character that may begin a line, control a terminal or reorder text. */
 const CONTROLS = [
   ...Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code)),
   ...Array.from({ length: 0x21 }, (_, code) => String.fromCharCode(0x7f + code)),
@@ -11,8 +11,8 @@ const CONTROLS = [
   ...'\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069',
 ]
 const FORGED = [...CONTROLS, '\r\n', '\u001b[2K\u001b[1G', '\n{"level":"info"}\n'].map((text) => `a${text}b`)
-/** What any reader of lines may take for the end of one, and what a terminal obeys. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+/** Characters that some program takes for the end of a line, and characters that control a terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for these
 const DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 const FORMATS: readonly { readonly name: string; readonly format: LineFormat | undefined }[] = [
@@ -27,7 +27,7 @@ function logger(format: LineFormat | undefined) {
 }
 
 describe.each(FORMATS)('a log in $name', ({ name, format }) => {
-  test('has one line per event, whatever is in its message, its values, their names and depths', () => {
+  test('has one line for each event, whatever its message and its fields contain', () => {
     const { log, text } = logger(format)
     for (const forged of FORGED) {
       log.info(forged)
@@ -45,7 +45,7 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
     }
   })
 
-  test('has no line longer than 2 KiB, whatever is in it, and shows where a text was cut', () => {
+  test('has no line longer than 2 KiB, and marks where a text was cut', () => {
     const { log, text } = logger(format)
     for (const character of ['a', '"', '\\', '\n', '\u001b', '\u0085', '\u00e9', '\u2028', '\ud83c\udf31']) {
       const path = `/${character.repeat(16_000)}`
@@ -63,7 +63,7 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
     if (name === 'json') for (const event of events) expect(JSON.parse(event)).toMatchObject({ requestId: 'r' })
   })
 
-  test('has a line of 2 KiB as it is', () => {
+  test('does not cut a line of 2 KiB', () => {
     const { log, text } = logger(format)
     log.info('')
     const own = Buffer.byteLength(text())
@@ -75,7 +75,7 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
     expect(cut).toMatch(/[^a]a{1024}…/)
   })
 
-  test('has an error with nothing in it that begins a line or commands the terminal', () => {
+  test('shows an error without characters that begin a line or control the terminal', () => {
     const { log, text } = logger(format)
     const error = new Error('first\n[12:00:00.000] INFO: forged\u001b[2K\u0085x')
     error.stack = `Error: ${error.message}\n    at nowhere`
@@ -91,7 +91,7 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
 })
 
 describe('a log for people', () => {
-  test('says of a request in a sentence what was answered to whom', () => {
+  test('describes a request in a sentence: status, operation and user', () => {
     const { log, text } = logger(prettyLines(false))
     const request = { requestId: 'r-1', operation: 'listPlants', method: 'GET', path: '/plants', status: 200 }
     log.info({ ...request, durationMs: 0.25, user: 'me', tokenId: 7 }, 'request')
@@ -103,7 +103,7 @@ describe('a log for people', () => {
     )
   })
 
-  test('has colours where they are wanted: of the level and of the status', () => {
+  test('has colours for the level and the status, if they are wanted', () => {
     const { log, text } = logger(prettyLines(true))
     for (const status of [204, 404, 503]) log.info({ operation: 'other', status }, 'request')
 
@@ -115,7 +115,7 @@ describe('a log for people', () => {
     ])
   })
 
-  test('has none where they are not', () => {
+  test('has no colours by default', () => {
     const { log, text } = logger(prettyLines(false))
     log.error({ operation: 'other', status: 503 }, 'request')
 

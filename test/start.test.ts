@@ -42,7 +42,7 @@ test('bun start installs, makes the database and a first token, and serves', asy
   expect(await child.exited).toBe(0)
 })
 
-test('bun start installs what running needs alone, and says why it cannot', async () => {
+test('bun start installs only what running needs, and says why it fails', async () => {
   using folder = makeFolder()
   for (const name of ['bun.lock', 'bunfig.toml']) cpSync(join(ROOT, name), join(folder.path, name))
   const manifest = await Bun.file(join(ROOT, 'package.json')).json()
@@ -53,7 +53,7 @@ test('bun start installs what running needs alone, and says why it cannot', asyn
       PATH: process.env.PATH ?? '',
       HOME: folder.path,
       BUN_INSTALL_CACHE_DIR: join(folder.path, 'cache'),
-      // Nobody listens there.
+      // Nothing listens at this address.
       BUN_CONFIG_REGISTRY: 'http://127.0.0.1:1/',
     },
   })
@@ -66,7 +66,7 @@ test('bun start installs what running needs alone, and says why it cannot', asyn
   expect(stderr).not.toContain('tarball @biomejs/biome')
 })
 
-test('what the project needs is pinned exactly, the runtime included', async () => {
+test('all dependencies and the runtime have exact versions', async () => {
   const { engines, packageManager, dependencies, devDependencies } = await Bun.file(join(ROOT, 'package.json')).json()
   const versions = Object.values({ ...dependencies, ...devDependencies })
 

@@ -15,6 +15,8 @@ const MISUSES: readonly string[][] = [
   ['help', 'nothing'],
   ['serve', '--colour'],
   ['serve', '-x'],
+  // The name of --metrics-listen before version 1.
+  ['serve', '--ops-listen', '127.0.0.1:0'],
   ['check', 'plantstore.db'],
   ['token', 'create'],
   ['token', 'revoke'],
@@ -30,7 +32,7 @@ const MISUSES: readonly string[][] = [
 ]
 
 describe.concurrent('the command line', () => {
-  test('prints the version alone on stdout', async () => {
+  test('prints only the version on stdout', async () => {
     const answer = await runPlantstore(['--version'])
 
     expect(answer).toEqual({ stdout: `${packageJson.version}\n`, stderr: '', exitCode: 0 })
@@ -65,7 +67,7 @@ describe.concurrent('the command line', () => {
     expect([command, inner]).toEqual([flag, flag])
   })
 
-  test('tells in one line what was misused, with control characters as JSON escapes', async () => {
+  test('says in one line what was wrong, with control characters as JSON escapes', async () => {
     const [forged, mistyped] = await Promise.all([
       runPlantstore(['a\n\u001b[2K\u009b\u202eb']),
       runPlantstore(['status', '--databas', 'x']),
@@ -75,7 +77,7 @@ describe.concurrent('the command line', () => {
     expect(mistyped.stderr).toBe("plantstore: unknown option '--databas' (Did you mean --database?)\n")
   })
 
-  test('tells on stderr what was misused, exits with 2 and leaves no file', async () => {
+  test('says on stderr what was wrong, exits with 2 and leaves no file', async () => {
     using folder = makeFolder()
     const answers = await Promise.all(MISUSES.map((args) => runPlantstore(args, { cwd: folder.path })))
 
@@ -91,7 +93,7 @@ describe.concurrent('the command line', () => {
 })
 
 describe.concurrent('licenses', () => {
-  test('prints what is known of everything inside, without a database', async () => {
+  test('prints the licences of all third-party software, without a database', async () => {
     using folder = makeFolder()
     const printed = await runPlantstore(['licenses'], { cwd: folder.path })
 

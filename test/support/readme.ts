@@ -6,14 +6,14 @@ import { leafCommands, nameOf } from './commands.ts'
 
 export const README = resolve(import.meta.dir, '../../README.md')
 
-/** The parts of the README that the code writes, by the name of the comment before them. */
+/** The generated parts of the README, by the name in the comment before each. */
 const GENERATED: Readonly<Record<string, () => string | Promise<string>>> = {
   codes: codeTable,
   options: optionTable,
   commands: async () => `\`\`\`text\n${await commandTable()}\n\`\`\``,
 }
 
-/** The README as it is when the code has written its parts. */
+/** The README with its parts generated again. */
 export async function withGeneratedParts(readme: string): Promise<string> {
   let text = readme
   for (const [name, write] of Object.entries(GENERATED)) {

@@ -1,16 +1,16 @@
 import { COMMAND } from './executable.ts'
 
-/** The shell stays until all that the command wrote is read: the runtime may drop what is left when a process ends. */
+/** The shell waits until the test has read all output: the runtime may drop the rest when a process ends. */
 const SCRIPT = 'trap : INT; "$@"; echo "exit $?"; read -r _'
 const CTRL_C = '\u0003'
 
 interface TerminalOptions {
   readonly term?: string
-  /** Ctrl-C is typed when the command has written this. */
+  /** Types Ctrl-C once the command has written this. */
   readonly interruptAt?: string
 }
 
-/** Runs a command on a terminal of its own. Resolves to all that was written there, and the exit code. */
+/** Runs a command on a terminal of its own. Resolves to its output and its exit code. */
 export async function runOnTerminal(args: readonly string[], { term = 'xterm', interruptAt }: TerminalOptions = {}) {
   const decoder = new TextDecoder()
   let text = ''
