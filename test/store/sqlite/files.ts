@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { closeSync, cpSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, cpSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
@@ -136,6 +136,3 @@ export function snapshot(folder: string): Record<string, string> {
     ]),
   )
 }
-
-/** Makes a folder where a file is expected. */
-export const makeDirectory = (path: string): void => mkdirSync(path)

@@ -5,7 +5,7 @@ import type { Store } from '../../../src/domain/store.ts'
 import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createToken, findToken, listIds, newToken } from '../fixtures.ts'
-import { openForTest, refusalOf } from './files.ts'
+import { openForTest } from './files.ts'
 
 const DISK_BYTES = 4 * 1024 ** 2
 const BALLAST_BYTES = 2 * 1024 ** 2
@@ -62,29 +62,6 @@ describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
     rmSync(ballast)
     await store.checkReady()
     expect(await store.deleteUser('me')).toEqual({ plants: 0, tokens: 1 })
-  })
-
-  test('the store closes, and the next one has every acknowledged plant', async () => {
-    using disk = mountDisk(DISK_BYTES)
-    const path = join(disk.path, 'plantstore.db')
-    await using opened = await openForTest(path)
-    const { token } = await createToken(opened.store, 'me')
-    const ballast = disk.fill(BALLAST_BYTES)
-    const acknowledged = await createUntilRefused(opened.store, token.userId)
-
-    await opened.close()
-
-    rmSync(ballast)
-    await using reopened = await openForTest(path)
-    expect(await listIds(reopened.store, token.userId)).toEqual(acknowledged)
-  })
-
-  test('a new database is refused at the start, in one line', async () => {
-    using disk = mountDisk(DISK_BYTES)
-    disk.fillUp()
-    const path = join(disk.path, 'plantstore.db')
-
-    expect(await refusalOf(path)).toBe(`There is no space for the database ${path}: make room.`)
   })
 })
 

@@ -1,11 +1,13 @@
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { BUSY_TIMEOUT_MS, openImmutable, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
 import { runPlantstore, serve } from '../../support/executable.ts'
+import { SLACK_MS } from '../../support/slack.ts'
 import { createUser } from '../fixtures.ts'
-import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, WAL } from './files.ts'
+import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf, WAL } from './files.ts'
 
 const OPENINGS_AT_ONCE = 10
 /** The position of `user_version` in the header (https://sqlite.org/fileformat.html#the_database_header). */
@@ -134,4 +136,16 @@ test('a database whose server was killed before the first checkpoint opens with 
 
   expect(header.readUInt32BE(USER_VERSION_OFFSET)).toBe(0)
   expect((await opened.store.listTokens()).map(({ userName }) => userName)).toEqual(['me'])
+})
+
+test('a database that another process keeps locked is refused in one line', async () => {
+  using files = makeDatabaseFolder()
+  using other = new Database(files.path, { create: true, readwrite: true })
+  other.run('begin exclusive')
+  const startMs = performance.now()
+
+  const refusal = await refusalOf(files.path)
+
+  expect(refusal).toBe(`The database ${files.path} is locked by another process: end it.`)
+  expect(performance.now() - startMs).toBeLessThan(2 * BUSY_TIMEOUT_MS + SLACK_MS)
 })

@@ -1,4 +1,3 @@
-import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,26 +17,6 @@ const MANY = 1000
 const LOOK_MS = 1
 
 describe('a store that writes in a thread', () => {
-  test('answers reads while a write waits for the lock of another process', async () => {
-    await using opened = await openWithPlant()
-    const { store, user, path } = opened
-    using locker = new Database(path)
-    locker.run('begin immediate')
-    let isAnswered = false
-
-    const creating = store.createPlant(user, { id: 2n, name: 'Ivy' }).finally(() => {
-      isAnswered = true
-    })
-    for (let reads = 0; reads < 50; reads++) {
-      expect([await listIds(store, user), isAnswered]).toEqual([[1n], false])
-      await nextTurn()
-    }
-    locker.run('rollback')
-    await creating
-
-    expect(await listIds(store, user)).toEqual([1n, 2n])
-  })
-
   test('ends its thread when it closes, and leaves one file', async () => {
     using threads = watchThreads()
     await using opened = await openWithPlant()
