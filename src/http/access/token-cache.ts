@@ -6,7 +6,7 @@ import type { RequestStatistics } from '../statistics.ts'
 import { textBytes } from '../text-bytes.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the token that was not used for the longest time. */
-export const TOKEN_CACHE_MAX_BYTES = 4 * 1024 * 1024
+export const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
 /** The measured size of an entry without its key. */
 const ENTRY_BYTES = 1024
 

@@ -6,7 +6,7 @@ import { textBytes } from '../text-bytes.ts'
 import type { CappedList } from './capped-list.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
-export const LIST_CACHE_MAX_BYTES = 28 * 1024 * 1024
+export const LIST_CACHE_MAX_BYTES = 24 * 1024 * 1024
 /** The largest list that is cached, in bytes. */
 export const CACHED_LIST_MAX_BYTES = 256 * 1024
 /** How many lists of one user are cached. One more drops all others of that user. */
