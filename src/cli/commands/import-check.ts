@@ -2,7 +2,7 @@ import { AppError } from '../../domain/error.ts'
 import type { ConflictRule, OwnedPlant, PlantImport } from '../../domain/transfer.ts'
 import type { StagingTable } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
-import { readLines, TOO_LONG } from '../lines.ts'
+import { type LineBytes, readLines, TOO_LONG } from '../lines.ts'
 import { pauses } from '../pause.ts'
 import { LINE_MAX_BYTES, parsePlantLine, refusalOf } from '../plant-line.ts'
 import { showProgress } from '../progress.ts'
@@ -19,14 +19,17 @@ export interface Input {
   readonly bytes: number | undefined
 }
 
-/** How to import them. */
-export interface ImportRequest {
+/** An import, with the tables that it reads into and writes into. */
+export interface ImportJob {
   /** The user of lines without a user. */
   readonly user: string | undefined
   readonly rule: ConflictRule
   readonly isAtomic: boolean
+  readonly stagingTable: StagingTable
+  readonly target: PlantImport
   /** Stops the import. */
   readonly signal: AbortSignal
+  readonly io: Io
 }
 
 /** How many lines were read, and how many of them have the user and the id of an earlier line. */
@@ -39,41 +42,32 @@ export interface Read {
  * Reads all lines into the staging table. If it refuses lines, it prints them with their reasons and throws `file_unusable`. After
  * a signal it throws the reason of the signal.
  */
-export async function checkLines(
-  input: Input,
-  stagingTable: StagingTable,
-  request: ImportRequest,
-  io: Io,
-): Promise<Read> {
+export async function checkLines(input: Input, job: ImportJob): Promise<Read> {
+  const { signal, io } = job
   const refusals = collectRefusals(io)
   using progress = showProgress(input.bytes === undefined ? { ...io, terminal: () => undefined } : io, 'bytes checked')
   const pause = pauses()
   let lines = 0
   let repeated = 0
   let bytes = 0
-  for await (const batch of readLines(untilAborted(input.stream, request.signal), LINE_MAX_BYTES)) {
+  for await (const batch of readLines(untilAborted(input.stream, signal), LINE_MAX_BYTES)) {
     for (const line of batch) {
       lines++
       if (line !== TOO_LONG) bytes += line.length + 1
-      const refusal = take(line, lines, stagingTable, request)
+      const refusal = take(line, lines, job)
       if (typeof refusal === 'string') refusals.record(lines, refusal)
       else if (refusal !== undefined) repeated++
     }
     progress.update(bytes, input.bytes)
     await pause(batch.length)
-    request.signal.throwIfAborted()
+    signal.throwIfAborted()
   }
   await refusals.end(lines)
   return { lines, repeated }
 }
 
 /** Adds a line to the staging table. Returns the reason of a refusal, or the number of the line that it repeats. */
-function take(
-  line: Uint8Array | typeof TOO_LONG,
-  number: number,
-  stagingTable: StagingTable,
-  { user, rule }: ImportRequest,
-): string | number | undefined {
+function take(line: LineBytes, number: number, { user, rule, stagingTable }: ImportJob): string | number | undefined {
   if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
   let plant: OwnedPlant
   try {
@@ -87,29 +81,23 @@ function take(
 
 /** Refuses lines with the user and the id of a stored plant, as `checkLines` does. */
 export async function requireFree(
-  stagingTable: StagingTable,
-  target: Pick<PlantImport, 'findExisting'>,
-  read: Read,
-  { signal }: ImportRequest,
-  io: Io,
+  { lines: total }: Read,
+  { stagingTable, target, signal, io }: ImportJob,
 ): Promise<void> {
   const refusals = collectRefusals(io)
   using progress = showProgress(io, 'lines compared')
   const pause = pauses()
-  let last: OwnedPlant | undefined
-  for (let compared = 0; ; ) {
-    const lines = stagingTable.read(last, COMPARED_PLANTS)
-    if (lines.length === 0) break
+  let compared = 0
+  for (const lines of stagingTable.batches(() => COMPARED_PLANTS)) {
     for (const { line, user, id } of await target.findExisting(lines)) {
       refusals.record(line, `the user ${user} has plant ${id} already.`)
     }
-    last = lines.at(-1)
     compared += lines.length
-    progress.update(compared, read.lines)
+    progress.update(compared, total)
     await pause(lines.length)
     signal.throwIfAborted()
   }
-  await refusals.end(read.lines)
+  await refusals.end(total)
 }
 
 /** Counts refused lines and prints the first of them. They may come in any order. */

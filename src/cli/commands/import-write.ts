@@ -1,9 +1,7 @@
-import type { ImportCounts, OwnedPlant, PlantImport } from '../../domain/transfer.ts'
-import type { StagingTable } from '../../store/file-tools.ts'
-import type { Io } from '../io.ts'
+import type { ImportCounts } from '../../domain/transfer.ts'
 import { pauses } from '../pause.ts'
 import { showProgress } from '../progress.ts'
-import type { ImportRequest, Read } from './import-check.ts'
+import type { ImportJob, Read } from './import-check.ts'
 
 /**
  * The usual time of a batch. A create of a server waits at most 100 ms for an import: for a batch, for its fsync, and until the
@@ -17,25 +15,17 @@ const BATCH_PLANTS = { first: 500, least: 100, most: 20_000 }
 /** How many times larger than the batch before it a batch may be. */
 const BATCH_GROWTH_MAX = 2
 
-/** The progress of an import. */
-interface Progressed extends ImportCounts {
-  readonly lines: number
-}
-
 /**
- * Stores all lines of a staging table, in batches between which servers can write. Calls `onStored` with the number of lines that
- * are durable, first with 0.
+ * Stores all lines of the staging table, in batches between which servers can write. Calls `onStored` with the number of lines
+ * that are durable, first with 0.
  */
 export async function importLines(
-  stagingTable: StagingTable,
-  target: PlantImport,
   read: Read,
-  request: ImportRequest,
+  job: ImportJob,
   onStored: (lines: number) => void,
-  io: Io,
 ): Promise<ImportCounts> {
-  const { rule, isAtomic, signal } = request
-  let done: Progressed = { lines: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
+  const { rule, isAtomic, stagingTable, target, signal, io } = job
+  const done = { lines: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
   onStored(0)
   if (isAtomic) {
     await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
@@ -44,41 +34,24 @@ export async function importLines(
   using progress = showProgress(io, 'lines imported')
   let size = BATCH_PLANTS.first
   const pause = pauses()
-  let last: OwnedPlant | undefined
-  for (;;) {
-    const lines = stagingTable.read(last, size)
-    if (lines.length === 0) break
+  for (const lines of stagingTable.batches(() => size)) {
     const { heldMs, ...counts } = await target.write(lines, rule)
-    done = sumOf(done, counts, lines.length)
+    for (const name of ['users', 'created', 'skipped', 'replaced'] as const) done[name] += counts[name]
+    done.lines += lines.length
     if (!isAtomic) onStored(done.lines)
-    last = lines.at(-1)
     progress.update(done.lines, read.lines)
     size = nextSize(lines.length, heldMs)
     await pause(lines.length, isAtomic ? 0 : PAUSE_MS)
     signal.throwIfAborted()
   }
   if (isAtomic) await target.commit()
-  return withRepeated(done, read, request)
+  // The staging table has only one of the lines that repeat each other.
+  done[rule === 'replace' ? 'replaced' : 'skipped'] += read.repeated
+  return done
 }
 
 /** The size that would have taken the usual time, as far as one batch can tell. */
 function nextSize(size: number, heldMs: number): number {
   const wanted = size * Math.min(BATCH_GROWTH_MAX, BATCH_MS / Math.max(heldMs, 1))
   return Math.round(Math.min(BATCH_PLANTS.most, Math.max(BATCH_PLANTS.least, wanted)))
-}
-
-function sumOf(done: Progressed, counts: ImportCounts, lines: number): Progressed {
-  return {
-    lines: done.lines + lines,
-    users: done.users + counts.users,
-    created: done.created + counts.created,
-    skipped: done.skipped + counts.skipped,
-    replaced: done.replaced + counts.replaced,
-  }
-}
-
-/** Adds the lines that repeat another line: the staging table has only one of them. */
-function withRepeated(done: Progressed, { repeated }: Read, { rule }: ImportRequest): Progressed {
-  if (rule === 'replace') return { ...done, replaced: done.replaced + repeated }
-  return { ...done, skipped: done.skipped + repeated }
 }

@@ -4,15 +4,14 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { readFailure } from '../../domain/read-failure.ts'
-import type { ConflictRule, PlantImport } from '../../domain/transfer.ts'
-import type { StagingTable } from '../../store/file-tools.ts'
+import type { ConflictRule } from '../../domain/transfer.ts'
 import { engineOf } from '../../store/open.ts'
 import type { CommandIo, Io } from '../io.ts'
 import { manual, STORE_UNUSABLE } from '../manual.ts'
 import { runUntilSignal } from '../stopping.ts'
 import { toJson } from '../table.ts'
 import { counted } from '../wording.ts'
-import { checkLines, type Input, requireFree } from './import-check.ts'
+import { checkLines, type ImportJob, type Input, requireFree } from './import-check.ts'
 import { importLines } from './import-write.ts'
 
 /** The command with its options. */
@@ -44,23 +43,24 @@ export const importCommand = (program: Command, io: CommandIo): void => {
     const tools = await engineOf(options.database).fileTools()
     using target = await tools.openImport(io.nowMs)
     using stagingTable = tools.openStagingTable(options.onConflict)
-    await importInto(target, stagingTable, input, options)
+    await importInto({ target, stagingTable }, input, options)
   })
 
-  const importInto = async (target: PlantImport, stagingTable: StagingTable, input: Input, options: Options) => {
+  const importInto = async (tables: Pick<ImportJob, 'target' | 'stagingTable'>, input: Input, options: Options) => {
     const { database, user, onConflict: rule, atomic: isAtomic = false, json } = options
     let lines = 0
     let stored: number | undefined
     const importAll = async (signal: AbortSignal) => {
-      await io.tell(`What is read is kept in ${stagingTable.directory} until it is in, in a file without a name.\n`)
-      const request = { user, rule, isAtomic, signal }
-      const read = await checkLines(input, stagingTable, request, io)
+      await io.tell(
+        `What is read is kept in ${tables.stagingTable.directory} until it is in, in a file without a name.\n`,
+      )
+      const job = { user, rule, isAtomic, signal, io, ...tables }
+      const read = await checkLines(input, job)
       lines = read.lines
-      if (rule === 'fail') await requireFree(stagingTable, target, read, request, io)
-      const onStored = (count: number) => {
+      if (rule === 'fail') await requireFree(read, job)
+      return await importLines(read, job, (count) => {
         stored = count
-      }
-      return await importLines(stagingTable, target, read, request, onStored, io)
+      })
     }
     const stoppedText = () => describeStored(stored ?? 0, lines, rule)
     const counts = await runUntilSignal(io, importAll, stoppedText).catch(async (error) => {

@@ -19,6 +19,8 @@ const CACHE_KIB = 64 * 1024
 /** The length of text at which a batch ends. */
 const BATCH_TEXT_LENGTH = 1024 * 1024
 
+type Key = Pick<OwnedPlant, 'user' | 'id'>
+
 /** The plants of an import that were read and are not written yet. */
 export type StagingTable = ReturnType<typeof openStagingTable>
 
@@ -42,6 +44,11 @@ export function openStagingTable(directory: string, rule: ConflictRule) {
     `select line, user, id, ${FIELD_COLUMNS} from lines where (user, id) > (?1, ?2) order by user, id limit ?3`,
   )
 
+  const readAfter = ({ user, id }: Key, limit: number): readonly Line[] => {
+    const [batch = []] = readBatches(select, [user, id, limit], { rows: limit, textLength: BATCH_TEXT_LENGTH })
+    return batch.map(toLine)
+  }
+
   return {
     directory,
     /** Adds a plant. Returns the line of an earlier plant with its user and id, if the table has one. */
@@ -54,16 +61,20 @@ export function openStagingTable(directory: string, rule: ConflictRule) {
         return Number(first)
       }),
     /**
-     * The next plants after one, in the order of the table `plants`, because writing in another order takes many times as long.
-     * Returns fewer plants if their text is long, and none at the end.
+     * All plants in batches, in the order of the table `plants`, because writing in another order takes many times as long.
+     * `limit` returns the size of the next batch. A batch is smaller if its text is long.
      */
-    read: (after: OwnedPlant | undefined, limit: number): readonly Line[] =>
-      attempt(() => {
-        // No user has an empty name.
-        const parameters = [after?.user ?? '', after?.id ?? 0n, limit]
-        const [batch = []] = readBatches(select, parameters, { rows: limit, textLength: BATCH_TEXT_LENGTH })
-        return batch.map(toLine)
-      }),
+    *batches(limit: () => number): Generator<readonly Line[]> {
+      // No user has an empty name.
+      let after: Key = { user: '', id: 0n }
+      for (;;) {
+        const batch = attempt(() => readAfter(after, limit()))
+        const last = batch.at(-1)
+        if (last === undefined) return
+        yield batch
+        after = last
+      }
+    },
     [Symbol.dispose]: () => db.close(true),
   }
 }
