@@ -30,7 +30,7 @@ export function makeClock() {
       DONT_FAKE_MONOTONIC: '1',
       NO_FAKE_STAT: '1',
     },
-    /** Moves the clock so many days ahead of the machine's. */
+    /** Moves the clock a number of days ahead of the machine's. */
     jumpTo,
     /** Removes the shared memory that the library has left for a process that has ended. */
     forget(pid: number): void {

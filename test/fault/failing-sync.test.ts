@@ -108,7 +108,7 @@ async function failUnderLoad(db: TestDatabase, sync: FailingSync, { stopsAtAll =
   using slow = db.random(2) === 0 ? await openConnection(server.port) : undefined
   slow?.write('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: ')
   const load = db.startLoad(server)
-  // A group commit has at most one write of each connection and one sync. After so many writes the sync is over.
+  // A group commit has at most one write of each connection and one sync. After this number of writes the sync is over.
   const enough = (sync.first + 1) * (sync.of === 'the database' ? PLANTS_PER_CHECKPOINT : CONNECTIONS)
   const goesOn = await load.acknowledged(enough).then(
     () => true,

@@ -23,7 +23,7 @@ const KINDS = {
 /** A kind of slow client. */
 export type SlowClientKind = keyof typeof KINDS
 
-/** Opens connections of slow clients, so many of each kind. Slow bytes come only after `startSlowBytes`. */
+/** Opens connections of slow clients, a number of each kind. Slow bytes come only after `startSlowBytes`. */
 export async function holdConnections(
   port: number,
   token: string,

@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite'
+import type { Random } from '../support/random.ts'
 
 /**
  * What a client knows of a write: it was answered with success, it was refused and changed nothing, or neither, because the
@@ -50,8 +51,8 @@ export const largePlantOf = (id: number) => ({ ...plantOf(id), name: `${plantOf(
 export function startHistory(firstId = 1, makePlant = plantOf) {
   const writes: Write[] = []
   const stored: number[] = []
-  const refusals = new Set<string>()
   const unexpected: string[] = []
+  const refusals = new Set<string>()
   let errors = 0
   const counts: Record<Outcome, number> = { acknowledged: 0, refused: 0, unknown: 0 }
   let nextId = firstId
@@ -74,13 +75,9 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
     /** Adds a create with a new id, which the caller sends. */
     create: (): Write => add('create', nextId++),
     /** Adds a delete of a plant whose create was acknowledged; `undefined` if there is none. No plant is deleted twice. */
-    delete(pick: (bound: number) => number): Write | undefined {
-      if (stored.length === 0) return undefined
-      const index = pick(stored.length)
-      const id = stored[index] ?? 0
-      stored[index] = stored.at(-1) ?? 0
-      stored.pop()
-      return add('delete', id)
+    delete(random: Random): Write | undefined {
+      const id = takeRandom(stored, random)
+      return id === undefined ? undefined : add('delete', id)
     },
     /** Records the answer to a write. */
     record(write: Write, answer: Answer): void {
@@ -94,11 +91,10 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
       }
       const isStored = write.outcome === (write.kind === 'create' ? 'acknowledged' : 'refused')
       if (isStored) stored.push(write.id)
-      if (answer.status < 500 && write.outcome === 'refused')
-        unexpected.push(`${requestIdOf(write)}: ${answer.status} ${answer.body}`)
+      if (answer.status < 500 && write.outcome === 'refused') unexpected.push(`${requestIdOf(write)}: ${answer.status}`)
     },
     counts: (): Readonly<Record<Outcome, number>> => ({ ...counts }),
-    /** How many writes were answered with an error, whatever it says of their outcome. */
+    /** How many writes were answered with an error, also those of unknown outcome. */
     errors: () => errors,
     /** The kinds of errors that were answered, like `503 50301, Retry-After: 1`. */
     refusals: (): string[] => [...refusals],
@@ -117,6 +113,15 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
       if (faults.length > 0) throw new Error(`${faults.length} faults: ${faults.slice(0, 5).join('; ')}`)
     },
   }
+}
+
+/** Removes a random item from a list whose order does not matter. */
+export function takeRandom<T>(items: T[], random: Random): T | undefined {
+  const index = random(items.length)
+  const item = items[index]
+  const last = items.pop()
+  if (last !== undefined && index < items.length) items[index] = last
+  return item
 }
 
 function outcomeOf(kind: Write['kind'], { status, body }: Answer): Outcome {

@@ -11,7 +11,7 @@ import { callsOfStart, killAt, pickCall, type SeenCall, traceCalls } from './sys
 import { copyDatabase, expectRecovery, makeTestDatabase, QUIET, restart, type TestDatabase } from './test-database.ts'
 
 const KILLS_PER_ROUND = 3
-/** A kill under load comes after up to so many answers, and then up to so much later. */
+/** The most answers before a kill under load, and the most time after them. */
 const MOMENT_MAX = { answers: 2000, laterMs: 50 }
 /** Only checkpoints write pages of the database (the first one some fifty) and sync the database. */
 const CHECKPOINT_CALLS = [

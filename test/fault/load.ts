@@ -27,7 +27,7 @@ export interface LoadOptions {
 export interface Load {
   /** Sends nothing more. Resolves when all that was sent has been answered or cut off. */
   stop(): Promise<void>
-  /** Resolves after so many successes. Rejects if the last connection has ended before. */
+  /** Resolves after a number of successes. Rejects if the last connection has ended before. */
   acknowledged(count: number): Promise<void>
   /** How many whole answers have come. */
   answers(): number

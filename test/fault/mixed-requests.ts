@@ -1,6 +1,6 @@
 import type { Random } from '../support/random.ts'
 import { formatRequest } from './client-connection.ts'
-import { plantOf } from './history.ts'
+import { plantOf, takeRandom } from './history.ts'
 import type { PacedRequest } from './paced-requests.ts'
 
 /** How many plants there are at a time. Then as many are deleted as are created. */
@@ -36,10 +36,7 @@ export function mixRequests(random: Random) {
     })
   }
   const remove = (): PacedRequest => {
-    const index = random(live.length)
-    const id = live[index] ?? 0
-    live[index] = live.at(-1) ?? 0
-    live.pop()
+    const id = takeRandom(live, random) ?? 0
     possible.add(id)
     return expecting([204, formatRequest('DELETE', `/plants/${id}`, tokens.write)], () => possible.delete(id))
   }

@@ -22,7 +22,7 @@ import { IS_LONG, rounds, testRounds } from './rounds.ts'
 const RECORDINGS = { short: 1, long: 5 }
 const CUTS = rounds(20, 200)
 const SUBSETS = 3
-/** One of so many losses is opened by the executable first. */
+/** The executable opens one of this number of losses first. */
 const LOSSES_PER_START = rounds(25, 10)
 /** A sync for each group commit of some hundred writes is more than that, a sync for each checkpoint and new WAL is less. */
 const MANY_SYNCS = 50

@@ -76,7 +76,7 @@ async function turnAtAnyMoment(random: Random): Promise<void> {
   const turnedAt = history.now()
   disk.turnReadOnly()
   await until('a write is refused', () => history.refusals().length > 0)
-  // After a failed sync, whatever its reason, nobody can say that nothing was stored.
+  // After a failed sync the server cannot promise that nothing was stored.
   const hasFailed = history.refusals().includes(FAILED_REFUSAL)
   if (!hasFailed) await untilRefusing(round)
   expect(await (hasFailed ? untilEnded(server) : server.end())).toBe(3)

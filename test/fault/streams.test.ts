@@ -45,7 +45,7 @@ async function serveUnderLoad(script: string) {
     ...server,
     folder: db.folder,
     signalReader: (signal: 'SIGSTOP' | 'SIGCONT') => process.kill(readerPid, signal),
-    /** Makes the server log so much, by requests with long lines. */
+    /** Makes the server log an amount of lines, by requests with long paths. */
     async logMuch(mib: number): Promise<void> {
       let left = Math.ceil((mib * MIB) / LONG_PATH.length)
       const ask = async () => {

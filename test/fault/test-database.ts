@@ -58,7 +58,7 @@ export async function makeTestDatabase(options: TestDatabaseOptions = {}) {
 }
 
 /**
- * Copies the files that a server has left, because whoever reads a database changes its files. No process may have the
+ * Copies the files that a server has left, because reading a database changes its files. No process may have the
  * database open.
  */
 export function copyDatabase(database: string) {

@@ -112,7 +112,7 @@ async function makeFullDatabase(framesLeft: number) {
   }
 }
 
-/** Commits pages until the WAL has so many frames. */
+/** Commits pages until the WAL has a number of frames. */
 function growWal(database: string, frames: number): void {
   using db = new Database(database)
   db.run('pragma wal_autocheckpoint = 0')

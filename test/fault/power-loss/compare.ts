@@ -7,7 +7,7 @@ import type { LoadRecording } from './recording.ts'
 export type KnownWrites = readonly Write[]
 
 /**
- * The writes that were known after so many events. A write is acknowledged once its answer is on its way. A write that the
+ * The writes that were known after a number of events. A write is acknowledged once its answer is on its way. A write that the
  * client sent after it had received a later answer was not sent yet.
  */
 export function knownAfter(count: number, { events, history }: LoadRecording): KnownWrites {
