@@ -20,7 +20,7 @@ export async function thirdPartyLicenses(parts: readonly Part[]): Promise<string
   return [`${INTRODUCTION}\n`, await bunSection(bun), ...sections].join(`\n${RULE}\n\n`)
 }
 
-const INTRODUCTION = `What others wrote of what is inside the executable plantstore, and under which licences. Written by bun run licenses.`
+const INTRODUCTION = `The licences of all third-party code in the executable plantstore. Written by bun run licenses.`
 
 const nameOf = ({ name, version, manifest }: Part): string =>
   `${name} ${version}${manifest.version === version ? '' : `, with the licence of its version ${manifest.version}`}`
