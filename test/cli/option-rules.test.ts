@@ -4,7 +4,7 @@ import { OPTIONS, ValueOption } from '../../src/config.ts'
 import { AppError } from '../../src/domain/error.ts'
 import { leafCommands, nameOf } from '../support/commands.ts'
 import { makeIo } from '../support/io.ts'
-import { MISTYPED_URLS } from '../support/mistyped-urls.ts'
+import { MISTYPED_URLS } from './support/mistyped-urls.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { PGBOUNCER, startPgBouncer } from '../support/pgbouncer.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { FOREIGN_VARIABLES } from './support/foreign-variables.ts'
+import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
 import { createPlant, listNames, statusOf } from './support/service-client.ts'
 
 describe.skipIf(lacks(POSTGRES_SERVER, PGBOUNCER))('servers behind PgBouncer', () => {

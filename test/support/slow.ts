@@ -1,10 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { connect } from 'node:net'
 
-/** Plants that are together far more than the buffers of a connection hold. */
+/** Plants with far more text than the buffers of a connection hold. */
 export const LONG_PLANTS = { count: 4000, nameLength: 10_000 } as const
 
-/** Gives every user of a database those plants. */
+/** Gives these plants to every user of a SQLite database. */
 export function addLongPlants(database: string): void {
   using db = new Database(database)
   db.run('pragma busy_timeout = 5000')
@@ -15,7 +15,7 @@ export function addLongPlants(database: string): void {
   )
 }
 
-/** Sends a request and reads nothing until `readOn` is called, which resolves to all that came until the connection ended. */
+/** Sends a request, and reads nothing behind the first bytes of the answer until `readOn`. */
 export async function requestAndWait(port: number, request: string) {
   const socket = connect(port, '127.0.0.1')
   const chunks: Buffer[] = []
@@ -31,18 +31,19 @@ export async function requestAndWait(port: number, request: string) {
   socket.write(request)
   await begun.promise
   return {
+    /** Resolves to the whole answer when the connection has ended. */
     async readOn(): Promise<string> {
       socket.resume()
       await ended.promise
       return Buffer.concat(chunks).toString('latin1')
     },
-    /** Goes away in the midst of the answer. */
+    /** Closes the connection in the middle of the answer. */
     abort: () => void socket.destroy(),
     [Symbol.dispose]: () => void socket.destroy(),
   }
 }
 
-/** Sends the first part of a request, and the rest when it is told to. */
+/** Sends the first part of a request. The test sends the rest later, or never. */
 export function sendHalf(port: number, half: string) {
   const socket = connect(port, '127.0.0.1')
   const ended = Promise.withResolvers<void>()
@@ -50,7 +51,7 @@ export function sendHalf(port: number, half: string) {
   socket.on('data', (chunk: Buffer) => {
     answer += chunk.toString('latin1')
   })
-  // Where the connection is cut the answer is what had come.
+  // If the connection is cut, the answer ends there.
   socket.on('error', () => {}).on('close', () => ended.resolve())
   socket.write(half)
   return {
@@ -61,12 +62,12 @@ export function sendHalf(port: number, half: string) {
       await ended.promise
       return answer
     },
-    /** Resolves to the answer when the connection has ended, without anything more being sent. */
+    /** Sends nothing more. Resolves to the answer when the connection has ended. */
     async ended(): Promise<string> {
       await ended.promise
       return answer
     },
-    /** Goes away without sending the rest. */
+    /** Closes the connection without the rest of the request. */
     abort: () => void socket.destroy(),
     [Symbol.dispose]: () => void socket.destroy(),
   }

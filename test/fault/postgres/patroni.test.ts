@@ -1,7 +1,5 @@
 import { describe, expect } from 'bun:test'
 import { serve } from '../../support/executable.ts'
-import { HAPROXY, startHaproxy } from '../../support/haproxy.ts'
-import { PATRONI, startPatroni } from '../../support/patroni.ts'
 import { administer } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
@@ -10,11 +8,13 @@ import { startLoad } from '../load.ts'
 import { ROUNDS_TIMEOUT_MS, runRounds, testLong } from '../rounds.ts'
 import { QUIET } from '../test-database.ts'
 import { until } from '../until.ts'
+import { HAPROXY, startHaproxy } from './haproxy.ts'
+import { PATRONI, startPatroni } from './patroni.ts'
 import { plantsIn } from './round.ts'
 
 const NODES = 3
 const KILLS = 10
-/** Of each of the two copies. */
+/** The connections of the load on each of the two copies. */
 const CONNECTIONS = 16
 const PAUSE_MS = 100
 /** The ids of the second copy's plants begin here. */
@@ -26,7 +26,7 @@ const LOOK_MS = 50
 
 describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy', () => {
   testLong(
-    'whose primary is killed again and again under the load of two copies lose nothing acknowledged',
+    'lose no acknowledged write when their primary is killed again and again under the load of two copies',
     () =>
       runRounds(1, async (random) => {
         await using patroni = await startPatroni()
@@ -86,7 +86,7 @@ describe.skipIf(lacks(PATRONI, HAPROXY))('three nodes of Patroni behind HAProxy'
   )
 })
 
-/** HAProxy takes all nodes for good ones until it has asked them. */
+/** HAProxy also leads connections to the replicas until it has checked them. */
 async function isLedToPrimary(database: string): Promise<boolean> {
   for (let turn = 0; turn < 2 * NODES; turn++) {
     const isReplica = await administer(database, async (sql) => (await sql`select pg_is_in_recovery() as it`)[0].it)
@@ -95,7 +95,7 @@ async function isLedToPrimary(database: string): Promise<boolean> {
   return true
 }
 
-/** How long there was no success, at most, since it was last asked to begin. */
+/** Measures the longest time without a success since `begin`. */
 function watchGaps() {
   let lastMs = performance.now()
   let longestMs = 0

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { startExecutable } from '../../support/executable.ts'
-import { HAPROXY, startHaproxy } from '../../support/haproxy.ts'
 import { makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { freePort } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -10,6 +9,7 @@ import { startLoad } from '../load.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
 import { QUIET } from '../test-database.ts'
 import { until } from '../until.ts'
+import { HAPROXY, startHaproxy } from './haproxy.ts'
 import { plantsIn } from './round.ts'
 
 const ROUNDS = 20

@@ -2,16 +2,16 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Cluster } from '../../support/postgres-cluster.ts'
 
-/** The processes of a database server: the first, which started all others, and those. */
+/** The processes of a PostgreSQL server. The first one started all others. */
 export function processesOf({ data }: Pick<Cluster, 'data'>): readonly number[] {
   const first = Number(readFileSync(join(data, 'postmaster.pid'), 'latin1').split('\n')[0])
   return [first, ...childrenOf(first)]
 }
 
-/** Has a server stand still, new processes of it included, until it is disposed of. */
+/** Stops all processes of a server, until it is disposed of. */
 export function freeze(cluster: Pick<Cluster, 'data'>) {
   const [first = 0] = processesOf(cluster)
-  // The first one first: then no new ones come.
+  // Without the first process there are no new ones.
   process.kill(first, 'SIGSTOP')
   const others = childrenOf(first)
   for (const pid of others) process.kill(pid, 'SIGSTOP')

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolder } from './folder.ts'
-import { endWithThisProcess, freePort } from './postgres-system.ts'
-import type { Requirement } from './requirement.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { endWithThisProcess, freePort } from '../../support/postgres-system.ts'
+import { startProgram } from '../../support/program.ts'
+import type { Requirement } from '../../support/requirement.ts'
 
 const PROGRAM = Bun.which('haproxy') ?? Bun.which('haproxy', { PATH: '/usr/sbin' })
 
@@ -10,7 +11,7 @@ export const HAPROXY: Requirement = { missing: 'haproxy is missing', isMet: () =
 
 const START_TIMEOUT_MS = 5000
 
-/** Starts HAProxy with the parts of its configuration that say where it leads to, at a port of its own. */
+/** Starts HAProxy on a free port. The lines of the backend name the servers. */
 export async function startHaproxy(mode: 'http' | 'tcp', backend: readonly string[]) {
   if (PROGRAM === null) throw new Error('haproxy is missing')
   const folder = makeFolder()
@@ -34,19 +35,19 @@ backend back
 ${backend.map((line) => `  ${line}`).join('\n')}
 `,
   )
-  const child = Bun.spawn([PROGRAM, '-db', '-f', file], { stdin: 'ignore', stdout: 'ignore', stderr: 'pipe' })
+  const { child, stderr } = startProgram([PROGRAM, '-db', '-f', file])
   endWithThisProcess(['kill', '-KILL', String(child.pid)], folder.path)
   const stop = async () => {
     child.kill('SIGKILL')
     await child.exited
     folder[Symbol.dispose]()
   }
-  const said = child.stderr.text()
   const deadlineMs = performance.now() + START_TIMEOUT_MS
   while (!(await accepts(port))) {
     if (child.exitCode !== null || performance.now() > deadlineMs) {
+      const reason = stderr()
       await stop()
-      throw new Error(`haproxy did not start: ${await said}`)
+      throw new Error(`haproxy did not start: ${reason}`)
     }
     await Bun.sleep(10)
   }

@@ -1,19 +1,19 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parsePostgresUrl } from '../../src/domain/database-url.ts'
-import { makeFolder } from './folder.ts'
-import { AS_SERVER, freePort, ownedByServer } from './postgres-system.ts'
-import { startProgram } from './program.ts'
-import type { Requirement } from './requirement.ts'
+import { parsePostgresUrl } from '../../../src/domain/database-url.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { AS_SERVER, freePort, ownedByServer } from '../../support/postgres-system.ts'
+import { startProgram } from '../../support/program.ts'
+import type { Requirement } from '../../support/requirement.ts'
 
 const PROGRAM = Bun.which('pgbouncer') ?? Bun.which('pgbouncer', { PATH: '/usr/sbin' })
 
 export const PGBOUNCER: Requirement = { missing: 'pgbouncer is missing', isMet: () => PROGRAM !== null }
 
-/** Starts a pooler of transactions before a database, with so few connections that all who come share them. */
+/** Starts PgBouncer before a database. All clients share these connections, one per transaction. */
 export async function startPgBouncer(url: string, connections: number) {
   const address = parsePostgresUrl(url)
-  if (typeof address === 'string' || PROGRAM === null) throw new Error('there is no pgbouncer, or no server')
+  if (typeof address === 'string' || PROGRAM === null) throw new Error('pgbouncer or the database is missing')
   const { host, port, user, database } = address
   const folder = makeFolder()
   const ownPort = freePort()
@@ -39,7 +39,7 @@ default_pool_size = ${connections}
     await Bun.sleep(5)
   }
   return {
-    /** The same database, by the pooler. */
+    /** The URL of the same database through PgBouncer. */
     url: `postgres://${encodeURIComponent(user)}@127.0.0.1:${ownPort}/${database}?sslmode=disable`,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
