@@ -45,7 +45,7 @@ export function openReader(path: string, { busyTimeoutMs = BUSY_TIMEOUT_MS } = {
   return db
 }
 
-/** Opens a connection that reads a database which nobody has open. It leaves no trace (https://sqlite.org/uri.html). */
+/** Opens a connection that reads a database and leaves no trace. No process may have it open (https://sqlite.org/uri.html). */
 export const openImmutable = (path: string): Database =>
   openDatabase(
     `${Bun.pathToFileURL(path).href}?immutable=1`,

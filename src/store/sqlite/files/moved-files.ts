@@ -30,7 +30,7 @@ export function watchFiles<T>(path: string, open: () => T): Watched<T> {
   return { opened, areMoved: () => identity() !== files }
 }
 
-/** Identifies the WAL by our descriptor. If several are new, nobody knows which one stays open: then by the database's path. */
+/** Identifies the WAL by our descriptor of it. If several descriptors are new, it takes the identity of the database instead. */
 function identityOf(path: string, own: readonly string[]): () => string {
   const [descriptor] = own
   if (descriptor === undefined || own.length > 1) return () => fileIdentity(path)

@@ -43,7 +43,7 @@ function removeLeftover(path: string): void {
   if (found.nlink > 1 || !isInUse(path)) rmSync(path, { force: true })
 }
 
-/** Whether another process has locked a database. A file that is no database is in nobody's use. */
+/** Whether another process has locked a database. A file that is no database is not in use. */
 function isInUse(path: string): boolean {
   try {
     const db = openReader(path, { busyTimeoutMs: 0 })

@@ -7,7 +7,7 @@ import { rowsOf } from '../connection.ts'
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024
 /** SQLite cuts the WAL's file to this size when it reuses the WAL. Usually the file is smaller. */
 export const KEPT_WAL_BYTES = 2 * CHECKPOINT_WAL_BYTES
-/** From this size of the WAL on the operator is told that a reader keeps SQLite from reusing it. */
+/** From this size of the WAL on, the store tells its operator that a reader keeps SQLite from reusing the WAL. */
 export const LONG_WAL_BYTES = 8 * CHECKPOINT_WAL_BYTES
 /** The size of a page in the WAL with its header (https://sqlite.org/walformat.html), for SQLite's default page size. */
 const FRAME_BYTES = 4096 + 24
@@ -59,7 +59,7 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
         framesTried = framesNow
         const heldBefore = heldAt
         heldAt = run('passive')
-        // Readers come and go. Only one that stops two checkpoints at the same frame is told of.
+        // Readers come and go. The operator should know only of one that stops two checkpoints at the same frame.
         if (heldAt !== undefined && heldAt === heldBefore) return length.tellLong(framesNow * FRAME_BYTES)
       }
       return length.tellShort(framesNow * FRAME_BYTES)

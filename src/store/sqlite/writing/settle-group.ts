@@ -4,7 +4,7 @@ import { BUSY_TIMEOUT_MS } from '../connection.ts'
 import { type GroupResult, toError, type WriteResults } from './group-result.ts'
 import type { WaitingWrite } from './waiting-writes.ts'
 
-/** Who is told of what becomes of groups. */
+/** Callbacks for the results of groups. */
 export interface GroupEvents {
   /** Called with the error of each group that fails. */
   readonly onFailure: (error: unknown) => void
