@@ -38,14 +38,14 @@ const anyStep = fc.record({
 })
 type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
 
-describe.each(STORES_ON_SOCKETS)('anything that several users do, $name', ({ name, transport, open }) => {
+describe.each(STORES_ON_SOCKETS)('anything that several users do, $name', (transport) => {
   test(
     'is answered as by the model, and so is a list of every user after every step',
     async () => {
-      await using service = await startService(transport, {}, open)
+      await using service = await startService(transport)
       const anySteps = fc.array(anyStep, { maxLength: STEPS_MAX })
 
-      await expectProperty(`several users, ${name}`, anySteps, (steps) => take(service, steps))
+      await expectProperty(`several users, ${transport.name}`, anySteps, (steps) => take(service, steps))
     },
     PROPERTY_TIMEOUT_MS,
   )

@@ -8,14 +8,14 @@ import { STORES_ON_SOCKETS } from '../support/transports.ts'
 import { anyMutated } from './plant-mutations.ts'
 import { anyPlant, anyStyle, membersOf, writeBody } from './plant-texts.ts'
 
-describe.each(STORES_ON_SOCKETS)('a create of any plant, $name', ({ name, transport, open }) => {
+describe.each(STORES_ON_SOCKETS)('a create of any plant, $name', (transport) => {
   test(
     'stores a valid plant once, however the body is written, and lists the same plant',
     async () => {
-      await using service = await startService(transport, {}, open)
+      await using service = await startService(transport)
       const anyTwo = fc.tuple(anyPlant, anyStyle, anyPlant, anyStyle)
 
-      await expectProperty(`a valid plant, ${name}`, anyTwo, async ([plant, style, other, otherStyle]) => {
+      await expectProperty(`a valid plant, ${transport.name}`, anyTwo, async ([plant, style, other, otherStyle]) => {
         const token = await createUser(service)
         const { id } = plant
         const list = async (query: string) => (await service.list(query, { token })).body
@@ -43,9 +43,9 @@ describe.each(STORES_ON_SOCKETS)('a create of any plant, $name', ({ name, transp
   test(
     'refuses a mutated plant with the code of the contract, and stores nothing',
     async () => {
-      await using service = await startService(transport, {}, open)
+      await using service = await startService(transport)
 
-      await expectProperty(`a mutated plant, ${name}`, anyMutated, async ({ body, contentType, code }) => {
+      await expectProperty(`a mutated plant, ${transport.name}`, anyMutated, async ({ body, contentType, code }) => {
         const token = await createUser(service)
         const headers = { 'content-type': contentType }
         const answer = await service.request('POST', '/plants', { token, body, headers })

@@ -4,7 +4,7 @@ import { readCertificate } from '../../../src/http/tls.ts'
 import { exchange } from '../../support/raw-connection.ts'
 import { createToken, type TokenOptions } from '../../support/tokens.ts'
 import { type RawOptions, rawRequest } from './raw-request.ts'
-import { openDatabase, type ServiceOptions, type ServiceStore, type Transport } from './transports.ts'
+import { openDatabase, type ServiceOptions, type Transport } from './transports.ts'
 
 /** An answer with its body as text and, where it has one, as JSON. */
 export interface Answer {
@@ -28,13 +28,9 @@ export interface RequestOptions {
   readonly body?: string | Uint8Array<ArrayBuffer> | ReadableStream
 }
 
-/** A service on an empty store, by default a database in a folder of its own, with a write token of user `me`. */
-export async function startService(
-  transport: Transport,
-  options: ServiceOptions = {},
-  openEmpty: () => Promise<ServiceStore> = transport.open ?? (() => openDatabase()),
-) {
-  const opened = await openEmpty()
+/** A service on an empty store, with a write token of user `me`. */
+export async function startService(transport: Transport, options: ServiceOptions = {}) {
+  const opened = await (transport.open?.() ?? openDatabase())
   const { store, database } = opened
   const reachable = await transport.start(store, database, options)
 

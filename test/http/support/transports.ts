@@ -15,7 +15,7 @@ import { type OpenStore, POSTGRES_STORES } from '../../support/stores.ts'
 /** How a service under test is reached. */
 export interface Transport {
   readonly name: string
-  /** Opens the store behind it, unless a test brings one of its own; a SQLite database if left out. */
+  /** Opens the store behind it; a SQLite database in a folder of its own if left out. */
   readonly open?: () => Promise<ServiceStore>
   /** Within this time after a command has ended, the service shows what it changed; at once if left out. */
   readonly othersSeenWithinMs?: number
@@ -149,11 +149,11 @@ export const TRANSPORTS: readonly Transport[] = [
 ]
 
 /** Each database behind a socket. */
-export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
-  [{ name: 'SQLite', open: () => openDatabase() }, ...POSTGRES_STORES].map(({ name, open }) => ({
-    name: `${transport.name}, ${name}`,
-    transport,
-    open,
+export const STORES_ON_SOCKETS: readonly Transport[] = SOCKET_TRANSPORTS.flatMap((transport) =>
+  [{ name: 'SQLite', open: () => openDatabase() }, ...POSTGRES_STORES].map((store) => ({
+    ...transport,
+    ...store,
+    name: `${transport.name}, ${store.name}`,
   })),
 )
 
