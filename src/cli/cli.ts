@@ -59,6 +59,11 @@ const COMMANDS: Readonly<Record<string, (program: Command, io: CommandIo) => Pro
   help: async (program) => (await import('./commands/help.ts')).helpCommand(program),
 }
 
+const AFTER_HELP = `
+plantstore help COMMAND prints the options, examples and exit codes of a command.
+Every command exits with 130 or 143 if SIGINT or SIGTERM stops it, but serve then
+exits with 0. A command exits with 141 if the reader of stdout has gone.`
+
 /** The command line with the commands of a first word, or with all commands for `help` and unknown words. */
 export async function createProgram(io: CommandIo, word = 'help'): Promise<Command> {
   const program = new Command('plantstore')
@@ -66,6 +71,7 @@ export async function createProgram(io: CommandIo, word = 'help'): Promise<Comma
     .version(VERSION, '-V, --version', 'Prints the version.')
     .helpOption('-h, --help', 'Prints this help.')
     .helpCommand(false)
+    .addHelpText('after', AFTER_HELP)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void io.print(text).catch(() => undefined),

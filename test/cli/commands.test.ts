@@ -41,7 +41,9 @@ describe.concurrent('the command line', () => {
   test('prints the help, in groups, on stdout', async () => {
     const [flag, command] = await Promise.all([runPlantstore(['--help']), runPlantstore(['help'])])
     const groups = flag.stdout.split(/^(?=[A-Z]\w+:$)/m).slice(1)
-    const commandsByGroup = groups.map((group) => [...group.matchAll(/^ {0,2}([A-Za-z]+)/gm)].map(([, word]) => word))
+    const commandsByGroup = groups.map((group) =>
+      group.match(/^[A-Z]\w+(?=:$)|^ {2}[a-z]+/gm)?.map((word) => word.trim()),
+    )
 
     expect(flag).toMatchObject({ stderr: '', exitCode: 0 })
     expect(commandsByGroup).toEqual([
