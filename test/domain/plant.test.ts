@@ -55,7 +55,7 @@ const REFUSED = [
 ]
 
 describe('name and tag', () => {
-  test('can be any text that stores keep faithfully', () => {
+  test('can be any text that both databases keep', () => {
     expect(KEPT.filter((text) => !newPlant.Check({ id: 1n, name: text, tag: text }))).toEqual([])
     expect(KEPT.filter((text) => !plant.Check({ name: text, tag: text }))).toEqual([])
   })
@@ -65,7 +65,7 @@ describe('name and tag', () => {
     expect(REFUSED.filter((text) => newPlant.Check({ id: 1n, name: 'Fern', tag: text }))).toEqual([])
   })
 
-  test('of a megabyte are decided, wherever the one character is that counts', () => {
+  test('are refused for one wrong character anywhere in a megabyte', () => {
     const long = '🌱'.repeat(250_000)
 
     expect(newPlant.Check({ id: 1n, name: long })).toBe(true)
@@ -76,9 +76,12 @@ describe('name and tag', () => {
     ).toEqual([])
   })
 
-  test.each([[['']], [{}], [null], [undefined], [5], [5n], [true], [new String('Fern')]])('%p is no text', (value) => {
-    expect(newPlant.Check({ id: 1n, name: value })).toBe(false)
-  })
+  test.each([[['']], [{}], [null], [undefined], [5], [5n], [true], [new String('Fern')]])(
+    'are refused if they are %p',
+    (value) => {
+      expect(newPlant.Check({ id: 1n, name: value })).toBe(false)
+    },
+  )
 
   test('the tag can be left out, the name cannot', () => {
     expect(newPlant.Check({ id: 1n, name: 'Fern' })).toBe(true)
@@ -122,32 +125,32 @@ describe('the pattern of texts refuses U+0000 and nothing else', () => {
 })
 
 describe('id', () => {
-  test.each([INT64_MIN, -1n, 0n, 9007199254740993n, INT64_MAX])('%p is an id', (id) => {
+  test.each([INT64_MIN, -1n, 0n, 9007199254740993n, INT64_MAX])('can be %p', (id) => {
     expect(newPlant.Check({ id, name: 'Fern' })).toBe(true)
   })
 
   test.each([[INT64_MIN - 1n], [INT64_MAX + 1n], [1], ['1'], [null], [undefined], [true], [[1n]]])(
-    '%p is none',
+    'cannot be %p',
     (id) => {
       expect(newPlant.Check({ id, name: 'Fern' })).toBe(false)
     },
   )
 
-  test('is published as an int64, and is required', () => {
+  test('is published as a required int64', () => {
     expect(NewPlant.properties.id).toMatchObject({ type: 'integer', format: 'int64' })
     expect(NewPlant.required).toEqual(['id', 'name'])
     expect(Plant.required).toEqual(['name'])
   })
 })
 
-describe('what is returned of a plant', () => {
-  test('is name and tag, without the id and without anything else', () => {
+describe('a returned plant', () => {
+  test('has name and tag, but no id and nothing else', () => {
     const stored = { id: 1n, name: 'Fern', tag: 'indoor', owner: 'me' }
 
     expect(toPlant(stored)).toStrictEqual({ name: 'Fern', tag: 'indoor' })
   })
 
-  test('has no tag where the plant has none, and an empty one where that is empty', () => {
+  test('has no tag if the plant has none, and an empty tag if that is empty', () => {
     expect(Object.keys(toPlant({ name: 'Fern' }))).toEqual(['name'])
     expect(toPlant({ name: '', tag: '' })).toStrictEqual({ name: '', tag: '' })
   })

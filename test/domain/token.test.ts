@@ -19,10 +19,6 @@ const fromBase62 = (text: string): bigint =>
   [...text].reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n)
 
 describe("a token's text", () => {
-  test('is made of 256 random bits', () => {
-    expect(TOKEN_RANDOM_BYTES).toBe(32)
-  })
-
   test.each([
     ['zero', ZERO],
     ['the largest number', LARGEST],
@@ -37,7 +33,8 @@ describe("a token's text", () => {
     expect(isTokenText(text)).toBe(true)
   })
 
-  test('keeps every byte: no two differ in bytes and agree in text', () => {
+  test('differs for any two values of the 32 random bytes', () => {
+    expect(TOKEN_RANDOM_BYTES).toBe(32)
     const texts = Array.from({ length: 256 * TOKEN_RANDOM_BYTES }, (_, index) => {
       const bytes = new Uint8Array(TOKEN_RANDOM_BYTES)
       bytes[Math.floor(index / 256)] = index % 256
@@ -48,7 +45,7 @@ describe("a token's text", () => {
     expect(new Set(texts).size).toBe(255 * TOKEN_RANDOM_BYTES + 1)
   })
 
-  test('with any one character changed to any other is none', () => {
+  test('is refused if any one character is changed', () => {
     const changed = [...EXAMPLE].flatMap((original, index) =>
       [...BASE62, '_', '-', ' ']
         .filter((other) => other !== original)
@@ -59,7 +56,7 @@ describe("a token's text", () => {
     expect(changed.filter(isTokenText)).toEqual([])
   })
 
-  test('with two neighbours exchanged is none', () => {
+  test('is refused if two neighbouring characters are exchanged', () => {
     const swapped = Array.from(
       { length: EXAMPLE.length - 1 },
       (_, index) =>
@@ -82,7 +79,7 @@ describe("a token's text", () => {
     EXAMPLE + EXAMPLE,
     `plst_${'é'.repeat(49)}`,
     `plst_${'0'.repeat(49)}`,
-  ])('%p is none', (text) => {
+  ])('is never %p', (text) => {
     expect(isTokenText(text)).toBe(false)
   })
 })
@@ -107,17 +104,17 @@ describe('the state of a token', () => {
     lastUsedAtMs: undefined,
   }
 
-  test('without an expiry it stays active', () => {
+  test('is active for ever without an expiry', () => {
     expect(tokenState(token, Number.MAX_SAFE_INTEGER)).toBe('active')
   })
 
-  test('it expires at the very millisecond of its expiry', () => {
+  test('is expired from the millisecond of the expiry on', () => {
     const expiring = { ...token, expiresAtMs: 1000 }
 
     expect([999, 1000, 1001].map((nowMs) => tokenState(expiring, nowMs))).toEqual(['active', 'expired', 'expired'])
   })
 
-  test('revoked is the stronger word, and counts at once, whatever the clock says', () => {
+  test('is revoked at once after a revocation, whatever the clock and the expiry say', () => {
     const revoked = { ...token, expiresAtMs: 1000, revokedAtMs: 500 }
 
     expect([0, 499, 500, 2000].map((nowMs) => tokenState(revoked, nowMs))).toEqual(Array(4).fill('revoked'))

@@ -16,8 +16,8 @@ interface QueueOptions extends GroupEvents {
 }
 
 /**
- * Commits writes in groups. All writes pass through this queue. When the writer is free, one transaction takes all writes that wait, up to a full group. They share
- * its sync, and each write gets its own result after it.
+ * Commits writes in groups. All writes pass through this queue. When the writer is free, one transaction takes all writes that
+ * wait, up to a full group. They share its sync, and each write gets its own result after it.
  */
 export function queueWrites(options: QueueOptions) {
   const { writer, onRefusal, monotonicMs = () => performance.now() } = options
