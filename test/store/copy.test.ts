@@ -5,9 +5,9 @@ import type { Target } from '../../src/store/tools/contents.ts'
 import { type ContentsOptions, copyContents } from '../../src/store/tools/copy-contents.ts'
 import { type EmptyPlace, POSTGRES, SQLITE } from '../support/copy-places.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
-import { rejectionOf } from '../support/rejection.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
+import { rejectionOf } from './rejection.ts'
 
 const OPTIONS = { onProgress: () => {}, signal: new AbortController().signal }
 const KINDS = [

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { closeNow, createUser, IDS, listAll, listIds } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 
 const TEXTS = [
   '',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, createToken, findToken, newToken } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 
 const REVOKED_AT_MS = CREATED_AT_MS + 5000
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, closeNow, createToken, createUser, newToken } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 
 const REVOKED_AT_MS = CREATED_AT_MS + 5000
 const FAR_FUTURE_MS = CREATED_AT_MS + 36_500 * 86_400_000

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
-import { rejectionOf } from '../../support/rejection.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, closeNow, createToken, createUser, listAll, listIds } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 
 /** More than any implementation deletes in one batch. */
 const SEVERAL_BATCHES = 1500

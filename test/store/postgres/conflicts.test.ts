@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { POSTGRES_SERVER } from '../../support/postgres.ts'
-import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listAll, listIds, newToken, outcomesOf } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
 
 /** A trigger that refuses the first writes of a table with an error. */

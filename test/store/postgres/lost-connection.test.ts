@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { administer, POSTGRES_SERVER, serverUrl } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
-import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listAll, outcomesOf } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
 
 /** Marks the statement of a group: a value that it carries. */

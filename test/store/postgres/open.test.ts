@@ -4,9 +4,9 @@ import type { OpenOptions, StoreEvent } from '../../../src/store/options.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
-import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 import { failTest } from './open-database.ts'
 
 /** Copies that start at once. */

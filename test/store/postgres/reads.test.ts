@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { READS_MAX } from '../../../src/store/postgres/reads.ts'
 import { lockTables, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
-import { rejectionOf } from '../../support/rejection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listAll, outcomesOf } from '../fixtures.ts'
+import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
 
 /** Reads of whole tables. Commands wait for them. */

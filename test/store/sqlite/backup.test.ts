@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AppError } from '../../../src/domain/error.ts'
 import { engineOf } from '../../../src/store/open.ts'
-import { rejectionOf } from '../../support/rejection.ts'
+import { rejectionOf } from '../rejection.ts'
 import { makeDatabase, makeDatabaseFolder } from './files.ts'
 
 describe.each([
