@@ -30,7 +30,8 @@ export interface CopyToolsOptions extends Required<Pick<OpenOptions, 'onEvent'>>
 /** Both ends of a copy. */
 export interface CopyTools {
   /**
-   * Opens the store to copy from. Without `isSnapshot` it rejects with `store_unusable` if another process has the store open.
+   * Opens the store to copy from. With `isSnapshot` other processes may write to the store, and the copy lacks their writes.
+   * Without it this rejects with `store_unusable` if another process has the store open, even an idle one.
    */
   read<T>(options: { readonly isSnapshot: boolean }, use: (source: Source) => Promise<T>): Promise<T>
   /**

@@ -11,9 +11,8 @@ import { requireAlone } from './sessions.ts'
 export const COPY_TIMEOUT_MS = 86_400_000
 
 /**
- * Opens a database to copy from. With a snapshot other processes may write to the database, and the copy lacks their writes.
- * Without a snapshot it rejects with `store_unusable` if another process of this program is connected to the database at the
- * beginning, or when the database is read again.
+ * `CopyTools.read` for PostgreSQL. Without a snapshot it also rejects if another process of this program is connected when the
+ * database is read again.
  */
 export async function readPostgres<T>(
   options: ConnectionOptions,

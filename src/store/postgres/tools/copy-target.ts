@@ -33,10 +33,7 @@ const DROP_REFERENCE = 'alter table plantstore.plants drop constraint if exists 
 const ADD_REFERENCE = `alter table plantstore.plants
   add constraint plants_user_id_fkey foreign key (user_id) references plantstore.users (id)`
 
-/**
- * Opens a database to copy into. Until the copy is finished, its schema has a version that every command refuses. Rejects with
- * `store_unusable` and changes nothing if the store is not empty, or if another process of this program is connected to it.
- */
+/** `CopyTools.fill` for PostgreSQL. Until the copy is finished, its schema has a version that every command refuses. */
 export async function fillPostgres<T>(options: ConnectionOptions, fill: (target: Target) => Promise<T>): Promise<T> {
   const { address } = options
   const client = createClient(options, 1)

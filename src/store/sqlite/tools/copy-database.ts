@@ -4,7 +4,6 @@ import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { CopyOptions, Counts } from '../../file-tools.ts'
-import { BUSY_TIMEOUT_MS, openDatabase } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
 import { fileIdentity } from '../files/file-identity.ts'
 import { createFile, renameToNew } from '../files/new-file.ts'
@@ -13,6 +12,7 @@ import { refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { pragmaNumber } from '../migrate.ts'
 import { copyRows, countRows } from './copy-rows.ts'
+import { openUnfinished } from './unfinished-database.ts'
 
 /** How SQLite opens the source: other processes use a database, and nobody writes to a backup (https://sqlite.org/uri.html). */
 const ACCESS: Readonly<Record<FileRole, string>> = { database: 'mode=rw', backup: 'immutable=1' }
@@ -44,7 +44,7 @@ export async function copyDatabase(role: FileRole, source: string, target: strin
   try {
     createFile(partial, options.force === true ? target : undefined)
     identity = fileIdentity(partial)
-    copy = openCopy(partial)
+    copy = openUnfinished(partial, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
     copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
     const { expected, dropped } = await copyRows(copy, role, source, options)
     copy.run('detach source')
@@ -72,20 +72,6 @@ export async function copyDatabase(role: FileRole, source: string, target: strin
     discard()
     throw toCopyError(error, role, source, target)
   }
-}
-
-/**
- * Opens the copy and locks it until it is closed, so that other processes know that it is being made. It needs no journal on
- * disk, because an unfinished copy is deleted. Commits are synced.
- */
-function openCopy(path: string): Database {
-  const db = openDatabase(path, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
-  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
-  db.run('pragma main.locking_mode = exclusive')
-  db.run('pragma main.journal_mode = memory')
-  db.run('pragma main.synchronous = full')
-  db.run('pragma fullfsync = 1')
-  return db
 }
 
 /** Throws if the file is damaged or lacks a row. */

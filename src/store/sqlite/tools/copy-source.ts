@@ -5,11 +5,7 @@ import { lockAlone } from '../files/lock.ts'
 import { contentsOf } from './contents.ts'
 import { updateSchema } from './update-schema.ts'
 
-/**
- * Opens a database to copy from. With a snapshot other processes may write to the database, and the copy lacks their writes.
- * Without a snapshot no other process can open the database meanwhile. Then it rejects with `store_unusable` if another process
- * has the database open, even if that process is idle.
- */
+/** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
 export async function readSqlite<T>(
   path: string,
   { isSnapshot }: { readonly isSnapshot: boolean },

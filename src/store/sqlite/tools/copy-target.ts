@@ -4,7 +4,6 @@ import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, type TABLES, type Target } from '../../tools/contents.ts'
-import { openDatabase } from '../connection.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
 import { fileIdentity } from '../files/file-identity.ts'
 import { createFile } from '../files/new-file.ts'
@@ -13,12 +12,12 @@ import { findProblems } from '../health.ts'
 import { insertInto } from '../insert.ts'
 import { migrate } from '../migrate.ts'
 import { contentsOf } from './contents.ts'
+import { openUnfinished } from './unfinished-database.ts'
 import { placeMark } from './unfinished-mark.ts'
 
 /**
- * Makes a database to copy into. Until the copy is finished, a file with its name marks an unfinished copy, and every command
- * refuses that file. Then the database replaces the mark. Rejects with `store_unusable` and changes nothing if the database is
- * in use, or is not empty.
+ * `CopyTools.fill` for SQLite. Until the copy is finished, a file with the database's name marks an unfinished copy, and every
+ * command refuses that file. Then the database replaces the mark.
  */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
   using mark = placeMark(path)
@@ -26,7 +25,9 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
   const partial = partialPath(path)
   let db: Database | undefined
   try {
-    db = openPartial(partial, path)
+    createFile(partial, path)
+    db = openUnfinished(partial, { readwrite: true, create: false, safeIntegers: true, strict: true })
+    migrate(db, partial)
     const identity = fileIdentity(partial)
     const replaceMark = () => {
       if (fileIdentity(partial) !== identity || fileIdentity(path) !== mark.identity) {
@@ -71,18 +72,6 @@ function targetOf(db: Database, partial: string, replaceMark: () => void): Targe
       replaceMark()
     },
   }
-}
-
-/** Makes an empty store, locked until the connection is closed. It needs no journal on disk: an unfinished copy is deleted. */
-function openPartial(path: string, replaced: string): Database {
-  createFile(path, replaced)
-  const db = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
-  db.run('pragma locking_mode = exclusive')
-  db.run('pragma journal_mode = memory')
-  db.run('pragma synchronous = full')
-  db.run('pragma fullfsync = 1')
-  migrate(db, path)
-  return db
 }
 
 /** Says why the database cannot be made. An `AppError` says already why the source cannot be read. */
