@@ -7,7 +7,7 @@ import { IN_PROCESS, type Transport } from './support/transports.ts'
 const SECRETS = 'secret /var/lib/plants select name from plants where id = 7'
 const REQUEST_ID = 'request-of-the-test'
 
-/** Whatever a bug may throw; a framework may take some of it for an answer. */
+/** Values that a bug may throw. A framework may take some of them for an answer. */
 const THROWN: Readonly<Record<string, unknown>> = {
   'an error': new Error(SECRETS),
   'a type error': new TypeError(SECRETS, { cause: new Error(SECRETS) }),

@@ -10,7 +10,7 @@ const OTHER = 'http://localhost:5173'
 const EXPOSED = 'Link, ETag, Retry-After, X-Request-Id'
 const VARY = { vary: 'Origin' }
 
-/** What a listed origin gets with every answer. */
+/** The CORS headers of every answer to a listed origin. */
 const sharedWith = (origin: string) => ({
   ...VARY,
   'access-control-allow-origin': origin,

@@ -4,7 +4,7 @@ import { storedPlants } from '../support/stored.ts'
 import { bytesOf, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
-/** What no `{id}` may be, percent-encoded as it stands in the path. */
+/** Values of `{id}` that are refused, as they are written in the path. */
 const REFUSED_IDS = [
   ...['-0', '+1', '01', '1.0', '1.5', '1e0', '5e-1', '-01', '00', '-', '--1', '0x1', '0b1', '1n', '1_0', '1,0', '1-1'],
   ...['abc', 'NaN', 'Infinity', 'null', 'undefined', '*', '%2B1', '%2D0', '%30%31', '1%2E0', '%201', '1%20', '1%0A'],

@@ -3,7 +3,7 @@ import { countPages, createMany } from './support/long-lists.ts'
 import { type Service, startService } from './support/service.ts'
 import { IN_PROCESS } from './support/transports.ts'
 
-/** The status of a list, or that it was cut. */
+/** The status of a list, or `cut`. */
 const outcome = async (service: Service, query = '') =>
   service.list(query).then(
     ({ status }) => status,

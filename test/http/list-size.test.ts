@@ -6,7 +6,7 @@ import { IN_PROCESS, OVER_TCP, SQLITE_TRANSPORTS } from './support/transports.ts
 
 /** What the body of a list has for each plant besides its name, and a comma before all but the first. */
 const PLANT_BYTES = '{"name":""},'.length
-/** A whole number of them makes a list of `LIST_MAX_BYTES`, each page of the store has several, and their units have 2 bytes. */
+/** So many plants of equal length make a list of `LIST_MAX_BYTES`. Each page of the store has several of them. */
 const COUNT = 64
 const UNITS = LIST_MAX_BYTES / COUNT / 2
 const LIMIT = '?limit=2147483647'
@@ -117,7 +117,7 @@ describe.each(OVER_TCP)('a capped list of LIST_MAX_BYTES that is being read, $na
   })
 })
 
-/** Creates plants whose list has `LIST_MAX_BYTES`, and as many more as this text. Returns their names in order. */
+/** Creates plants whose list has `LIST_MAX_BYTES`, and the bytes of `more` besides. Returns their names in order. */
 async function createFull({ store, userIdOf }: Service, more = ''): Promise<string[]> {
   const user = await userIdOf('me')
   // Each name is an even number of bytes short of its share, and the first makes up for the brackets.
@@ -130,7 +130,7 @@ async function createFull({ store, userIdOf }: Service, more = ''): Promise<stri
   return names
 }
 
-/** Creates as many plants of this name. */
+/** Creates so many plants of one name. */
 async function createPlants({ store, userIdOf }: Service, count: number, name: string): Promise<void> {
   const user = await userIdOf('me')
   for (let id = 0n; id < BigInt(count); id++) await store.createPlant(user, { id, name })

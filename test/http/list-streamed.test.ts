@@ -37,7 +37,7 @@ describe.each(TRANSPORTS)('a list without a limit, $name', (transport) => {
 })
 
 describe.each(IN_PROCESS)('a list without a limit that is read in parts, $name', (transport) => {
-  /** A service with many plants, and the parts of its list, each of which is read when it is asked for. */
+  /** A service with many plants, and its list in parts. A part is read when the test asks for it. */
   async function startList() {
     const { pages, overrideStore } = countPages()
     const service = await startService(transport, { overrideStore })
@@ -158,7 +158,7 @@ describe.each(OVER_TCP)('a list without a limit of a store whose reads are count
   })
 })
 
-/** Of the even ids a list has exactly those that were there throughout. It is in order and has each plant once. */
+/** Expects a list in order that has each plant once, and all plants that were kept. */
 function expectListed(listed: readonly string[], kept: readonly string[]): void {
   expect(listed).toEqual([...new Set(listed)].toSorted((a, b) => Number(a) - Number(b)))
   const known = new Set(kept)
@@ -172,7 +172,7 @@ function expectNoEnd(answer: string): void {
 
 const namesInText = (text: string): string[] => JSON.parse(text).map((plant: { name: string }) => plant.name)
 
-/** The parts of an answer, each of which is read when it is asked for. */
+/** The parts of an answer. A part is read when the caller asks for it. */
 async function* partsOf(response: Response): AsyncGenerator<string, undefined> {
   const decoder = new TextDecoder()
   for await (const chunk of response.body ?? []) yield typeof chunk === 'string' ? chunk : decoder.decode(chunk)

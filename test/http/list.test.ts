@@ -6,7 +6,7 @@ import { TRANSPORTS } from './support/transports.ts'
 
 const LIMIT_MAX = 2147483647
 
-/** Ids in an order in which they are not listed, neither as numbers nor as text. */
+/** Ids in an order that is neither that of numbers nor that of text. */
 const IDS = [10n, -1n, 9n, INT64_MAX, 0n, 100n, -10n, 9007199254740993n, INT64_MIN, 9007199254740992n, -9n, 1n]
 const ASCENDING = IDS.toSorted((a, b) => (a < b ? -1 : 1)).map(String)
 

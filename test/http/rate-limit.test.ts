@@ -13,10 +13,10 @@ const REFUSAL = {
   message: 'This token has made too many requests: wait for as many seconds as Retry-After says.',
 }
 
-/** A limit whose time does not end while a test runs. */
+/** A limit whose period does not end while a test runs. */
 const perHour = (requests: number, burst = 0): RateLimit => ({ requests, periodMs: HOUR_MS, burst })
 
-/** The statuses of as many lists, one after the other. */
+/** The statuses of so many lists, one after the other. */
 async function listStatuses(service: Service, count: number, options: RequestOptions = {}): Promise<number[]> {
   const statuses: number[] = []
   while (statuses.length < count) statuses.push((await service.list('?limit=5', options)).status)

@@ -25,8 +25,8 @@ function insertPlants(database: string, count: number): void {
 }
 
 /**
- * Overwrites all pages of the database's file that hold one of the texts. All that was written is brought into the file
- * before, so that neither the log nor anybody's cache has those pages any more.
+ * Overwrites all pages of the database's file that hold one of the texts. A checkpoint writes all pages into the file first,
+ * so that neither the WAL nor a cache has these pages any more.
  */
 function damagePages(database: string, ...texts: readonly (string | Buffer)[]): void {
   using db = new Database(database)

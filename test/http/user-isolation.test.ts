@@ -5,7 +5,7 @@ import { TRANSPORTS } from './support/transports.ts'
 type Sent = readonly [method: string, path: string, options?: RequestOptions]
 
 const THEIR_ID = 7
-/** Requests of somebody who knows or guesses the id of another user's plant. None of them changes a plant of their own. */
+/** Requests of a user who guesses the id of another user's plant. No request changes a plant of the user's own. */
 const GUESSES: readonly Sent[] = [
   ...['', '?limit=1', '?limit=0', '?limit=2147483647', '?limit=1&user=me', '?limit=1&id=7', '?id=7'].map(
     (query): Sent => ['GET', `/plants${query}`],

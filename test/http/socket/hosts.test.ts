@@ -13,7 +13,7 @@ const ask = async (service: Service, method: string, target: string, options?: R
 const success = (body: string) => ({ status: 200, body, allow: null })
 const PATH_UNKNOWN = { status: 404, body: 40401, allow: null }
 
-/** What somebody may send as `Host`. */
+/** Values of `Host`. */
 const HOSTS = [
   ...['x', 'a', '', '1', 'a.b', 'localhost', 'x:1', 'a,b', 'a,', '[::1]', '[::1]:80', 'x/plants', '/plants', 'x?y'],
   ...['x#y', 'u@x'],

@@ -5,13 +5,13 @@ import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../supp
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
-/** The smallest there is. The runtime counts in steps of four seconds. */
+/** The smallest value of the option. The runtime counts in steps of four seconds. */
 const IDLE_TIMEOUT_MS = 5000
 const SOONEST_MS = 4000
 const LATEST_MS = 8000
 /** The runtime's own limit for a head. */
 const HEAD_LATEST_MS = 12_000
-/** On a machine that is busy with other things, too; far below the default of 75 s. */
+/** The time that a busy machine may add; far below the default of 75 s. */
 const SLACK_MS = 4000
 /** How often a slow client sends a byte. */
 const DROP_MS = 500

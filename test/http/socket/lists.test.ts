@@ -64,7 +64,7 @@ describe.each(SOCKET_TRANSPORTS)('a list on a connection of its own, $name', (tr
   })
 })
 
-/** An answer without what differs each time. */
+/** An answer without the headers that differ each time. */
 async function answer(service: Service, method: string, query: string) {
   const { status, headers, body } = await service.exchange(method, `/plants${query}`)
   const { date, 'x-request-id': id, ...rest } = Object.fromEntries(headers)

@@ -8,7 +8,7 @@ import { expectHeaders, startWithCases } from '../support/cases.ts'
 import { type RequestOptions, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 
-/** What somebody may send as `Host`. */
+/** Values of `Host`. */
 const HOSTS = ['a', 'ab', 'abc', 'a.b:1', '[::1]:65535', 'x/plants', '/plants', 'u@x', '%', ':', 'x'.repeat(300), '']
 
 /** A handshake with a server. Allows each version of TLS every cipher that OpenSSL has. */
