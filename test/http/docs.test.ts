@@ -9,7 +9,7 @@ const PATHS = ['/openapi.json', '/docs', '/docs/scalar.js']
 const DOCUMENT: OpenAPIV3.Document = await openApiDocument(undefined)
 
 describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
-  test('is the document of the code, without a token', async () => {
+  test('serves the document of the routes without a token', async () => {
     await using service = await startService(transport)
 
     const { status, body, headers } = await service.request('GET', '/openapi.json', { token: null })
@@ -22,7 +22,7 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
     expect(body.servers).toEqual([{ url: '/' }])
   })
 
-  test('names the public URL where there is one, and moves no route for it', async () => {
+  test('names the public URL if it is set, and moves no route for it', async () => {
     const publicUrl = 'https://plants.example.org/prefix'
     await using service = await startService(transport, { publicUrl })
     await service.create({ id: 1, name: 'Fern' })
@@ -34,7 +34,7 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
     expect((await service.request('GET', '/prefix/plants')).status).toBe(404)
   })
 
-  test('has a page that names nothing but its own neighbours', async () => {
+  test('has a page with links to its document and script alone', async () => {
     await using service = await startService(transport)
 
     const { status, headers, text } = await service.request('GET', '/docs', { token: null })
@@ -85,7 +85,7 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
         ['form-action', "'none'"],
         ['frame-ancestors', "'none'"],
       ])
-      // What HTML alone could bring code in by.
+      // Event handlers and such URLs would run code without a script.
       expect(text).not.toMatch(/<[^>]*\son\w+\s*=|javascript:/i)
       expect(head.headers.get('content-security-policy')).toBe(policy)
     },
@@ -105,7 +105,7 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
     }
   })
 
-  test('serves the script of the pinned package, whole', async () => {
+  test('serves the whole script of the pinned package', async () => {
     await using service = await startService(transport)
     const script = Bun.file(
       new URL('../../node_modules/@scalar/api-reference/dist/browser/standalone.js', import.meta.url),
@@ -113,12 +113,12 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
 
     const { text } = await service.request('GET', '/docs/scalar.js', { token: null })
 
-    // Not compared by `expect`, which would print megabytes.
+    // `expect` would print megabytes.
     expect(text === (await script.text())).toBe(true)
     expect(text.length).toBeGreaterThan(1_000_000)
   })
 
-  test('is not there where it is turned off', async () => {
+  test('is an unknown path if it is turned off', async () => {
     await using service = await startService(transport, { servesDocs: false })
 
     for (const path of PATHS) {

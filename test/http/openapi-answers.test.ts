@@ -5,7 +5,7 @@ import { type Answer, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
 const { paths, components } = await openApiDocument(undefined)
-/** Every operation by its id. */
+/** The operations by their ids. */
 const OPERATIONS = new Map(
   Object.values(paths)
     .flatMap((item) => Object.values(item ?? {}) as OpenAPIV3.OperationObject[])
@@ -58,7 +58,7 @@ describe.each(TRANSPORTS)('the document and the answers, $name', (transport) => 
   })
 })
 
-/** What the document does not say about an answer, and what the answer lacks of what it says. */
+/** The differences between an answer and the document. */
 function described(operationId: string, { status, headers, text, body }: Answer) {
   const { responses } = OPERATIONS.get(operationId) ?? {}
   const response = responses?.[status] as OpenAPIV3.ResponseObject | undefined

@@ -6,19 +6,19 @@ import { makeFolder } from '../support/folder.ts'
 import { runProgram } from '../support/program.ts'
 
 const PROJECT = resolve(import.meta.dir, '../..')
-/** The linters ask nobody for newer versions and tell nobody that they ran. */
+/** Keeps the linters from asking for newer versions and from sending telemetry. */
 const QUIET = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', CI: 'true' }
 
-/** A rule that a document breaks. */
+/** A broken rule. */
 interface Finding {
   readonly document: string
   readonly rule: string
 }
 
-/** Runs a linter over documents in a folder that is its own for the time. */
+/** Runs a linter over documents, with a folder of its own. */
 type Lint = (folder: string, documents: readonly string[]) => Promise<readonly Finding[]>
 
-/** Runs a program of node_modules in this project's version, and never one that it would have to fetch. */
+/** Runs a program of node_modules. It never fetches one. */
 async function runTool(...args: readonly string[]) {
   return runProgram([process.execPath, 'x', '--no-install', '--bun', ...args], {
     cwd: PROJECT,
@@ -26,7 +26,7 @@ async function runTool(...args: readonly string[]) {
   })
 }
 
-/** All rules that Redocly recommends, as they are. It prints a report for each document, so that each is a run. */
+/** Runs all rules that Redocly recommends. It prints one report for each document, so each document is a run. */
 const redocly: Lint = async (folder, documents) => {
   const config = join(folder, 'redocly.yaml')
   await Bun.write(config, 'extends:\n  - recommended\n')
@@ -40,7 +40,7 @@ const redocly: Lint = async (folder, documents) => {
   return findings.flat()
 }
 
-/** All rules of Spectral for OpenAPI, as they are; hints count. */
+/** Runs all rules of Spectral for OpenAPI, hints included. */
 const spectral: Lint = async (folder, documents) => {
   const ruleset = join(folder, 'spectral.yaml')
   await Bun.write(ruleset, 'extends: ["spectral:oas"]\n')
@@ -66,12 +66,12 @@ async function withFault() {
   return { ...rest, paths: { ...paths, '/plants': { ...others, get: anonymous } } }
 }
 
-// What the executable serves is the same document, which docs.test.ts proves.
+// docs.test.ts proves that the executable serves the same document.
 describe.skipIf(EXECUTABLE !== undefined).each([
   { name: 'Redocly', lint: redocly },
   { name: 'Spectral', lint: spectral },
 ])('$name', ({ lint }) => {
-  test('finds nothing in the document, with and without a public URL, and the fault in one that has it', async () => {
+  test('has no remark about the document, with or without a public URL, and finds a fault', async () => {
     using folder = makeFolder()
     const documents = {
       'plain.json': await openApiDocument(undefined),

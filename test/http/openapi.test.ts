@@ -144,7 +144,7 @@ describe('the document', () => {
     for (const { code, when } of Object.values(ERRORS)) expect(description).toContain(`| ${code} | ${when} |`)
   })
 
-  test('has one pattern on texts, and says in words that they hold no unpaired surrogate', () => {
+  test('has one pattern for texts, and describes in words that they hold no unpaired surrogate', () => {
     const patterns = new Set(JSON.stringify(DOCUMENT).match(/"pattern":"[^"]*"/g))
 
     expect([...patterns]).toEqual(['"pattern":"^[^\\u0000]*$"'])
@@ -155,7 +155,7 @@ describe('the document', () => {
     expect(SCHEMAS.NewPlant?.description).toContain('unpaired surrogate')
   })
 
-  test('links what was created to its deletion', () => {
+  test('links a created plant to its deletion', () => {
     const created = DOCUMENT.paths['/plants']?.post?.responses[200] as OpenAPIV3.ResponseObject
     const { operationId, parameters } = (created.links?.deletePlant ?? {}) as OpenAPIV3.LinkObject
 
@@ -176,7 +176,7 @@ function codesOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject)
   )
 }
 
-/** The routes that the document leaves out, on purpose. */
+/** The routes that the document does not describe. */
 const UNDESCRIBED = [
   'ALL /docs',
   'ALL /docs/scalar.js',
@@ -211,11 +211,11 @@ describe('the routes', () => {
   }
   const described = OPERATIONS.map(({ method, path }) => `${method} ${path}`)
 
-  test('are those that the document describes, and the written list', async () => {
+  test('are those of the document, and those of the list above', async () => {
     expect(await routesOf(true)).toEqual([...described, ...UNDESCRIBED].sort())
   })
 
-  test('are those without the documentation where it is turned off', async () => {
+  test('do not include the documentation if it is turned off', async () => {
     const rest = UNDESCRIBED.filter((route) => !/ \/(?:docs|openapi)\b/.test(route))
 
     expect(await routesOf(false)).toEqual([...described, ...rest].sort())

@@ -5,7 +5,7 @@ import { type Asked, expectedList, type Model, queryOf } from './support/list-mo
 import { type Answer, type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
-/** Lists with and without more behind them, and one that nothing remembers. */
+/** Lists with and without plants behind them, and one that is never cached. */
 const ASKED: readonly Asked[] = [
   { limit: 0 },
   { limit: 1 },
@@ -16,13 +16,13 @@ const ASKED: readonly Asked[] = [
   {},
 ]
 
-describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) => {
-  test('is the same as long as nothing changes, and another one after every change', async () => {
+describe.each(TRANSPORTS)('a cached list, $name', (transport) => {
+  test('is the same until a plant changes, and another one after every change', async () => {
     await using service = await startService(transport)
     const plants = keep(service)
 
     await plants.expectLists()
-    // In front of what is listed, between, and behind; and all the way back.
+    // Before the listed plants, between and behind them, and all the way back.
     for (const id of [5n, 1n, 9n, 3n, -2n, 20n, 7n]) {
       await plants.create(id)
       await plants.expectLists()
@@ -35,7 +35,7 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
     await plants.expectLists()
   })
 
-  test('shows what came with another token of the same user', async () => {
+  test('shows changes made with another token of the same user', async () => {
     await using service = await startService(transport)
     const { text: other } = await service.createToken()
     const mine = keep(service)
@@ -51,7 +51,7 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
     await mine.expectLists(other)
   })
 
-  test('shows what other processes did', async () => {
+  test('shows changes made by other processes', async () => {
     await using service = await startService(transport)
     const { database } = service
     const [token] = await service.store.listTokens('me')
@@ -68,7 +68,7 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
     await mine.expectLists()
   })
 
-  test('is that of its own user, whoever else asked at the same URL', async () => {
+  test('belongs to its user, also if another user asked for the same URL', async () => {
     await using service = await startService(transport)
     const { text: your } = await service.createToken({ user: 'you' })
     const mine = keep(service)
@@ -87,7 +87,7 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
     await mine.expectLists()
   })
 
-  test('is what its own URL says, however alike another one is', async () => {
+  test('belongs to its URL, also if another URL is similar', async () => {
     await using service = await startService(transport)
     for (const id of [1, 2, 3]) await service.create({ id, name: `${id}` })
     const names: readonly (readonly [query: string, names: string | number])[] = [
@@ -114,13 +114,13 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
       for (const [query, expected] of names) {
         expect([round, query, said(await service.list(query))]).toEqual([round, query, expected])
       }
-      // And elsewhere it is no list.
+      // The same query on another path is no list.
       expect((await service.request('GET', '/plants/?limit=2')).status).toBe(404)
       expect((await service.request('GET', '/plants/1?limit=2')).status).toBe(405)
     }
   })
 
-  test('is right where it is longer than what is remembered', async () => {
+  test('is right when it is too long for the cache', async () => {
     await using service = await startService(transport, { maxBodyBytes: 2 * CACHED_LIST_MAX_BYTES })
     const large = 'x'.repeat(CACHED_LIST_MAX_BYTES)
     await service.create({ id: 1, name: large })
@@ -134,7 +134,7 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
     }
   })
 
-  test('is right where there are more of one caller than are remembered', async () => {
+  test('is right when one user has more lists than the cache holds', async () => {
     await using service = await startService(transport)
     const plants = keep(service)
     for (const id of [1n, 2n, 3n]) await plants.create(id)
@@ -151,11 +151,11 @@ describe.each(TRANSPORTS)('a list that is asked for again, $name', (transport) =
   })
 })
 
-/** What a client sees of a list: the names, or the code of a refusal. */
+/** The names in a list, or the code of its error. */
 const said = ({ body }: Answer): string | number =>
   Array.isArray(body) ? body.map((plant: { name: string }) => plant.name).join() : body.error
 
-/** Plants of one user that are changed over HTTP and kept in mind, so that every list can be compared with them. */
+/** Changes plants of one user over HTTP, and keeps a model of them to compare every list with. */
 function keep(service: Service, own: string = service.token) {
   const model: Model = new Map()
   return {
@@ -168,7 +168,7 @@ function keep(service: Service, own: string = service.token) {
       expect((await service.delete(id, { token })).status).toBe(204)
       model.delete(id)
     },
-    /** Asks for each list twice: the second answer may be one from memory. */
+    /** Asks for each list twice: the second answer may come from the cache. */
     async expectLists(token = own, lists = ASKED) {
       for (const asked of [...lists, ...lists]) {
         const answer = await service.list(queryOf(asked), { token })

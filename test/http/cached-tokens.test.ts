@@ -7,11 +7,11 @@ import { SOCKET_TRANSPORTS, TRANSPORTS, type Transport } from './support/transpo
 
 const INVALID = { status: 401, error: 40102 }
 const FERN = [{ name: 'Fern' }]
-/** A token that was never given. */
+/** A token that no store has. */
 const UNKNOWN = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES))
 
-describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
-  test('is not let in once another process has revoked the token', async () => {
+describe.each(TRANSPORTS)('a cached token, $name', (transport) => {
+  test('is refused once another process has revoked it', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const { text: token, id } = await service.createToken()
@@ -28,7 +28,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     expect(await listTwice(service, other)).toEqual([FERN, FERN])
   })
 
-  test('is not let in once another process has deleted the user', async () => {
+  test('is refused once another process has deleted its user', async () => {
     await using service = await startService(transport)
     const { text: token } = await service.createToken({ user: 'you' })
     await service.create({ id: 1, name: 'Fern' }, { token })
@@ -42,10 +42,10 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     expect(await bytesOfRefusal(service, token)).toBe(await bytesOfRefusal(service, UNKNOWN))
   })
 
-  test('is not let in once the token has expired', async () => {
+  test('is refused once it has expired', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
-    // Long enough to be let in twice, also on a machine that is busy.
+    // Valid for long enough to be accepted twice, also on a busy machine.
     let token = ''
     let answers: Answer[] = []
     for (let lifetimeMs = 100; answers.length < 2; lifetimeMs *= 2) {
@@ -64,7 +64,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     expect(last && bytesOf(last)).toBe(await bytesOfRefusal(service, UNKNOWN))
   })
 
-  test('with a token that may only list still may not write', async () => {
+  test('of scope read still may not write', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const { text: token } = await service.createToken({ scope: 'read' })
@@ -77,7 +77,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
     expect(await listTwice(service, service.token)).toEqual([FERN, FERN])
   })
 
-  test('is let in by the line that was sent alone, and by nothing like it', async () => {
+  test('is found by its Authorization line, and not by a similar one', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const { token } = service
@@ -101,7 +101,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
       const answer = await service.list('?limit=5', { token: null, headers: { authorization } })
       expect([authorization, refusal(answer)]).toEqual([authorization, { status: 401, error: 40101 }])
     }
-    // Other forms of the same are let in, and see the same.
+    // Other spellings of the scheme are accepted.
     for (const authorization of [`bearer ${token}`, `Bearer   ${token}`]) {
       const answer = await service.list('?limit=5', { token: null, headers: { authorization } })
       expect([authorization, answer.body]).toEqual([authorization, FERN])
@@ -110,7 +110,7 @@ describe.each(TRANSPORTS)('whoever was let in before, $name', (transport) => {
 })
 
 describe.each(SOCKET_TRANSPORTS)('several Authorization lines, $name', (transport) => {
-  test('let nobody in, though one of them was let in before', async () => {
+  test('are refused, also if one of them alone is in the cache', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const { text: other } = await service.createToken({ user: 'you' })
@@ -133,13 +133,13 @@ describe.each(SOCKET_TRANSPORTS)('several Authorization lines, $name', (transpor
   })
 })
 
-/** The same capped list, twice: the second answer may be one from memory. */
+/** The same capped list, twice: the second answer may come from the cache. */
 const listTwice = async (service: Service, token: string) => [
   (await service.list('?limit=5', { token })).body,
   (await service.list('?limit=5', { token })).body,
 ]
 
-/** Waits as long as it may take until every server knows what another process has changed of tokens. */
+/** Waits for the longest time that a change of tokens by another process may take to show. */
 async function untilSeen(service: Service, token: string, { othersSeenWithinMs = 0 }: Transport): Promise<void> {
   const deadlineMs = performance.now() + othersSeenWithinMs
   while (performance.now() < deadlineMs && (await service.list('?limit=5', { token })).status === 200)
@@ -150,7 +150,7 @@ const bytesOfRefusal = async (service: Service, token: string) => bytesOf(await 
 
 const refusal = ({ status, body }: Answer) => ({ status, error: body?.error })
 
-/** What the next request to each operation is answered. That to HEAD has no body: its status says it. */
+/** The answers to a request to each operation. The answer to HEAD has no body: its status must be 401. */
 async function toEachOperation(service: Service, token: string) {
   const head = await service.request('HEAD', '/plants?limit=5', { token })
   expect(head.status).toBe(401)

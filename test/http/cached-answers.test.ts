@@ -4,8 +4,8 @@ import { IN_PROCESS, TRANSPORTS } from './support/transports.ts'
 
 const URLS = ['/plants?limit=0', '/plants?limit=1', '/plants?limit=2', '/plants?limit=20&after=1']
 
-describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (transport) => {
-  test('has the body and the headers of the first, but a request id of its own', async () => {
+describe.each(TRANSPORTS)('the answer with a cached list, $name', (transport) => {
+  test('has the body and the headers of the first answer, but a request id of its own', async () => {
     await using service = await startService(transport)
     for (const id of [1, 2, 3]) await service.create({ id, name: `Grünlilie 🌱 ${id}` })
 
@@ -19,7 +19,7 @@ describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (t
     }
   })
 
-  test('has the request id that the client gave, and none of those before', async () => {
+  test('has the request id of its own request', async () => {
     await using service = await startService(transport)
     const ask = async (headers: Record<string, string>) =>
       (await service.list('?limit=1', { headers })).headers.get('x-request-id')
@@ -30,7 +30,7 @@ describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (t
     expect(new Set([...fresh, 'first', 'second', 'not a good one']).size).toBe(6)
   })
 
-  test('to HEAD says the length that GET has, and leaves nothing of itself in those to GET', async () => {
+  test('to HEAD has the Content-Length of GET, and changes no answer to GET', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Grünlilie 🌱' })
     const bytes = String(Buffer.byteLength('[{"name":"Grünlilie 🌱"}]'))
@@ -47,7 +47,7 @@ describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (t
     }
   })
 
-  test('is a 304 where If-None-Match names the first, until something changes', async () => {
+  test('is 304 if If-None-Match names its ETag, until a plant changes', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const etag = (await service.list('?limit=5')).headers.get('etag') ?? ''
@@ -57,7 +57,7 @@ describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (t
       const { status, text, headers } = await ask(method)
       expect([method, status, text, headers.get('etag')]).toEqual([method, 304, '', etag])
     }
-    // It leaves nothing of itself in the whole answer.
+    // The 304 does not change the next full answer.
     expect(await service.list('?limit=5')).toMatchObject({ status: 200, body: [{ name: 'Fern' }] })
     await service.create({ id: 2, name: 'Ivy' })
     expect(await ask('GET')).toMatchObject({ status: 200, body: [{ name: 'Fern' }, { name: 'Ivy' }] })
@@ -65,7 +65,7 @@ describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (t
     expect((await ask('GET')).status).toBe(304)
   })
 
-  test('is given to GET and HEAD alone: at the same URL others do what they do', async () => {
+  test('goes to GET and HEAD alone: other methods on the same URL do their own work', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })
     const json = { 'content-type': 'application/json' }
@@ -83,8 +83,8 @@ describe.each(TRANSPORTS)('the second answer to a request for a list, $name', (t
   })
 })
 
-describe.each(IN_PROCESS)('a list that is asked for again while the server ends, $name', (transport) => {
-  test('is answered from then on with Connection: close', async () => {
+describe.each(IN_PROCESS)('a cached list while the server ends, $name', (transport) => {
+  test('is answered with Connection: close', async () => {
     const lifecycle = { isDraining: false }
     await using service = await startService(transport, { app: { lifecycle } })
     const ask = async () => {
@@ -107,7 +107,7 @@ describe.each(IN_PROCESS)('a list that is asked for again while the server ends,
   })
 })
 
-/** Everything of an answer but what is different each time. */
+/** An answer without the headers that differ each time. */
 function seen({ status, headers, text }: Answer) {
   const { 'x-request-id': _, date: __, ...rest } = Object.fromEntries(headers)
   return { status, headers: rest, text }

@@ -8,15 +8,15 @@ import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'
 import { createToken } from '../support/tokens.ts'
 import { userIdOf } from './support/service.ts'
 
-/** What is read can be counted from the source alone. What is known of PostgreSQL, and when, is a matter of test/store/postgres. */
+/** Reads can be counted in process only. test/store/postgres tests the versions that PostgreSQL gives. */
 const COUNTED = EXECUTABLE === undefined ? SQLITE_STORES : []
-/** With a clock that stands still, what a store knows of its versions never grows old. */
+/** A clock that stands still: the versions that a store knows never expire. */
 const STANDING_CLOCK = { monotonicMs: () => 0 }
-/** Two bytes for each of its characters. */
+/** A character that takes two bytes. */
 const WIDE = 'ж'
 
-describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
-  test('is looked up once, whatever was asked and written since', async () => {
+describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
+  test('reads a token once, whatever was asked and written since', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
 
@@ -28,7 +28,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
     expect(reads.findToken).toBe(1)
   })
 
-  test('is looked up again after any change of tokens, in whichever opening', async () => {
+  test('reads a token again after any change of tokens, also by another opening of the store', async () => {
     let nowMs = 0
     await using opened = await open({ monotonicMs: () => nowMs })
     const { ask, reads, store, token } = await countReads(opened)
@@ -49,7 +49,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
     expect(reads.findToken).toBe(5)
   })
 
-  test('is looked up each time where nobody can tell what has changed, and so is every list', async () => {
+  test('is not used, like the list cache, while the store cannot tell what has changed', async () => {
     await using opened = await open(STANDING_CLOCK)
     const untold = { tokensVersion: () => undefined, plantsVersion: () => undefined }
     const { ask, reads, token } = await countReads(opened, untold)
@@ -59,7 +59,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
     expect(reads).toEqual({ findToken: 3, listPlants: 3 })
   })
 
-  test('is not known by a token that was never given, nor looked up for what can be none', async () => {
+  test('holds no unknown token, and text that cannot be a token is not looked up', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, token } = await countReads(opened)
     const { text: unknown } = await createToken({ createToken: async () => ({ id: 0, userIsNew: false }) })
@@ -69,7 +69,7 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
     expect(reads).toEqual({ findToken: 2, listPlants: 0 })
   })
 
-  test('is refused from the next request on where the token is revoked just after it was looked up', async () => {
+  test('refuses a token that was revoked during its look-up, from the next request on', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { store } = opened
     const { ask, token } = await countReads(opened, {
@@ -84,8 +84,8 @@ describe.each(COUNTED)('who has come before, with $name', ({ open }) => {
   })
 })
 
-describe.each(COUNTED)('a list that was answered before, with $name', ({ open }) => {
-  test('is read once until the plants of its user change', async () => {
+describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
+  test('reads a list once until the plants of its user change', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
     const { text: theirs } = await createToken(store, { user: 'you' })
@@ -106,7 +106,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
     expect(reads.listPlants).toBe(5)
   })
 
-  test('is read each time where it has no limit', async () => {
+  test('does not hold a list without a limit', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, token } = await countReads(opened)
 
@@ -115,7 +115,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
     expect(reads.listPlants).toBe(3)
   })
 
-  test('is read again where a plant came while it was read', async () => {
+  test('reads a list again if a plant was created during the first read', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { store } = opened
     let isFirst = true
@@ -131,7 +131,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
     expect([await (await ask(token)).text(), await (await ask(token)).text()]).toEqual(['[]', '[{"name":"Fern"}]'])
   })
 
-  test('is not kept where it is larger than CACHED_LIST_MAX_BYTES', async () => {
+  test('does not hold a list larger than CACHED_LIST_MAX_BYTES', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
     await store.createPlant(user, { id: 1n, name: WIDE.repeat(CACHED_LIST_MAX_BYTES / 2 - 4096) })
@@ -139,11 +139,11 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
 
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([1, 0, 0])
     expect(await readsOf(reads, () => ask(token, '?limit=1&after=1'))).toEqual([1, 1, 1])
-    // What was kept is kept.
+    // The cached list stays.
     expect(await readsOf(reads, () => ask(token, '?limit=1'))).toEqual([0, 0, 0])
   })
 
-  test('is kept with LISTS_PER_USER_MAX of one caller, and with one more all others are forgotten', async () => {
+  test('holds LISTS_PER_USER_MAX lists of a user, and drops all others for one more', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, token } = await countReads(opened)
     const askFor = (lists: number) => async () => {
@@ -156,7 +156,7 @@ describe.each(COUNTED)('a list that was answered before, with $name', ({ open })
     expect((await readsOf(reads, () => ask(token, '?limit=1&after=0')))[0]).toBe(1)
   })
 
-  test('is dropped once the lists of other users take LIST_CACHE_MAX_BYTES: the user who was idle the longest goes first', async () => {
+  test('drops the lists of the user who was idle the longest once all lists take LIST_CACHE_MAX_BYTES', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, store, token, user } = await countReads(opened)
     const bytes = CACHED_LIST_MAX_BYTES - 8192
@@ -184,7 +184,7 @@ async function untilKnown(store: Store): Promise<void> {
   while (store.tokensVersion() === undefined) await Bun.sleep(1)
 }
 
-/** The service on a real store that counts what is read, with user `me`; `overrides` take the place of some methods. */
+/** The service with user `me` on a real store whose reads are counted. `overrides` replace methods of the store. */
 async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) {
   const { text: token } = await createToken(store)
   const reads = { findToken: 0, listPlants: 0 }
@@ -206,7 +206,7 @@ async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) 
   return { ask, reads, store, token, user: await userIdOf(store, 'me') }
 }
 
-/** How many pages were read for each of three times that something was asked. */
+/** Asks three times. Returns how many pages each time read from the store. */
 async function readsOf(reads: { listPlants: number }, ask: () => Promise<unknown>): Promise<number[]> {
   const counts: number[] = []
   while (counts.length < 3) {
