@@ -56,12 +56,12 @@ export function queueWrites(options: QueueOptions) {
     for (const kind of WRITE_KINDS) if (steps.countReady(kind) > 0) running[kind] ??= run(kind)
   }
 
-  const ask = async (kind: WriteKind, plant: PlantWrite | undefined): Promise<void> => {
-    if (refusal !== undefined) throw refusal
+  const ask = (kind: WriteKind, plant: PlantWrite | undefined): Promise<void> => {
+    if (refusal !== undefined) return Promise.reject(refusal)
     const textLength = plant?.values.reduce((sum, value) => sum + (value?.length ?? 0), 0) ?? 0
     if (isQueueFull(steps.size, textLength)) {
       observer?.recordRefusal('queue_full')
-      throw new AppError('store_busy')
+      return Promise.reject(new AppError('store_busy'))
     }
     const written = steps.add(kind, plant, textLength)
     lateCheck ??= setTimeout(refuseLate, LATE_CHECK_MS)
