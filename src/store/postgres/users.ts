@@ -1,11 +1,8 @@
-import { AppError } from '../../domain/error.ts'
-import type { Store } from '../../domain/store.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
+import { toUser, type UserMethods, type UserRow, userNotFound } from '../user-rows.ts'
 import type { Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'
-
-type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
 
 const COUNT_PLANTS =
   'select count(*) from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
@@ -23,12 +20,7 @@ export function users({ read, transaction, changeTokens }: Connections): UserMet
         [],
         READ_ALL_TIMEOUT_MS,
       )
-      return rows.map(([name, createdAtMs, plants, tokens]) => ({
-        name,
-        createdAtMs: Number(createdAtMs),
-        plants: Number(plants),
-        tokens: Number(tokens),
-      }))
+      return rows.map(toUser)
     },
 
     async deleteUser(name, { onProgress, signal } = {}) {
@@ -54,9 +46,6 @@ export function users({ read, transaction, changeTokens }: Connections): UserMet
   }
 }
 
-/** The part of a store that is about users. */
-export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
-
 /** The identifier of the user with this name, or `undefined`. */
 export async function findUser({ query }: Pick<Transaction, 'query'>, name: string): Promise<bigint | undefined> {
   const [row] = await query<[bigint]>('select id from plantstore.users where name = $1', [name])
@@ -66,7 +55,7 @@ export async function findUser({ query }: Pick<Transaction, 'query'>, name: stri
 /** The identifier of the user with this name. Rejects with `user_not_found`. */
 export async function requireUser(inside: Pick<Transaction, 'query'>, name: string): Promise<bigint> {
   const user = await findUser(inside, name)
-  if (user === undefined) throw new AppError('user_not_found', { message: `There is no user ${name}.` })
+  if (user === undefined) throw userNotFound(name)
   return user
 }
 

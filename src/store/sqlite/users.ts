@@ -1,11 +1,8 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../domain/error.ts'
-import type { Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
+import { toUser, type UserMethods, type UserRow, userNotFound } from '../user-rows.ts'
 import type { Connections } from './connections.ts'
-
-type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
 
 /** Users in SQLite. */
 export function users({ reader, read, write, emptyWal }: Connections): UserMethods {
@@ -16,12 +13,7 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
             (select count(*) from plants where user_id = users.id),
             (select count(*) from tokens where user_id = users.id)
           from users order by name`)
-        return (select.values() as UserRow[]).map(([name, createdAtMs, plants, tokens]) => ({
-          name,
-          createdAtMs: Number(createdAtMs),
-          plants: Number(plants),
-          tokens: Number(tokens),
-        }))
+        return (select.values() as UserRow[]).map(toUser)
       }),
 
     async deleteUser(name, { onProgress, signal } = {}) {
@@ -48,13 +40,10 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
   }
 }
 
-/** The part of a store that is about users. */
-export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
-
 /** The identifier of a user. Rejects with `user_not_found`. */
 export function requireUser(db: Database, name: string): UserId {
   const [row] = db.prepare<unknown, [string]>('select id from users where name = ?1').values(name) as [bigint][]
-  if (row === undefined) throw new AppError('user_not_found', { message: `There is no user ${name}.` })
+  if (row === undefined) throw userNotFound(name)
   return Number(row[0])
 }
 
