@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { engineOf } from '../../src/store/open.ts'
-import { SQLITE } from '../support/copy-places.ts'
+import { SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { ACROSS, copy, fill, KINDS, refusal } from './copies.ts'
+import { ACROSS, copy, fill, KINDS, refusal } from './support/copies.ts'
 
 const unfinished = (database: string) =>
   refusal(`The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`)

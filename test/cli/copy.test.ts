@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { dirname, join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
-import { POSTGRES, SQLITE } from '../support/copy-places.ts'
+import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
-import { ACROSS, copy, fill, IDS, refusal, TEXTS, WAYS } from './copies.ts'
+import { ACROSS, copy, fill, IDS, refusal, TEXTS, WAYS } from './support/copies.ts'
 
 /** More than two batches. */
 const MORE = 4500

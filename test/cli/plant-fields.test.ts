@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { dirname, join } from 'node:path'
 import { type NewPlant, Plant } from '../../src/domain/plant.ts'
 import { openStore } from '../../src/store/open.ts'
-import { type EmptyPlace, POSTGRES, SQLITE } from '../support/copy-places.ts'
+import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
@@ -60,7 +60,7 @@ async function run(args: readonly string[], stdin?: string): Promise<string> {
   return stdout
 }
 
-const besides = ({ database }: EmptyPlace, name: string) => join(dirname(database), name)
+const besides = ({ database }: EmptyDatabase, name: string) => join(dirname(database), name)
 
 /** The columns that the table `plants` must have: name, type, whether a value is required. */
 const columns = (number: string, text: string) => [

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type EmptyPlace, type PlaceKind, POSTGRES, SQLITE } from '../support/copy-places.ts'
+import { type DatabaseKind, type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { POSTGRES_SERVER } from '../support/postgres.ts'
@@ -77,7 +77,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 )
 
 /** A store with plants of two users. */
-async function makeSource(kind: PlaceKind, plants = PLANTS): Promise<EmptyPlace> {
+async function makeSource(kind: DatabaseKind, plants = PLANTS): Promise<EmptyDatabase> {
   const made = await SQLITE.make()
   for (const user of ['me', 'you']) await createTokenIn(made.database, user)
   addPlants(made.database, plants / 2)
@@ -88,11 +88,17 @@ async function makeSource(kind: PlaceKind, plants = PLANTS): Promise<EmptyPlace>
   return copied
 }
 
-const argsOf = (source: EmptyPlace, target: EmptyPlace) => ['copy', '--from', source.database, '--to', target.database]
-const copy = (source: EmptyPlace, target: EmptyPlace) => runPlantstore(argsOf(source, target))
+const argsOf = (source: EmptyDatabase, target: EmptyDatabase) => [
+  'copy',
+  '--from',
+  source.database,
+  '--to',
+  target.database,
+]
+const copy = (source: EmptyDatabase, target: EmptyDatabase) => runPlantstore(argsOf(source, target))
 
 /** How long a copy takes that is not killed. */
-async function timeCopy(source: EmptyPlace, kind: PlaceKind): Promise<number> {
+async function timeCopy(source: EmptyDatabase, kind: DatabaseKind): Promise<number> {
   await using target = await kind.make()
   const begunMs = performance.now()
   expect(await copy(source, target)).toMatchObject({ exitCode: 0 })
@@ -100,7 +106,7 @@ async function timeCopy(source: EmptyPlace, kind: PlaceKind): Promise<number> {
 }
 
 /** Starts a copy. Resolves when it has begun to fill its target, or has ended. */
-async function startCopy(source: EmptyPlace, target: EmptyPlace) {
+async function startCopy(source: EmptyDatabase, target: EmptyDatabase) {
   const env = { PATH: process.env.PATH ?? '' }
   const { child, ended } = startProgram([...COMMAND, ...argsOf(source, target)], { env })
   await until('the copy fills its target', async () => child.exitCode !== null || (await target.isUnfinished()))
@@ -108,7 +114,7 @@ async function startCopy(source: EmptyPlace, target: EmptyPlace) {
 }
 
 /** Starts and ends a server on a store. Resolves to `served`, or to what a server says that does not start. */
-async function serveOnce({ database }: EmptyPlace): Promise<string> {
+async function serveOnce({ database }: EmptyDatabase): Promise<string> {
   const server = await serve(database).catch((error) => (error instanceof Error ? error.message : String(error)))
   if (typeof server === 'string') return server
   expect(await server.end()).toBe(0)

@@ -3,7 +3,7 @@ import type { CopyTools } from '../../src/store/engine.ts'
 import { engineOf, openStore } from '../../src/store/open.ts'
 import type { Target } from '../../src/store/tools/contents.ts'
 import { type ContentsOptions, copyContents } from '../../src/store/tools/copy-contents.ts'
-import { type EmptyPlace, POSTGRES, SQLITE } from '../support/copy-places.ts'
+import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
@@ -19,7 +19,7 @@ const OPEN_ELSEWHERE = {
   message: expect.stringContaining('is open in another process: end it'),
 }
 
-const toolsOf = ({ database }: EmptyPlace): Promise<CopyTools> =>
+const toolsOf = ({ database }: EmptyDatabase): Promise<CopyTools> =>
   engineOf(database).copyTools({ passwordFile: undefined, onEvent: () => {} })
 
 interface TestedOptions extends Partial<ContentsOptions> {
@@ -30,8 +30,8 @@ interface TestedOptions extends Partial<ContentsOptions> {
 
 /** Copies a store into another one. */
 async function copy(
-  from: EmptyPlace,
-  to: EmptyPlace,
+  from: EmptyDatabase,
+  to: EmptyDatabase,
   { isSnapshot = false, change = () => ({}), ...options }: TestedOptions = {},
 ) {
   const [source, target] = [await toolsOf(from), await toolsOf(to)]
@@ -41,20 +41,20 @@ async function copy(
 }
 
 /** Makes a store with a token and a plant. */
-async function fillPlace({ database }: EmptyPlace): Promise<void> {
+async function fillPlace({ database }: EmptyDatabase): Promise<void> {
   const store = await openStore(database, () => {})
   await createToken(store)
   await store.createPlant(1, { id: 1n, name: 'Fern' })
   await store.close()
 }
 
-async function addPlant({ database }: EmptyPlace): Promise<void> {
+async function addPlant({ database }: EmptyDatabase): Promise<void> {
   const store = await openStore(database, () => {})
   await store.createPlant(1, { id: 2n, name: 'Ivy' })
   await store.close()
 }
 
-async function addToken({ database }: EmptyPlace): Promise<void> {
+async function addToken({ database }: EmptyDatabase): Promise<void> {
   const store = await openStore(database, () => {})
   await createToken(store, { user: 'you' })
   await store.close()

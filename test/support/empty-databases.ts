@@ -4,23 +4,23 @@ import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
 import { administer, makeDatabase } from './postgres.ts'
 
-/** A place for a store: nothing is there yet. */
-export interface EmptyPlace extends AsyncDisposable {
-  /** What `--database` names. */
+/** A database without a store. */
+export interface EmptyDatabase extends AsyncDisposable {
+  /** The value of `--database`. */
   readonly database: string
-  /** Everything that is there, the same of all stores; nothing where there is no store. */
+  /** All contents, in the same form for each kind of database. `undefined` if there is no store. */
   dump(): Promise<Dump | undefined>
-  /** Whether what is there is marked as a copy that was not finished. */
+  /** Whether it holds an unfinished copy. */
   isUnfinished(): Promise<boolean>
 }
 
 /** All rows of all tables by their keys, and the last identifiers of a user and a token. */
 export type Dump = Readonly<Record<'users' | 'tokens' | 'plants' | 'lastIds', readonly unknown[][]>>
 
-/** A kind of store that is copied from and into. */
-export interface PlaceKind {
+/** A kind of database. */
+export interface DatabaseKind {
   readonly name: string
-  make(): Promise<EmptyPlace>
+  make(): Promise<EmptyDatabase>
 }
 
 const SELECTS = {
@@ -30,7 +30,7 @@ const SELECTS = {
   plants: 'select * from @plants order by user_id, id',
 } as const
 
-export const SQLITE: PlaceKind = {
+export const SQLITE: DatabaseKind = {
   name: 'SQLite',
   async make() {
     const folder = makeFolder()
@@ -63,7 +63,7 @@ export const SQLITE: PlaceKind = {
   },
 }
 
-export const POSTGRES: PlaceKind = {
+export const POSTGRES: DatabaseKind = {
   name: 'PostgreSQL',
   async make() {
     const made = await makeDatabase({ isEmpty: true })
@@ -95,6 +95,6 @@ export const POSTGRES: PlaceKind = {
   },
 }
 
-/** One store's bytes are a Buffer, the other's are not. */
+/** The drivers return bytes as different types. */
 const plain = (row: unknown[]): unknown[] =>
   row.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value))

@@ -1,10 +1,10 @@
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
-import { openStore } from '../../src/store/open.ts'
-import { type PlaceKind, POSTGRES, SQLITE } from '../support/copy-places.ts'
-import { runPlantstore } from '../support/executable.ts'
-import { POSTGRES_SERVER } from '../support/postgres.ts'
-import { lacks } from '../support/requirement.ts'
-import { createToken } from '../support/tokens.ts'
+import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import { openStore } from '../../../src/store/open.ts'
+import { type DatabaseKind, POSTGRES, SQLITE } from '../../support/empty-databases.ts'
+import { runPlantstore } from '../../support/executable.ts'
+import { POSTGRES_SERVER } from '../../support/postgres.ts'
+import { lacks } from '../../support/requirement.ts'
+import { createToken } from '../../support/tokens.ts'
 
 /** Texts that are easily changed on their way. */
 export const TEXTS = [
@@ -62,6 +62,6 @@ export const copy = (from: string, to: string, ...flags: readonly string[]) =>
 export const refusal = (message: string) => ({ stdout: '', stderr: `plantstore: ${message}\n`, exitCode: 3 })
 
 /** The kinds of stores on this machine, all ways between them, and the ways between two kinds. */
-export const KINDS: readonly PlaceKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
+export const KINDS: readonly DatabaseKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
 export const WAYS = KINDS.flatMap((from) => KINDS.map((to) => ({ from, to, way: `from ${from.name} to ${to.name}` })))
 export const ACROSS = WAYS.filter(({ from, to }) => from !== to || KINDS.length === 1)
