@@ -99,6 +99,7 @@ describe.concurrent('serve', () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const servers = await Promise.all(Array.from({ length: STARTS_AT_ONCE }, () => serve(database, ['--first-token'])))
+    await printed(() => servers.map((server) => server.stderr()).join(''), TOKEN)
     const token = await createTokenIn(database)
     const creates = servers.map((server, id) =>
       server.request('POST', '/plants', { token, body: { id, name: 'Fern' } }),
