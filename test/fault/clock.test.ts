@@ -14,7 +14,7 @@ import { until } from './until.ts'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
-/** The limit for the arrival of a request. The runtime looks every four seconds. */
+/** The limit for the arrival of a body, by --idle-timeout. The runtime looks every four seconds. */
 const ARRIVAL_LIMIT_MS = 30_000
 const ARRIVAL_SLACK_MS = 4000 + SLACK_MS
 /** Successes after each jump that show that writes go on. */
@@ -163,7 +163,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
   testLong(
     'does not change the limit for the arrival of a request, nor how often the use of tokens is recorded',
     async () => {
-      await using server = await serveByClock()
+      await using server = await serveByClock(['--idle-timeout', `${ARRIVAL_LIMIT_MS / 1000}s`])
       using connection = await openConnection(server.port)
       connection.write(formatRequest('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
       const startMs = performance.now()

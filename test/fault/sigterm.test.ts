@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { describe, expect } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
@@ -9,7 +9,7 @@ import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { readSlowly, sendHalf, startNewClients } from './clients.ts'
 import { requestIdOf, startHistory, type Write } from './history.ts'
-import { rounds, runRounds, testRounds } from './rounds.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
 import { until } from './until.ts'
 
@@ -169,9 +169,8 @@ describe('SIGTERM under load', () => {
   )
 })
 
-testRounds(
+test(
   'SIGTERM ends a server that recovers from a kill, and nothing acknowledged is missing',
-  { short: 1, long: 1 },
   async () => {
     await using killed = await serveLoad(randomNumbers(1))
     await killed.server.kill()
@@ -204,6 +203,7 @@ testRounds(
     })
     expect(signalledInStart).toBeGreaterThan(0)
   },
+  ROUNDS_TIMEOUT_MS,
 )
 
 /** When a server logged that it listens; never, if it did not. */
