@@ -28,8 +28,8 @@ const SHORT_DRAIN_MS = 1000
 const DRAIN_WAIT_MS = 2000
 /** Before the end of --drain-wait, so that the last requests arrive. */
 const MARGIN_MS = 500
-/** The end in good order, and the end by a signal that comes before the server listens for signals. */
-const ENDINGS: readonly unknown[] = [0, 'SIGTERM']
+/** The end of `serve`, and the ends by a signal that comes before the command or even the process listens for signals. */
+const ENDINGS: readonly unknown[] = [0, 143, 'SIGTERM']
 
 /** A server with 64 connections that create and delete, and clients that open a connection for each create. */
 async function serveLoad(random: Random, flags: readonly string[] = []) {
