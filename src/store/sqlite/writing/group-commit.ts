@@ -1,14 +1,13 @@
-import { AppError } from '../../../domain/error.ts'
 import type { Durability } from '../../../domain/store.ts'
 import { openWriter } from '../connection.ts'
-import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
+import { isLocked, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-identity.ts'
 import { watchFiles } from '../files/moved-files.ts'
 import { announceChanges, type Changes } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
-import { prepareCommit } from './commit.ts'
-import { type CheckpointReport, type Failure, type GroupResult, toFailure, type WriteResults } from './group-result.ts'
-import { type Call, createWrites, type Writes } from './writes.ts'
+import { type CheckpointReport, type Failure, type GroupResult, toFailure } from './group-result.ts'
+import { groupTransaction, movedAway } from './group-transaction.ts'
+import { type Call, createWrites } from './writes.ts'
 
 /** Commits groups on a connection of its own, in the thread that opened it. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
@@ -31,7 +30,7 @@ export function openGroupWriter(options: WriterOptions) {
   const connection = openWatched(options)
   const announced = announceChanges(connection.writer, options.changes)
   const wal = checkpoints(connection.writer, (error) => toAppError(error, { duringWrite: false, path }))
-  const commitGroup = groupCommit(connection, announced, options)
+  const commitGroup = groupTransaction(connection, announced, options)
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
@@ -80,8 +79,6 @@ export function openGroupWriter(options: WriterOptions) {
   }
 }
 
-type Connection = ReturnType<typeof openWatched>
-
 /** Opens the connection, and watches whether its files stay at their paths. */
 function openWatched({ path, identity, durability }: WriterOptions) {
   if (fileIdentity(path) !== identity) throw movedAway(path)
@@ -93,67 +90,3 @@ function openWatched({ path, identity, durability }: WriterOptions) {
   })
   return { ...opened, areMoved }
 }
-
-/** Returns a function that commits a group, or nothing of it. It throws an `AppError` if SQLite fails. */
-function groupCommit(
-  connection: Connection,
-  announced: ReturnType<typeof announceChanges>,
-  { path, commitMs }: WriterOptions,
-) {
-  const { writer, writes, areMoved } = connection
-  const begin = writer.prepare('begin immediate')
-  const commit = prepareCommit(writer)
-
-  const commitOnce = (group: readonly Call[], nowMs: number): GroupResult => {
-    begin.run()
-    announced.checkOthers(nowMs)
-    const results = callAll(writes, group)
-    const endChanges = announced.begin(group)
-    const startMs = performance.now()
-    try {
-      commit()
-    } finally {
-      endChanges()
-    }
-    commitMs[0] = performance.now() - startMs
-    if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-    return results.refused.length === 0 && results.returned.length === 0 ? 'done' : results
-  }
-  const undo = () => {
-    if (writer.inTransaction) writer.run('rollback')
-  }
-
-  return (group: readonly Call[], nowMs: number): GroupResult => {
-    for (let isRepeated = false; ; isRepeated = true) {
-      try {
-        return commitOnce(group, nowMs)
-      } catch (cause) {
-        undo()
-        const error = toAppError(cause, { duringWrite: true, path })
-        // The disk refused the group but then took a file, so somebody may have made room in between.
-        const mayHaveRoom = isRefusedWrite(cause) && isFailure(error)
-        if (isRepeated || !mayHaveRoom) throw error
-      }
-    }
-  }
-}
-
-function callAll(writes: Writes, group: readonly Call[]): WriteResults {
-  const refused: WriteResults['refused'][number][] = []
-  const returned: WriteResults['returned'][number][] = []
-  for (let index = 0; index < group.length; index++) {
-    const [name, ...args] = group[index] as Call
-    try {
-      const value = Reflect.apply(writes[name], undefined, args)
-      if (value !== undefined) returned.push([index, value])
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error
-      refused.push([index, error.kind, error.message])
-    }
-  }
-  return { refused, returned }
-}
-
-const isFailure = (error: unknown): boolean => error instanceof AppError && error.kind === 'store_failed'
-
-const movedAway = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
