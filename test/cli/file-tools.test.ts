@@ -10,8 +10,7 @@ test.each(['backup plants.db', 'backup --dir .', 'backup -', 'restore plants.db'
 
     expect(answer).toEqual({
       stdout: '',
-      stderr:
-        'plantstore: This is for a database in a file: one of PostgreSQL is kept by its own tools, pg_dump and pg_restore.\n',
+      stderr: 'plantstore: This works on a database file only: use pg_dump and pg_restore for a PostgreSQL database.\n',
       exitCode: 2,
     })
   },

@@ -17,7 +17,7 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
 
   async fileTools() {
     throw new AppError('misused', {
-      message: 'This is for a database in a file: one of PostgreSQL is kept by its own tools, pg_dump and pg_restore.',
+      message: 'This works on a database file only: use pg_dump and pg_restore for a PostgreSQL database.',
     })
   },
 

@@ -74,7 +74,7 @@ const isCreatedByOthers = (error: unknown): boolean =>
 
 const newer = (address: PostgresAddress, version: number) =>
   storeUnusable(
-    `The database ${describeAddress(address)} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
+    `The database ${describeAddress(address)} has schema version ${version}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`,
   )
 
 const missing = (address: PostgresAddress) =>

@@ -14,13 +14,13 @@ export async function inspect(client: Client, address: PostgresAddress, durabili
   const settings = new Map(rows)
   const database = `The database ${describeAddress(address)}`
   if (settings.get('fsync') === 'off') {
-    throw storeUnusable(`${database} has fsync = off and may lose everything with the power: turn it on.`)
+    throw storeUnusable(`${database} has fsync = off and may lose everything in a power failure: turn it on.`)
   }
   if (settings.get('synchronous_commit') === 'off' && durability === 'full') {
     throw storeUnusable(
-      `${database} has synchronous_commit = off and may lose the latest writes with the power: turn it on, or use --durability normal.`,
+      `${database} has synchronous_commit = off and may lose the latest writes in a power failure: turn it on, or use --durability normal.`,
     )
   }
   const encoding = settings.get('server_encoding') ?? 'UTF8'
-  if (encoding !== 'UTF8') throw storeUnusable(`${database} has the encoding ${encoding}: make one with UTF8.`)
+  if (encoding !== 'UTF8') throw storeUnusable(`${database} has the encoding ${encoding}: create one with UTF8.`)
 }

@@ -33,7 +33,7 @@ export function migrate(writer: Database, path: string): boolean {
 /** A newer executable has migrated the database. */
 export const newer = (path: string, version: number) =>
   storeUnusable(
-    `The database ${path} has schema version ${version}, this executable knows up to ${SCHEMA_VERSION}: use the newer executable.`,
+    `The database ${path} has schema version ${version}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`,
   )
 
 /** Reads a number from the database's header. */
