@@ -20,7 +20,7 @@ async function makeDatabase(plants = 10) {
   const made = await fillDatabase(plants)
   const backups = join(made.folder, 'backups')
   mkdirSync(backups)
-  const backup = (...args: readonly string[]) => made.run(['backup', ...args])
+  const backup = (...args: readonly string[]) => made.run('backup', ...args)
   return { ...made, backups, file: join(backups, 'plants.db'), backup }
 }
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
 import { createUser, IDS } from '../store/fixtures.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { makeDatabase } from './support/database.ts'
 import { fillDatabase } from './support/filled-database.ts'
 
 /** Two users have so many plants. That is more than a pipe takes, and more than one batch. */
@@ -15,10 +15,9 @@ const TAG = '"\n\u0001\u007f\u0085\u2028\u202e\u2066 🌱'
 const TAG_IN_JSON = '\\"\\n\\u0001\\u007f\\u0085\\u2028\\u202e\\u2066 🌱'
 
 /** A folder with a database in which `you` and `me` have plants with each of `IDS`. */
-async function makeDatabase() {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const store = await openStore(database, () => {})
+async function makePlants() {
+  const made = makeDatabase()
+  const store = await openStore(made.database, () => {})
   for (const name of ['you', 'me']) {
     const user = await createUser(store, name)
     for (const [index, id] of IDS.entries()) {
@@ -26,7 +25,7 @@ async function makeDatabase() {
     }
   }
   await store.close()
-  return { database, folder: folder.path, [Symbol.dispose]: folder[Symbol.dispose] }
+  return made
 }
 
 const linesOf = (user: string): string =>
@@ -53,27 +52,26 @@ describe.concurrent('export', () => {
     ['all plants by user and id', [], linesOf('me') + linesOf('you')],
     ['the plants of one user', ['--user', 'you'], linesOf('you')],
   ])('prints %s, a line each, exact at every digit', async (_, args, stdout) => {
-    using made = await makeDatabase()
+    using made = await makePlants()
 
-    const answer = await runPlantstore(['export', ...args, '--database', made.database])
+    const answer = await made.run('export', ...args)
 
     expect(answer).toEqual({ stdout, stderr: '', exitCode: 0 })
   })
 
   test.each([[[]], [['--user', 'me']]])('prints nothing from an empty database: %j', async (args) => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await createTokenIn(database)
+    using made = makeDatabase()
+    await createTokenIn(made.database)
 
-    const answer = await runPlantstore(['export', ...args, '--database', database])
+    const answer = await made.run('export', ...args)
 
     expect(answer).toEqual({ stdout: '', stderr: '', exitCode: 0 })
   })
 
   test('refuses a user and a database that do not exist', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
 
-    const noUser = await runPlantstore(['export', '--user', 'nobody', '--database', made.database])
+    const noUser = await made.run('export', '--user', 'nobody')
     const noDatabase = await runPlantstore(['export', '--database', join(made.folder, 'nowhere.db')])
 
     expect(noUser).toEqual({ stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 })
@@ -82,7 +80,7 @@ describe.concurrent('export', () => {
 
   test('prints the plants of the moment at which it began, while a server writes', async () => {
     using made = await fillDatabase(MANY_PLANTS)
-    const { stdout: before } = await made.run(['export'])
+    const { stdout: before } = await made.run('export')
     await using server = await serve(made.database)
     const { child, readRest } = await startExport(made.database)
 
@@ -93,7 +91,7 @@ describe.concurrent('export', () => {
 
     expect([deleted.status, created.status, await child.exited]).toEqual([204, 200, 0])
     expect(printed === before).toBe(true)
-    expect((await made.run(['export'])).stdout === before).toBe(false)
+    expect((await made.run('export')).stdout === before).toBe(false)
   })
 
   test.each([

@@ -11,6 +11,7 @@ import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { makeDatabase } from './support/database.ts'
 
 /** The test stops an import of an endless device after so many bytes, and kills it after so long. */
 const ENDLESS_BYTES = 64 * 1024 ** 2
@@ -21,23 +22,21 @@ const bytesReadBy = (pid: number): number =>
   Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
 
 /** A database of user `me`, who has plants 1 and 2. */
-async function makeDatabase() {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
+async function makePlants() {
+  const made = makeDatabase()
+  const { folder, database } = made
   const token = await createTokenIn(database)
   addPlants(database, 2)
   return {
-    folder: folder.path,
-    database,
+    ...made,
     token,
     run: (args: readonly string[], stdin = '') =>
-      runPlantstore(['import', ...args, '--database', database], { stdin, cwd: folder.path }),
+      runPlantstore(['import', ...args, '--database', database], { stdin, cwd: folder }),
     plants: () =>
       queryAll(
         database,
         'select users.name, plants.id, plants.name, tag from plants join users on users.id = user_id order by 1, 2',
       ),
-    [Symbol.dispose]: folder[Symbol.dispose],
   }
 }
 
@@ -58,7 +57,7 @@ const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
 
 describe.concurrent('import', () => {
   test('stores the lines of a file, of stdin and of -, and creates new users', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const file = join(made.folder, 'plants.jsonl')
     writeFileSync(
       file,
@@ -93,7 +92,7 @@ describe.concurrent('import', () => {
   })
 
   test('prints its counts with --json, also if a line repeats another', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const [mine, theirs] = [lineOf({ user: 'me', id: 3, name: 'Fern' }), lineOf({ user: 'you', id: 3, name: 'Ivy' })]
     const { stdout, exitCode } = await made.run(['--json', '--on-conflict', 'skip'], mine + theirs + mine)
 
@@ -102,8 +101,8 @@ describe.concurrent('import', () => {
   })
 
   test('imports the output of export, whatever its texts and ids are', async () => {
-    using made = await makeDatabase()
-    using other = await makeDatabase()
+    using made = await makePlants()
+    using other = await makePlants()
     const texts = [
       '',
       '"\\\n\r\t\u0001\u007f',
@@ -146,7 +145,7 @@ describe.concurrent('import', () => {
   ] as const
 
   test('names each line that it refuses and the reason, and imports nothing', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const good = (id: number) => lineOf({ user: 'me', id, name: 'Fern' })
     const lines = [good(7), ...bad.flatMap(([line]) => [line, '\n']), good(9)].map((part) => Buffer.from(part))
     const file = join(made.folder, 'plants.jsonl')
@@ -165,7 +164,7 @@ describe.concurrent('import', () => {
   })
 
   test('refuses a plant that the user already has, and imports nothing', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const answer = await made.run([], [3, 1, 2].map((id) => lineOf({ user: 'me', id, name: 'Fern' })).join(''))
 
     expect([answer.exitCode, saidBy(answer)]).toEqual([
@@ -182,7 +181,7 @@ describe.concurrent('import', () => {
   test.each([REFUSALS_TOLD_MAX, REFUSALS_TOLD_MAX + 1])(
     'names the first ones of %d refused lines, and counts all',
     async (count) => {
-      using made = await makeDatabase()
+      using made = await makePlants()
       const answer = await made.run([], '{}\n'.repeat(count) + lineOf({ user: 'me', id: 3, name: 'Fern' }))
       const told = saidBy(answer)
 
@@ -202,7 +201,7 @@ describe.concurrent('import', () => {
   ])(
     'applies --on-conflict %s %j to stored plants and to lines that repeat another',
     async (rule, args, told, names) => {
-      using made = await makeDatabase()
+      using made = await makePlants()
       const lines = [
         { user: 'me', id: 1, name: 'new' },
         { user: 'me', id: 3, name: 'first' },
@@ -218,7 +217,7 @@ describe.concurrent('import', () => {
   )
 
   test('takes lines of --user and lines without a user, and refuses other lines', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const mixed = lineOf({ id: 3, name: 'Fern' }) + lineOf({ user: 'you', id: 4, name: 'Ivy' })
     const refused = await made.run(['--user', 'me'], mixed)
     const taken = await made.run(
@@ -236,7 +235,7 @@ describe.concurrent('import', () => {
     ['folder', 'it is a directory'],
     ['plantstore.db/x', 'a part of its path is no directory'],
   ])('says in one sentence why it cannot read %s, and what to do', async (file, reason) => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     mkdirSync(join(made.folder, 'folder'))
 
     expect(await made.run([file])).toEqual({
@@ -248,7 +247,7 @@ describe.concurrent('import', () => {
   })
 
   test.skipIf(lacks(SETPRIV))('says in one sentence that this user may not read a file', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const file = join(made.folder, 'plants.jsonl')
     writeFileSync(file, lineOf({ user: 'me', id: 3, name: 'Fern' }), { mode: 0o200 })
     const refused = await runPlantstore(['import', file, '--database', made.database], { under: RESTRICTED })
@@ -261,7 +260,7 @@ describe.concurrent('import', () => {
   })
 
   test('refuses a missing database, and bad options', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const nowhere = join(made.folder, 'nowhere')
     const answers = [
       await runPlantstore(['import', '--database', nowhere], { stdin: '' }),
@@ -277,7 +276,7 @@ describe.concurrent('import', () => {
   })
 
   test('shows its plants at once in the lists of a server, which have new ETags', async () => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     await using server = await serve(made.database)
     const list = async () => {
       const answer = await server.request('GET', '/plants?limit=10', { token: made.token })
@@ -300,7 +299,7 @@ describe.concurrent('import', () => {
   })
 
   test.each([['/dev/null'], ['/dev/stdin']])('reads a device to its end: %s', async (device) => {
-    using made = await makeDatabase()
+    using made = await makePlants()
     const { stdout, stderr, exitCode } = await runPlantstore(['import', device, '--database', made.database])
 
     expect({ stdout, stderr, exitCode }).toEqual({
@@ -316,7 +315,7 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
   test.skipIf(!existsSync('/proc/self/io'))(
     'stops reading an endless device by SIGTERM, and stores nothing',
     async () => {
-      using made = await makeDatabase()
+      using made = await makePlants()
       const child = Bun.spawn([...COMMAND, 'import', '--database', made.database], {
         stdio: [Bun.file('/dev/zero'), 'ignore', 'pipe'],
         timeout: ENDLESS_MAX_MS,
