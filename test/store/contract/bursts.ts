@@ -8,7 +8,7 @@ const MANY = 200
 /** Tests what the comments of `Store` say about a write, for many writes at once. */
 export function burstsContract({ open }: StoreUnderTest): void {
   describe('many writes at once', () => {
-    test('get an answer each, refusals included, and another opening shows what was stored', async () => {
+    test('get an answer each, refusals included, and another opening shows the stored plants', async () => {
       await using opened = await open()
       const { store } = opened
       const other = await opened.reopen()
@@ -65,7 +65,7 @@ export function burstsContract({ open }: StoreUnderTest): void {
       expect(await listAll(store, user)).toEqual(ids.map((id) => ({ id, name: `last ${id}` })))
     })
 
-    test('refuse those of a user who is gone with token_invalid, and do those of others', async () => {
+    test('of a deleted user are refused with token_invalid, and those of other users are done', async () => {
       await using opened = await open()
       const { store } = opened
       const [me, gone] = [await createUser(store, 'me'), await createUser(store, 'gone')]

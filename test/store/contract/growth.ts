@@ -8,7 +8,7 @@ import { createUser } from '../fixtures.ts'
 
 type Write = (store: Store) => Promise<unknown>
 
-/** Changes of the plants 1, 5 and 9 of user 1 after which a list of the first two is not what it was, or may not be. */
+/** Changes of the plants 1, 5 and 9 of user 1 that change, or may change, a list of the first two plants. */
 const OTHERS: readonly (readonly [name: string, write: Write])[] = [
   ['a create below', (store) => store.createPlant(1, { id: 3n, name: 'Ivy' })],
   ['a create at the very beginning', (store) => store.createPlant(1, { id: INT64_MIN, name: 'Ivy' })],
@@ -29,7 +29,7 @@ const OTHERS: readonly (readonly [name: string, write: Write])[] = [
   ['the end of the user', (store) => store.deleteUser('me')],
 ]
 
-/** What the comments of `Store` say of plants that have only grown. */
+/** Tests what the comments of `Store` say about plants that have only grown. */
 export function growthContract({ open, othersSeenWithinMs }: StoreUnderTest): void {
   describe('hasOnlyGrown', () => {
     test.each(OTHERS)('is false after %s', async (_, write) => {
@@ -53,7 +53,7 @@ export function growthContract({ open, othersSeenWithinMs }: StoreUnderTest): vo
       expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
     })
 
-    test('is false after what another process deleted, whatever was created before and after it', async () => {
+    test('is false after a delete by another process, also with creates before and after it', async () => {
       await using opened = await openWithPlants(open)
       const { store, me, before } = opened
       await store.createPlant(me, { id: 20n, name: 'Ivy' })
@@ -66,7 +66,7 @@ export function growthContract({ open, othersSeenWithinMs }: StoreUnderTest): vo
       expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
     })
 
-    test('is true after creates above, alone and together, where it can be told', async () => {
+    test('is true after creates above the id, one by one and together, if versions are known', async () => {
       await using opened = await openWithPlants(open)
       const { store, me, you, before } = opened
 
@@ -81,7 +81,7 @@ export function growthContract({ open, othersSeenWithinMs }: StoreUnderTest): vo
       for (const above of [6n, 7n, 9n, INT64_MAX]) expect(store.hasOnlyGrown(me, before, above)).toBe(false)
     })
 
-    test('counts from its version on: what happened before does not matter', async () => {
+    test('ignores changes before its version', async () => {
       await using opened = await openWithPlants(open)
       const { store, me, before } = opened
 
@@ -94,7 +94,7 @@ export function growthContract({ open, othersSeenWithinMs }: StoreUnderTest): vo
       if (since !== undefined) expect(store.hasOnlyGrown(me, since, 5n)).toBe(true)
     })
 
-    test('is never true by mistake, however many creates there were', async () => {
+    test('stays false after a create below the id, however many creates follow', async () => {
       await using opened = await openWithPlants(open)
       const { store, me, before } = opened
 

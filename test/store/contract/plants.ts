@@ -153,7 +153,7 @@ export function plantsContract({ open }: StoreUnderTest): void {
       }
     })
 
-    test('after all were closed shows what was created, and not what was deleted', async () => {
+    test('after all were closed shows the created plants, but not the deleted one', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
       for (const id of IDS) await opened.store.createPlant(user, { id, name: 'Fern', tag: 'indoor' })

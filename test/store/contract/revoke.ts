@@ -31,7 +31,7 @@ export function revokeContract({ open }: StoreUnderTest): void {
       expect(revokedAtMs).toEqual([REVOKED_AT_MS, undefined, REVOKED_AT_MS, REVOKED_AT_MS])
     })
 
-    test('counts what it revokes, and keeps the time of what was revoked before', async () => {
+    test('counts the tokens that it revokes, and keeps the times of earlier revocations', async () => {
       await using opened = await open()
       const { hash, token } = await createToken(opened.store, 'me')
       await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })

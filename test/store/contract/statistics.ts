@@ -5,7 +5,7 @@ import { createUser } from '../fixtures.ts'
 /** Tests what the comments of `StoreStatistics` say. */
 export function statisticsContract({ open }: StoreUnderTest): void {
   describe('load', () => {
-    test('is nothing in a store at rest, and the writes that wait, until they are done', async () => {
+    test('is zero at rest, and counts the writes that wait until they are done', async () => {
       await using opened = await open()
       const { store } = opened
       const user = await createUser(store, 'me')
@@ -22,7 +22,7 @@ export function statisticsContract({ open }: StoreUnderTest): void {
       expect(store.load()).toEqual({ waitingWrites: 0, longestWaitMs: 0 })
     })
 
-    test('grows older while a write waits', async () => {
+    test('counts a longer wait while a write waits', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
       const write = opened.store.createPlant(user, { id: 1n, name: 'Fern' })
@@ -36,7 +36,7 @@ export function statisticsContract({ open }: StoreUnderTest): void {
   })
 
   describe('sizes', () => {
-    test('grow with what is stored', async () => {
+    test('grow with the plants', async () => {
       await using opened = await open()
       const { store } = opened
       const user = await createUser(store, 'me')

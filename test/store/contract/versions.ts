@@ -10,7 +10,7 @@ import { CREATED_AT_MS, createToken, createUser, listAll, newToken } from '../fi
 type Write = (store: Store) => Promise<unknown>
 type Changed = 'plants' | 'tokens' | 'both'
 
-/** Every write that changes what there is in `openUsed`, and what it changes of user `me`. */
+/** Each write that changes the store of `openUsed`, and which data of user `me` it changes. */
 const CHANGES: readonly (readonly [name: string, changed: Changed, write: Write])[] = [
   ['createPlant', 'plants', (store) => store.createPlant(1, { id: 2n, name: 'Ivy' })],
   ['deletePlant', 'plants', (store) => store.deletePlant(1, 1n)],
@@ -21,10 +21,10 @@ const CHANGES: readonly (readonly [name: string, changed: Changed, write: Write]
   ['deleteUser', 'both', (store) => store.deleteUser('me')],
 ]
 
-/** What the comments of `Store` say of versions. */
+/** Tests what the comments of `Store` say about versions. */
 export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): void {
   describe('plantsVersion and tokensVersion', () => {
-    test('stay while there are reads alone, and tokens are touched', async () => {
+    test('stay while the store is only read and tokens are touched', async () => {
       await using opened = await openUsed(open)
       const { store, me } = opened
       const before = await untilTold(store, me)
@@ -39,7 +39,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expect(await untilTold(store, me)).toEqual(before)
     })
 
-    test.each(CHANGES)('are others after %s', async (_, changed, write) => {
+    test.each(CHANGES)('change with %s', async (_, changed, write) => {
       await using opened = await openUsed(open)
       const { store, me } = opened
       const before = await untilTold(store, me)
@@ -49,7 +49,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expectOver(before, told(store, me), changed)
     })
 
-    test.each(CHANGES)('are others after %s in another opening', async (_, changed, write) => {
+    test.each(CHANGES)('change with %s in another opening', async (_, changed, write) => {
       await using opened = await openUsed(open)
       const { store, me } = opened
       const other = await opened.reopen()
@@ -60,7 +60,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expectOver(before, await untilSeen(store, me, before, changed), changed)
     })
 
-    test('are others after what other processes did', async () => {
+    test('change with creates and revocations of other processes', async () => {
       await using opened = await openUsed(open)
       const { store, me, database } = opened
       const told1 = await untilTold(store, me)
@@ -82,7 +82,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       ])
     })
 
-    test('are others after the first token of all', async () => {
+    test('change with the first token of a store', async () => {
       await using opened = await open()
       const before = (await untilTold(opened.store, 1)).tokens
 
@@ -91,7 +91,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expect(isOver(before, opened.store.tokensVersion())).toBe(true)
     })
 
-    test('of plants stay while those of another user change', async () => {
+    test('of plants stay while the plants of another user change', async () => {
       await using opened = await openUsed(open)
       const { store, me, you } = opened
       const before = (await untilTold(store, me)).plants
@@ -103,7 +103,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expect((await untilTold(store, me)).plants).toBe(before)
     })
 
-    test('never are again what they were before', async () => {
+    test('never repeat', async () => {
       await using opened = await openUsed(open)
       const { store, me } = opened
       const stores = [store, await opened.reopen()]
@@ -123,7 +123,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expect(new Set(known).size).toBe(known.length)
     })
 
-    test('show each of many writes at once as soon as it is answered', async () => {
+    test('change before each of many writes at once is answered', async () => {
       await using opened = await openUsed(open)
       const { store, me } = opened
 

@@ -31,7 +31,7 @@ const forged = (statement: string, from: string, to: string) => (path: string) =
 const REFUSED: readonly (readonly [name: string, change: string | ((path: string) => void), problem: string])[] = [
   ['a trigger', TRIGGER, 'added trigger "evil"'],
   [
-    'a trigger on a table of others',
+    'a trigger on a table of another program',
     'create table notes (x); create trigger evil after insert on notes begin select 1; end',
     'added trigger "evil"',
   ],
