@@ -1,7 +1,6 @@
 import { describe } from 'bun:test'
 import { STORES } from '../support/stores.ts'
-import { burstsContract } from './contract/bursts.ts'
-import { growthContract } from './contract/growth.ts'
+import { hasOnlyGrownContract } from './contract/has-only-grown.ts'
 import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
 import { plantsContract } from './contract/plants.ts'
@@ -10,16 +9,17 @@ import { statisticsContract } from './contract/statistics.ts'
 import { tokensContract } from './contract/tokens.ts'
 import { usersContract } from './contract/users.ts'
 import { versionsContract } from './contract/versions.ts'
+import { writesAtOnceContract } from './contract/writes-at-once.ts'
 
 describe.each(STORES)('the store, $name', (store) => {
   plantsContract(store)
   listContract(store)
-  burstsContract(store)
+  writesAtOnceContract(store)
   tokensContract(store)
   revokeContract(store)
   usersContract(store)
   healthContract(store)
   versionsContract(store)
-  growthContract(store)
+  hasOnlyGrownContract(store)
   statisticsContract(store)
 })

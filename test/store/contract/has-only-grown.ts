@@ -30,7 +30,7 @@ const OTHERS: readonly (readonly [name: string, write: Write])[] = [
 ]
 
 /** Tests what the comments of `Store` say about plants that have only grown. */
-export function growthContract({ open, othersSeenWithinMs }: StoreUnderTest): void {
+export function hasOnlyGrownContract({ open, othersSeenWithinMs }: StoreUnderTest): void {
   describe('hasOnlyGrown', () => {
     test.each(OTHERS)('is false after %s', async (_, write) => {
       await using opened = await openWithPlants(open)

@@ -6,7 +6,7 @@ import { createUser, listAll, listIds, outcomesOf } from '../fixtures.ts'
 const MANY = 200
 
 /** Tests what the comments of `Store` say about a write, for many writes at once. */
-export function burstsContract({ open }: StoreUnderTest): void {
+export function writesAtOnceContract({ open }: StoreUnderTest): void {
   describe('many writes at once', () => {
     test('get an answer each, refusals included, and another opening shows the stored plants', async () => {
       await using opened = await open()
