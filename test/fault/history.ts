@@ -51,9 +51,7 @@ export const largePlantOf = (id: number) => ({ ...plantOf(id), name: `${plantOf(
 export function startHistory(firstId = 1, makePlant = plantOf) {
   const writes: Write[] = []
   const stored: number[] = []
-  const unexpected: string[] = []
-  const refusals = new Set<string>()
-  let errors = 0
+  const errors = collectErrors()
   const counts: Record<Outcome, number> = { acknowledged: 0, refused: 0, unknown: 0 }
   let nextId = firstId
   let moment = 0
@@ -85,19 +83,15 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
       write.answeredAt = moment++
       counts.unknown--
       counts[write.outcome]++
-      if (answer.status >= 300) {
-        errors++
-        refusals.add(describeRefusal(answer))
-      }
       const isStored = write.outcome === (write.kind === 'create' ? 'acknowledged' : 'refused')
       if (isStored) stored.push(write.id)
-      if (answer.status < 500 && write.outcome === 'refused') unexpected.push(`${requestIdOf(write)}: ${answer.status}`)
+      errors.add(write, answer)
     },
     counts: (): Readonly<Record<Outcome, number>> => ({ ...counts }),
     /** How many writes were answered with an error, also those of unknown outcome. */
-    errors: () => errors,
+    errors: () => errors.count(),
     /** The kinds of errors that were answered, like `503 50301, Retry-After: 1`. */
-    refusals: (): string[] => [...refusals],
+    refusals: (): string[] => [...errors.refusals],
     /**
      * Throws if the database is damaged or does not hold what it must: all that was acknowledged, nothing that was refused,
      * and each write of unknown outcome whole or not at all. Plants with ids below `firstId` are not looked at.
@@ -109,8 +103,26 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
     },
     /** The same for plants that the caller has read. */
     checkRows(rows: PlantRows): void {
-      const faults = [...unexpected, ...faultsIn(rows, writes, makePlant)]
+      const faults = [...errors.unexpected, ...faultsIn(rows, writes, makePlant)]
       if (faults.length > 0) throw new Error(`${faults.length} faults: ${faults.slice(0, 5).join('; ')}`)
+    },
+  }
+}
+
+/** Collects the kinds of errors, and the errors that no correct server answers to a write of a history. */
+function collectErrors() {
+  const refusals = new Set<string>()
+  const unexpected: string[] = []
+  let count = 0
+  return {
+    refusals,
+    unexpected,
+    count: () => count,
+    add(write: Write, answer: Answer): void {
+      if (answer.status < 500 && write.outcome === 'refused') unexpected.push(`${requestIdOf(write)}: ${answer.status}`)
+      if (answer.status < 300) return
+      count++
+      refusals.add(describeRefusal(answer))
     },
   }
 }
