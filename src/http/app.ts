@@ -84,7 +84,7 @@ interface RouteOptions extends AppOptions {
   readonly allowSlowReader: (request: Request) => void
 }
 
-/** The Elysia app: every route with what surrounds it, in the order of their checks. */
+/** The Elysia app: all routes, and the hooks before them in their order. */
 export function routes(options: RouteOptions) {
   const { store, log, lifecycle, monotonicMs, servesDocs, publicUrl } = options
   const tokens = createTokenCache(options)
@@ -112,7 +112,7 @@ export function routes(options: RouteOptions) {
   return app.use(otherMethods(app.routes))
 }
 
-/** Several Host lines arrive joined by a comma and a space, which no host name has. */
+/** The runtime joins several Host lines with a comma and a space, which no host name has. */
 function requireOneHost({ request }: { readonly request: Request }): void {
   if (request.headers.get('host')?.includes(', ')) throw new AppError('several_hosts')
 }

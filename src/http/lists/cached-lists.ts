@@ -1,3 +1,4 @@
+import type { Token } from '../../domain/token.ts'
 import type { Limits } from '../access/limits.ts'
 import type { TokenCache } from '../access/token-cache.ts'
 import { contextOf } from '../context.ts'
@@ -17,7 +18,7 @@ interface CacheOptions {
  * route of lists has answered it, so nothing else is at it for GET and HEAD.
  */
 export const cachedLists = ({ tokens, lists, limits, statistics }: CacheOptions) => {
-  const admitted = async (request: Request, caller: Parameters<NonNullable<Limits['admit']>>[0], list: CappedList) => {
+  const admitted = async (request: Request, caller: Token, list: CappedList) => {
     await limits.admit?.(caller, request)
     limits.semaphore?.requirePlace(request)
     return answerList(list, request)
