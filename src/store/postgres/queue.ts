@@ -1,31 +1,21 @@
 import { AppError } from '../../domain/error.ts'
-import type { StoreLoad, StoreObserver } from '../../domain/statistics.ts'
+import type { StoreLoad } from '../../domain/statistics.ts'
 import type { UserId } from '../../domain/token.ts'
 import { isQueueFull } from '../limits.ts'
 import { linger } from '../linger.ts'
 import { type PlantWrite, WRITE_KINDS, type WriteKind } from './group-statements.ts'
 import { type Step, settle, waitingSteps } from './waiting-steps.ts'
-import type { Writer } from './writer.ts'
+import { countWrites, type GroupOptions, refuseLocked, writeGroup } from './write-group.ts'
 
 /** How long a write may wait until its group begins, and how often the queue looks for writes that have waited too long. */
 const WAIT_TIMEOUT_MS = 1500
 const LATE_CHECK_MS = 250
 
-interface QueueOptions {
-  readonly writers: Readonly<Record<WriteKind, Writer>>
-  /** Which of these users exist. */
-  readonly existingUsers: (users: readonly UserId[]) => Promise<ReadonlySet<UserId>>
-  readonly observer: StoreObserver | undefined
-}
-
-/** Plants that wait to be written. All writes of plants pass through this queue. */
-export type WriteQueue = ReturnType<typeof queueWrites>
-
 /**
- * Writes plants in groups. When the writer of a kind is free, one statement takes all writes of that kind that wait, and each
+ * All writes of plants pass through this queue, which writes them in groups. When the writer of a kind is free, one statement takes all writes of that kind that wait, and each
  * write gets its own result. Writes of one plant are done in the order in which they were asked for.
  */
-export function queueWrites(options: QueueOptions) {
+export function queueWrites(options: GroupOptions) {
   const { observer } = options
   const steps = waitingSteps()
   const groups: Record<WriteKind, readonly Step[]> = { create: [], delete: [] }
@@ -86,54 +76,10 @@ export function queueWrites(options: QueueOptions) {
   }
 }
 
-/** Writes a group and gives each step its result. */
-async function writeGroup(kind: WriteKind, group: readonly Step[], options: QueueOptions): Promise<void> {
-  const { writers, existingUsers, observer } = options
-  const startMs = performance.now()
-  try {
-    const refused = new Set(await writers[kind].write(group.flatMap(({ plant }) => plant ?? [])))
-    observer?.recordGroup(countWrites(group), performance.now() - startMs)
-    const errorOf = kind === 'create' ? await explainCreates([...refused], existingUsers) : notFound
-    for (const step of group) {
-      const { plant } = step
-      settle(step, plant !== undefined && refused.has(plant) ? errorOf(plant) : undefined)
-    }
-  } catch (error) {
-    const isLocked = error instanceof AppError && error.kind === 'store_busy'
-    for (const step of group) {
-      if (isLocked) refuseLocked(step, error, observer)
-      else settle(step, error)
-    }
-  }
-}
-
-const notFound = () => new AppError('plant_not_found')
 const tooLate = () => new AppError('store_busy', { cause: 'writes before this one took too long' })
-
-/** Says why each create was refused. What was written stays written, even if the users cannot be read. */
-async function explainCreates(
-  refused: readonly PlantWrite[],
-  existingUsers: QueueOptions['existingUsers'],
-): Promise<(plant: PlantWrite) => unknown> {
-  try {
-    const users = new Set(refused.map(({ user }) => user))
-    const existing = users.size === 0 ? users : await existingUsers([...users])
-    return ({ user }) => new AppError(existing.has(user) ? 'plant_exists' : 'token_invalid')
-  } catch (error) {
-    return () => error
-  }
-}
-
-/** Refuses writes that waited too long for other transactions. */
-function refuseLocked(step: Step, error: AppError, observer: StoreObserver | undefined): void {
-  for (const _ of step.waiters) observer?.recordRefusal('locked')
-  settle(step, error)
-}
 
 function loadOf(steps: ReturnType<typeof waitingSteps>, groups: readonly Step[]): StoreLoad {
   const nowMs = performance.now()
   const oldestMs = Math.min(nowMs, steps.oldest()?.askedAtMs ?? nowMs, ...groups.map(({ askedAtMs }) => askedAtMs))
   return { waitingWrites: steps.size.writes + countWrites(groups), longestWaitMs: nowMs - oldestMs }
 }
-
-const countWrites = (steps: readonly Step[]): number => steps.reduce((sum, { waiters }) => sum + waiters.length, 0)
