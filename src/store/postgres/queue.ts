@@ -12,8 +12,9 @@ const WAIT_TIMEOUT_MS = 1500
 const LATE_CHECK_MS = 250
 
 /**
- * All writes of plants pass through this queue, which writes them in groups. When the writer of a kind is free, one statement takes all writes of that kind that wait, and each
- * write gets its own result. Writes of one plant are done in the order in which they were asked for.
+ * All writes of plants pass through this queue, which writes them in groups. When the writer of a kind is free, one statement
+ * takes all writes of that kind that wait, and each write gets its own result. Writes of one plant are done in the order in
+ * which they were asked for.
  */
 export function queueWrites(options: GroupOptions) {
   const { observer } = options
