@@ -6,7 +6,7 @@ import { type AuthenticationOptions, authentication } from './access/authenticat
 import { readNewPlant } from './body.ts'
 import { EXAMPLE_PLANT, ref } from './docs/components.ts'
 import { operation } from './docs/operation.ts'
-import { json } from './json.ts'
+import { JSON_TYPE, json } from './json.ts'
 import { type ListOptions, listPlants } from './lists/list-plants.ts'
 import { IfNoneMatch, ListQuery, PlantPath } from './query.ts'
 
@@ -80,6 +80,19 @@ const CREATE_PLANT = operation({
   operationId: 'createPlant',
   summary: 'Create a plant',
   description: 'Stores a plant for the calling user. When the answer arrives, this is done.',
+  requestBody: {
+    required: true,
+    description: 'The plant. Properties that NewPlant does not have are ignored.',
+    content: {
+      [JSON_TYPE]: {
+        schema: ref('schemas', 'NewPlant'),
+        examples: {
+          withTag: { summary: 'A plant with a tag', value: { id: 42, ...EXAMPLE_PLANT } },
+          withoutTag: { summary: 'A plant without one', value: { id: -7, name: 'Fern' } },
+        },
+      },
+    },
+  },
   successes: {
     200: {
       description: 'The plant, stored',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { OpenAPIV3 } from 'openapi-types'
 import { openApiDocument } from '../../src/http/docs/openapi.ts'
 import { type Answer, startService } from './support/service.ts'
-import { TRANSPORTS } from './support/transports.ts'
+import { SQLITE_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
 
 const { paths, components } = await openApiDocument(undefined)
 /** The operations by their ids. */
@@ -12,6 +12,21 @@ const OPERATIONS = new Map(
     .map((operation) => [operation.operationId, operation]),
 )
 const HEADERS = (components?.headers ?? {}) as Record<string, OpenAPIV3.HeaderObject>
+
+describe.each(SQLITE_TRANSPORTS)('the examples of the body of createPlant, $name', (transport) => {
+  const body = OPERATIONS.get('createPlant')?.requestBody as OpenAPIV3.RequestBodyObject | undefined
+  const examples = Object.entries(body?.content['application/json']?.examples ?? {})
+
+  test('show a plant with a tag and one without', () => {
+    expect(examples.map(([name]) => name)).toEqual(['withTag', 'withoutTag'])
+  })
+
+  test.each(examples)('are accepted: %s', async (_, example) => {
+    await using service = await startService(transport)
+
+    expect(await service.create('value' in example ? example.value : undefined)).toMatchObject({ status: 200 })
+  })
+})
 
 describe.each(TRANSPORTS)('the document and the answers, $name', (transport) => {
   test('agree on status, headers, error codes and whether there is a body', async () => {

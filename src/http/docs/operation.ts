@@ -47,6 +47,8 @@ interface Operation<Successes, Kind> {
   readonly operationId: string
   readonly summary: string
   readonly description: string
+  /** The body of the request in the document, if there is one. */
+  readonly requestBody?: OpenAPIV3.RequestBodyObject
   readonly successes: Successes
   /** The errors that not every operation has. */
   readonly errors: readonly Kind[]
@@ -65,10 +67,14 @@ type Answers<Successes, Kind extends HttpErrorKind> = {
   [Status in keyof Successes]: Successes[Status] extends { readonly type: infer Type } ? Type : never
 } & Record<StatusOf<Kind | (typeof COMMON_ERRORS)[number]>, typeof ErrorBody>
 
+/** The plugin writes its own `requestBody`, from the schema alone. `documentText` replaces it by what has this name. */
+export const REQUEST_BODY = 'x-request-body'
+
 /** What a route says of its operation: the types of its answers, and its part of the OpenAPI document. */
 export function operation<const Successes extends Readonly<Record<number, Success>>, const Kind extends HttpErrorKind>({
   successes,
   errors,
+  requestBody,
   ...texts
 }: Operation<Successes, Kind>) {
   const errorsByStatus = Map.groupBy<number, HttpErrorKind>([...COMMON_ERRORS, ...errors], statusOf)
@@ -82,7 +88,8 @@ export function operation<const Successes extends Readonly<Record<number, Succes
     // So that a generated client decodes any error.
     default: errorAnswer('any other error'),
   }
-  return { response: response as Answers<Successes, Kind>, detail: { ...texts, tags: ['plants'], responses } }
+  const body = requestBody && { [REQUEST_BODY]: requestBody }
+  return { response: response as Answers<Successes, Kind>, detail: { ...texts, ...body, tags: ['plants'], responses } }
 }
 
 const successAnswer = ({ description, headers = [], content, links }: Success): OpenAPIV3.ResponseObject => ({

@@ -5,6 +5,7 @@ import scalarScript from '../../../node_modules/@scalar/api-reference/dist/brows
 import { JSON_TYPE, json } from '../json.ts'
 import { documentation } from './components.ts'
 import { DOCS_PATHS } from './docs.ts'
+import { REQUEST_BODY } from './operation.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
 const PHONE_STYLE =
@@ -56,12 +57,22 @@ export function pages(api: AnyElysia, publicUrl: string | undefined): { fetch(re
 const isDocument = (response: unknown): response is object =>
   typeof response === 'object' && response !== null && !(response instanceof Response)
 
-/** The plugin writes three media types for each body, and Elysia its own names into schemas. */
+/**
+ * Corrects what the plugin writes: three media types for each body, and no description of the body of a request. Elysia writes
+ * its own names into schemas.
+ */
 const documentText = (document: object): string =>
   JSON.stringify(document, (key, value) => {
     if (key === '$id') return undefined
+    if (hasRequestBody(value)) {
+      const { [REQUEST_BODY]: requestBody, ...operation } = value
+      return { ...operation, requestBody }
+    }
     return isMediaTypes(value) ? { [JSON_TYPE]: value[JSON_TYPE] } : value
   })
+
+const hasRequestBody = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && REQUEST_BODY in value
 
 const isMediaTypes = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && JSON_TYPE in value && 'multipart/form-data' in value
