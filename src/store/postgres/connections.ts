@@ -2,11 +2,11 @@ import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/statistics.ts'
 import type { UserId } from '../../domain/token.ts'
 import { type Column, type ConnectionOptions, createClient } from './connection.ts'
-import { queueWrites } from './queue.ts'
 import { openReads, type Read } from './reads.ts'
 import { openTransactions, type Transact } from './transactions.ts'
 import { lockTokens, watchTokens } from './versions.ts'
-import { openWriter } from './writer.ts'
+import { queueWrites } from './writing/queue.ts'
+import { openWriter } from './writing/writer.ts'
 
 /** Connections for reads and transactions. Each of the two writers has one more. */
 const CONNECTIONS_OF_SERVER = 8

@@ -1,6 +1,6 @@
 import type { Client, Transaction } from './connection.ts'
 import { isConflict, isConnectionLost, toAppError } from './errors.ts'
-import { CONFLICT_PAUSE_MAX_MS, WRITE_TIMEOUT_MS } from './writer.ts'
+import { CONFLICT_PAUSE_MAX_MS, WRITE_TIMEOUT_MS } from './writing/writer.ts'
 
 /** Does all of the work or nothing. Repeats it after a conflict, so `work` may run several times. */
 export type Transact = <T>(work: (transaction: Transaction) => Promise<T>) => Promise<T>

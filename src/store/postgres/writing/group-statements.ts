@@ -1,7 +1,7 @@
-import { PLANT_FIELDS, type PlantValues } from '../../domain/plant.ts'
-import type { UserId } from '../../domain/token.ts'
-import { FIELD_COLUMNS, PLANT_COLUMNS } from '../plant-columns.ts'
-import type { Client, Parameter } from './connection.ts'
+import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
+import type { UserId } from '../../../domain/token.ts'
+import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../plant-columns.ts'
+import type { Client, Parameter } from '../connection.ts'
 import type { LedgerEntry } from './ledger.ts'
 
 /** The two kinds of writes. A group holds writes of one kind. */

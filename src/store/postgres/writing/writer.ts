@@ -1,6 +1,6 @@
-import { AppError } from '../../domain/error.ts'
-import type { Client } from './connection.ts'
-import { isConflict, isConnectionLost, toAppError } from './errors.ts'
+import { AppError } from '../../../domain/error.ts'
+import type { Client } from '../connection.ts'
+import { isConflict, isConnectionLost, toAppError } from '../errors.ts'
 import { type PlantWrite, sendGroup, type WriteKind } from './group-statements.ts'
 import { openLedger } from './ledger.ts'
 

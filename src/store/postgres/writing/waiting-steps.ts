@@ -1,5 +1,5 @@
-import { AppError } from '../../domain/error.ts'
-import { isGroupFull, type WriteLoad } from '../limits.ts'
+import { AppError } from '../../../domain/error.ts'
+import { isGroupFull, type WriteLoad } from '../../limits.ts'
 import type { PlantWrite, WriteKind } from './group-statements.ts'
 
 /**

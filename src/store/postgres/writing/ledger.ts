@@ -1,5 +1,5 @@
-import { AppError } from '../../domain/error.ts'
-import type { Client, Transaction } from './connection.ts'
+import { AppError } from '../../../domain/error.ts'
+import type { Client, Transaction } from '../connection.ts'
 
 /** How long the ledger tries to learn the outcome of a group, and how long it pauses between two attempts. */
 const RESOLVE_TIMEOUT_MS = 1000
