@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import-check.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { queryAll } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
@@ -275,10 +276,11 @@ describe.concurrent('import', () => {
     }
   })
 
-  test('shows its plants at once in the lists of a server, which have new ETags', async () => {
+  test('shows its plants within 50 ms in the lists of a server, which have new ETags', async () => {
     using made = await makePlants()
     await using server = await serve(made.database)
     const list = async () => {
+      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       const answer = await server.request('GET', '/plants?limit=10', { token: made.token })
       const plants = (await answer.json()) as { name: string }[]
       return { etag: answer.headers.get('etag'), names: plants.map(({ name }) => name) }

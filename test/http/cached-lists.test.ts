@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { CACHED_LIST_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
 import { runElsewhere } from '../support/elsewhere.ts'
 import { type Asked, expectedList, type Model, queryOf } from './support/list-model.ts'
@@ -61,9 +62,11 @@ describe.each(TRANSPORTS)('a cached list, $name', (transport) => {
     await mine.expectLists()
 
     await runElsewhere(database, `await store.createPlant(${user}, { id: 2n, name: 'from elsewhere' })`)
+    await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
     mine.model.set(2n, 'from elsewhere')
     await mine.expectLists()
     await runElsewhere(database, `await store.deletePlant(${user}, 1n)`)
+    await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
     mine.model.delete(1n)
     await mine.expectLists()
   })

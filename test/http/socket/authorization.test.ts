@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import { openConnection } from '../../support/raw-connection.ts'
@@ -95,13 +96,15 @@ describe.each(SOCKET_TRANSPORTS)('a token that is revoked, $name', (transport) =
         const store = await openStore(database, () => {})
         await store.revokeTokens({ id }, Date.now())
         await store.close()
+        // As the command does.
+        await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       },
     ],
     [
       'another process',
       (id: number, database: string) => runPlantstore(['token', 'revoke', String(id), '--database', database]),
     ],
-  ])('by %s is refused on the next request of an open connection', async (_, revoke) => {
+  ])('by %s is refused on an open connection, too', async (_, revoke) => {
     await using service = await startService(transport)
     const { text: token, id } = await service.createToken()
     using connection = await openConnection(service.port)
