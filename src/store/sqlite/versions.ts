@@ -14,7 +14,7 @@ import { type Call, CHANGES } from './writing/writes.ts'
  * only (https://sqlite.org/pragma.html#pragma_data_version).
  */
 
-const USER_SLOTS = 4096
+const USER_SLOTS = 1024
 /** So many of the latest changes of a slot are known by the lowest id that they created. */
 const KNOWN_CHANGES = 4
 /** The lowest id of a change that is more than creates. */

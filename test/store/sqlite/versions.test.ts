@@ -10,8 +10,8 @@ import { makeDatabaseFolder } from './files.ts'
 
 const STEPS = 100_000
 const SEED = Number(process.env.PROPERTY_SEED ?? crypto.getRandomValues(new Uint32Array(1))[0])
-/** Users 1 and 4097 share a slot. */
-const USERS = [1, 2, 4097]
+/** Users 1 and 1025 share a slot. */
+const USERS = [1, 2, 1025]
 /** Most lists end at this length, so that creates behind them matter. */
 const LIST_PLANTS = 3
 /** So often the world changes which of its parts are busy. */
