@@ -5,7 +5,7 @@ import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src
 import { PAGE_PLANTS } from '../../src/http/lists/pages.ts'
 import { post, seen, unavailable } from './support/answers.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
-import { IN_PROCESS, SQLITE_TRANSPORTS } from './support/transports.ts'
+import { IN_PROCESS, SOCKET_TRANSPORTS, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 const FAILED = 'The store has failed: try again later.'
 const UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
@@ -151,18 +151,21 @@ describe.each(SQLITE_TRANSPORTS)('a database with damaged tokens, $name', (trans
   })
 })
 
-describe.each(SQLITE_TRANSPORTS)('a database whose last pages are damaged, $name', (transport) => {
-  test('cuts a streamed list where the damage begins', async () => {
+// On a connection of its own: a proxy in front of the executable would answer a list that is cut with an error.
+describe.each(SOCKET_TRANSPORTS)('a database whose last pages are damaged, $name', (transport) => {
+  test('cuts a streamed list where the damage begins: never a well-formed half', async () => {
     await using service = await startService(transport)
     insertPlants(service.database, 3 * PAGE_PLANTS)
     damagePages(service.database, nameOf(3 * PAGE_PLANTS))
 
-    const answer = await service.fetch('/plants')
-    const whole = answer.text().then(
-      () => 'whole',
-      () => 'cut',
-    )
+    const { status, text } = await service.exchange('GET', '/plants')
 
-    expect([answer.status, await whole]).toEqual([200, 'cut'])
+    expect(status).toBe(200)
+    // Not compared by `expect`, which would print all of it.
+    expect({
+      hasBegun: text.includes('plant number 1 '),
+      hasTheLast: text.includes(`plant number ${3 * PAGE_PLANTS} `),
+      hasTheEnd: text.endsWith('0\r\n\r\n') || text.trimEnd().endsWith(']'),
+    }).toEqual({ hasBegun: true, hasTheLast: false, hasTheEnd: false })
   })
 })
