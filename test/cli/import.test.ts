@@ -52,8 +52,7 @@ const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
   stderr
     .split('\n')
     .filter(
-      (line) =>
-        !/^(?:What is read is kept in .*|[\d of]+ (?:bytes checked|lines compared|lines imported)|)$/.test(line),
+      (line) => !/^(?:The lines wait in .*|[\d of]+ (?:bytes checked|lines compared|lines imported)|)$/.test(line),
     )
 
 describe.concurrent('import', () => {
@@ -306,7 +305,7 @@ describe.concurrent('import', () => {
 
     expect({ stdout, stderr, exitCode }).toEqual({
       stdout: '',
-      stderr: `What is read is kept in ${made.folder} until it is in, in a file without a name.
+      stderr: `The lines wait in a file without a name in ${made.folder} until they are imported.
 Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.\n`,
       exitCode: 0,
     })
@@ -350,7 +349,7 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
       3,
       ['plantstore: The database is out of space or read-only, nothing was changed: make room.'],
     ])
-    expect(answer.stderr).toStartWith(`What is read is kept in ${disk.path} `)
+    expect(answer.stderr).toStartWith(`The lines wait in a file without a name in ${disk.path} `)
     expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
     expect(queryAll(database, 'select count(*) from plants')).toEqual([[0n]])
   })

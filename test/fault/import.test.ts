@@ -148,7 +148,7 @@ describe('an import', () => {
       const rest = new TextDecoder().decode((await reader.read()).value)
 
       expect(await child.exited).toBe(143)
-      expect(first).toStartWith('What is read is kept in ')
+      expect(first).toStartWith('The lines wait in a file without a name in ')
       expect(rest).toBe('Stopped by SIGTERM: nothing was imported. Run the same command again.\n')
       expect(made.imported()).toBe(0)
     },

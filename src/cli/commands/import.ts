@@ -52,7 +52,7 @@ export const importCommand = (program: Command, io: CommandIo): void => {
     let stored: number | undefined
     const importAll = async (signal: AbortSignal) => {
       await io.tell(
-        `What is read is kept in ${tables.stagingTable.directory} until it is in, in a file without a name.\n`,
+        `The lines wait in a file without a name in ${tables.stagingTable.directory} until they are imported.\n`,
       )
       const job = { user, rule, isAtomic, signal, io, ...tables }
       const read = await checkLines(input, job)
