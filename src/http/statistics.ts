@@ -38,7 +38,7 @@ export function countRequests() {
     /** How many requests are under way. A streamed list is, until its end. */
     inFlight: () => inFlight,
 
-    /** Names the operations that `answer` gets, each of which starts at 0. */
+    /** Names the operations that `answer` gets. Each starts at 0. */
     setOperations(names: readonly string[]): void {
       for (const name of names)
         operations[name] = { statuses: statusCounts(), durationsS: histogram(DURATION_BOUNDS_S) }

@@ -5,8 +5,8 @@ import type { UserId } from '../../domain/token.ts'
 import { type Call, CHANGES } from './writing/writes.ts'
 
 /*
- * How the caches of a server know whether an answer is still true. There are slots: one for each hash of a user's id, one for
- * all tokens, one for everything. The thread that writes raises `begun` of a slot before a commit that changes it, and sets
+ * How the caches of a server know whether an answer is still true. There are slots: one for each hash of a user's id, and one for
+ * all tokens. The thread that writes raises `begun` of a slot before a commit that changes it, and sets
  * `ended` to `begun` after the commit. A reader takes a version only while both are equal. The version it takes before a read
  * stays valid for as long as `begun` stays the same.
  *
@@ -19,14 +19,16 @@ const USER_SLOTS = 1024
 const KNOWN_CHANGES = 4
 /** The lowest id of a change that is more than creates. */
 const ANY_ID = INT64_MIN
-/** A version is the number of changes of a slot, and this times the number of changes of everything. */
-const EVERYTHING_FACTOR = 2 ** 31
 const TOKENS = USER_SLOTS
-const EVERYTHING = USER_SLOTS + 1
-const SLOTS = USER_SLOTS + 2
+const SLOTS = USER_SLOTS + 1
+/** A change of everything changes each slot. */
+const EVERYTHING = Array.from({ length: SLOTS }, (_, slot) => slot)
 
 /** After this time a server asks the thread again for commits of other processes, if requests come. */
 const CHECK_AFTER_MS = OTHERS_SEEN_WITHIN_MS * 0.4
+
+/** After a pause of requests as long as this, the first answer does not come from a cache. */
+const PAUSE_MAX_MS = 3_600_000
 
 /** What the thread that writes shares with the thread that reads. */
 export interface Changes {
@@ -48,7 +50,7 @@ export function shareChanges(nowMs: number): Changes {
 
 const sharedInts = (length: number) => new Int32Array(new SharedArrayBuffer(length * Int32Array.BYTES_PER_ELEMENT))
 
-/** Milliseconds as an int32. Differences of up to 24 days are right, although the number wraps. */
+/** Milliseconds as an int32, which wraps after 49 days. */
 const toClock = (ms: number): number => ms | 0
 
 /** The side of the connection that writes. */
@@ -58,7 +60,7 @@ export function announceChanges(writer: Database, { begun, ended, lowestIds, che
   let dataVersion: unknown
 
   const begin = (slot: number, lowestId = ANY_ID) => {
-    Atomics.store(lowestIds, placeOf(slot, Atomics.load(begun, slot) + 1), lowestId)
+    Atomics.store(lowestIds, placeOf(slot, countOf(begun, slot) + 1), lowestId)
     Atomics.add(begun, slot, 1)
   }
   const end = (slot: number) => void Atomics.store(ended, slot, Atomics.load(begun, slot))
@@ -68,8 +70,10 @@ export function announceChanges(writer: Database, { begun, ended, lowestIds, che
     checkOthers(askedAtMs: number): void {
       const found = selectDataVersion.values()[0]?.[0]
       if (found !== dataVersion) {
-        begin(EVERYTHING)
-        end(EVERYTHING)
+        for (const slot of EVERYTHING) {
+          begin(slot)
+          end(slot)
+        }
       }
       dataVersion = found
       Atomics.store(checkedAt, 0, toClock(askedAtMs))
@@ -96,10 +100,13 @@ function slotsOf(group: readonly Call[]): ReadonlyMap<number, bigint> {
       if (lowestId === undefined || id < lowestId) slots.set(userSlot(user), id)
     } else if (changed === 'plants') slots.set(userSlot(call[1] as UserId), ANY_ID)
     else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
-    else if (changed === 'everything') slots.set(EVERYTHING, ANY_ID)
+    else if (changed === 'everything') for (const slot of EVERYTHING) slots.set(slot, ANY_ID)
   }
   return slots
 }
+
+/** A counter as an unsigned number: a busy user reaches 2^31 changes within weeks. */
+const countOf = (counters: Changes['begun'], slot: number): number => Atomics.load(counters, slot) >>> 0
 
 const placeOf = (slot: number, change: number): number => slot * KNOWN_CHANGES + (change % KNOWN_CHANGES)
 
@@ -114,32 +121,33 @@ export function readVersions(
   requestCheck: (nowMs: number) => void,
   monotonicMs: () => number,
 ) {
-  let requestedAt = toClock(monotonicMs() - OTHERS_SEEN_WITHIN_MS)
+  let requestedAtMs = monotonicMs() - OTHERS_SEEN_WITHIN_MS
 
   /** Whether the versions show every commit of another process that is older than `OTHERS_SEEN_WITHIN_MS`. */
   const isChecked = (): boolean => {
     const nowMs = monotonicMs()
-    const now = toClock(nowMs)
-    if (toClock(now - requestedAt) > CHECK_AFTER_MS) {
-      requestedAt = now
+    const pauseMs = nowMs - requestedAtMs
+    if (pauseMs > CHECK_AFTER_MS) {
+      requestedAtMs = nowMs
       requestCheck(nowMs)
     }
-    return toClock(now - Atomics.load(checkedAt, 0)) < OTHERS_SEEN_WITHIN_MS
+    // After a long pause the int32 could have wrapped, and an old check would look recent.
+    if (pauseMs > PAUSE_MAX_MS) return false
+    return (toClock(nowMs) - Atomics.load(checkedAt, 0)) >>> 0 < OTHERS_SEEN_WITHIN_MS
   }
   const versionOf = (slot: number): Version | undefined => {
     if (!isChecked()) return undefined
-    const [own, all] = [Atomics.load(begun, slot), Atomics.load(begun, EVERYTHING)]
-    const isUnderWay = own !== Atomics.load(ended, slot) || all !== Atomics.load(ended, EVERYTHING)
-    return isUnderWay ? undefined : all * EVERYTHING_FACTOR + own
+    const version = countOf(begun, slot)
+    const isUnderWay = version !== countOf(ended, slot)
+    return isUnderWay ? undefined : version
   }
   return {
     plants: (user: UserId) => versionOf(userSlot(user)),
     hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean {
       const slot = userSlot(user)
       const now = versionOf(slot)
-      if (now === undefined || now - since >= KNOWN_CHANGES) return false
-      for (let change = since % EVERYTHING_FACTOR; change < now % EVERYTHING_FACTOR; ) {
-        change++
+      if (now === undefined || now < since || now - since >= KNOWN_CHANGES) return false
+      for (let change = since + 1; change <= now; change++) {
         if (Atomics.load(lowestIds, placeOf(slot, change)) <= above) return false
       }
       return true

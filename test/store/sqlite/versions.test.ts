@@ -34,7 +34,7 @@ interface CachedList {
  * One thread that takes the steps of the writer, the reader, another process and the clock one by one, at random. So each
  * interleaving can happen, and the same seed repeats it.
  */
-function startWorld(path: string, random: Random) {
+function startWorld(path: string, random: Random, changesBefore = 0) {
   const pickId = () => random(random(2) === 0 ? LISTED_IDS : IDS)
   const pickUser = () => USERS[random(USERS.length)] as number
   const writer = openWriter(path, 'normal')
@@ -49,6 +49,7 @@ function startWorld(path: string, random: Random) {
   )
   let nowMs = 0
   const changes = shareChanges(nowMs)
+  for (const counters of [changes.begun, changes.ended]) counters.fill(changesBefore)
   const announced = announceChanges(writer, changes)
   const writes = createWrites(writer)
   /** Checks that the thread has been asked for and has not done yet. */
@@ -191,14 +192,39 @@ function startWorld(path: string, random: Random) {
 const byId = (a: bigint, b: bigint) => (a < b ? -1 : 1)
 
 describe('versions of plants', () => {
-  test(`never let a cached list be older than the contract allows, in ${STEPS} steps at random`, () => {
-    using files = makeDatabaseFolder()
-    console.log(`PROPERTY_SEED=${SEED}`)
-    using world = startWorld(files.path, randomNumbers(SEED))
+  test.each([
+    ['from the beginning', 0],
+    ['over 2^31 changes', 2 ** 31 - 200],
+    ['over 2^32 changes', 2 ** 32 - 200],
+  ])(
+    `never let a cached list be older than the contract allows, in ${STEPS} steps at random, %s`,
+    (_, changesBefore) => {
+      using files = makeDatabaseFolder()
+      console.log(`PROPERTY_SEED=${SEED}`)
+      using world = startWorld(files.path, randomNumbers(SEED), changesBefore)
 
-    for (let step = 0; step < STEPS; step++) world.step()
+      for (let step = 0; step < STEPS; step++) world.step()
 
-    expect(world.hits()).toBeGreaterThan(STEPS / 100)
-    expect(world.changesByOther()).toBeGreaterThan(STEPS / 200)
+      expect(world.hits()).toBeGreaterThan(STEPS / 100)
+      expect(world.changesByOther()).toBeGreaterThan(STEPS / 200)
+    },
+  )
+
+  test.each([25, 40, 49.71])('are unknown after a pause of %d days, until a check', (days) => {
+    let nowMs = 0
+    const requests: number[] = []
+    const changes = shareChanges(nowMs)
+    const versions = readVersions(
+      changes,
+      (askedAtMs) => requests.push(askedAtMs),
+      () => nowMs,
+    )
+    changes.checkedAt[0] = nowMs
+    expect(versions.tokens()).toBeNumber()
+    requests.length = 0
+
+    nowMs = days * 86_400_000
+
+    expect([versions.tokens(), requests]).toEqual([undefined, [nowMs]])
   })
 })
