@@ -115,12 +115,15 @@ describe.each(TRANSPORTS)('the body of a create, $name', (transport) => {
 
   test('is taken for the plant that it means, and other properties are ignored', async () => {
     await using service = await startService(transport)
+    const shared = Reflect.ownKeys(Object.prototype)
 
     for (const [body, plant] of PLANTS) {
       expect([body, await send(service, body)]).toEqual([body, { status: 200, body: plant }])
       expect((await service.list('?limit=5')).body).toEqual([plant])
       expect((await service.delete(1)).status).toBe(204)
     }
+    // In process, no body may change the prototype of all objects.
+    expect(Reflect.ownKeys(Object.prototype)).toEqual(shared)
   })
 
   test('leaves nothing of an ignored property in answers, database and log', async () => {

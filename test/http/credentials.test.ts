@@ -104,7 +104,9 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
 
   test('are answered with the same bytes if they are malformed, unknown, expired or revoked', async () => {
     await using service = await startService(transport)
+    // From here on the token is in the token cache, and the list in the list cache.
     await service.create({ id: 1, name: 'Fern' })
+    await service.list('?limit=1')
     const expired = await service.createToken({ expiresAtMs: Date.now() - 1 })
     const revoked = await service.createToken()
     await service.store.revokeTokens({ id: revoked.id }, Date.now())
@@ -187,15 +189,15 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
     let soon = service.token
     for (let lifetimeMs = 200; answer?.status !== 200; lifetimeMs *= 2) {
       soon = (await service.createToken({ expiresAtMs: Date.now() + lifetimeMs })).text
-      answer = await service.list('', { token: soon })
-      await Bun.sleep(0)
+      answer = await service.list('?limit=1', { token: soon })
     }
     while (answer.status === 200) {
       await Bun.sleep(5)
-      answer = await service.list('', { token: soon })
+      answer = await service.list('?limit=1', { token: soon })
     }
 
-    expect(seen(answer)).toEqual(INVALID)
+    const headers = { authorization: `Bearer ${soon}` }
+    for (const refused of await toEachOperation(service, headers)) expect(seen(refused)).toEqual(INVALID)
     expect((await service.list('', { token: later.text })).status).toBe(200)
   })
 
@@ -204,11 +206,14 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
     await service.create({ id: 1, name: 'Fern' })
     const { text: token } = await service.createToken({ scope: 'read' })
 
-    expect(seen(await service.create({ id: 2, name: 'Ivy' }, { token }))).toEqual(INSUFFICIENT)
-    expect(seen(await service.delete(1, { token }))).toEqual(INSUFFICIENT)
-    // Whether a plant is there is none of its business either.
-    expect(seen(await service.delete(2, { token }))).toEqual(INSUFFICIENT)
-    expect((await service.request('HEAD', '/plants?limit=1', { token })).status).toBe(200)
-    expect(await service.names(token)).toEqual(['Fern'])
+    // The second round finds the token in the token cache.
+    for (let round = 0; round < 2; round++) {
+      expect(seen(await service.create({ id: 2, name: 'Ivy' }, { token }))).toEqual(INSUFFICIENT)
+      expect(seen(await service.delete(1, { token }))).toEqual(INSUFFICIENT)
+      // Whether a plant is there is none of its business either.
+      expect(seen(await service.delete(2, { token }))).toEqual(INSUFFICIENT)
+      expect((await service.request('HEAD', '/plants?limit=1', { token })).status).toBe(200)
+      expect(await service.names(token)).toEqual(['Fern'])
+    }
   })
 })

@@ -6,8 +6,8 @@ import { type Random, randomNumbers } from '../../support/random.ts'
 /** UTF-16 units of a long text. Two such texts are within the default limit of bodies, even if all units are escapes. */
 const LONG_UNITS = 4000
 
-/** Any id, more often one near the ends of int64 or near the largest number that a double holds exactly. */
-export const anyId: fc.Arbitrary<bigint> = fc.oneof(
+/** Any int64, more often one near the ends of int64 or near the largest number that a double holds exactly. */
+export const anyInt64: fc.Arbitrary<bigint> = fc.oneof(
   fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
   fc.bigInt({ min: -30n, max: 30n }),
   fc
@@ -19,7 +19,7 @@ const codePoints = (maxLength: number) =>
   fc.string({ unit: 'binary', maxLength }).map((text) => text.replaceAll('\0', '\u{10ffff}'))
 
 /** Any text that a plant can have: all of Unicode except U+0000, empty and long. */
-export const anyText: fc.Arbitrary<string> = fc.oneof(
+const anyText: fc.Arbitrary<string> = fc.oneof(
   codePoints(30),
   fc.string({ unit: 'grapheme', maxLength: 30 }),
   fc.constantFrom('', ' ', '\ufeff', '\u2028\u2029', '\u0001\u001f\u007f', '\ufffe\uffff', '\ud7ff\ue000'),
@@ -27,14 +27,15 @@ export const anyText: fc.Arbitrary<string> = fc.oneof(
   codePoints(8).map((text) => text.repeat(text === '' ? 0 : LONG_UNITS / text.length)),
 )
 
-/** Any plant, with each optional field or without. */
-export const anyPlant = fc.record(
-  { id: anyId, ...Object.fromEntries(PLANT_FIELDS.map((field) => [field, anyText])) },
-  { requiredKeys: NEW_PLANT_FIELDS.filter((field) => !isOptional(field)) as ['id'] },
-) as fc.Arbitrary<NewPlant>
+/** Any plant with one of these ids, with each optional field or without. */
+export const anyPlant = (id: fc.Arbitrary<bigint>) =>
+  fc.record(
+    { id, ...Object.fromEntries(PLANT_FIELDS.map((field) => [field, anyText])) },
+    { requiredKeys: NEW_PLANT_FIELDS.filter((field) => !isOptional(field)) as ['id'] },
+  ) as fc.Arbitrary<NewPlant>
 
 /** A property of a JSON object: its name, and its value as JSON text. */
-export type Member = readonly [name: string, value: string]
+type Member = readonly [name: string, value: string]
 
 /** Decides how a text is written. Shrinks to the plainest way. */
 export const anyStyle: fc.Arbitrary<Random> = fc.nat().map((seed) => (seed === 0 ? () => 0 : randomNumbers(seed)))
@@ -76,7 +77,7 @@ export function writeBody(members: readonly Member[], random: Random): string {
 }
 
 /** A whole number with or without a fraction and an exponent, each long or short. */
-export function writeNumber(number: bigint, random: Random): string {
+function writeNumber(number: bigint, random: Random): string {
   const sign = number < 0n || (number === 0n && random(4) === 1) ? '-' : ''
   const digits = String(number < 0n ? -number : number)
   const zeros = '0'.repeat(1 + random(30))
@@ -105,7 +106,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
 }
 
 /** A string in which any characters are escaped, in any way that JSON allows. */
-export function writeString(text: string, random: Random): string {
+function writeString(text: string, random: Random): string {
   const escapes = random(3)
   const written = [...text].map((char) => {
     const short = SHORT_ESCAPES[char]
