@@ -87,17 +87,6 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
     expect((await service.list()).text).toBe('[{"name":"Fern","tag":"shade"}]')
   })
 
-  test('lets two users have the same id', async () => {
-    await using service = await startService(transport)
-    const { text: token } = await service.createToken({ user: 'you' })
-    await service.create({ id: 1, name: 'Mine' })
-
-    const theirs = await service.create({ id: 1, name: 'Yours' }, { token })
-
-    expect(summary(theirs)).toEqual({ status: 200, type: 'application/json', text: '{"name":"Yours"}' })
-    expect([await service.names(), await service.names(token)]).toEqual([['Mine'], ['Yours']])
-  })
-
   test('keeps ids apart that differ in their last digit', async () => {
     await using service = await startService(transport)
     const ids = ['9007199254740993', '9223372036854775807', '-9223372036854775808', '9007199254740992']

@@ -13,12 +13,11 @@ const ask = async (service: Service, method: string, target: string, options?: R
 const success = (body: string) => ({ status: 200, body, allow: null })
 const PATH_UNKNOWN = { status: 404, body: 40401, allow: null }
 
-/** Values of `Host`. */
+/** Values of `Host`, odd ones included. */
 const HOSTS = [
-  ...['x', 'a', '', '1', 'a.b', 'localhost', 'x:1', 'a,b', 'a,', '[::1]', '[::1]:80', 'x/plants', '/plants', 'x?y'],
-  ...['x#y', 'u@x'],
+  ...['x', '', 'a.b', 'x:1', 'a,b', 'a,', '[::1]', '[::1]:80', 'x/plants', '/plants', 'x?y', 'x#y', 'u@x'],
+  ...['a b', '%', ':', ':80', 'x:99999', '..', '\u00e9', 'x'.repeat(300)],
 ]
-const ODD_HOSTS = ['a b', '%', ':', ':80', 'x:99999', '..', '\u00e9', 'x'.repeat(300)]
 
 describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
   test('shifts no path, however short or odd it is', async () => {
@@ -26,7 +25,7 @@ describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
     await service.create({ id: 1, name: 'Fern' })
 
     const answers = await Promise.all(
-      [...HOSTS, ...ODD_HOSTS].map(async (host) => [
+      HOSTS.map(async (host) => [
         host,
         await ask(service, 'GET', '/plants?limit=1', { host }),
         await ask(service, 'GET', '/abc/plants', { host }),
@@ -45,19 +44,6 @@ describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
         PATH_UNKNOWN,
         { status: 405, body: 40501, allow: 'DELETE, OPTIONS' },
       ])
-    }
-  })
-
-  test('shifts no path of the documentation', async () => {
-    await using service = await startService(transport)
-    const types = { '/openapi.json': 'application/json', '/docs': 'text/html', '/docs/scalar.js': 'text/javascript' }
-
-    for (const host of HOSTS) {
-      for (const [path, type] of Object.entries(types)) {
-        const { status, headers } = await service.exchange('HEAD', path, { token: null, host })
-        const [contentType] = (headers.get('content-type') ?? '').split(';')
-        expect([host, path, status, contentType]).toEqual([host, path, 200, type])
-      }
     }
   })
 

@@ -45,15 +45,6 @@ describe.each(SOCKET_TRANSPORTS)('the limit of requests in flight, $name', (tran
     expect(await service.names()).toEqual(['1', '2', 'Fern', '4'])
   })
 
-  test('limits nothing by default', async () => {
-    await using service = await startService(transport)
-    const held = Array.from({ length: 50 }, (_, id) => holdCreate(service, id))
-
-    expect((await service.list('?limit=1')).status).toBe(200)
-    for (const { finish } of held) expect(await finish()).toStartWith('HTTP/1.1 200 ')
-    expect(await service.names()).toHaveLength(50)
-  })
-
   test('counts a streamed list until its end, or until its client has gone', async () => {
     await using service = await startService(transport, { maxInFlight: 1 })
     addLongPlants(service.database)

@@ -64,6 +64,16 @@ describe.each(SOCKET_TRANSPORTS)('a list on a connection of its own, $name', (tr
   })
 })
 
+test.each(SOCKET_TRANSPORTS)('a successful delete has no body and no headers of one, $name', async (transport) => {
+  await using service = await startService(transport)
+  await service.create({ id: 1, name: 'Fern' })
+
+  const { status, headers, body } = await service.exchange('DELETE', '/plants/1')
+
+  expect([status, body]).toEqual([204, ''])
+  expect([...headers.keys()].toSorted()).toEqual(['cache-control', 'date', 'x-content-type-options', 'x-request-id'])
+})
+
 /** An answer without the headers that differ each time. */
 async function answer(service: Service, method: string, query: string) {
   const { status, headers, body } = await service.exchange(method, `/plants${query}`)

@@ -16,18 +16,6 @@ const shakeHands = (port: number, ...args: readonly string[]) =>
   tryOpenssl('s_client', '-connect', `127.0.0.1:${port}`, '-cipher', 'ALL:@SECLEVEL=0', ...args)
 
 describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a service with TLS, $name', (transport) => {
-  test('creates, lists and deletes', async () => {
-    using folder = makeFolder()
-    await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
-
-    const created = await service.create({ id: 1, name: 'Fern' })
-    const listed = await service.list('?limit=5')
-    const deleted = await service.delete(1)
-
-    expect([created.status, listed.body, deleted.status]).toEqual([200, [{ name: 'Fern' }], 204])
-    expect(await service.names()).toEqual([])
-  })
-
   test('sends every answer with the same headers and Strict-Transport-Security', async () => {
     using folder = makeFolder()
     const { service, all } = await startWithCases(transport, { tls: await makeCertificate(folder.path, 'own') })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { serve } from '../../support/executable.ts'
+import { randomNumbers } from '../../support/random.ts'
 import { type Asked, expectedList, type Model, queryOf } from '../support/list-model.ts'
 import { startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -28,7 +29,7 @@ describe.each(SOCKET_TRANSPORTS)('two servers on one database, one of them $name
     await using service = await startService(transport)
     await using other = await serve(service.database)
     const { token } = service
-    const random = randomFrom(SEED)
+    const random = randomNumbers(SEED)
     const model: Model = new Map()
     const send = [
       (method: string, path: string, body?: object) =>
@@ -74,14 +75,3 @@ describe.each(SOCKET_TRANSPORTS)('two servers on one database, one of them $name
     }
   })
 })
-
-/** Whole numbers below a bound, always the same ones from the same seed (mulberry32). */
-function randomFrom(seed: number): (bound: number) => number {
-  let state = seed
-  return (bound) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % bound
-  }
-}

@@ -109,7 +109,7 @@ export const targets = ({ get, head, delete: del }: Requests): Row[] => [
   ].map((path): Row => [path, get('', path), '40401 next']),
   ['DELETE /plants%2F1', del('/plants%2F1'), '40401 next'],
   ...['%30', '%2D7', '0?x', '0?0'].map((id): Row => [`DELETE /plants/${id}`, del(`/plants/${id}`), '40402 next']),
-  ...['1%2F2', '..%2fplants', '%2530', '%', '%3', '%zz', '%C3%28', '%00', '0%00', '0;x', '%5c0', '+1', '%20'].map(
+  ...['1%2F2', '..%2fplants', '%2530', '%', '%3', '%zz', '%C3%28', '%00', '0%00', '0;x', '%5c0', '+1', '\u00b9'].map(
     (id): Row => [`DELETE /plants/${id}`, del(`/plants/${id}`), '40004 next'],
   ),
 ]
