@@ -1,7 +1,26 @@
-import { formatRequest, openConnection, parseAnswer } from './client-connection.ts'
+import { type Connection, openConnection, parseWhole } from '../support/raw-connection.ts'
 import { type History, requestIdOf, type Write } from './history.ts'
 
+const OPENED_AT_ONCE = 100
 const NEW_CLIENTS = 16
+
+/** The bytes of a request that keeps its connection open. */
+export function formatRequest(method: string, path: string, token: string, body?: object, headers = ''): string {
+  const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n${headers}`
+  if (body === undefined) return `${head}\r\n`
+  const text = JSON.stringify(body)
+  return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+}
+
+/** Opens many connections, 100 at a time. */
+export async function openConnections(port: number, count: number): Promise<Connection[]> {
+  const connections: Connection[] = []
+  while (connections.length < count) {
+    const next = Math.min(OPENED_AT_ONCE, count - connections.length)
+    connections.push(...(await Promise.all(Array.from({ length: next }, () => openConnection(port)))))
+  }
+  return connections
+}
 
 /** The bytes of a create. The server's log names it by its `X-Request-Id`. */
 const formatCreate = (token: string, history: History, write: Write): string =>
@@ -50,7 +69,7 @@ export async function sendHalf(port: number, token: string, history: History, pa
   const request = formatCreate(token, history, write)
   const cutAt = part === 'head' ? request.indexOf('Content-Type') + 4 : request.length - 10
   const connection = await openConnection(port)
-  connection.write(request.slice(0, cutAt))
+  void connection.send(request.slice(0, cutAt))
   return {
     write,
     /** Sends the rest. Resolves to the status of the answer, if one comes. */
@@ -73,7 +92,7 @@ export async function readSlowly(port: number, token: string, bytesPerSecond: nu
   const over = Promise.withResolvers<void>()
   const startMs = performance.now()
   let bytes = 0
-  const answer = () => parseAnswer(Buffer.concat(chunks).toString('latin1'))
+  const answer = () => parseWhole(Buffer.concat(chunks).toString('latin1'))
   await Bun.connect({
     hostname: '127.0.0.1',
     port,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
 import { runPlantstore } from '../support/executable.ts'
+import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
-import { formatRequest, openConnection } from './client-connection.ts'
-import { sendHalf } from './clients.ts'
+import { formatRequest, sendHalf } from './clients.ts'
 import { FAKETIME, makeClock } from './clock.ts'
 import { holdTransaction } from './foreign-transaction.ts'
 import { rounds, testLong } from './rounds.ts'
@@ -165,7 +165,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     async () => {
       await using server = await serveByClock(['--idle-timeout', `${ARRIVAL_LIMIT_MS / 1000}s`])
       using connection = await openConnection(server.port)
-      connection.write(formatRequest('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
+      connection.send(formatRequest('POST', '/plants', server.token, { id: 1, name: 'Fern' }).slice(0, -10))
       const startMs = performance.now()
 
       for (const days of [1, -1]) {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
-import { type ClientConnection, formatRequest, openConnection } from './client-connection.ts'
+import { formatRequest } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
 import { countDescriptors, countOpen, PROCESS_TOOLS } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
@@ -15,7 +16,7 @@ const ACCEPT_LIMIT_MS = 1000
 
 /** Opens more connections than the server has descriptors. The others wait in the backlog of the kernel. */
 async function takeAll({ server, token }: OthersService) {
-  const connections: ClientConnection[] = []
+  const connections: Connection[] = []
   const statuses: number[] = []
   for (let count = 0; count < DESCRIPTORS_MAX + WAITING; count++) {
     const connection = await openConnection(server.port)

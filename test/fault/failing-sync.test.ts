@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path'
 import { dropLastCommit } from '../support/commits.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
-import { openConnection } from './client-connection.ts'
 import { FAILED_REFUSAL, largePlantOf, startHistory } from './history.ts'
 import { CONNECTIONS } from './load.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds, testRounds } from './rounds.ts'
@@ -106,7 +106,7 @@ async function failUnderLoad(db: TestDatabase, sync: FailingSync, { stopsAtAll =
   await using server = await db.serve(QUIET, { under: trace.under })
   // In half of the rounds a client with a half-sent request would delay a normal end.
   using slow = db.random(2) === 0 ? await openConnection(server.port) : undefined
-  slow?.write('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: ')
+  void slow?.send('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: ')
   const load = db.startLoad(server)
   // A group commit has at most one write of each connection and one sync. After this number of writes the sync is over.
   const enough = (sync.first + 1) * (sync.of === 'the database' ? PLANTS_PER_CHECKPOINT : CONNECTIONS)

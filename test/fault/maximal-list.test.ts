@@ -3,9 +3,10 @@ import { describe, expect } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/lists/long-body.ts'
 import { serve } from '../support/executable.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
+import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { type ClientConnection, formatRequest, openConnection } from './client-connection.ts'
+import { formatRequest } from './clients.ts'
 import { serveOthers } from './other-clients.ts'
 import { PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { testLong } from './rounds.ts'
@@ -89,7 +90,7 @@ async function startOnPostgres(plants: number, name: string) {
 }
 
 /** The longest wait for a short list until something is over. */
-async function longestWait(connection: ClientConnection, token: string, end: Promise<unknown>): Promise<number> {
+async function longestWait(connection: Connection, token: string, end: Promise<unknown>): Promise<number> {
   let isOver = false
   void end.finally(() => {
     isOver = true

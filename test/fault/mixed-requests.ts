@@ -1,5 +1,5 @@
 import type { Random } from '../support/random.ts'
-import { formatRequest } from './client-connection.ts'
+import { formatRequest } from './clients.ts'
 import { plantOf, takeRandom } from './history.ts'
 import type { PacedRequest } from './paced-requests.ts'
 

@@ -1,6 +1,7 @@
 import { percentile } from '../bench/statistics.ts'
 import { addPlants } from '../support/many-plants.ts'
-import { type ClientConnection, formatRequest, openConnection } from './client-connection.ts'
+import { type Connection, openConnection } from '../support/raw-connection.ts'
+import { formatRequest } from './clients.ts'
 import { countDescriptors, cpuMs } from './process.ts'
 import { rounds } from './rounds.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
@@ -29,7 +30,7 @@ export async function serveOthers(plants: number, under: readonly string[] = [])
   let nextId = FIRST_ID
 
   const create = () => formatRequest('POST', '/plants', token, { id: nextId++, name: 'Fern' })
-  const work = async (connection: ClientConnection): Promise<number[]> => {
+  const work = async (connection: Connection): Promise<number[]> => {
     const latenciesMs: number[] = []
     while (latenciesMs.length < REQUESTS) {
       const request = latenciesMs.length % 2 === 0 ? create() : formatRequest('GET', '/plants?limit=20', token)
@@ -46,7 +47,7 @@ export async function serveOthers(plants: number, under: readonly string[] = [])
     server,
     others,
     /** Creates a plant. Resolves to the status. */
-    create: async (connection: ClientConnection | undefined) => (await connection?.request(create()))?.status,
+    create: async (connection: Connection | undefined) => (await connection?.request(create()))?.status,
     /** The p99 latency of creates and short lists of the clients that are not slow. */
     p99Ms: async () => percentile((await Promise.all(others.map(work))).flat(), 0.99),
     async [Symbol.asyncDispose]() {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { median } from '../bench/statistics.ts'
+import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
-import { type ClientConnection, formatRequest, openConnection, openConnections } from './client-connection.ts'
+import { formatRequest, openConnections } from './clients.ts'
 import { type Answer, BUSY_REFUSAL } from './history.ts'
 import { type PacedResult, sendRequests } from './paced-requests.ts'
 import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
@@ -48,7 +49,7 @@ async function startService(under: readonly string[]) {
     server,
     next,
     /** How long one create takes. */
-    async createMs(connection: ClientConnection): Promise<number> {
+    async createMs(connection: Connection): Promise<number> {
       const { request, onAnswer } = next()
       const startMs = performance.now()
       onAnswer(await connection.request(request))

@@ -1,5 +1,5 @@
 import { percentile } from '../bench/statistics.ts'
-import type { ClientConnection } from './client-connection.ts'
+import type { Connection } from '../support/raw-connection.ts'
 import type { Answer } from './history.ts'
 
 /** A request, and the function that is called with its answer. */
@@ -9,7 +9,7 @@ export interface PacedRequest {
 }
 
 interface PacedRequestsOptions {
-  readonly connections: readonly ClientConnection[]
+  readonly connections: readonly Connection[]
   readonly seconds: number
   readonly next: () => PacedRequest
   /** How many requests are due per second, however long the answers take; without it each request follows an answer. */
@@ -43,7 +43,7 @@ export async function sendRequests(options: PacedRequestsOptions): Promise<Paced
   let underWay = 0
   let cut = 0
 
-  const send = async (connection: ClientConnection) => {
+  const send = async (connection: Connection) => {
     const sentMs = performance.now()
     const { request, onAnswer } = next()
     sent += 1

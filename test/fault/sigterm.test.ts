@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
+import { addPlants } from '../support/many-plants.ts'
 import { startProgram } from '../support/program.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
@@ -36,7 +37,7 @@ async function serveLoad(random: Random, flags: readonly string[] = []) {
   const db = await makeTestDatabase({ random, history: startHistory(FIRST_ID) })
   const { database, token, history } = db
   const readerToken = await createTokenIn(database, 'reader')
-  addLongList(database)
+  addPlants(database, LIST_PLANTS, { nameLength: NAME_LENGTH, user: 'reader' })
   const server = await serve(database, flags)
   const load = db.startLoad(server)
   const newClients = startNewClients(server.port, token, history)
@@ -61,16 +62,6 @@ async function serveLoad(random: Random, flags: readonly string[] = []) {
       db[Symbol.dispose]()
     },
   }
-}
-
-function addLongList(database: string): void {
-  using db = new Database(database)
-  db.run(
-    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
-     insert into plants (user_id, id, name)
-     select users.id, series.id, hex(zeroblob(?2)) from users, series where users.name = 'reader'`,
-    [LIST_PLANTS, NAME_LENGTH / 2],
-  )
 }
 
 /** Of unanswered writes, the ones that a handler has begun, as the log or the database shows. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/server.ts'
+import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { openConnection } from './client-connection.ts'
 import { holdConnections, type SlowClientKind } from './held-connections.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
 import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'

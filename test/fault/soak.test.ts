@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path'
 import { median } from '../bench/statistics.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { randomNumbers } from '../support/random.ts'
+import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { type ClientConnection, formatRequest, openConnection, openConnections } from './client-connection.ts'
+import { formatRequest, openConnections } from './clients.ts'
 import { type Curve, toCsv, toSvg } from './curves.ts'
 import { type MixTokens, mixRequests } from './mixed-requests.ts'
 import { sendRequests } from './paced-requests.ts'
@@ -86,7 +87,7 @@ async function soak(port: number, database: string, mix: Mix) {
     tokens = renewed
     mix.useTokens(tokens)
     for (const connection of connections.splice(0, CONNECTIONS / 2)) connection.cut()
-    const kept = connections.filter(({ isOpen }) => isOpen())
+    const kept = connections.filter(({ isClosed }) => !isClosed())
     connections = [...kept, ...(await openConnections(port, CONNECTIONS / 2))]
   }
   for (const { cut } of connections) cut()
@@ -107,11 +108,11 @@ async function renewTokens(database: string, outdated: MixTokens | undefined): P
 }
 
 /** What a client sends on a connection that is then cut. */
-const CUTS: readonly ((connection: ClientConnection, mix: Mix, token: string) => void)[] = [
-  (connection, mix) => connection.write(mix.createToCut()),
-  (connection, mix) => connection.write(mix.createToCut().slice(0, -10)),
-  (connection, mix) => connection.write(mix.createToCut().slice(0, 30)),
-  (connection, _mix, token) => connection.write(formatRequest('GET', '/plants', token)),
+const CUTS: readonly ((connection: Connection, mix: Mix, token: string) => void)[] = [
+  (connection, mix) => connection.send(mix.createToCut()),
+  (connection, mix) => connection.send(mix.createToCut().slice(0, -10)),
+  (connection, mix) => connection.send(mix.createToCut().slice(0, 30)),
+  (connection, _mix, token) => connection.send(formatRequest('GET', '/plants', token)),
   () => {},
 ]
 

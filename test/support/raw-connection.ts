@@ -4,11 +4,19 @@ interface ConnectOptions {
 }
 
 /** A connection to a port of this machine on which a test sends bytes as they are. */
+export type Connection = Awaited<ReturnType<typeof openConnection>>
+
+/** Connects to a port of this machine. Rejects if nobody listens. */
 export async function openConnection(port: number, { ca }: ConnectOptions = {}) {
   let text = ''
   let isClosed = false
   let changed = Promise.withResolvers<void>()
   const secured = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  const change = () => {
+    changed.resolve()
+    changed = Promise.withResolvers()
+  }
   const socket = await Bun.connect({
     hostname: '127.0.0.1',
     port,
@@ -17,14 +25,16 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
       handshake: (_, __, error) => (error ? secured.reject(error) : secured.resolve()),
       data(_, chunk) {
         text += chunk.toString('latin1')
-        changed.resolve()
+        change()
       },
-      drain: () => changed.resolve(),
+      drain: change,
       close() {
         isClosed = true
-        changed.resolve()
+        ended.resolve()
+        change()
       },
-      error: (_, error) => changed.reject(error),
+      // `close` follows.
+      error() {},
     },
   })
   socket.setNoDelay(true)
@@ -32,28 +42,41 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
 
   /** Resolves when a condition holds, or the server has closed the connection. */
   const until = async (holds: () => boolean) => {
-    while (!isClosed && !holds()) {
-      changed = Promise.withResolvers()
-      await changed.promise
-    }
+    while (!isClosed && !holds()) await changed.promise
   }
+  const send = async (bytes: string | Uint8Array): Promise<void> => {
+    let rest = Buffer.from(bytes)
+    await until(() => {
+      rest = rest.subarray(Math.max(0, socket.write(rest)))
+      return rest.length === 0
+    })
+    socket.flush()
+  }
+  const cut = () => socket.terminate()
   return {
-    /** All that the server has sent so far, a character for each byte. */
+    /** All that the server has sent so far, a character for each byte, except the answers of `request`. */
     text: () => text,
     isClosed: () => isClosed,
     until,
-    async send(bytes: string | Uint8Array): Promise<void> {
-      let rest = Buffer.from(bytes)
-      await until(() => {
-        rest = rest.subarray(Math.max(0, socket.write(rest)))
-        return rest.length === 0
-      })
-      socket.flush()
+    send,
+    /** Sends a request, or the rest of one. Rejects if the connection ends before the answer is whole. */
+    async request(bytes: string): Promise<RawAnswer> {
+      void send(bytes)
+      await until(() => parseWhole(text) !== undefined)
+      const answer = parseWhole(text)
+      if (answer === undefined) throw new Error(`the connection ended after ${text.length} bytes of an answer`)
+      text = ''
+      return answer
     },
+    /** Stops reading what the server sends. */
+    pause: () => void socket.pause(),
     /** Ends this side of the connection, as a client does that sends nothing more. */
     endOwnSide: () => void socket.shutdown(),
-    /** Ends the connection. */
-    [Symbol.dispose]: () => void socket.end(),
+    /** Resolves when either side has ended the connection. */
+    ended: ended.promise,
+    /** Ends the connection at once. */
+    cut,
+    [Symbol.dispose]: cut,
   }
 }
 
@@ -99,7 +122,27 @@ function parse(text: string) {
   return { status: Number(statusLine.split(' ')[1]), headers, body: end === -1 ? '' : text.slice(end + 4) }
 }
 
-type RawAnswer = ReturnType<typeof parse>
+/** An answer as it was sent. */
+export type RawAnswer = ReturnType<typeof parse>
+
+/** The first answer of a text, without the frame of its chunks; `undefined` until it is whole. */
+export function parseWhole(text: string): RawAnswer | undefined {
+  const [answer] = readAnswers(text, () => false).answers
+  const isChunked = answer?.headers.get('transfer-encoding') === 'chunked'
+  return isChunked ? { ...answer, body: joinChunks(answer.body) } : answer
+}
+
+/** The content of a chunked body (RFC 9112 §7.1). */
+function joinChunks(body: string): string {
+  const parts: string[] = []
+  for (let start = 0; ; ) {
+    const end = body.indexOf('\r\n', start)
+    const length = Number.parseInt(body.slice(start, end), 16)
+    if (!(length > 0)) return parts.join('')
+    parts.push(body.slice(end + 2, end + 2 + length))
+    start = end + 2 + length + 2
+  }
+}
 
 const LAST_CHUNK = '0\r\n\r\n'
 

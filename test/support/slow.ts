@@ -1,74 +1,60 @@
-import { Database } from 'bun:sqlite'
 import { connect } from 'node:net'
+import { addPlants } from './many-plants.ts'
 
 /** Plants with far more text than the buffers of a connection hold. */
 export const LONG_PLANTS = { count: 4000, nameLength: 10_000 } as const
 
 /** Gives these plants to every user of a SQLite database. */
-export function addLongPlants(database: string): void {
-  using db = new Database(database)
-  db.run('pragma busy_timeout = 5000')
-  db.run(
-    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
-     insert into plants (user_id, id, name) select users.id, series.id, hex(zeroblob(?2)) from users, series`,
-    [LONG_PLANTS.count, LONG_PLANTS.nameLength / 2],
-  )
-}
+export const addLongPlants = (database: string): void => addPlants(database, LONG_PLANTS.count, LONG_PLANTS)
 
 /** Sends a request, and reads nothing behind the first bytes of the answer until `readOn`. */
 export async function requestAndWait(port: number, request: string) {
-  const socket = connect(port, '127.0.0.1')
-  const chunks: Buffer[] = []
-  const begun = Promise.withResolvers<void>()
-  const ended = Promise.withResolvers<void>()
-  socket.on('data', (chunk: Buffer) => {
-    chunks.push(chunk)
-    if (chunks.length > 1) return
-    socket.pause()
-    begun.resolve()
-  })
-  socket.on('error', ended.reject).on('close', () => ended.resolve())
-  socket.write(request)
-  await begun.promise
+  const { socket, ended, abort, [Symbol.dispose]: dispose } = sendHalf(port, request)
+  await new Promise<void>((resolve) =>
+    socket.once('data', () => {
+      socket.pause()
+      resolve()
+    }),
+  )
   return {
     /** Resolves to the whole answer when the connection has ended. */
-    async readOn(): Promise<string> {
+    readOn(): Promise<string> {
       socket.resume()
-      await ended.promise
-      return Buffer.concat(chunks).toString('latin1')
+      return ended()
     },
     /** Closes the connection in the middle of the answer. */
-    abort: () => void socket.destroy(),
-    [Symbol.dispose]: () => void socket.destroy(),
+    abort,
+    [Symbol.dispose]: dispose,
   }
 }
 
 /** Sends the first part of a request. The test sends the rest later, or never. */
 export function sendHalf(port: number, half: string) {
   const socket = connect(port, '127.0.0.1')
-  const ended = Promise.withResolvers<void>()
-  let answer = ''
-  socket.on('data', (chunk: Buffer) => {
-    answer += chunk.toString('latin1')
-  })
+  const closed = Promise.withResolvers<void>()
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => void chunks.push(chunk))
   // If the connection is cut, the answer ends there.
-  socket.on('error', () => {}).on('close', () => ended.resolve())
+  socket.on('error', () => {}).on('close', () => closed.resolve())
   socket.write(half)
+  const send = (more: string) => void socket.write(more)
+  /** Sends nothing more. Resolves to the answer when the connection has ended. */
+  const ended = async (): Promise<string> => {
+    await closed.promise
+    return Buffer.concat(chunks).toString('latin1')
+  }
+  const abort = () => void socket.destroy()
   return {
-    send: (more: string) => void socket.write(more),
+    socket,
+    send,
     /** Sends the rest. Resolves to the answer when the connection has ended. */
-    async sendRest(rest: string): Promise<string> {
-      socket.write(rest)
-      await ended.promise
-      return answer
+    sendRest(rest: string): Promise<string> {
+      send(rest)
+      return ended()
     },
-    /** Sends nothing more. Resolves to the answer when the connection has ended. */
-    async ended(): Promise<string> {
-      await ended.promise
-      return answer
-    },
+    ended,
     /** Closes the connection without the rest of the request. */
-    abort: () => void socket.destroy(),
-    [Symbol.dispose]: () => void socket.destroy(),
+    abort,
+    [Symbol.dispose]: abort,
   }
 }
