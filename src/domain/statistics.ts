@@ -1,5 +1,3 @@
-import { histogram } from './histogram.ts'
-
 /** Writes that are not durable yet. */
 export interface StoreLoad {
   readonly waitingWrites: number
@@ -22,42 +20,71 @@ export interface StoreStatistics {
   sizes(): Promise<StoreSizes>
 }
 
-/** Why a write was refused before it began. */
-const WRITE_REFUSALS = ['queue_full', 'locked'] as const
-export type WriteRefusal = (typeof WRITE_REFUSALS)[number]
+/** Why a write was refused before it began: too many wait, or another process kept the database locked. */
+export type WriteRefusal = 'queue_full' | 'locked'
 
 /** A store calls it with each thing that it does. It must be fast and must not throw. */
 export interface StoreObserver {
   /** A group commit has made so many writes durable. The commit took `syncMs`. */
   recordGroup(writes: number, syncMs: number): void
-  /** A write was refused because too many wait, or because another process kept the database locked. */
+  /** A write was refused. */
   recordRefusal(reason: WriteRefusal): void
 }
 
-/** Upper bounds of histograms: of the writes in a group commit, and of the seconds that a commit takes. */
+/** Upper bounds of the writes in a group commit. */
 const GROUP_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
-const SYNC_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
+/** Upper bounds of durations: a cached list takes microseconds, and no request or commit waits for more than a few seconds. */
+export const DURATION_BOUNDS_S = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
+]
 
 /** The writes of a store since its observer was made, in plain numbers. */
 export type WriteStatistics = ReturnType<typeof countWrites>
 
-/** Counts the writes of a store. */
+/** A `StoreObserver` that counts. */
 export function countWrites() {
   const refusals: Record<WriteRefusal, number> = { queue_full: 0, locked: 0 }
   const groups = histogram(GROUP_BOUNDS)
-  const syncsS = histogram(SYNC_BOUNDS_S)
+  const syncsS = histogram(DURATION_BOUNDS_S)
   return {
     groups,
     syncsS,
-    refusals: refusals as Readonly<Record<WriteRefusal, number>>,
-    observer: {
-      recordGroup(writes, syncMs) {
-        groups.observe(writes)
-        syncsS.observe(syncMs / 1000)
-      },
-      recordRefusal(reason) {
-        refusals[reason]++
-      },
-    } satisfies StoreObserver,
+    refusals: refusals as Readonly<typeof refusals>,
+    recordGroup(writes: number, syncMs: number): void {
+      groups.observe(writes)
+      syncsS.observe(syncMs / 1000)
+    },
+    recordRefusal(reason: WriteRefusal): void {
+      refusals[reason]++
+    },
+  }
+}
+
+/** How often values were observed, by size. It is plain numbers, so that a request can afford it. */
+export interface Histogram {
+  /** Upper bounds, ascending; a value that equals one is within it. */
+  readonly bounds: readonly number[]
+  /** How many values are within each bound and above the bound before, then how many are above all bounds. */
+  readonly counts: readonly number[]
+  readonly sum: number
+  observe(value: number): void
+}
+
+/** An empty histogram. */
+export function histogram(bounds: readonly number[]): Histogram {
+  const counts = new Array<number>(bounds.length + 1).fill(0)
+  let sum = 0
+  return {
+    bounds,
+    counts,
+    get sum() {
+      return sum
+    },
+    observe(value) {
+      sum += value
+      let index = 0
+      while (index < bounds.length && value > (bounds[index] as number)) index++
+      counts[index] = (counts[index] as number) + 1
+    },
   }
 }

@@ -1,13 +1,9 @@
-import { type Histogram, histogram } from '../domain/histogram.ts'
+import { DURATION_BOUNDS_S, type Histogram, histogram } from '../domain/statistics.ts'
 import type { Refusal } from './context.ts'
 import { ERRORS } from './errors.ts'
 
 /** The caches: of tokens by their `Authorization` lines, and of capped lists. */
 export type Cache = 'callers' | 'lists'
-
-/** Upper bounds of durations: a cached list takes microseconds, and no request waits for more than a few seconds. */
-const DURATION_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
-const STATUS_MAX = 599
 
 /** An answered request. */
 export interface Answered {
@@ -40,8 +36,7 @@ export function countRequests() {
 
     /** Names the operations that `answer` gets. Each starts at 0. */
     setOperations(names: readonly string[]): void {
-      for (const name of names)
-        operations[name] = { statuses: statusCounts(), durationsS: histogram(DURATION_BOUNDS_S) }
+      for (const name of names) operations[name] = { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
     },
     /** A request has come. */
     begin(): void {
@@ -70,9 +65,7 @@ export function countRequests() {
 }
 
 interface OperationStatistics {
-  /** How many answers had a status, by the status. */
+  /** How many answers had a status, by the status. Sparse: a status without answers has no element. */
   readonly statuses: number[]
   readonly durationsS: Histogram
 }
-
-const statusCounts = (): number[] => new Array<number>(STATUS_MAX + 1).fill(0)

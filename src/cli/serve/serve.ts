@@ -92,7 +92,7 @@ async function openServedStore(
     keepsTrying: true,
     onCreated: (database) => log.info({ database }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
-    observer: statistics?.writes.observer,
+    observer: statistics?.writes,
   })
   const exposed = engineOf(options.database).exposedFiles()
   if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)

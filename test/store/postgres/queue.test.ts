@@ -110,12 +110,12 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the queue of a PostgreSQL store', () =>
 
 /** A store whose refusals are counted, and whose writer of creates can be held. */
 async function openQueue() {
-  const { observer, refusals } = countWrites()
+  const observer = countWrites()
   const opened = await openDatabase({ observer })
   const { store, url } = opened
   return {
     ...opened,
-    refusals: () => ({ ...refusals }),
+    refusals: () => ({ ...observer.refusals }),
     /** Keeps the writer of creates busy with a plant of another user until `release`. */
     async holdWriter() {
       const other = await createUser(store, 'other')
