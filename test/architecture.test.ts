@@ -20,7 +20,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'domain',
     'store/open.ts',
     'store/file-tools.ts',
-    'store/options.ts',
+    'store/engine.ts',
     'http',
     'config.ts',
     'values.ts',

@@ -1,8 +1,8 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../config.ts'
 import type { Store } from '../domain/store.ts'
+import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
-import type { OpenOptions } from '../store/options.ts'
 
 /** Adds the options that name the store and say how to open it. */
 export const addDatabaseOptions = (command: Command) =>

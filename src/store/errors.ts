@@ -28,3 +28,8 @@ export const copyUnfinished = (database: string): AppError =>
   storeUnusable(
     `The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`,
   )
+
+/** Rethrows the error of a write that changes nothing. Its outcome does not matter. */
+export function withKnownOutcome(error: unknown): never {
+  throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
+}

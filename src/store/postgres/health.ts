@@ -1,5 +1,6 @@
 import { PLANT_FIELDS } from '../../domain/plant.ts'
-import { type HealthMethods, withKnownOutcome } from '../readiness.ts'
+import type { Store } from '../../domain/store.ts'
+import { withKnownOutcome } from '../errors.ts'
 import type { Connections } from './connections.ts'
 import { sqlState } from './errors.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'
@@ -22,7 +23,7 @@ const CHECKS: Readonly<Record<string, string>> = {
 }
 
 /** The health of a store in PostgreSQL. */
-export const health = ({ read, plants }: Connections): HealthMethods => ({
+export const health = ({ read, plants }: Connections): Pick<Store, 'checkReady' | 'checkIntegrity'> => ({
   async checkReady() {
     await read('select 1 from plantstore.users limit 1')
     await plants.probe().catch(withKnownOutcome)

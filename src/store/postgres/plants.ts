@@ -1,8 +1,7 @@
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { assignValues, PLANT_FIELDS, type PlantValues, valuesOf } from '../../domain/plant.ts'
 import { PAGE_TEXT_LENGTH } from '../../domain/store.ts'
-import { FIELD_COLUMNS } from '../plant-columns.ts'
-import { EMPTY_PAGE, type PlantMethods, takePage } from '../plant-pages.ts'
+import { EMPTY_PAGE, FIELD_COLUMNS, type PlantMethods, takePage } from '../rows.ts'
 import type { Connections } from './connections.ts'
 
 type SelectedPlant = [id: bigint, ...values: PlantValues]

@@ -1,7 +1,7 @@
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import type { OpenOptions, StoreEvent } from '../options.ts'
+import type { OpenOptions, StoreEvent } from '../engine.ts'
 import { type Connections, connect } from './connections.ts'
 import { health } from './health.ts'
 import { migrate } from './migrate.ts'

@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import type { NewToken, TokenSelection } from '../../domain/store.ts'
-import { type TokenMethods, type TokenRow, toToken } from '../token-rows.ts'
+import { type TokenMethods, type TokenRow, toToken } from '../rows.ts'
 import type { Parameter, Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'

@@ -1,5 +1,5 @@
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { toUser, type UserMethods, type UserRow, userNotFound } from '../user-rows.ts'
+import { toUser, type UserMethods, type UserRow, userNotFound } from '../rows.ts'
 import type { Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { READ_ALL_TIMEOUT_MS } from './reads.ts'

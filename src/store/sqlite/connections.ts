@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/statistics.ts'
 import type { Durability } from '../../domain/store.ts'
-import type { StoreEvent } from '../options.ts'
+import type { StoreEvent } from '../engine.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-identity.ts'

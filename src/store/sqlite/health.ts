@@ -1,11 +1,12 @@
 import type { Database } from 'bun:sqlite'
-import { type HealthMethods, withKnownOutcome } from '../readiness.ts'
+import type { Store } from '../../domain/store.ts'
+import { withKnownOutcome } from '../errors.ts'
 import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
 import { APPLICATION_ID } from './migrate.ts'
 
 /** The health of a SQLite file. */
-export function health({ reader, read, write }: Connections): HealthMethods {
+export function health({ reader, read, write }: Connections): Pick<Store, 'checkReady' | 'checkIntegrity'> {
   const selectOne = reader.prepare('select 1 from users limit 1')
 
   return {

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { toUser, type UserMethods, type UserRow, userNotFound } from '../user-rows.ts'
+import { toUser, type UserMethods, type UserRow, userNotFound } from '../rows.ts'
 import type { Connections } from './connections.ts'
 
 /** Users in SQLite. */

@@ -1,6 +1,6 @@
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import type { Counts } from '../file-tools.ts'
-import { PLANT_KEY } from '../plant-columns.ts'
+import { PLANT_KEY } from '../rows.ts'
 
 /** The tables of a store, in an order in which they can be filled: no row refers to a later table. */
 export const TABLES = ['users', 'tokens', 'plants'] as const

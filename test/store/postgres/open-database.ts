@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/domain/store.ts'
+import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { OpenOptions } from '../../../src/store/options.ts'
 import { administer, makeDatabase } from '../../support/postgres.ts'
 import { createUser } from '../fixtures.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import type { OpenOptions, StoreEvent } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { OpenOptions, StoreEvent } from '../../../src/store/options.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'

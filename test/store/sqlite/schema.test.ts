@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import type { StoreEvent } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import type { StoreEvent } from '../../../src/store/options.ts'
 import { createUser } from '../fixtures.ts'
 import {
   copyAsKilled,

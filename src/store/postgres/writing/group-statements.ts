@@ -1,6 +1,6 @@
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
-import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../plant-columns.ts'
+import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
 import type { Client, Parameter } from '../connection.ts'
 import type { LedgerEntry } from './ledger.ts'
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
-import type { StoreEvent } from '../../options.ts'
+import type { StoreEvent } from '../../engine.ts'
 import { rowsOf } from '../connection.ts'
 
 /** After each growth by this size a checkpoint brings the WAL into the database. Then SQLite reuses the WAL from its beginning. */

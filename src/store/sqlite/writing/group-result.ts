@@ -1,5 +1,5 @@
 import { AppError, type ErrorKind } from '../../../domain/error.ts'
-import type { StoreEvent } from '../../options.ts'
+import type { StoreEvent } from '../../engine.ts'
 
 /** Why a group or a checkpoint failed. It is plain data, because an `AppError` does not survive the way between threads. */
 export interface Failure {

@@ -1,0 +1,94 @@
+import { AppError } from '../domain/error.ts'
+import { assignFields, PLANT_FIELDS, type PlantRow } from '../domain/plant.ts'
+import { PAGE_TEXT_LENGTH, type PlantPage, type Store, type StoredPlant, textLength } from '../domain/store.ts'
+import { SCOPES, type Scope, type Token } from '../domain/token.ts'
+import type { User } from '../domain/user.ts'
+
+/** The columns of the table `plants`, in every database: the key, and one for each field. */
+export const PLANT_KEY = ['user_id', 'id'] as const
+export const PLANT_COLUMNS: readonly string[] = [...PLANT_KEY, ...PLANT_FIELDS]
+/** The columns of the fields, in SQL. */
+export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
+
+/** A row of the table `plants`. */
+export type StoredPlantRow = PlantRow & { readonly id: bigint }
+
+/** The methods of a store for plants. */
+export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'>
+
+/** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */
+export function takePage(rows: Iterable<StoredPlantRow>, limit: number): PlantPage {
+  const plants: StoredPlant[] = []
+  let length = 0
+  for (const row of rows) {
+    if (plants.length === limit || length >= PAGE_TEXT_LENGTH) return { plants, isLast: false }
+    const plant = assignFields({ id: row.id }, row)
+    plants.push(plant)
+    length += textLength(plant)
+  }
+  return { plants, isLast: true }
+}
+
+/** The page after the largest id. */
+export const EMPTY_PAGE: PlantPage = { plants: [], isLast: true }
+
+/** A row of a token and its user, in every database. */
+export type TokenRow = [
+  id: bigint,
+  userId: bigint,
+  userName: string,
+  scope: Scope,
+  label: string | null,
+  createdAtMs: bigint,
+  expiresAtMs: bigint | null,
+  revokedAtMs: bigint | null,
+  lastUsedAtMs: bigint | null,
+]
+
+/** The methods of a store for tokens. */
+export type TokenMethods = Pick<
+  Store,
+  | 'findToken'
+  | 'createToken'
+  | 'createFirstToken'
+  | 'hasTokens'
+  | 'listTokens'
+  | 'revokeTokens'
+  | 'touchTokens'
+  | 'tokensVersion'
+>
+
+export const toToken = ([id, userId, userName, scope, label, ...times]: TokenRow): Token => {
+  const [createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs] = times
+  return {
+    id: Number(id),
+    userId: Number(userId),
+    userName,
+    // The driver makes a new string for each row. Keep one.
+    scope: SCOPES.find((known) => known === scope) ?? scope,
+    label: label ?? undefined,
+    createdAtMs: Number(createdAtMs),
+    expiresAtMs: optionalNumber(expiresAtMs),
+    revokedAtMs: optionalNumber(revokedAtMs),
+    lastUsedAtMs: optionalNumber(lastUsedAtMs),
+  }
+}
+
+const optionalNumber = (value: bigint | null): number | undefined => (value === null ? undefined : Number(value))
+
+/** A user with the numbers of plants and tokens, as every database returns it. */
+export type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
+
+/** The methods of a store for users. */
+export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
+
+export const toUser = ([name, createdAtMs, plants, tokens]: UserRow): User => ({
+  name,
+  createdAtMs: Number(createdAtMs),
+  plants: Number(plants),
+  tokens: Number(tokens),
+})
+
+/** The error of a command for a user who does not exist. */
+export const userNotFound = (name: string): AppError =>
+  new AppError('user_not_found', { message: `There is no user ${name}.` })
