@@ -6,10 +6,9 @@ import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-identity.ts'
 import { readVersions, shareChanges } from './versions.ts'
-import { type Failure, toError } from './writing/group-result.ts'
 import { queueWrites } from './writing/queue.ts'
-import { openWriterHere } from './writing/writer-here.ts'
-import { openWriterInThread } from './writing/writer-in-thread.ts'
+import { openWriterHere, openWriterInThread } from './writing/writer.ts'
+import { type Failure, toError } from './writing/writes.ts'
 
 /** The connections of a store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connect>

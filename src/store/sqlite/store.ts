@@ -15,7 +15,6 @@ import { listed } from './files/schema.ts'
 import { health } from './health.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { plants } from './plants.ts'
-import { statistics } from './statistics.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
@@ -72,9 +71,12 @@ const assemble = (connections: Connections): Store => ({
   ...tokens(connections),
   ...users(connections),
   ...health(connections),
-  ...statistics(connections),
+  load: connections.load,
+  sizes: async () => ({ databaseBytes: bytesOf(connections.path), walBytes: bytesOf(`${connections.path}-wal`) }),
   close: connections.close,
 })
+
+const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 const FOREIGN_OBJECTS = 'the database has objects of other programs, which plantstore restore drops'
 

@@ -1,16 +1,22 @@
+import { AppError } from '../../../domain/error.ts'
 import type { Durability } from '../../../domain/store.ts'
 import { openWriter } from '../connection.ts'
-import { isLocked, toAppError } from '../errors.ts'
+import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-identity.ts'
 import { watchFiles } from '../files/moved-files.ts'
 import { announceChanges, type Changes } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
-import { type CheckpointReport, type Failure, type GroupResult, toFailure } from './group-result.ts'
-import { groupTransaction, movedAway } from './group-transaction.ts'
-import { type Call, createWrites } from './writes.ts'
-
-/** Commits groups on a connection of its own, in the thread that opened it. */
-export type GroupWriter = ReturnType<typeof openGroupWriter>
+import { prepareCommit } from './commit.ts'
+import {
+  type Call,
+  type CheckpointReport,
+  createWrites,
+  type Failure,
+  type GroupResult,
+  toFailure,
+  type WriteResults,
+  type Writes,
+} from './writes.ts'
 
 /** What a writer needs to know. */
 export interface WriterOptions {
@@ -24,13 +30,17 @@ export interface WriterOptions {
   readonly commitMs: Float64Array<SharedArrayBuffer>
 }
 
+/** Commits groups on a connection of its own, in the thread that opened it. */
+export type GroupWriter = ReturnType<typeof openGroupWriter>
+
 /** Opens the connection that writes. Throws SQLite's error, or an error that says that the file was moved. */
 export function openGroupWriter(options: WriterOptions) {
   const { path } = options
   const connection = openWatched(options)
-  const announced = announceChanges(connection.writer, options.changes)
-  const wal = checkpoints(connection.writer, (error) => toAppError(error, { duringWrite: false, path }))
+  const { writer } = connection
+  const announced = announceChanges(writer, options.changes)
   const commitGroup = groupTransaction(connection, announced, options)
+  const wal = checkpoints(writer, (error) => toAppError(error, { duringWrite: false, path }))
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
@@ -69,12 +79,12 @@ export function openGroupWriter(options: WriterOptions) {
     /** Brings the WAL into the database and ends the connection. Returns the failure, if there is one. */
     close(): Failure | undefined {
       const failed = checkpoint('passive')
-      connection.writer.close(true)
+      writer.close(true)
       return failed
     },
     /** Ends the connection and leaves the files as they are: the next start recovers from them. */
     discard(): undefined {
-      connection.writer.close(true)
+      writer.close(true)
     },
   }
 }
@@ -90,3 +100,62 @@ function openWatched({ path, identity, durability }: WriterOptions) {
   })
   return { ...opened, areMoved }
 }
+
+/** Returns a function that commits a group, or nothing of it. It throws an `AppError` if SQLite fails. */
+function groupTransaction(
+  { writer, writes, areMoved }: ReturnType<typeof openWatched>,
+  announced: ReturnType<typeof announceChanges>,
+  { path, commitMs }: WriterOptions,
+) {
+  const begin = writer.prepare('begin immediate')
+  const commit = prepareCommit(writer)
+
+  const commitOnce = (group: readonly Call[], nowMs: number): GroupResult => {
+    begin.run()
+    announced.checkOthers(nowMs)
+    const results = callAll(writes, group)
+    const endChanges = announced.begin(group)
+    const startMs = performance.now()
+    try {
+      commit()
+    } finally {
+      endChanges()
+    }
+    commitMs[0] = performance.now() - startMs
+    if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
+    return results.refused.length === 0 && results.returned.length === 0 ? 'done' : results
+  }
+
+  return (group: readonly Call[], nowMs: number): GroupResult => {
+    for (let isRepeated = false; ; isRepeated = true) {
+      try {
+        return commitOnce(group, nowMs)
+      } catch (cause) {
+        if (writer.inTransaction) writer.run('rollback')
+        const error = toAppError(cause, { duringWrite: true, path })
+        const isFailure = error instanceof AppError && error.kind === 'store_failed'
+        // The disk refused the group but then took a file, so somebody may have made room in between.
+        const mayHaveRoom = isRefusedWrite(cause) && isFailure
+        if (isRepeated || !mayHaveRoom) throw error
+      }
+    }
+  }
+}
+
+function callAll(writes: Writes, group: readonly Call[]): WriteResults {
+  const refused: WriteResults['refused'][number][] = []
+  const returned: WriteResults['returned'][number][] = []
+  for (const [index, [name, ...args]] of group.entries()) {
+    try {
+      const value = Reflect.apply(writes[name], undefined, args)
+      if (value !== undefined) returned.push([index, value])
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      refused.push([index, error.kind, error.message])
+    }
+  }
+  return { refused, returned }
+}
+
+/** The error of a database whose file is not at its path any more. */
+const movedAway = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)

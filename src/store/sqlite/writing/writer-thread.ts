@@ -1,9 +1,9 @@
 import { type GroupWriter, openGroupWriter } from './group-commit.ts'
-import type { Message, Sent } from './writer-in-thread.ts'
+import type { Message, Sent } from './writer.ts'
 
 declare const self: Worker
 
-/** The entry point of the thread that writes. writer-in-thread.ts starts it and defines its messages. */
+/** The entry point of the thread that writes. writer.ts starts it and defines its messages. */
 let writer: GroupWriter | undefined
 
 const send = (sent: Sent) => self.postMessage(sent)
