@@ -4,24 +4,20 @@ import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
-import { type CommandIo, EXIT, exitCodeOf, type Io, isClosedPipe } from './io.ts'
+import { Ended, EXIT, exitCodeOf, type Io, isClosedPipe } from './io.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(io: Io): Promise<number> {
-  let exitCode: number = EXIT.done
-  const setExitCode = (code: number) => {
-    exitCode = code
-  }
   let printed = Promise.resolve()
   const print: Io['print'] = (text) => {
     printed = io.print(text)
     return printed
   }
-  const program = await createProgram({ ...io, print, setExitCode }, io.argv[0])
+  const program = await createProgram({ ...io, print }, io.argv[0])
   io.onSignal((signal) => io.exit(exitCodeOf(signal)))
   try {
     await program.parseAsync(io.argv, { from: 'user' })
-    return exitCode
+    return EXIT.done
   } catch (error) {
     if (!(error instanceof CommanderError)) return fail(io, error)
     // Commander does not wait until it has printed help or the version.
@@ -33,19 +29,10 @@ export async function run(io: Io): Promise<number> {
 }
 
 /** Adds the commands of a first word. Only the code of that command is loaded, so that it starts fast. */
-const COMMANDS: Readonly<Record<string, (program: Command, io: CommandIo) => Promise<void>>> = {
+const COMMANDS: Readonly<Record<string, (program: Command, io: Io) => Promise<void>>> = {
   serve: async (program, io) => (await import('./serve/serve.ts')).serveCommand(program, io),
-  token: async (program, io) => {
-    const token = program.command('token').helpGroup('Access:').description('Creates, lists and revokes tokens.')
-    ;(await import('./commands/token-create.ts')).tokenCreateCommand(token, io)
-    ;(await import('./commands/token-list.ts')).tokenListCommand(token, io)
-    ;(await import('./commands/token-revoke.ts')).tokenRevokeCommand(token, io)
-  },
-  user: async (program, io) => {
-    const user = program.command('user').helpGroup('Access:').description('Lists and deletes users.')
-    ;(await import('./commands/user-list.ts')).userListCommand(user, io)
-    ;(await import('./commands/user-delete.ts')).userDeleteCommand(user, io)
-  },
+  token: async (program, io) => (await import('./commands/token.ts')).tokenCommands(program, io),
+  user: async (program, io) => (await import('./commands/user.ts')).userCommands(program, io),
   status: async (program, io) => (await import('./commands/status.ts')).statusCommand(program, io),
   check: async (program, io) => (await import('./commands/check.ts')).checkCommand(program, io),
   backup: async (program, io) => (await import('./commands/backup.ts')).backupCommand(program, io),
@@ -65,7 +52,7 @@ Every command exits with 130 or 143 if SIGINT or SIGTERM stops it, but serve the
 exits with 0. A command exits with 141 if the reader of stdout has gone.`
 
 /** The command line with the commands of a first word, or with all commands for `help` and unknown words. */
-export async function createProgram(io: CommandIo, word = 'help'): Promise<Command> {
+export async function createProgram(io: Io, word = 'help'): Promise<Command> {
   const program = new Command('plantstore')
     .description('Stores plants, and serves them over HTTP to clients with a token.')
     .version(VERSION, '-V, --version', 'Prints the version.')
@@ -91,6 +78,7 @@ export async function createProgram(io: CommandIo, word = 'help'): Promise<Comma
 async function fail(io: Io, error: unknown): Promise<number> {
   // Help and version are no failure. Commander has printed its errors before.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.misused
+  if (error instanceof Ended) return error.exitCode
   if (!(error instanceof AppError)) {
     if (isClosedPipe(error)) return EXIT.closedPipe
     // An error of the system, like a full stdout, gets one line. Any other error is a bug and gets its stack.

@@ -26,12 +26,6 @@ export interface Io {
   exit(code: number): never
 }
 
-/** The process as one command sees it. */
-export interface CommandIo extends Io {
-  /** Sets the exit code of a command that ends without an error. */
-  setExitCode(code: number): void
-}
-
 /** Whether a terminal understands escape codes for colours and the cursor. Emacs and others set `TERM=dumb`. */
 export const takesEscapeCodes = (env: Io['env']): boolean => env.TERM !== 'dumb'
 
@@ -40,6 +34,13 @@ export type Signal = 'SIGTERM' | 'SIGINT'
 
 /** The exit codes. `closedPipe` is the code that a shell reports for a program that SIGPIPE ended: 128 plus 13. */
 export const EXIT = { done: 0, failed: 1, misused: 2, storeUnusable: 3, closedPipe: 141 } as const
+
+/** Ends a command that has printed everything, with an exit code other than 0. */
+export class Ended extends Error {
+  constructor(readonly exitCode: number) {
+    super(`ended with ${exitCode}`)
+  }
+}
 
 /** Whether output failed because its reader has gone, for example `head` after enough lines. */
 export const isClosedPipe = (error: unknown): boolean =>

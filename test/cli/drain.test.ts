@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { withStore } from '../../src/cli/with-store.ts'
+import { withStore } from '../../src/cli/command.ts'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw-connection.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { withStore } from '../../src/cli/with-store.ts'
+import { withStore } from '../../src/cli/command.ts'
 import { snapshot } from '../store/sqlite/files.ts'
 import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'

@@ -4,7 +4,7 @@ import { makeIo } from './io.ts'
 
 /** The commands that do something, like `token create`, but not `token`. */
 export const leafCommands = async (io = makeIo().io): Promise<readonly CommandUnknownOpts[]> =>
-  leavesOf(await createProgram({ ...io, setExitCode() {} }))
+  leavesOf(await createProgram(io))
 
 const leavesOf = (command: CommandUnknownOpts): CommandUnknownOpts[] =>
   command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)

@@ -3,22 +3,21 @@ import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import type { Copied, FileTools } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
-import { runCopy } from '../copying.ts'
-import { type CommandIo, exitCodeOf, type Io } from '../io.ts'
-import { manual, STORE_UNUSABLE } from '../manual.ts'
-import { toJson } from '../table.ts'
+import { manual } from '../command.ts'
+import { exitCodeOf, type Io } from '../io.ts'
+import { runCopy } from '../long-task.ts'
+import { toJson } from '../output.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
-export const backupCommand = (program: Command, io: CommandIo): void => {
+export const backupCommand = (program: Command, io: Io): void => {
   program
     .command('backup')
     .description('Backs up the database, also while a server runs.')
     .helpGroup('Data:')
     .addHelpText(
       'after',
-      manual(['backup plants.db', 'backup --dir /var/backups/plantstore --keep 14'], {
+      manual('backup plants.db', 'backup --dir /var/backups/plantstore --keep 14', {
         failed: 'The file exists already, or cannot be written.',
-        storeUnusable: STORE_UNUSABLE,
       }),
     )
     .argument('[file]', 'The backup, or - for stdout.')
@@ -41,7 +40,6 @@ export const backupCommand = (program: Command, io: CommandIo): void => {
           ? tools.backupInto(dir ?? '', { ...each, nowMs: io.nowMs() })
           : tools.backup(file, { ...each, force }),
       )
-      if (copied === undefined) return
       await tellCopied('Backed up', copied, io, json)
       if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
     })
@@ -49,7 +47,6 @@ export const backupCommand = (program: Command, io: CommandIo): void => {
   const printBackup = async (tools: FileTools) => {
     if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
     const backup = await runCopy(io, tools.backupToRead)
-    if (backup === undefined) return
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
     for (const chunk of backup.chunks) await io.print(chunk)

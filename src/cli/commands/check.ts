@@ -2,19 +2,18 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import { engineOf } from '../../store/open.ts'
-import { type CommandIo, EXIT } from '../io.ts'
-import { manual } from '../manual.ts'
-import { toJson } from '../table.ts'
-import { addDatabaseOptions, withStore } from '../with-store.ts'
+import { addDatabaseOptions, manual, withStore } from '../command.ts'
+import { Ended, EXIT, type Io } from '../io.ts'
+import { toJson } from '../output.ts'
 
 /** `check`: reads the whole database and prints its problems. */
-export const checkCommand = (program: Command, io: CommandIo): void => {
+export const checkCommand = (program: Command, io: Io): void => {
   addDatabaseOptions(program.command('check'))
     .description('Reads the whole database and reports damage.')
     .helpGroup('Data:')
     .addHelpText(
       'after',
-      manual(['check', 'check --database postgres://me@db.example.org/plants --json'], {
+      manual('check', 'check --database postgres://me@db.example.org/plants --json', {
         done: 'The database is whole.',
         storeUnusable: 'The database is damaged or missing, or cannot be reached.',
       }),
@@ -28,8 +27,8 @@ export const checkCommand = (program: Command, io: CommandIo): void => {
       const isWhole = problems.length === 0
       if (json) await io.print(toJson({ database, isWhole, problems }))
       if (isWhole) return io.tell(`The database ${database} is whole.\n`)
-      io.setExitCode(EXIT.storeUnusable)
       await io.tell(`The database ${database} is damaged:\n${problems.map(problemLine).join('')}${repairAdvice}\n`)
+      throw new Ended(EXIT.storeUnusable)
     })
 }
 

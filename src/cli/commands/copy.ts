@@ -1,12 +1,10 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../../config.ts'
 import { copyStore, engineOf } from '../../store/open.ts'
-import type { CommandIo, Io } from '../io.ts'
-import { manual, STORE_UNUSABLE } from '../manual.ts'
-import { type Progress, showProgress } from '../progress.ts'
-import { runUntilSignal } from '../stopping.ts'
-import { toJson } from '../table.ts'
-import { counted } from '../wording.ts'
+import { manual } from '../command.ts'
+import type { Io } from '../io.ts'
+import { type Progress, runUntilSignal, showProgress } from '../long-task.ts'
+import { counted, toJson } from '../output.ts'
 
 /** The command with its options. */
 const define = (program: Command) =>
@@ -17,11 +15,9 @@ const define = (program: Command) =>
     .addHelpText(
       'after',
       manual(
-        [
-          'copy --from plantstore.db --to postgres://me@db.example.org/plants',
-          'copy --from plantstore.db --to copy.db --snapshot',
-        ],
-        { failed: 'The copy differs from its source.', storeUnusable: STORE_UNUSABLE },
+        'copy --from plantstore.db --to postgres://me@db.example.org/plants',
+        'copy --from plantstore.db --to copy.db --snapshot',
+        { failed: 'The copy differs from its source.' },
       ),
     )
     .addOption(OPTIONS.from)
@@ -34,7 +30,7 @@ const define = (program: Command) =>
 type Options = OptionsOf<ReturnType<typeof define>>
 
 /** `copy`: copies a store into another one and prints the location of the copy. */
-export const copyCommand = (program: Command, io: CommandIo): void => {
+export const copyCommand = (program: Command, io: Io): void => {
   define(program).action(async (options) => {
     let reached = 'no plant is copied'
     const onReached = (text: string) => {

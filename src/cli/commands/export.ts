@@ -1,25 +1,22 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { engineOf } from '../../store/open.ts'
-import { watchSnapshot } from '../copying.ts'
-import type { CommandIo } from '../io.ts'
-import { manual, STORE_UNUSABLE } from '../manual.ts'
+import { manual } from '../command.ts'
+import type { Io } from '../io.ts'
+import { orAborted, runUntilSignal, showProgress, watchSnapshot } from '../long-task.ts'
+import { counted } from '../output.ts'
 import { renderPlantLines } from '../plant-line.ts'
-import { showProgress } from '../progress.ts'
-import { orAborted, runUntilSignal } from '../stopping.ts'
-import { counted } from '../wording.ts'
 
 /** `export`: prints plants as they are at one moment, a line of JSON each, as fast as the reader takes them. */
-export const exportCommand = (program: Command, io: CommandIo): void => {
+export const exportCommand = (program: Command, io: Io): void => {
   program
     .command('export')
     .description('Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.')
     .helpGroup('Data:')
     .addHelpText(
       'after',
-      manual(['export', 'export --user me --database /var/lib/plantstore/plants.db'], {
+      manual('export', 'export --user me --database /var/lib/plantstore/plants.db', {
         failed: 'The user is unknown.',
-        storeUnusable: STORE_UNUSABLE,
         closedPipe: 'The reader of stdout has gone.',
       }),
     )
@@ -33,12 +30,12 @@ export const exportCommand = (program: Command, io: CommandIo): void => {
         using exported = await tools.exportPlants(user)
         plants = exported.plants
         const tellLong = watchSnapshot(io)
-        using progress = showProgress(io.printsToTerminal ? undefined : io, 'plants exported')
+        using progress = showProgress(io, 'plants exported')
         for await (const batch of exported.batches) {
           // The reader of a full pipe may never read on.
           await orAborted(io.print(renderPlantLines(batch)), signal)
           done += batch.length
-          progress.update(done, plants)
+          if (!io.printsToTerminal) progress.update(done, plants)
           tellLong()
         }
       }

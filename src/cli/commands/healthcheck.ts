@@ -3,9 +3,9 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
+import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { manual } from '../manual.ts'
-import { toJson } from '../table.ts'
+import { toJson } from '../output.ts'
 
 /** The command must end within 2 s. This leaves time for its start. */
 const HEALTHCHECK_TIMEOUT_MS = 1700
@@ -18,7 +18,7 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
     .helpGroup('Server:')
     .addHelpText(
       'after',
-      manual(['healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json'], {
+      manual('healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json', {
         done: 'The server is ready.',
         failed: 'The server is not ready or does not answer.',
       }),

@@ -1,5 +1,5 @@
 import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
-import { manual } from '../manual.ts'
+import { manual } from '../command.ts'
 
 /** `help COMMAND`. Commander's own `help` does not find commands of two words. */
 export const helpCommand = (program: Command): void => {
@@ -7,7 +7,7 @@ export const helpCommand = (program: Command): void => {
     .command('help')
     .description('Prints what a command does and which options it takes.')
     .helpGroup('Information:')
-    .addHelpText('after', manual(['help', 'help token create'], {}))
+    .addHelpText('after', manual('help', 'help token create'))
     .argument('[command...]', 'The words of the command.')
     .action((names: readonly string[]) => find(program, names).help())
 }

@@ -3,10 +3,8 @@ import type { ConflictRule, OwnedPlant, PlantImport } from '../../domain/transfe
 import type { StagingTable } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
 import { type LineBytes, readLines, TOO_LONG } from '../lines.ts'
-import { pauses } from '../pause.ts'
+import { pauses, showProgress, untilAborted } from '../long-task.ts'
 import { LINE_MAX_BYTES, parsePlantLine, refusalOf } from '../plant-line.ts'
-import { showProgress } from '../progress.ts'
-import { untilAborted } from '../stopping.ts'
 
 /** How many refused lines are printed. */
 export const REFUSALS_TOLD_MAX = 20
@@ -45,7 +43,7 @@ export interface Read {
 export async function checkLines(input: Input, job: ImportJob): Promise<Read> {
   const { signal, io } = job
   const refusals = collectRefusals(io)
-  using progress = showProgress(input.bytes === undefined ? { ...io, terminal: () => undefined } : io, 'bytes checked')
+  using progress = showProgress(io, 'bytes checked')
   const pause = pauses()
   let lines = 0
   let repeated = 0

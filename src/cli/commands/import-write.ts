@@ -1,6 +1,5 @@
 import type { ImportCounts } from '../../domain/transfer.ts'
-import { pauses } from '../pause.ts'
-import { showProgress } from '../progress.ts'
+import { pauses, showProgress } from '../long-task.ts'
 import type { ImportJob, Read } from './import-check.ts'
 
 /**

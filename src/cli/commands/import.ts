@@ -6,11 +6,10 @@ import { AppError } from '../../domain/error.ts'
 import { readFailure } from '../../domain/read-failure.ts'
 import type { ConflictRule } from '../../domain/transfer.ts'
 import { engineOf } from '../../store/open.ts'
-import type { CommandIo, Io } from '../io.ts'
-import { manual, STORE_UNUSABLE } from '../manual.ts'
-import { runUntilSignal } from '../stopping.ts'
-import { toJson } from '../table.ts'
-import { counted } from '../wording.ts'
+import { manual } from '../command.ts'
+import { Ended, type Io } from '../io.ts'
+import { runUntilSignal } from '../long-task.ts'
+import { counted, toJson } from '../output.ts'
 import { checkLines, type ImportJob, type Input, requireFree } from './import-check.ts'
 import { importLines } from './import-write.ts'
 
@@ -22,9 +21,8 @@ const define = (program: Command) =>
     .helpGroup('Data:')
     .addHelpText(
       'after',
-      manual(['import plants.jsonl', 'import - --user me --on-conflict skip'], {
+      manual('import plants.jsonl', 'import - --user me --on-conflict skip', {
         failed: 'A line is refused, or the file cannot be read.',
-        storeUnusable: STORE_UNUSABLE,
       }),
     )
     .argument('[file]', 'The lines, or - for stdin.')
@@ -37,7 +35,7 @@ const define = (program: Command) =>
 type Options = OptionsOf<ReturnType<typeof define>>
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
-export const importCommand = (program: Command, io: CommandIo): void => {
+export const importCommand = (program: Command, io: Io): void => {
   define(program).action(async (file, options) => {
     const input = await openInput(file, io)
     const tools = await engineOf(options.database).fileTools()
@@ -64,10 +62,9 @@ export const importCommand = (program: Command, io: CommandIo): void => {
     }
     const stoppedText = () => describeStored(stored ?? 0, lines, rule)
     const counts = await runUntilSignal(io, importAll, stoppedText).catch(async (error) => {
-      if (stored !== undefined) await io.tell(`Stopped: ${stoppedText()}\n`)
+      if (stored !== undefined && !(error instanceof Ended)) await io.tell(`Stopped: ${stoppedText()}\n`)
       throw error
     })
-    if (counts === undefined) return
     const { created, skipped, replaced, users } = counts
     await io.tell(
       `Imported ${counted(lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,

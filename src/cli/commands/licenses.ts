@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
+import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { manual } from '../manual.ts'
 // This import is a path: the file is read only when it is printed.
 import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file' }
 
@@ -10,6 +10,6 @@ export const licensesCommand = (program: Command, io: Io): void => {
     .command('licenses')
     .description('Prints the licences of the third-party software in this executable.')
     .helpGroup('Information:')
-    .addHelpText('after', manual(['licenses', 'help licenses'], {}))
+    .addHelpText('after', manual('licenses', 'help licenses'))
     .action(async () => io.print(await Bun.file(thirdPartyLicenses).text()))
 }

@@ -3,20 +3,20 @@ import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import { AppError } from '../../domain/error.ts'
 import { engineOf } from '../../store/open.ts'
-import { runCopy } from '../copying.ts'
-import type { CommandIo } from '../io.ts'
-import { manual } from '../manual.ts'
+import { manual } from '../command.ts'
+import type { Io } from '../io.ts'
+import { runCopy } from '../long-task.ts'
 import { tellCopied } from './backup.ts'
 
 /** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
-export const restoreCommand = (program: Command, io: CommandIo): void => {
+export const restoreCommand = (program: Command, io: Io): void => {
   program
     .command('restore')
     .description('Replaces the database by a backup. No process may have the database open.')
     .helpGroup('Data:')
     .addHelpText(
       'after',
-      manual(['restore plants.db', 'restore plants.db --force'], {
+      manual('restore plants.db', 'restore plants.db --force', {
         failed: 'The backup cannot be read.',
         storeUnusable: 'The backup is damaged, or the database is in use, or exists and --force is missing.',
       }),
@@ -33,7 +33,6 @@ export const restoreCommand = (program: Command, io: CommandIo): void => {
       }
       const tools = await engineOf(database).fileTools()
       const copied = await runCopy(io, (options) => tools.restore(file, { ...options, force }))
-      if (copied === undefined) return
       if (copied.dropped !== '') {
         await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)
       }

@@ -4,9 +4,9 @@ import type { Durability } from '../../domain/store.ts'
 import type { StoreStatus } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
+import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { manual, STORE_UNUSABLE } from '../manual.ts'
-import { columns, toJson } from '../table.ts'
+import { table, toJson } from '../output.ts'
 
 /** `status`: prints what a database is and holds, whether a server uses it or not. */
 export const statusCommand = (program: Command, io: Io): void => {
@@ -14,17 +14,14 @@ export const statusCommand = (program: Command, io: Io): void => {
     .command('status')
     .description('Prints what the database is and holds, also while a server runs.')
     .helpGroup('Data:')
-    .addHelpText(
-      'after',
-      manual(['status', 'status --database /var/lib/plantstore/plants.db --json'], { storeUnusable: STORE_UNUSABLE }),
-    )
+    .addHelpText('after', manual('status', 'status --database /var/lib/plantstore/plants.db --json'))
     .addOption(OPTIONS.json)
     .addOption(OPTIONS.durability)
     .addOption(OPTIONS.database)
     .action(async ({ database, durability, json }) => {
       const tools = await engineOf(database).fileTools()
       const status = { version: VERSION, ...(await tools.status(io.nowMs())), durability }
-      await io.print(json ? toJson(status) : columns(rowsOf(status)))
+      await io.print(json ? toJson(status) : table(rowsOf(status)))
     })
 }
 

@@ -1,8 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../../config.ts'
 import type { Tls } from '../../http/tls.ts'
-import { manual } from '../manual.ts'
-import { addDatabaseOptions } from '../with-store.ts'
+import { addDatabaseOptions, manual } from '../command.ts'
 
 /** The command `serve` with its options. */
 export const defineServe = (program: Command) =>
@@ -12,7 +11,8 @@ export const defineServe = (program: Command) =>
     .addHelpText(
       'after',
       manual(
-        ['serve --first-token', 'serve --listen unix:/run/plantstore.sock --database /var/lib/plantstore/plants.db'],
+        'serve --first-token',
+        'serve --listen unix:/run/plantstore.sock --database /var/lib/plantstore/plants.db',
         {
           done: 'A signal ended the server in good order.',
           failed: 'The server cannot listen at its address.',

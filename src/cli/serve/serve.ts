@@ -2,8 +2,8 @@ import type { Command } from '@commander-js/extra-typings'
 import { AppError } from '../../domain/error.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf, openStore } from '../../store/open.ts'
-import { type CommandIo, EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
-import { openOptionsOf } from '../with-store.ts'
+import { openOptionsOf } from '../command.ts'
+import { Ended, EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
 import { countStatistics, type MetricsServer, type Statistics, serveMetrics } from './metrics-server.ts'
 import { openLog } from './open-log.ts'
 import { defineServe, type ServeOptions } from './options.ts'
@@ -14,7 +14,7 @@ import { tlsOf } from './tls-options.ts'
 const EXIT_AFTER_FAILURE_MS = 1000
 
 /** `serve`: serves until a signal comes, then ends in good order. */
-export const serveCommand = (program: Command, io: CommandIo): void => {
+export const serveCommand = (program: Command, io: Io): void => {
   defineServe(program).action(async (options) => {
     if (options.drainWait >= options.drain && options.drainWait > 0) {
       throw new AppError('misused', { message: '--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.' })
@@ -22,7 +22,8 @@ export const serveCommand = (program: Command, io: CommandIo): void => {
     if (options.rateBurst !== undefined && options.rateLimit === undefined) {
       throw new AppError('misused', { message: '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.' })
     }
-    io.setExitCode(await serve({ ...options, tls: await tlsOf(options) }, io))
+    const exitCode = await serve({ ...options, tls: await tlsOf(options) }, io)
+    if (exitCode !== EXIT.done) throw new Ended(exitCode)
   })
 }
 

@@ -1,0 +1,74 @@
+import type { Command } from '@commander-js/extra-typings'
+import { OPTIONS, parseValue } from '../../config.ts'
+import { AppError } from '../../domain/error.ts'
+import { OTHERS_SEEN_WITHIN_MS } from '../../domain/store.ts'
+import { userName } from '../../values.ts'
+import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
+import type { Io } from '../io.ts'
+import { runUntilSignal, showProgress } from '../long-task.ts'
+import { counted, table, toJson } from '../output.ts'
+
+/** `user list` and `user delete`. */
+export const userCommands = (program: Command, io: Io): void => {
+  const user = program.command('user').helpGroup('Access:').description('Lists and deletes users.')
+  listCommand(user, io)
+  deleteCommand(user, io)
+}
+
+const listCommand = (user: Command, io: Io) =>
+  addDatabaseOptions(user.command('list'))
+    .description('Lists the users with their numbers of plants and tokens.')
+    .addHelpText('after', manual('user list', 'user list --json'))
+    .addOption(OPTIONS.json)
+    .action(async ({ json, ...options }) => {
+      const users = (await withStore(options, (store) => store.listUsers())).map(
+        ({ name, plants, tokens, createdAtMs }) => ({
+          user: name,
+          plants,
+          tokens,
+          created: new Date(createdAtMs).toISOString(),
+        }),
+      )
+      await io.print(
+        json ? toJson(users) : table([['user', 'plants', 'tokens', 'created'], ...users.map(Object.values)]),
+      )
+    })
+
+/** `user delete` cannot be undone, so it needs `--yes`. */
+const deleteCommand = (user: Command, io: Io) =>
+  addDatabaseOptions(user.command('delete'))
+    .description('Deletes a user with all tokens and plants.')
+    .addHelpText(
+      'after',
+      manual('user delete me --yes', 'user delete me --yes --json', { failed: 'The user is unknown.' }),
+    )
+    .argument('<name>', 'The name of the user.', (text) => parseValue(text, userName, 'The name of a user'))
+    .addOption(OPTIONS.yes)
+    .addOption(OPTIONS.json)
+    .action(async (name, { yes, json, ...options }) => {
+      if (!yes) throw misused(`This deletes all plants of ${name} for good: repeat it with --yes.`)
+      let stoppedText = 'nothing was deleted. Run the same command again to delete the user.'
+      const deleteUser = async (signal: AbortSignal) => {
+        using progress = showProgress(io, `plants of ${name} deleted`)
+        const onProgress = (done: number, total: number) => {
+          stoppedText = `all tokens of user ${name} and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
+          progress.update(done, total)
+        }
+        return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
+      }
+      const { plants, tokens } = await runUntilSignal(io, deleteUser, () => stoppedText).catch((error) => {
+        throw stoppedHalfWay(error, stoppedText)
+      })
+      // Once this command has ended, every server on the same file refuses the tokens.
+      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
+      await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.\n`)
+      if (json) await io.print(toJson({ user: name, tokens, plants }))
+    })
+
+/** A lock or a full disk can stop the deletion between two batches. Then a part of the user is deleted. */
+function stoppedHalfWay(error: unknown, stoppedText: string): unknown {
+  if (!(error instanceof AppError) || (error.kind !== 'store_busy' && error.kind !== 'store_full')) return error
+  const reason =
+    error.kind === 'store_busy' ? 'the database is locked by another process or busy' : 'there is no space left'
+  return new AppError(error.kind, { message: `Stopped, because ${reason}: ${stoppedText}`, cause: error })
+}

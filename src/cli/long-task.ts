@@ -1,0 +1,142 @@
+import { SingleBar } from 'cli-progress'
+import { nextTurn } from '../domain/next-turn.ts'
+import type { CopyOptions } from '../store/file-tools.ts'
+import { Ended, exitCodeOf, type Io, type Signal, takesEscapeCodes } from './io.ts'
+
+/** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */
+export const LINE_EVERY_MS = 2000
+/** After reading a snapshot for this long, the command says what this does to a server. */
+export const SNAPSHOT_TOLD_MS = 5000
+/** After this many plants, memory is collected. Without it the runtime takes twice as much memory for a million plants. */
+const COLLECT_EVERY_PLANTS = 100_000
+
+/** Shows the progress of a command. */
+export interface Progress extends Disposable {
+  /** `total` is `undefined` if it is not known. */
+  readonly update: (done: number, total: number | undefined) => void
+}
+
+/**
+ * Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. `what` follows the
+ * count: "plants copied".
+ */
+export function showProgress(io: Pick<Io, 'terminal' | 'env' | 'tell' | 'monotonicMs'>, what: string): Progress {
+  const stream = takesEscapeCodes(io.env) ? io.terminal() : undefined
+  const bar =
+    stream &&
+    new SingleBar({
+      stream,
+      format: `{bar} {percentage} % | {value} of {total} ${what} | {eta_formatted} left`,
+      barCompleteChar: '█',
+      barIncompleteChar: '░',
+      clearOnComplete: true,
+      // A command that is killed then leaves the terminal as it was.
+      linewrap: true,
+    })
+  let tellAtMs = io.monotonicMs() + LINE_EVERY_MS
+  return {
+    update(done, total) {
+      if (bar !== undefined && total !== undefined) {
+        if (!bar.isActive) bar.start(total, done)
+        bar.setTotal(total)
+        return bar.update(done)
+      }
+      if (io.monotonicMs() < tellAtMs) return
+      tellAtMs = io.monotonicMs() + LINE_EVERY_MS
+      void io.tell(`${total === undefined ? done : `${done} of ${total}`} ${what}\n`)
+    },
+    [Symbol.dispose]: () => bar?.stop(),
+  }
+}
+
+/** Returns a function to call while a snapshot is read. Once, after a while, it prints that this takes long. */
+export function watchSnapshot({ tell, monotonicMs }: Pick<Io, 'tell' | 'monotonicMs'>): () => void {
+  let tellAtMs = monotonicMs() + SNAPSHOT_TOLD_MS
+  return () => {
+    if (monotonicMs() < tellAtMs) return
+    tellAtMs = Number.POSITIVE_INFINITY
+    void tell('This takes a while: until it is done, the WAL of the database grows with what a server writes.\n')
+  }
+}
+
+/** Makes a copy of a database, shows the progress, and stops on a signal. Then no copy is left. */
+export function runCopy<T>(io: Io, task: (options: CopyOptions) => Promise<T>): Promise<T> {
+  const copy = async (signal: AbortSignal) => {
+    using progress = showProgress(io, 'plants copied')
+    const tellLong = watchSnapshot(io)
+    return await task({
+      signal,
+      onProgress(done, total) {
+        tellLong()
+        progress.update(done, total)
+      },
+    })
+  }
+  return runUntilSignal(io, copy, () => 'nothing was made. Run the same command again.')
+}
+
+/**
+ * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
+ * how to go on, and ends the command. A second signal ends the process at once.
+ */
+export async function runUntilSignal<T>(
+  io: Pick<Io, 'onSignal' | 'exit' | 'tell'>,
+  task: (signal: AbortSignal) => Promise<T>,
+  stoppedText: () => string,
+): Promise<T> {
+  const stopping = new AbortController()
+  const received: Signal[] = []
+  io.onSignal((signal) => {
+    if (received.push(signal) > 1) io.exit(exitCodeOf(signal))
+    stopping.abort(new Error(`stopped by ${signal}`))
+  })
+  try {
+    return await task(stopping.signal)
+  } catch (error) {
+    const [signal] = received
+    if (signal === undefined || error !== stopping.signal.reason) throw error
+    await io.tell(`Stopped by ${signal}: ${stoppedText()}\n`)
+    throw new Ended(exitCodeOf(signal))
+  }
+}
+
+/** The items of a stream until the signal is aborted. Then it throws the reason of the signal, without waiting for an item. */
+export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const items = stream[Symbol.asyncIterator]()
+  for (;;) {
+    const item = await orAborted(items.next(), signal)
+    if (item.done) return
+    yield item.value
+    // Signals need a turn of the event loop, and a device like /dev/zero is read without one.
+    await nextTurn()
+  }
+}
+
+/**
+ * Resolves as the work does, or rejects with the reason of the signal once the signal is aborted. Each call makes a promise of
+ * its own, because a shared promise would keep every item until the end.
+ */
+export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted()
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const stop = () => reject(signal.reason)
+  signal.addEventListener('abort', stop)
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Returns a function that pauses between the batches of a long task: for signals, and now and then to collect memory. */
+export function pauses() {
+  let plants = 0
+  return async (batchPlants: number, pauseMs = 0): Promise<void> => {
+    plants += batchPlants
+    if (plants >= COLLECT_EVERY_PLANTS) {
+      plants = 0
+      Bun.gc(true)
+    }
+    await (pauseMs > 0 ? Bun.sleep(pauseMs) : nextTurn())
+  }
+}
