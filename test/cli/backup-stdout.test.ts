@@ -8,6 +8,8 @@ import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
+import { runOnTerminal } from '../support/terminal.ts'
+import { refusal } from './support/answers.ts'
 import { fillDatabase } from './support/filled-database.ts'
 
 /** Two users have so many plants. That is more than a pipe takes. */
@@ -44,23 +46,8 @@ describe.concurrent('backup -', () => {
 
   test('refuses a terminal', async () => {
     using made = await fillDatabase(PLANTS)
-    const decoder = new TextDecoder()
-    let text = ''
-    const child = Bun.spawn([...COMMAND, 'backup', '-'], {
-      cwd: made.folder,
-      env: { PATH: process.env.PATH ?? '' },
-      terminal: {
-        cols: 200,
-        rows: 50,
-        data: (_, chunk) => {
-          text += decoder.decode(chunk, { stream: true })
-        },
-      },
-    })
-    const exitCode = await child.exited
-    await until('it has said why', () => text.includes('\n'))
 
-    expect({ text, exitCode }).toEqual({
+    expect(await runOnTerminal(['backup', '-', '--database', made.database])).toEqual({
       text: 'plantstore: A backup is not text: send stdout to a file or another program.\r\n',
       exitCode: 2,
     })
@@ -82,11 +69,9 @@ describe.concurrent('backup -', () => {
     await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
     disk.fillUp(20_000)
 
-    expect(await runPlantstore(['backup', '-', '--database', database])).toEqual({
-      stdout: '',
-      stderr: `plantstore: ${database}-backup cannot be made: there is no space: make room.\n`,
-      exitCode: 1,
-    })
+    expect(await runPlantstore(['backup', '-', '--database', database])).toEqual(
+      refusal(1, `${database}-backup cannot be made: there is no space: make room.`),
+    )
     expect(readdirSync(disk.path).filter((name) => name.includes('backup'))).toEqual([])
   })
 

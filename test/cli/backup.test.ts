@@ -9,6 +9,7 @@ import { runPlantstore, serve, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { refusal, refusalWith } from './support/answers.ts'
 import { fillDatabase } from './support/filled-database.ts'
 
 /** More rows than one batch. */
@@ -73,23 +74,15 @@ describe.concurrent('backup FILE', () => {
     ])
   })
 
-  test('makes a backup that a server can use', async () => {
-    using made = await makeDatabase()
-    await made.backup(made.file)
-    await using server = await serve(made.file)
-    const plants = await (await server.request('GET', '/plants', { token: made.token })).json()
-
-    expect(plants).toHaveLength(10)
-    expect(await server.end()).toBe(0)
-  })
-
-  test('records the path of its database in the backup, also if that is a backup', async () => {
+  test('makes a backup that a server can use, and records the path of its database, also if that is a backup', async () => {
     using made = await makeDatabase()
     const second = join(made.backups, 'second.db')
     await made.backup(made.file)
-    await using _server = await serve(made.file)
+    await using server = await serve(made.file)
+    const { status } = await server.request('GET', '/plants', { token: made.token })
     await runPlantstore(['backup', second, '--database', made.file])
 
+    expect(status).toBe(200)
     expect([made.file, second].map((path) => queryAll(path, 'select * from backup_of'))).toEqual([
       [[made.database]],
       [[made.file]],
@@ -116,11 +109,7 @@ describe.concurrent('backup FILE', () => {
     const after = snapshot(made.backups)
     const forced = await made.backup(made.file, '--force')
 
-    expect(refused).toEqual({
-      stdout: '',
-      stderr: `plantstore: ${made.file} is there already: name another file, or repeat it with --force.\n`,
-      exitCode: 1,
-    })
+    expect(refused).toEqual(refusal(1, `${made.file} is there already: name another file, or repeat it with --force.`))
     expect(after).toEqual(before)
     expect(forced).toMatchObject({ stdout: `${made.file}\n`, exitCode: 0 })
     expect(dump(made.file)).toEqual(dump(made.database))
@@ -141,11 +130,7 @@ describe.concurrent('backup FILE', () => {
       const file = typeof placed === 'string' ? placed : made.file
       const before = snapshot(made.backups)
 
-      const { stdout, stderr, exitCode } = await made.backup(file, '--force')
-
-      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
-      expect(stderr).toMatch(/^[^\n]+\n$/)
-      expect(stderr).toContain(reason)
+      expect(await made.backup(file, '--force')).toEqual(refusalWith(1, reason))
       expect(snapshot(made.backups)).toEqual(before)
     },
   )
@@ -155,10 +140,9 @@ describe.concurrent('backup FILE', () => {
     const other = join(made.backups, 'other.db')
     await createTokenIn(other)
     await using _server = await serve(other)
-    const { stderr, exitCode } = await made.backup(other, '--force')
+    const refused = await made.backup(other, '--force')
 
-    expect(exitCode).toBe(3)
-    expect(stderr).toBe(`plantstore: The database ${other} is open in another process: end it.\n`)
+    expect(refused).toEqual(refusal(3, `The database ${other} is open in another process: end it.`))
     expect(dump(other).users).toHaveLength(1)
   })
 
@@ -166,30 +150,25 @@ describe.concurrent('backup FILE', () => {
     using made = await makeDatabase()
     writeFileSync(`${made.file}-wal`, 'left')
 
-    expect(await made.backup(made.file)).toEqual({
-      stdout: '',
-      stderr: `plantstore: ${made.file}-wal is there without its database: move it away.\n`,
-      exitCode: 1,
-    })
+    expect(await made.backup(made.file)).toEqual(
+      refusal(1, `${made.file}-wal is there without its database: move it away.`),
+    )
   })
 
   test('leaves nothing of a backup of a damaged database, and exits with 3', async () => {
     using made = await makeDatabase(1000)
     damageTable(made.database, 'plants')
-    const { stdout, stderr, exitCode } = await made.backup(made.file)
 
-    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
-    expect(stderr).toMatch(/^plantstore: The database [^\n]+ is damaged: [^\n]+\n$/)
+    expect(await made.backup(made.file)).toEqual(refusalWith(3, ' is damaged: '))
     expect(readdirSync(made.backups)).toEqual([])
   })
 
   test.skipIf(lacks(MOUNTS))('leaves nothing without space, and says so', async () => {
     using made = await makeDatabase(10_000)
     using disk = mountDisk(100_000)
-    const { stdout, stderr, exitCode } = await made.backup(join(disk.path, 'plants.db'))
+    const file = join(disk.path, 'plants.db')
 
-    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
-    expect(stderr).toMatch(/^plantstore: [^\n]+plants\.db cannot be made: there is no space: make room\.\n$/)
+    expect(await made.backup(file)).toEqual(refusal(1, `${file} cannot be made: there is no space: make room.`))
     expect(readdirSync(disk.path)).toEqual([])
   })
 
@@ -208,11 +187,7 @@ describe.concurrent('backup FILE', () => {
     using folder = makeFolder()
     const command = ['backup', ...(args === ' ' ? [''] : args.split(' ').filter((word) => word !== ''))]
 
-    const { stdout, stderr, exitCode } = await runPlantstore(command, { cwd: folder.path })
-
-    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-    expect(stderr).toMatch(/^[^\n]+\n$/)
-    expect(stderr).toContain(reason)
+    expect(await runPlantstore(command, { cwd: folder.path })).toEqual(refusalWith(2, reason))
     expect(readdirSync(folder.path)).toEqual([])
   })
 
@@ -225,23 +200,24 @@ describe.concurrent('backup FILE', () => {
       made.backup('--dir', nowhere),
     ])
 
-    expect(answers.map(({ stderr, exitCode }) => [exitCode, stderr])).toEqual([
-      [3, `plantstore: There is no database ${nowhere}: name the one that the server uses.\n`],
-      [1, `plantstore: There is no directory ${nowhere}: create it.\n`],
-      [1, `plantstore: There is no directory ${nowhere}: create it.\n`],
+    expect(answers).toEqual([
+      refusal(3, `There is no database ${nowhere}: name the one that the server uses.`),
+      refusal(1, `There is no directory ${nowhere}: create it.`),
+      refusal(1, `There is no directory ${nowhere}: create it.`),
     ])
   })
 })
 
 describe.concurrent('backup --dir', () => {
-  test('names each backup by the time, and keeps the latest ones', async () => {
+  test('names each backup by the time, and keeps the latest ones with --keep', async () => {
     using made = await makeDatabase()
     const others = ['plantstore-2020-01-01T00-00-00.000Z.db.txt', 'plants-2020-01-01T00-00-00.000Z.db', 'plantstore.db']
     for (const name of others) writeFileSync(join(made.backups, name), '')
     const names: string[] = []
     const deleted: string[] = []
-    for (let run = 0; run < 4; run++) {
-      const { stdout, stderr } = await made.backup('--dir', made.backups, '--keep', '2')
+    // The first two runs delete nothing, because they have no --keep.
+    for (const keep of [[], [], ['--keep', '2'], ['--keep', '2']]) {
+      const { stdout, stderr } = await made.backup('--dir', made.backups, ...keep)
       names.push(stdout.trim().slice(made.backups.length + 1))
       deleted.push(...[...stderr.matchAll(/^Deleted (.+)\.$/gm)].map(([, name = '']) => name))
     }
@@ -250,13 +226,6 @@ describe.concurrent('backup --dir', () => {
     expect(names).toEqual(names.toSorted())
     expect(readdirSync(made.backups).sort()).toEqual([...others, ...names.slice(-2)].sort())
     expect(deleted).toEqual(names.slice(0, 2))
-  })
-
-  test('deletes nothing without --keep', async () => {
-    using made = await makeDatabase()
-    for (let run = 0; run < 3; run++) await made.backup('--dir', made.backups)
-
-    expect(readdirSync(made.backups)).toHaveLength(3)
   })
 
   test('deletes nothing beside a backup of another database, and exits with 2', async () => {
@@ -278,46 +247,28 @@ describe.concurrent('backup --dir', () => {
     expect(dump(paths[2] ?? '')).toEqual(dump(made.database))
   })
 
-  test('recognises its database by a link', async () => {
+  test('warns of a file from the future or without the record of a backup, and neither counts nor deletes it', async () => {
     using made = await makeDatabase()
+    // The same database, by a link.
     const link = join(made.folder, 'plants')
     symlinkSync(made.folder, link)
-    await made.backup('--dir', made.backups)
-    const args = ['--dir', made.backups, '--keep', '1', '--database', join(link, 'plantstore.db')]
-    const { stdout, exitCode } = await runPlantstore(['backup', ...args])
-
-    expect(exitCode).toBe(0)
-    expect(filesOf(made.backups)).toEqual([stdout.trim()])
-  })
-
-  test('neither counts nor deletes a backup of the future, and warns of it', async () => {
-    using made = await makeDatabase()
-    const future = join(made.backups, 'plantstore-2999-01-01T00-00-00.000Z.db')
+    const [copied = '', future = ''] = ['2020', '2999'].map((year) =>
+      join(made.backups, `plantstore-${year}-01-01T00-00-00.000Z.db`),
+    )
+    copyFileSync(made.database, copied)
     await made.backup(future)
     const first = await made.backup('--dir', made.backups)
-    const { stdout, stderr, exitCode } = await made.backup('--dir', made.backups, '--keep', '1')
+    const args = ['--dir', made.backups, '--keep', '1', '--database', join(link, 'plantstore.db')]
+    const { stdout, stderr, exitCode } = await runPlantstore(['backup', ...args])
 
     expect(exitCode).toBe(0)
-    expect(linesAfterCounts(stderr)).toEqual([
-      `Warning: ${basename(future)} is dated in the future: it is neither counted nor deleted.`,
+    expect(linesAfterCounts(stderr).toSorted()).toEqual([
+      '',
       `Deleted ${basename(first.stdout.trim())}.`,
-      '',
-    ])
-    expect(filesOf(made.backups)).toEqual([stdout.trim(), future])
-  })
-
-  test('neither counts nor deletes a file without the record of a backup, and warns of it', async () => {
-    using made = await makeDatabase()
-    const copied = join(made.backups, 'plantstore-2020-01-01T00-00-00.000Z.db')
-    copyFileSync(made.database, copied)
-    const { stdout, stderr, exitCode } = await made.backup('--dir', made.backups, '--keep', '1')
-
-    expect(exitCode).toBe(0)
-    expect(linesAfterCounts(stderr)).toEqual([
       `Warning: ${basename(copied)} does not say which database it is a backup of: it is neither counted nor deleted.`,
-      '',
+      `Warning: ${basename(future)} is dated in the future: it is neither counted nor deleted.`,
     ])
-    expect(filesOf(made.backups)).toEqual([copied, stdout.trim()])
+    expect(filesOf(made.backups)).toEqual([copied, stdout.trim(), future])
   })
 
   test('removes unfinished files of killed backups, and leaves those of others', async () => {

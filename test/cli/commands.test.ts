@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync } from 'node:fs'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json'
-import { runPlantstore, serve } from '../support/executable.ts'
+import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { refusal, refusalWith } from './support/answers.ts'
+import { serveDatabase } from './support/database.ts'
 
 const MISUSES: readonly string[][] = [
   [],
@@ -94,30 +96,66 @@ describe.concurrent('the command line', () => {
   })
 })
 
-describe.concurrent('licenses', () => {
-  test('prints the licences of all third-party software, without a database', async () => {
+describe.concurrent('commands that need no database', () => {
+  test('print the licences of all third-party software, and the document that a server serves', async () => {
+    await using service = await serveDatabase()
     using folder = makeFolder()
-    const printed = await runPlantstore(['licenses'], { cwd: folder.path })
+    const licenses = await runPlantstore(['licenses'], { cwd: folder.path })
+    const openapi = await runPlantstore(['openapi'], { cwd: folder.path })
+    const served = await service.server.request('GET', '/openapi.json')
 
-    expect(printed).toEqual({
-      stdout: await Bun.file(join(import.meta.dir, '../../src/cli/third-party-licenses.txt')).text(),
-      stderr: '',
-      exitCode: 0,
-    })
+    const text = await Bun.file(join(import.meta.dir, '../../src/cli/third-party-licenses.txt')).text()
+    expect(licenses).toEqual({ stdout: text, stderr: '', exitCode: 0 })
+    expect(openapi).toMatchObject({ stderr: '', exitCode: 0 })
+    expect(JSON.parse(openapi.stdout)).toEqual(await served.json())
     expect(readdirSync(folder.path)).toEqual([])
   })
 })
 
-describe.concurrent('openapi', () => {
-  test('prints the document that a server serves, without a server and without a database', async () => {
-    using folder = makeFolder()
-    const printed = await runPlantstore(['openapi'], { cwd: folder.path })
-    const files = readdirSync(folder.path)
-    await using server = await serve(join(folder.path, 'plantstore.db'))
-    const served = await fetch(`${server.url}/openapi.json`)
+describe.concurrent('commands that need a database', () => {
+  const runAll = (path: string) =>
+    Promise.all(
+      ['token list', 'token revoke 1', 'user list', 'user delete me --yes', 'check', 'export', 'status'].map(
+        (command) => runPlantstore([...command.split(' '), '--database', path]),
+      ),
+    )
 
-    expect(printed).toMatchObject({ stderr: '', exitCode: 0 })
-    expect(JSON.parse(printed.stdout)).toEqual(await served.json())
-    expect(files).toEqual([])
+  test('refuse a missing one and an empty file: only serve and token create make one', async () => {
+    using folder = makeFolder()
+    const [missing, empty] = [join(folder.path, 'missing.db'), join(folder.path, 'empty.db')]
+    writeFileSync(empty, '')
+
+    for (const answer of await runAll(missing)) expect(answer).toEqual(refusalWith(3, 'There is no database '))
+    for (const answer of await runAll(empty)) {
+      expect(answer).toEqual(refusal(3, `The database ${empty} has nothing in it yet.`))
+    }
+    expect(readdirSync(folder.path)).toEqual(['empty.db'])
+    expect(statSync(empty).size).toBe(0)
   })
+
+  test.each([
+    ['that is not there', 'nothing', 'there is no such file'],
+    ['that is a directory', '.', 'it is a directory'],
+  ])('refuse a password file %s in one sentence, with exit code 3', async (_, name, reason) => {
+    using folder = makeFolder()
+    const where = 'postgres://me@127.0.0.1:1/plants'
+    const file = join(folder.path, name)
+    const from = ['copy', '--from', where, '--to', join(folder.path, 'copy.db'), '--from-password-file', file]
+
+    const refused = refusal(
+      3,
+      `The database ${where} cannot be used: the file ${file} cannot be read, because ${reason}.`,
+    )
+    const list = ['user', 'list', '--database', where, '--database-password-file', file]
+    expect([await runPlantstore(list), await runPlantstore(from)]).toEqual([refused, refused])
+  })
+
+  test.each(['backup plants.db', 'backup --dir .', 'backup -', 'restore plants.db', 'export', 'import', 'status'])(
+    'refuse a PostgreSQL database in one line that names pg_dump, if they work on files: %s',
+    async (command) => {
+      expect(await runPlantstore([...command.split(' '), '--database', 'postgres://me@localhost/plants'])).toEqual(
+        refusal(2, 'This works on a database file only: use pg_dump and pg_restore for a PostgreSQL database.'),
+      )
+    },
+  )
 })

@@ -5,10 +5,14 @@ import { engineOf } from '../../src/store/open.ts'
 import { SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { ACROSS, copy, fill, KINDS, refusal } from './support/copies.ts'
+import { refusal, refusalWith } from './support/answers.ts'
+import { ACROSS, copy, fill, KINDS } from './support/copies.ts'
 
 const unfinished = (database: string) =>
-  refusal(`The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`)
+  refusal(
+    3,
+    `The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`,
+  )
 
 /** Leaves an unfinished copy. */
 async function begin(database: string): Promise<void> {
@@ -30,7 +34,7 @@ describe('copy', () => {
     const later = await server.request('POST', '/plants', { token: write, body: '{"id":6,"name":"Fern"}' })
 
     const advice = 'end it, or use --snapshot'
-    expect(refused).toEqual(refusal(`The database ${source.database} is open in another process: ${advice}.`))
+    expect(refused).toEqual(refusal(3, `The database ${source.database} is open in another process: ${advice}.`))
     expect(nothing).toBeUndefined()
     expect(taken).toMatchObject({ stdout: `${target.database}\n`, exitCode: 0 })
     expect(taken.stderr).toStartWith(`The copy will not contain later writes to ${source.database}.\nCopied 2 users, `)
@@ -49,7 +53,7 @@ describe('copy', () => {
 
     const refused = await copy(source.database, target.database)
 
-    expect(refused).toEqual(refusal(`The database ${target.database} is open in another process: end it.`))
+    expect(refused).toEqual(refusal(3, `The database ${target.database} is open in another process: end it.`))
     expect(await target.dump()).toEqual(before)
     expect(await server.end()).toBe(0)
   })
@@ -75,11 +79,7 @@ describe('copy', () => {
     await using source = await from.make()
     using folder = makeFolder()
 
-    expect(await copy(source.database, join(folder.path, 'copy.db'))).toEqual({
-      stdout: '',
-      stderr: expect.stringMatching(/^plantstore: There is no [^\n]+\n$/),
-      exitCode: 3,
-    })
+    expect(await copy(source.database, join(folder.path, 'copy.db'))).toEqual(refusalWith(3, 'There is no '))
     expect(readdirSync(folder.path)).toEqual([])
     expect(await source.dump()).toBeUndefined()
   })
@@ -89,11 +89,9 @@ describe('copy', () => {
     await fill(place.database)
     const before = await place.dump()
 
-    expect(await copy(place.database, place.database)).toEqual({
-      stdout: '',
-      stderr: 'plantstore: A store cannot be copied to itself: name another one.\n',
-      exitCode: 2,
-    })
+    expect(await copy(place.database, place.database)).toEqual(
+      refusal(2, 'A store cannot be copied to itself: name another one.'),
+    )
     expect(await place.dump()).toEqual(before)
   })
 
@@ -105,7 +103,7 @@ describe('copy', () => {
 
     const refused = await copy(source.database, target.database)
 
-    expect(refused).toEqual(refusal(`The file ${target.database} is not a database.`))
+    expect(refused).toEqual(refusal(3, `The file ${target.database} is not a database.`))
     expect(await Bun.file(target.database).text()).toBe('plants'.repeat(100))
     expect(readdirSync(dirname(target.database))).toEqual(['plantstore.db'])
     expect(readdirSync(dirname(source.database))).toEqual(['plantstore.db'])

@@ -5,7 +5,8 @@ import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
-import { ACROSS, copy, fill, IDS, refusal, TEXTS, WAYS } from './support/copies.ts'
+import { refusal } from './support/answers.ts'
+import { ACROSS, copy, fill, IDS, TEXTS, WAYS } from './support/copies.ts'
 
 /** More than two batches. */
 const MORE = 4500
@@ -92,7 +93,7 @@ describe('copy', () => {
     await fill(other.database)
     const again = await copy(other.database, target.database)
 
-    expect(again).toEqual(refusal(`The database ${target.database} is not empty: name another one.`))
+    expect(again).toEqual(refusal(3, `The database ${target.database} is not empty: name another one.`))
     expect(await target.dump()).toEqual(copied)
   })
 

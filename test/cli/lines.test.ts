@@ -18,21 +18,11 @@ async function read(chunks: readonly string[]): Promise<(string | symbol)[]> {
 describe('lines', () => {
   test.each([
     [[], []],
-    [['a\nb\n'], ['a', 'b']],
     [['a\nb'], ['a', 'b']],
-    [
-      ['a', '\n', 'b', '\n'],
-      ['a', 'b'],
-    ],
     [['\n\na\n'], ['', '', 'a']],
     [['a\r\n'], ['a\r']],
-    [['12345678\n'], ['12345678']],
     [['1234', '5678'], ['12345678']],
     [['123456789\na\n'], [TOO_LONG, 'a']],
-    [
-      ['1234', '56789', '\na\n'],
-      [TOO_LONG, 'a'],
-    ],
     [
       ['a\n1234', '56789'],
       ['a', TOO_LONG],

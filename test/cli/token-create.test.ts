@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { runPlantstore } from '../support/executable.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
@@ -23,7 +22,8 @@ const list = async (run: Run) => JSON.parse((await run('token', 'list', '--json'
 describe.concurrent('token create', () => {
   test('prints only the token on stdout, with its checksum, and the rest on stderr', async () => {
     using made = makeDatabase()
-    const first = await create(made.run)
+    // The path of the database is relative here, and absolute in the answer.
+    const first = await runPlantstore(['token', 'create', '--user', 'me'], { cwd: made.folder })
     const second = await create(made.run, '--scope', 'read')
 
     for (const { stdout, exitCode } of [first, second]) {
@@ -89,13 +89,6 @@ describe.concurrent('token create', () => {
     expect(refusedMs).toBeGreaterThanOrEqual(Date.parse(expires))
     expect(Date.parse(expires) - Date.parse(created)).toBe(2000)
     expect(state).toBe('expired')
-  })
-
-  test('prints the absolute path of the database that it creates', async () => {
-    using made = makeDatabase()
-    const { stderr } = await runPlantstore(['token', 'create', '--user', 'me'], { cwd: made.folder })
-
-    expect(stderr).toStartWith(`Created a new, empty store: ${join(made.folder, 'plantstore.db')}.\n`)
   })
 
   test('says once that it created the database, however many commands create it at the same time', async () => {

@@ -1,5 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { refusal } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
 type Run = ReturnType<typeof makeDatabase>['run']
@@ -62,7 +63,7 @@ describe.concurrent('token list', () => {
     const unknown = await made.run('token', 'list', '--json', '--user', 'nobody')
 
     expect(JSON.parse(mine.stdout)).toMatchObject([{ id: 1 }, { id: 3 }])
-    expect(unknown).toEqual({ stdout: '', stderr: 'plantstore: There is no user nobody.\n', exitCode: 1 })
+    expect(unknown).toEqual(refusal(1, 'There is no user nobody.'))
   })
 
   test('prints only the header, or an empty array, without tokens', async () => {

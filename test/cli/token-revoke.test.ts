@@ -5,6 +5,7 @@ import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { done, refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
 const DISK_BYTES = 1024 ** 2
@@ -34,21 +35,14 @@ describe.concurrent('token revoke', () => {
   test.each<[string, readonly string[], (text: string) => string | undefined, string, readonly number[]]>([
     ['by its id', ['1'], () => undefined, 'Revoked token 1 of user me (write).', [401, 200, 200]],
     ['by the user', ['--user', 'me', '--yes'], () => undefined, 'Revoked 2 tokens of user me.', [401, 200, 401]],
-    ['by its text', ['-'], (text) => text, 'Revoked token 2 of user you (write).', [200, 401, 200]],
-    [
-      'by its text in white space',
-      ['-'],
-      (text) => `  ${text}\r\n`,
-      'Revoked token 2 of user you (write).',
-      [200, 401, 200],
-    ],
+    ['by its text', ['-'], (text) => `  ${text}\r\n`, 'Revoked token 2 of user you (write).', [200, 401, 200]],
   ])('makes a running server refuse a token from the next request on, %s', async (_, args, stdinOf, told, statuses) => {
     await using service = await startWithTokens()
     const before = await service.statuses()
     const revoked = await service.revoke(args, stdinOf(service.texts[1] ?? ''))
 
     expect(before).toEqual([200, 200, 200])
-    expect(revoked).toEqual({ stdout: '', stderr: `${told}\n`, exitCode: 0 })
+    expect(revoked).toEqual(done(told))
     expect(await service.statuses()).toEqual([...statuses])
     expect(await service.states()).toEqual(statuses.map((status) => (status === 401 ? 'revoked' : 'active')))
   })
@@ -58,12 +52,9 @@ describe.concurrent('token revoke', () => {
     await service.revoke(['1'])
     const refused = await service.revoke(['--user', 'me'])
 
-    expect(refused).toEqual({
-      stdout: '',
-      stderr:
-        'plantstore: This revokes all tokens of me that are not revoked yet, 1, for good: repeat it with --yes.\n',
-      exitCode: 2,
-    })
+    expect(refused).toEqual(
+      refusal(2, 'This revokes all tokens of me that are not revoked yet, 1, for good: repeat it with --yes.'),
+    )
     expect(await service.states()).toEqual(['revoked', 'active', 'active'])
   })
 
@@ -93,9 +84,8 @@ describe.concurrent('token revoke', () => {
       service.revoke(['-'], service.texts[1]),
     ])
 
-    const told = (stderr: string) => ({ stdout: '', stderr, exitCode: 0 })
-    const already = told('Nothing to do: token 2 of user you (write) was already revoked.\n')
-    expect(answers).toEqual([already, told('User you has no token left to revoke.\n'), already])
+    const already = done('Nothing to do: token 2 of user you (write) was already revoked.')
+    expect(answers).toEqual([already, done('User you has no token left to revoke.'), already])
   })
 
   test('says with --json how many were revoked', async () => {
@@ -117,14 +107,8 @@ describe.concurrent('token revoke', () => {
     const argumentLists = [['4'], ['9007199254740993'], ['--user', 'nobody', '--yes'], ['-']]
     const answers = await Promise.all(argumentLists.map((args) => service.revoke(args, unknown)))
 
-    const noToken = 'There is no such token: plantstore token list shows all.'
-    expect(answers).toEqual(
-      [noToken, noToken, 'There is no user nobody.', noToken].map((message) => ({
-        stdout: '',
-        stderr: `plantstore: ${message}\n`,
-        exitCode: 1,
-      })),
-    )
+    const noToken = refusal(1, 'There is no such token: plantstore token list shows all.')
+    expect(answers).toEqual([noToken, noToken, refusal(1, 'There is no user nobody.'), noToken])
     expect(await service.states()).toEqual(['active', 'active', 'active'])
   })
 
@@ -139,10 +123,9 @@ describe.concurrent('token revoke', () => {
       service.revoke([text]),
     ])
 
-    for (const { stdout, stderr, exitCode } of answers) {
-      expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-      expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
-      expect(stderr).not.toContain('plst_')
+    for (const answer of answers) {
+      expect(answer).toEqual(refusalWith(2, ''))
+      expect(answer.stderr).not.toContain('plst_')
     }
     expect(await service.states()).toEqual(['active', 'active', 'active'])
   })
@@ -152,11 +135,7 @@ describe.concurrent('token revoke', () => {
     const database = join(disk.path, 'plantstore.db')
     const token = await createTokenIn(database)
     const revoke = () => runPlantstore(['token', 'revoke', '1', '--database', database])
-    const full = {
-      stdout: '',
-      stderr: 'plantstore: The database is out of space or read-only, nothing was changed: make room.\n',
-      exitCode: 3,
-    }
+    const full = refusal(3, 'The database is out of space or read-only, nothing was changed: make room.')
     await using server = await serve(database)
     const list = async () => (await server.request('GET', '/plants', { token })).status
     disk.fillUp()
@@ -170,12 +149,8 @@ describe.concurrent('token revoke', () => {
     await using again = await serve(database)
 
     expect(refused).toEqual([full, 200])
-    expect(refusedAtRest).toEqual({
-      stdout: '',
-      stderr: `plantstore: There is no space for the database ${database}: make room.\n`,
-      exitCode: 3,
-    })
-    expect(revoked).toEqual({ stdout: '', stderr: 'Revoked token 1 of user me (write).\n', exitCode: 0 })
+    expect(refusedAtRest).toEqual(refusal(3, `There is no space for the database ${database}: make room.`))
+    expect(revoked).toEqual(done('Revoked token 1 of user me (write).'))
     expect((await again.request('GET', '/plants', { token })).status).toBe(401)
   })
 })

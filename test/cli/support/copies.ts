@@ -58,9 +58,6 @@ export async function fill(database: string, more = 0) {
 export const copy = (from: string, to: string, ...flags: readonly string[]) =>
   runPlantstore(['copy', '--from', from, '--to', to, ...flags])
 
-/** The answer of a command that refuses a store. */
-export const refusal = (message: string) => ({ stdout: '', stderr: `plantstore: ${message}\n`, exitCode: 3 })
-
 /** The kinds of stores on this machine, all ways between them, and the ways between two kinds. */
 export const KINDS: readonly DatabaseKind[] = lacks(POSTGRES_SERVER) ? [SQLITE] : [SQLITE, POSTGRES]
 export const WAYS = KINDS.flatMap((from) => KINDS.map((to) => ({ from, to, way: `from ${from.name} to ${to.name}` })))
