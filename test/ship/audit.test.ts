@@ -3,14 +3,18 @@ import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { advisories } from './audit-advisories.ts'
-import { ALLOWED_IN_RUNTIME, ALLOWED_INSIDE, ALLOWED_TO_DEVELOP, licenseProblems } from './audit-licenses.ts'
-import { lockProblems } from './audit-lock.ts'
-import { billProblems } from './audit-sbom.ts'
+import {
+  ALLOWED_IN_RUNTIME,
+  ALLOWED_INSIDE,
+  ALLOWED_TO_DEVELOP,
+  advisories,
+  billProblems,
+  licenseProblems,
+  lockProblems,
+} from './audit.ts'
 import { partsInside } from './bundled-packages.ts'
-import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
+import { LICENSES_FILE, runtime, thirdPartyLicenses } from './licenses.ts'
 import { PROJECT, runIn } from './run.ts'
-import { runtime } from './runtime.ts'
 import { sbom } from './sbom.ts'
 
 const parts = await partsInside()

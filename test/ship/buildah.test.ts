@@ -1,16 +1,36 @@
 import { describe, expect } from 'bun:test'
-import { readdirSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { testLong } from '../fault/rounds.ts'
-import { lacks } from '../support/requirement.ts'
-import { BUILDAH, buildDockerfile } from './buildah.ts'
-import { CONTAINERS, startContainer } from './container.ts'
+import { mountDisk } from '../support/disk.ts'
+import { lacks, program } from '../support/requirement.ts'
+import { CONTAINERS, PLANT_ROUND, startContainer } from './container.ts'
 import { imageConfiguration } from './dockerfile.ts'
-import { PLANT_ROUND, plantRound } from './plant-round.ts'
+import { addProgram, makeBaseRoot, unpack } from './image-root.ts'
+import { PROJECT, runIn, runWell } from './run.ts'
 
 const BUILD_TIMEOUT_MS = 300_000
+const BUILD_IMAGE = 'localhost/bun'
+const FINAL_IMAGE = 'localhost/distroless-base'
+const IMAGE = 'localhost/plantstore'
+/** Images are kept in memory, because a disk would make the build several times as long. */
+const STORE_BYTES = 3 * 1024 ** 3
+/** The programs that the Dockerfile and `bun run build` start in the build image. */
+const BUILD_PROGRAMS = ['sh', 'ls', 'mkdir', 'chown']
 
-describe.skipIf(lacks(CONTAINERS, BUILDAH))('the Dockerfile, built by buildah on stand-ins', () => {
+/** How an image is run, in Docker's format. */
+interface ImageConfiguration {
+  readonly User: string
+  readonly Env: readonly string[]
+  readonly Entrypoint: readonly string[]
+  readonly Cmd: readonly string[]
+  readonly Volumes: Readonly<Record<string, object>>
+  readonly ExposedPorts: Readonly<Record<string, object>>
+  readonly Labels: Readonly<Record<string, string>>
+  readonly Healthcheck: { readonly Test: readonly string[] }
+}
+
+describe.skipIf(lacks(CONTAINERS, program('buildah')))('the Dockerfile, built by buildah on stand-ins', () => {
   testLong(
     'makes an image with a /data of its user, and the image serves',
     async () => {
@@ -27,7 +47,7 @@ describe.skipIf(lacks(CONTAINERS, BUILDAH))('the Dockerfile, built by buildah on
         dataMode: mode & 0o777,
       })
       await container.waitFor(healthcheck)
-      const answers = await plantRound(container)
+      const answers = await container.plantRound()
       const { exitCode, stderr } = await container.end()
 
       expect({ uid, gid, mode: mode & 0o777, files: readdirSync(join(image.root, 'data')) }).toEqual({
@@ -53,3 +73,59 @@ describe.skipIf(lacks(CONTAINERS, BUILDAH))('the Dockerfile, built by buildah on
     BUILD_TIMEOUT_MS,
   )
 })
+
+/**
+ * Builds the Dockerfile in a store of its own, until it is disposed of. Its base images are stand-ins made of Debian's packages;
+ * the build image also has this Bun and a shell. Packages come from Bun's cache.
+ */
+async function buildDockerfile() {
+  const disk = mountDisk(STORE_BYTES)
+  const store = ['--root', join(disk.path, 'root'), '--runroot', join(disk.path, 'run')]
+  const buildah = (...args: readonly string[]) => runWell(['buildah', ...store, ...args])
+  const dispose = async () => {
+    await runIn(['buildah', ...store, 'umount', '--all'])
+    await runIn(['buildah', ...store, 'rm', '--all'])
+    await runIn(['umount', '--lazy', join(disk.path, 'root/overlay')])
+    disk[Symbol.dispose]()
+  }
+  try {
+    await makeStandIns(buildah)
+    const cache = (await runWell(['bun', 'pm', 'cache'])).trim()
+    await buildah(
+      'build',
+      '--isolation=chroot',
+      '--pull-never',
+      '--format=docker',
+      `--build-arg=BUILD_IMAGE=${BUILD_IMAGE}`,
+      `--build-arg=FINAL_IMAGE=${FINAL_IMAGE}`,
+      `--volume=${cache}:/root/.bun/install/cache`,
+      `--tag=${IMAGE}`,
+      PROJECT,
+    )
+    const container = (await buildah('from', '--pull-never', IMAGE)).trim()
+    const root = (await buildah('mount', container)).trim()
+    const inspected = JSON.parse(await buildah('inspect', '--type=image', IMAGE))
+    const configuration: ImageConfiguration = inspected.Docker.config
+    return { root, configuration, [Symbol.asyncDispose]: dispose }
+  } catch (error) {
+    await dispose()
+    throw error
+  }
+}
+
+async function makeStandIns(buildah: (...args: readonly string[]) => Promise<string>): Promise<void> {
+  using base = await makeBaseRoot()
+  await makeImage(buildah, FINAL_IMAGE, base.path)
+  await unpack(['busybox-static'], base.path)
+  mkdirSync(join(base.path, 'usr/local/bin'), { recursive: true })
+  for (const name of BUILD_PROGRAMS) symlinkSync('/bin/busybox', join(base.path, 'bin', name))
+  addProgram(base.path, process.execPath, '/usr/local/bin/bun')
+  await makeImage(buildah, BUILD_IMAGE, base.path)
+}
+
+async function makeImage(buildah: (...args: readonly string[]) => Promise<string>, name: string, root: string) {
+  const container = (await buildah('from', 'scratch')).trim()
+  await buildah('add', '--quiet', container, root, '/')
+  await buildah('config', '--env=PATH=/usr/local/bin:/usr/bin:/bin', '--env=HOME=/root', container)
+  await buildah('commit', '--quiet', '--rm', container, name)
+}

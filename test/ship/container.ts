@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import type { Requirement } from '../support/requirement.ts'
-import { makeDirectory } from './image-root.ts'
+import { makeDirectory, PLANTSTORE } from './image-root.ts'
 import { runIn, runWell } from './run.ts'
 
 /** The program of a container, as an image describes it. */
@@ -15,6 +15,9 @@ export interface ContainerOptions {
   /** The mode of the folder outside that is /data, the only one that the container can write to. It belongs to the user. */
   readonly dataMode?: number
 }
+
+/** What `plantRound` of a container returns if all is well. */
+export const PLANT_ROUND = ['{"name":"Fern"}', '[{"name":"Fern"}]']
 
 /** A start takes well under a second, but longer on a busy machine. */
 const START_TIMEOUT_MS = 20_000
@@ -34,6 +37,19 @@ export async function startContainer(options: ContainerOptions) {
   const name = `plantstore-${crypto.randomUUID()}`
   const { child, ended } = startProgram([...runc, 'run', '--bundle', folder.path, name])
   const exec = (args: readonly string[]) => runIn([...runc, 'exec', name, ...args])
+  /** The process id outside the container. */
+  const pid = async (): Promise<number> => JSON.parse(await runWell([...runc, 'state', name])).pid
+  /** Runs curl with a path of the server, from inside the container's network. */
+  const curl = async (path: string, ...args: readonly string[]): Promise<string> =>
+    runWell([
+      'nsenter',
+      '--net',
+      `--target=${await pid()}`,
+      'curl',
+      '--silent',
+      ...args,
+      `http://127.0.0.1:3000${path}`,
+    ])
   return {
     /** The folder outside that is /data. */
     data: data.path,
@@ -48,8 +64,15 @@ export async function startContainer(options: ContainerOptions) {
         throw new Error(`the container did not become ready: ${stdout}${stderr}`)
       }
     },
-    /** The process id outside the container. */
-    pid: async (): Promise<number> => JSON.parse(await runWell([...runc, 'state', name])).pid,
+    pid,
+    curl,
+    /** Makes a token in the container, and creates and lists a plant with it. Resolves to both answers. */
+    async plantRound(): Promise<readonly string[]> {
+      const token = await exec([PLANTSTORE, 'token', 'create', '--user', 'me'])
+      const authorized = ['--fail', '--header', `authorization: Bearer ${token.stdout.trim()}`]
+      const json = ['--header', 'content-type: application/json', '--data', '{"id":1,"name":"Fern"}']
+      return [await curl('/plants', ...authorized, ...json), await curl('/plants', ...authorized)]
+    },
     /** Ends the container by SIGTERM. Resolves to its exit code and all its output. */
     async end() {
       await runWell([...runc, 'kill', name, 'SIGTERM'])

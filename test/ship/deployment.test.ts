@@ -1,32 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program } from '../support/requirement.ts'
-import { CONTAINERS, startContainer } from './container.ts'
-import { imageConfiguration } from './dockerfile.ts'
-import { makeImageRoot } from './image-root.ts'
-import { kubernetesProblems } from './kubernetes.ts'
-import { PLANT_ROUND, plantRound } from './plant-round.ts'
-import { readmeFile } from './readme-blocks.ts'
-import { runIn, runWell } from './run.ts'
+import { readmeFile, readmeYaml } from './readme-blocks.ts'
+import { PROJECT, runIn } from './run.ts'
 
 /** The default of `--drain`. Docker and Kubernetes must wait longer for a server to end. */
 const DRAIN_DEFAULT_S = 8
-const PACKAGES_TIMEOUT_MS = 60_000
 
 /** The seconds of a duration like `8s`. */
 const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
 const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 
-const compose = await parseYaml('compose.yaml')
-const [statefulSet, service] = await parseYaml('plantstore.yaml')
+const compose = await readmeYaml('compose.yaml')
+const [statefulSet, service] = await readmeYaml('plantstore.yaml')
 const pod = statefulSet.spec.template.spec
 const [container] = pod.containers
-
-// biome-ignore lint/suspicious/noExplicitAny: tests compare it as a whole
-async function parseYaml(name: string): Promise<any> {
-  return Bun.YAML.parse(await readmeFile(name))
-}
 
 describe('the Compose file of the README', () => {
   test.skipIf(lacks(program('docker-compose')))('is valid for docker-compose, which refuses a wrong one', async () => {
@@ -105,43 +94,20 @@ describe('the Kubernetes manifest of the README', () => {
   })
 })
 
-describe.skipIf(lacks(CONTAINERS))('a container of the Kubernetes manifest, run by runc', () => {
-  let root: Awaited<ReturnType<typeof makeImageRoot>> | undefined
+/** The module of kubernetes-types for each kind of object. */
+const MODULES: Readonly<Record<string, string>> = { StatefulSet: 'apps/v1', Service: 'core/v1' }
 
-  beforeAll(async () => {
-    root = await makeImageRoot()
-  }, PACKAGES_TIMEOUT_MS)
-  afterAll(() => root?.[Symbol.dispose]())
-
-  test('serves, answers the probes, and is not ready once it is asked to end', async () => {
-    const { env, args } = await imageConfiguration()
-    const { runAsUser } = pod.securityContext
-    await using running = await startContainer({
-      root: root?.path ?? '',
-      user: runAsUser,
-      env,
-      args: [args[0] ?? '', ...container.args],
-      dataMode: 0o770,
-    })
-    await running.waitFor([args[0] ?? '', 'healthcheck'])
-    const enter = ['nsenter', '--net', `--target=${await running.pid()}`]
-    const curl = [...enter, 'curl', '--silent', '--write-out', '%{http_code}']
-    const probe = async (name: string) =>
-      (await runWell([...curl, '--output', '/dev/null', `http://127.0.0.1:3000${container[name].httpGet.path}`])).trim()
-    const ready = await Promise.all(['startupProbe', 'livenessProbe', 'readinessProbe'].map(probe))
-    const answers = await plantRound(running)
-    const ended = running.end()
-    const deadlineMs = performance.now() + 4000
-    let readiness = '200'
-    while (readiness === '200' && performance.now() < deadlineMs) readiness = await probe('readinessProbe')
-    const meanwhile = await probe('livenessProbe')
-
-    expect({ ready, answers, readiness, meanwhile }).toEqual({
-      ready: ['200', '200', '200'],
-      answers: PLANT_ROUND,
-      readiness: '503',
-      meanwhile: '200',
-    })
-    expect(await ended).toMatchObject({ exitCode: 0, stderr: '' })
+/** The errors of the TypeScript compiler for objects for Kubernetes: unknown fields, missing fields, and wrong types. */
+async function kubernetesProblems(objects: readonly { readonly kind: string }[]): Promise<readonly string[]> {
+  using folder = makeFolder()
+  const file = join(folder.path, 'objects.ts')
+  const constants = objects.map(({ kind }, index) => {
+    const module = join(PROJECT, 'node_modules/kubernetes-types', MODULES[kind] ?? `no-module-for-${kind}`)
+    return `import type { ${kind} as Kind${index} } from '${module}'
+      const object${index}: Kind${index} = ${JSON.stringify(objects[index])}`
   })
-})
+  await Bun.write(file, constants.join('\n'))
+  const options = '--noEmit --strict --skipLibCheck --ignoreConfig --module preserve --pretty false'.split(' ')
+  const { stdout } = await runIn([join(PROJECT, 'node_modules/.bin/tsc'), ...options, file])
+  return stdout.split('\n').flatMap((line) => /error TS\d+: (.*)$/.exec(line)?.[1] ?? [])
+}

@@ -3,20 +3,56 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
 import { lacks } from '../support/requirement.ts'
-import { CONTAINERS, startContainer } from './container.ts'
-import { imageConfiguration } from './dockerfile.ts'
+import { CONTAINERS, type ContainerOptions, PLANT_ROUND, startContainer } from './container.ts'
+import { imageConfiguration, stages } from './dockerfile.ts'
 import { makeImageRoot, NONROOT, PLANTSTORE } from './image-root.ts'
-import { PLANT_ROUND, plantRound } from './plant-round.ts'
+import { readmeYaml } from './readme-blocks.ts'
+import { PROJECT } from './run.ts'
 
 const SHELLS = ['sh', 'bash', 'dash', 'ash', 'busybox', 'zsh', 'ksh', 'perl', 'python3']
 const PACKAGES_TIMEOUT_MS = 60_000
 
+const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
+
 let root: Awaited<ReturnType<typeof makeImageRoot>> | undefined
 
-/** Starts a container as the Dockerfile describes. */
-async function startImage() {
-  return startContainer({ root: root?.path ?? '', ...(await imageConfiguration()) })
+/** Starts a container as the Dockerfile describes, or with other options. */
+async function startImage(options: Partial<ContainerOptions> = {}) {
+  return startContainer({ root: root?.path ?? '', ...(await imageConfiguration()), ...options })
 }
+
+test('the final image has the executable, a /data of its user, and nothing else', async () => {
+  const [args, build, final] = await stages()
+
+  expect(args).toEqual([
+    expect.stringMatching(/^ARG BUILD_IMAGE=oven\/bun:1\.4\.5/),
+    'ARG FINAL_IMAGE=gcr.io/distroless/base-debian12:nonroot',
+  ])
+  expect(build).toContain('RUN bun install --frozen-lockfile --production')
+  expect(build).toContain('RUN mkdir /data && chown 65532:65532 /data')
+  expect(final?.filter((line) => !line.startsWith('LABEL '))).toEqual([
+    expect.stringMatching(/^FROM \$\{FINAL_IMAGE\}$/),
+    'COPY --from=build /build/dist/plantstore /usr/local/bin/plantstore',
+    'COPY --from=build --chown=65532:65532 /data /data',
+    'USER 65532:65532',
+    'VOLUME /data',
+    'ENV PLANTSTORE_DATABASE=/data/plantstore.db PLANTSTORE_LISTEN=0.0.0.0:3000',
+    'EXPOSE 3000',
+    expect.stringMatching(/^HEALTHCHECK .* CMD \["\/usr\/local\/bin\/plantstore", "healthcheck"\]$/),
+    'ENTRYPOINT ["/usr/local/bin/plantstore"]',
+    'CMD ["serve"]',
+  ])
+  expect(final?.filter((line) => line.startsWith('LABEL ')).join()).toContain('org.opencontainers.image.licenses="MIT"')
+})
+
+test('.dockerignore lets through the files that the Dockerfile copies, and nothing else', async () => {
+  const [, build] = await stages()
+  const copied = build?.flatMap((line) => (line.startsWith('COPY ') ? line.split(' ').slice(1, -1) : [])) ?? []
+  const [first, ...allowed] = (await Bun.file(join(PROJECT, '.dockerignore')).text()).trim().split('\n')
+
+  expect(first).toBe('*')
+  expect(allowed.map((line) => line.replace(/^!/, '')).sort()).toEqual(copied.sort())
+})
 
 describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of distroless base', () => {
   beforeAll(async () => {
@@ -28,7 +64,7 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
     await using container = await startImage()
     const { healthcheck } = await imageConfiguration()
     await container.waitFor(healthcheck)
-    const answers = await plantRound(container)
+    const answers = await container.plantRound()
     const { exitCode, stdout, stderr } = await container.end()
 
     expect(answers).toEqual(PLANT_ROUND)
@@ -85,5 +121,33 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
     expect(shell.stderr).toContain('/bin/sh')
     expect(files.filter((file) => SHELLS.includes(file.split('/').at(-1) ?? ''))).toEqual([])
     expect(files.filter((file) => /(?:^|\/)s?bin\//.test(file))).toEqual([PLANTSTORE.slice(1)])
+  })
+
+  test('serves as the Kubernetes manifest says, answers its probes, and is not ready once it is asked to end', async () => {
+    const [{ spec }] = await readmeYaml('plantstore.yaml')
+    const { securityContext, containers } = spec.template.spec
+    await using running = await startImage({
+      user: securityContext.runAsUser,
+      args: [PLANTSTORE, ...containers[0].args],
+      dataMode: 0o770,
+    })
+    await running.waitFor([PLANTSTORE, 'healthcheck'])
+    const probe = (name: (typeof PROBES)[number]) =>
+      running.curl(containers[0][name].httpGet.path, '--write-out', '%{http_code}', '--output', '/dev/null')
+    const ready = await Promise.all(PROBES.map(probe))
+    const answers = await running.plantRound()
+    const ended = running.end()
+    const deadlineMs = performance.now() + 4000
+    let readiness = '200'
+    while (readiness === '200' && performance.now() < deadlineMs) readiness = await probe('readinessProbe')
+    const meanwhile = await probe('livenessProbe')
+
+    expect({ ready, answers, readiness, meanwhile }).toEqual({
+      ready: ['200', '200', '200'],
+      answers: PLANT_ROUND,
+      readiness: '503',
+      meanwhile: '200',
+    })
+    expect(await ended).toMatchObject({ exitCode: 0, stderr: '' })
   })
 })

@@ -3,6 +3,12 @@ import { README } from '../support/readme.ts'
 /** A file that the README shows after a comment with the name of the file. */
 export const readmeFile = (name: string): Promise<string> => blockAfter(`file: ${name}`)
 
+/** Such a file, which is YAML. */
+// biome-ignore lint/suspicious/noExplicitAny: tests compare it as a whole
+export async function readmeYaml(name: string): Promise<any> {
+  return Bun.YAML.parse(await readmeFile(name))
+}
+
 /** The commands that the README shows for a file. */
 export const readmeCommands = (name: string): Promise<string> => blockAfter(`commands of: ${name}`)
 

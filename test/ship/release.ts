@@ -1,14 +1,35 @@
-import { createHash } from 'node:crypto'
-import { mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json'
-import { archive } from './archive.ts'
+import type { Requirement } from '../support/requirement.ts'
 import { partsInside } from './bundled-packages.ts'
-import { describeCommit } from './commit.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
-import { runnerOf, TARGETS, type Target } from './targets.ts'
+
+/** A kind of machine with released executables. All are Linux with glibc. */
+export interface Target {
+  /** The compiler's name for the target. */
+  readonly name: string
+  /** The value of `process.arch`. */
+  readonly arch: string
+  /** A program that runs the target's executables on other machines, and its libraries. */
+  readonly emulator: { readonly program: string; readonly libraries: string; readonly packages: string }
+}
+
+/** All targets. The packages are Debian's. */
+export const TARGETS: readonly Target[] = [
+  {
+    name: 'linux-x64',
+    arch: 'x64',
+    emulator: { program: 'qemu-x86_64', libraries: '/usr/x86_64-linux-gnu', packages: 'qemu-user libc6-amd64-cross' },
+  },
+  {
+    name: 'linux-arm64',
+    arch: 'arm64',
+    emulator: { program: 'qemu-aarch64', libraries: '/usr/aarch64-linux-gnu', packages: 'qemu-user libc6-arm64-cross' },
+  },
+]
 
 /** `bun run release`: makes all files of a release. One commit always results in the same bytes. */
 const FOLDER = join(PROJECT, 'dist/release')
@@ -25,18 +46,20 @@ async function release(): Promise<void> {
   const name = `plantstore-${manifest.version}`
 
   for (const target of TARGETS) {
-    const executable = await compile(target, commit.name)
+    const folder = `${name}-${target.name}`
+    const executable = await compile(target, folder, commit.name)
     console.log(`${target.name}: ${await tryOut(executable, target, version)}`)
-    await write(`${name}-${target.name}.tar.gz`, await pack(`${name}-${target.name}`, executable, commit.madeAt))
+    await pack(folder, commit.madeAt)
   }
-  await write(`${name}.cdx.json`, await sbom(parts, version, commit.madeAt))
-  await Bun.write(join(FOLDER, 'SHA256SUMS'), sums.join(''))
+  await Bun.write(join(FOLDER, `${name}.cdx.json`), await sbom(parts, version, commit.madeAt))
+  const files = [...TARGETS.map((target) => `${name}-${target.name}.tar.gz`), `${name}.cdx.json`]
+  await Bun.write(join(FOLDER, 'SHA256SUMS'), await runWell(['sha256sum', ...files], FOLDER))
   console.log(`${version} is in dist/release`)
 }
 
 /** Compiles as `bun run build` does. Returns the executable's path, which must be fixed because the executable contains it. */
-async function compile({ name }: Target, commit: string): Promise<string> {
-  const outfile = join('dist/release', name, 'plantstore')
+async function compile({ name }: Target, folder: string, commit: string): Promise<string> {
+  const outfile = join('dist/release', folder, 'plantstore')
   const define = `RELEASE_COMMIT=${JSON.stringify(commit)}`
   await runWell(['bun', 'run', 'compile', `--target=bun-${name}`, '--define', define, '--outfile', outfile])
   return join(PROJECT, outfile)
@@ -51,25 +74,43 @@ async function tryOut(executable: string, target: Target, version: string): Prom
   return runner.length === 0 ? 'run' : `run, by ${target.emulator.program}`
 }
 
-async function pack(folder: string, executable: string, modifiedAt: Date): Promise<Uint8Array> {
-  const copied = ['README.md', 'LICENSE', 'CHANGELOG.md'].map(async (name) => ({
-    path: `${folder}/${name}`,
-    content: await Bun.file(join(PROJECT, name)).bytes(),
-  }))
-  const files = [
-    { path: `${folder}/plantstore`, content: await Bun.file(executable).bytes(), isExecutable: true },
-    { path: `${folder}/THIRD_PARTY_LICENSES`, content: await Bun.file(LICENSES_FILE).bytes() },
-    ...(await Promise.all(copied)),
-  ]
-  return archive(files, modifiedAt)
+/**
+ * Adds the documents to a folder with an executable, and packs all into a compressed archive: always the same bytes for the same
+ * files and time. The files belong to root. The gzip header has no time and no name.
+ */
+async function pack(folder: string, modifiedAt: Date): Promise<void> {
+  const documents = { 'CHANGELOG.md': '', LICENSE: '', 'README.md': '', THIRD_PARTY_LICENSES: LICENSES_FILE }
+  for (const [name, source] of Object.entries(documents)) {
+    cpSync(source || join(PROJECT, name), join(FOLDER, folder, name))
+    chmodSync(join(FOLDER, folder, name), 0o644)
+  }
+  const files = [...Object.keys(documents), 'plantstore'].map((name) => join(folder, name))
+  const attributes = ['--format=ustar', '--owner=root:0', '--group=root:0', `--mtime=${modifiedAt.toISOString()}`]
+  // Higher levels take several times as long to save one percent.
+  const compressed = ['--use-compress-program=gzip --no-name -5', `--file=${folder}.tar.gz`]
+  await runWell(['tar', '--create', ...attributes, ...compressed, ...files], FOLDER)
 }
 
-const sums: string[] = []
-
-/** Writes a file of the release, and adds its sum to SHA256SUMS. */
-async function write(name: string, content: Uint8Array | string): Promise<void> {
-  await Bun.write(join(FOLDER, name), content)
-  sums.push(`${createHash('sha256').update(content).digest('hex')}  ${name}\n`)
+/** The command that runs an executable for a target on this machine; `undefined` if no command can. */
+export function runnerOf({ arch, emulator }: Target): readonly string[] | undefined {
+  if (process.platform !== 'linux') return undefined
+  if (arch === process.arch) return []
+  if (Bun.which(emulator.program) === null || !existsSync(emulator.libraries)) return undefined
+  return [emulator.program, '-L', emulator.libraries]
 }
 
-await release()
+/** What this machine needs to run the executables for a target. */
+export const runnerFor = (target: Target): Requirement => ({
+  missing: `${target.emulator.packages} are missing, to run executables for ${target.name}`,
+  isMet: () => runnerOf(target) !== undefined,
+})
+
+/** The commit of a folder, marked as dirty if files have changed, and the commit's time. */
+export async function describeCommit(folder: string) {
+  const shown = await runWell(['git', 'show', '--no-patch', '--abbrev=12', '--format=%h %cI', 'HEAD'], folder)
+  const [name = '', time = ''] = shown.trim().split(' ')
+  const changes = await runWell(['git', 'status', '--porcelain'], folder)
+  return { name: changes === '' ? name : `${name}.dirty`, madeAt: new Date(time) }
+}
+
+if (import.meta.main) await release()

@@ -7,7 +7,7 @@ import { PackageURL } from 'packageurl-js'
 import parseSpdx from 'spdx-expression-parse'
 import manifest from '../../package.json'
 import type { Part } from './bundled-packages.ts'
-import { type Runtime, runtime } from './runtime.ts'
+import { type Runtime, runtime } from './licenses.ts'
 
 const licenses = new License.Factories.LicenseFactory(parseSpdx)
 const components = new FromNodePackageJson.Builders.ComponentBuilder(
