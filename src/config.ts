@@ -1,31 +1,14 @@
 import { type CommandUnknownOpts, Option } from '@commander-js/extra-typings'
-import { AppError } from './domain/error.ts'
-import { DURABILITIES } from './domain/store.ts'
+import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { CONFLICT_RULES } from './domain/transfer.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
+import { defaulted, listed, optionName, valued } from './values.ts'
 
-type Kind<T> = kinds.Kind<T>
 type OptionGroup = Readonly<Record<string, Pick<Option, 'flags' | 'env' | 'helpGroup'>>>
 
 const VARIABLE_PREFIX = 'PLANTSTORE_'
-
-/** An option with a value of some kind. */
-export class ValueOption<Flags extends string, T> extends Option<Flags, undefined, undefined, T> {
-  constructor(
-    flags: Flags,
-    help: string,
-    readonly kind: Kind<T>,
-  ) {
-    super(flags, help)
-  }
-
-  /** Rejects a text with `misused`. The message does not repeat the text: it may be the URL of a database, with its password. */
-  parseText(text: string): T {
-    return parseValue(text, this.kind, this.envVar === undefined ? `${this.long}` : `${this.long} (${this.envVar})`)
-  }
-}
 
 /**
  * All options, each declared once: flag, help, kind of value and default. Help, validation, the types of the commands and the
@@ -34,7 +17,7 @@ export class ValueOption<Flags extends string, T> extends Option<Flags, undefine
  */
 export const OPTIONS = {
   ...settings('Database:', {
-    database: valued(
+    database: defaulted(
       '--database <where>',
       'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve and token create make a missing database.',
       kinds.database,
@@ -45,13 +28,13 @@ export const OPTIONS = {
       'The file with the password of a PostgreSQL database.',
       kinds.path,
     ),
-    databasePrepare: valued(
+    databasePrepare: defaulted(
       '--database-prepare <state>',
       'Say false if a pooler in transaction mode is in front of a PostgreSQL database.',
       kinds.oneOf(['true', 'false']),
       'true',
     ),
-    durability: valued(
+    durability: defaulted(
       '--durability <level>',
       'When a write succeeds. full: once it is on disk. normal: before that, so that a loss of power may take the latest writes.',
       kinds.oneOf(DURABILITIES),
@@ -59,7 +42,7 @@ export const OPTIONS = {
     ),
   }),
   ...settings('Listening:', {
-    listen: valued(
+    listen: defaulted(
       '--listen <address>',
       'The address of the server: HOST:PORT or unix:/path. Port 0 picks a free port.',
       kinds.address,
@@ -82,16 +65,20 @@ export const OPTIONS = {
       kinds.origin,
     ),
     publicUrl: valued('--public-url <url>', 'The URL of the service that the documentation shows.', kinds.url),
-    noDocs: flag('--no-docs', 'Serves neither /openapi.json nor /docs.'),
+    noDocs: new Option('--no-docs', 'Serves neither /openapi.json nor /docs.'),
   }),
   ...settings('Limits:', {
-    maxBody: valued(
+    maxBody: defaulted(
       '--max-body <size>',
       'The largest body of a request: a number with B, KiB or MiB.',
       kinds.size,
       '64KiB',
     ),
-    listMax: valued('--list-max <count>', 'The most plants in one answer. No limit by default.', kinds.count()),
+    listMax: valued(
+      '--list-max <count>',
+      'The most plants in one answer. No limit by default.',
+      kinds.count(LIMIT_MAX),
+    ),
     rateLimit: valued(
       '--rate-limit <rate>',
       'The most requests that this process takes from a token in a second, minute or hour, like 100/s. No limit by default.',
@@ -100,14 +87,14 @@ export const OPTIONS = {
     rateBurst: valued(
       '--rate-burst <count>',
       'The requests beyond --rate-limit that a token may make in ten of its periods. None by default.',
-      kinds.burst,
+      kinds.count(kinds.REQUESTS_MAX),
     ),
     maxInFlight: valued(
       '--max-in-flight <count>',
       'The most requests with a token that are in progress at once, streamed lists included. No limit by default.',
-      kinds.count(),
+      kinds.count(LIMIT_MAX),
     ),
-    idleTimeout: valued(
+    idleTimeout: defaulted(
       '--idle-timeout <duration>',
       'How long a connection may be idle, and how long a body may take to arrive: 5s to 255s.',
       // Our longest wait is shorter than 5 s, the runtime's timer has steps of 4 s, and its largest value is 255 s.
@@ -117,13 +104,13 @@ export const OPTIONS = {
     ),
   }),
   ...settings('Stopping:', {
-    drain: valued(
+    drain: defaulted(
       '--drain <duration>',
       'How long the server may take to end after a signal: a number with s, m, h or d.',
       kinds.duration('0s'),
       '8s',
     ),
-    drainWait: valued(
+    drainWait: defaulted(
       '--drain-wait <duration>',
       'How long the server still takes new connections after a signal. This is a part of --drain.',
       kinds.duration('0s'),
@@ -131,7 +118,7 @@ export const OPTIONS = {
     ),
   }),
   ...settings('Logging:', {
-    logLevel: valued(
+    logLevel: defaulted(
       '--log-level <level>',
       `The least severe lines that the server logs on stdout: ${LOG_LEVELS.join(', ')}.`,
       kinds.oneOf(LOG_LEVELS),
@@ -142,7 +129,7 @@ export const OPTIONS = {
       'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
       kinds.oneOf(LOG_FORMATS),
     ),
-    accessLog: valued(
+    accessLog: defaulted(
       '--access-log [state]',
       'Logs a line for each request, at level info: on or off.',
       kinds.oneOf(['on', 'off']),
@@ -150,7 +137,10 @@ export const OPTIONS = {
     ).preset('on'),
   }),
   ...settings('Tokens:', {
-    firstToken: flag('--first-token', 'Makes a token for user me if the store has none, and prints it on stderr.'),
+    firstToken: new Option(
+      '--first-token',
+      'Makes a token for user me if the store has none, and prints it on stderr.',
+    ),
   }),
   ...group('Tokens:', {
     owner: valued(
@@ -158,7 +148,7 @@ export const OPTIONS = {
       'Of token create: the user of the token, who is created if missing.',
       kinds.userName,
     ).makeOptionMandatory(true),
-    scope: valued('--scope <scope>', `What the token may do: ${SCOPES.join(' or ')}.`, kinds.oneOf(SCOPES), 'write'),
+    scope: defaulted('--scope <scope>', `What the token may do: ${SCOPES.join(' or ')}.`, kinds.oneOf(SCOPES), 'write'),
     expires: valued(
       '--expires <duration>',
       'The token expires after this time, like 90d. Never by default.',
@@ -177,7 +167,7 @@ export const OPTIONS = {
       kinds.database,
     ).makeOptionMandatory(true),
     toPasswordFile: valued('--to-password-file <path>', 'The file with the password of --to.', kinds.path),
-    snapshot: flag('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
+    snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
   }),
   user: valued(
     '--user <name>',
@@ -185,31 +175,28 @@ export const OPTIONS = {
     kinds.userName,
   ),
   dir: valued('--dir <path>', 'A directory for backups. The name of each backup there has the time in it.', kinds.path),
-  keep: valued('--keep <count>', 'How many of the latest backups to keep in --dir. All by default.', kinds.count()),
-  force: flag('--force', 'Replaces an existing file.'),
-  onConflict: valued(
+  keep: valued(
+    '--keep <count>',
+    'How many of the latest backups to keep in --dir. All by default.',
+    kinds.count(LIMIT_MAX),
+  ),
+  force: new Option('--force', 'Replaces an existing file.'),
+  onConflict: defaulted(
     '--on-conflict <rule>',
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
     kinds.oneOf(CONFLICT_RULES),
     'fail',
   ),
-  atomic: flag(
+  atomic: new Option(
     '--atomic',
     'Imports all lines or none, in one transaction. Creates and deletes of servers wait for it.',
   ),
-  json: flag('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
-  yes: flag('--yes', 'Confirms that data is deleted for good.'),
+  json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
+  yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const
 
 /** The values of the options of a command. */
 export type OptionsOf<C extends CommandUnknownOpts> = ReturnType<C['opts']>
-
-/** The value of a text. Throws `misused` if the text breaks the rule of the kind; `name` is the subject of the message. */
-export function parseValue<T>(text: string, kind: Kind<T>, name: string): T {
-  const value = kind.parse(text)
-  if (value instanceof kinds.Rule) throw new AppError('misused', { message: `${name} must be ${value.text}.` })
-  return value
-}
 
 /** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
 export function applyBooleanVariables(
@@ -219,10 +206,10 @@ export function applyBooleanVariables(
   for (const option of command.options) {
     const name = option.attributeName()
     const isFlag = !option.required && !option.optional
-    if (!isFlag || option.envVar === undefined || command.getOptionValueSource(name) !== 'env') continue
-    const text = env[option.envVar] ?? ''
+    if (!isFlag || command.getOptionValueSource(name) !== 'env') continue
+    const text = env[option.envVar ?? ''] ?? ''
     if (text !== 'true' && text !== 'false') {
-      command.error(`error: ${option.long} (${option.envVar}) must be true or false.`)
+      command.error(`error: ${optionName(option)} must be true or false.`)
     }
     command.setOptionValueWithSource(name, (text === 'true') !== option.negate, 'env')
   }
@@ -256,35 +243,4 @@ function settings<T extends OptionGroup>(heading: string, options: T): T {
 function group<T extends OptionGroup>(heading: string, options: T): T {
   for (const option of Object.values(options)) option.helpGroup(heading)
   return options
-}
-
-function flag<const Flags extends string>(flags: Flags, help: string) {
-  return new Option(flags, help)
-}
-
-function valued<const Flags extends string, T>(
-  flags: Flags,
-  help: string,
-  kind: Kind<T>,
-): Option<Flags, undefined, undefined, T>
-function valued<const Flags extends string, T>(
-  flags: Flags,
-  help: string,
-  kind: Kind<T>,
-  defaultText: string,
-): Option<Flags, undefined, T, T>
-function valued<T>(flags: string, help: string, kind: Kind<T>, defaultText?: string) {
-  const option = new ValueOption<string, T>(flags, help, kind)
-  const parse = (text: string) => option.parseText(text)
-  option.argParser(parse)
-  return defaultText === undefined ? option : option.default(parse(defaultText), defaultText)
-}
-
-/** An option with several values: separated by commas, or the option repeated. */
-function listed<const Flags extends string, T>(flags: Flags, help: string, kind: Kind<T>) {
-  const option = new ValueOption<Flags, T>(flags, help, kind)
-  return option.argParser((text: string, before: readonly T[] = []) => [
-    ...before,
-    ...text.split(',').map((part) => option.parseText(part)),
-  ])
 }
