@@ -134,7 +134,7 @@ describe('the house', () => {
     ['main.ts alone knows the process', /\bprocess\./, ['main.ts']],
     ['the store alone knows a database', /bun:sqlite|bun:sql\b|Bun\.SQL/, ['store/']],
     ['connection.ts alone opens a database', /new Database\(/, ['store/sqlite/connection.ts']],
-    ['http/errors.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, []],
+    ['http/answers.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, []],
     [
       'nothing but backups and open files is found by reading folders',
       /\breaddir|\bGlob\b|scandir/,

@@ -13,7 +13,7 @@ export const Error = Type.Object(
 )
 export type Error = Static<typeof Error>
 
-/** The names of all refusals and failures. http/errors.ts gives each one its HTTP status and code. */
+/** The names of all refusals and failures. http/answers.ts gives each one its HTTP status and code. */
 export type ErrorKind =
   | 'body_not_json'
   | 'plant_invalid'

@@ -2,22 +2,17 @@ import { Elysia, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
-import { createLimits, type LimitOptions } from './access/limits.ts'
-import { createTokenCache, type TokenCacheOptions } from './access/token-cache.ts'
-import { otherMethods } from './allow.ts'
-import { contextOf } from './context.ts'
+import { createTokenCache, type TokenCacheOptions } from './authentication.ts'
 import { shareWith } from './cors.ts'
 import { docs } from './docs/docs.ts'
-import { answerError } from './errors.ts'
-import { cachedLists } from './lists/cached-lists.ts'
+import { createLimits, type LimitOptions, type Limits } from './limits.ts'
 import { createListCache } from './lists/list-cache.ts'
-import { logFault } from './log-request.ts'
-import { observe } from './observe.ts'
-import { operationNames, operationsOf } from './operations.ts'
+import { answerCachedList } from './lists/list-plants.ts'
+import { answerError, contextOf, observe } from './observe.ts'
+import { operationNames, operationsOf, otherMethods } from './operations.ts'
 import { plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
-import { receivedRequest } from './routable.ts'
-import { type Connection, SLOW_READER_S } from './server.ts'
+import type { Connection } from './server.ts'
 import type { RequestStatistics } from './statistics.ts'
 
 /** What the service is made of. */
@@ -57,40 +52,21 @@ export interface AppOptions extends LimitOptions, TokenCacheOptions {
 export function createApp(
   options: AppOptions,
 ): (request: Request, connection?: Connection) => Response | Promise<Response> {
-  const { statistics, corsOrigins } = options
-  let server: Connection | undefined
   const limits = createLimits(options)
-  // The runtime sees progress only when the kernel's send buffer of up to 4 MB has room again: at 16 KB/s after minutes.
-  const allowSlowReader = (request: Request) => server?.timeout(receivedRequest(request), SLOW_READER_S)
-  const app = routes({ ...options, limits, allowSlowReader })
-  statistics?.setOperations(operationNames(app.routes))
-  const observed = observe(app.fetch, {
-    ...options,
-    operationOf: operationsOf(app.routes),
-    semaphore: limits.semaphore,
-  })
-  const answer = (request: Request, connection?: Connection) => {
-    server = connection
-    return observed(request)
-  }
-  return corsOrigins.length === 0 ? answer : shareWith(corsOrigins, answer)
+  const app = routes(options, limits)
+  options.statistics?.setOperations(operationNames(app.routes))
+  const answer = observe(app.fetch, { ...options, limits, operationOf: operationsOf(app.routes) })
+  return options.corsOrigins.length === 0 ? answer : shareWith(options.corsOrigins, answer)
 }
 
 /** The routes for the types of a client, as `@elysiajs/eden` reads them. */
 export type App = ReturnType<typeof routes>
 
-interface RouteOptions extends AppOptions {
-  readonly limits: ReturnType<typeof createLimits>
-  readonly allowSlowReader: (request: Request) => void
-}
-
 /** The Elysia app: all routes, and the hooks before them in their order. */
-export function routes(options: RouteOptions) {
+export function routes(options: AppOptions, limits: Limits) {
   const { store, log, lifecycle, monotonicMs, servesDocs, publicUrl } = options
-  const tokens = createTokenCache(options)
-  const lists = createListCache(options)
-  const onCut = (request: Request, error: unknown) => logFault(log, contextOf(request), error)
-  const api = plants({ ...options, tokens, lists, onCut })
+  const parts = { ...options, limits, tokens: createTokenCache(options), lists: createListCache(options) }
+  const api = plants(parts)
   const app = new Elysia({
     // A short Host would otherwise shift the path: one route would be taken for another.
     handler: { standardHostname: false },
@@ -105,7 +81,7 @@ export function routes(options: RouteOptions) {
       return answerError(cause, contextOf(request), log)
     })
     .onRequest(requireOneHost)
-    .onRequest(cachedLists({ ...options, tokens, lists }))
+    .onRequest(answerCachedList(parts))
     .use(servesDocs ? docs(api, publicUrl) : new Elysia())
     .use(probes(store, lifecycle, monotonicMs))
     .use(api)

@@ -3,7 +3,7 @@ import { parseJson } from '../domain/json.ts'
 import { toNewPlant } from '../domain/new-plant.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { NewPlant } from '../domain/plant.ts'
-import { JSON_TYPE } from './json.ts'
+import { JSON_TYPE } from './answers.ts'
 
 /**
  * `application/json` with any parameters (RFC 9110 §8.3.1). The runtime joins two `Content-Type` lines with a comma and a space, so this refuses

@@ -1,6 +1,6 @@
 import type { Logger } from '../log.ts'
-import { errorResponse } from './errors.ts'
-import { pathOf } from './operations.ts'
+import { errorResponse } from './answers.ts'
+import { pathOf } from './observe.ts'
 
 /** The path of the metrics. */
 const METRICS_PATH = '/metrics'
@@ -25,7 +25,7 @@ export function createMetricsApp({ metrics, log }: MetricsAppOptions): (request:
       return new Response(await metrics.text(), { headers })
     } catch (error) {
       log.error({ err: error }, 'the metrics could not be read')
-      return errorResponse('bug', { message: 'The metrics could not be read: see the log.' })
+      return errorResponse('bug', 'The metrics could not be read: see the log.')
     }
   }
 }

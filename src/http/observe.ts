@@ -1,36 +1,49 @@
-import { TOKEN_PREFIX } from '../domain/token.ts'
+import { AppError, type ErrorKind } from '../domain/error.ts'
+import { TOKEN_PREFIX, type Token } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
-import type { Semaphore } from './access/semaphore.ts'
-import { type RequestContext, setContext } from './context.ts'
-import { answerError } from './errors.ts'
-import type { CacheControl } from './json.ts'
-import { streamEnd } from './lists/streamed-list.ts'
-import { logRequest } from './log-request.ts'
-import { type OperationOf, pathOf } from './operations.ts'
-import type { Lifecycle } from './probes.ts'
-import { routable } from './routable.ts'
-import type { RequestStatistics } from './statistics.ts'
+import { type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf } from './answers.ts'
+import type { AppOptions } from './app.ts'
+import type { Limits } from './limits.ts'
+import type { OperationOf } from './operations.ts'
+import type { Connection } from './server.ts'
+import type { Answered } from './statistics.ts'
+
+/** Why a request got an error: the error's kind, or `in_flight_limit` when --max-in-flight had no place for it. */
+export type Refusal = HttpErrorKind | 'in_flight_limit'
+
+/** A request while the server answers it. */
+export interface RequestContext {
+  readonly requestId: string
+  /** The request as the server received it. */
+  readonly received: Request
+  readonly connection: Connection | undefined
+  /** The token of the request, once the server has accepted it. */
+  caller: Token | undefined
+  /** The error that the request got. */
+  error: Refusal | undefined
+  /** Resolves at the end of a streamed answer, also if the client goes away; `undefined` for any other answer. */
+  streamEnd: Promise<void> | undefined
+}
+
+const CONTEXT = Symbol('context')
+
+interface RequestWithContext extends Request {
+  [CONTEXT]?: RequestContext
+}
+
+/** The context of a request that `observe` passed on. */
+export function contextOf(request: RequestWithContext): RequestContext {
+  const context = request[CONTEXT]
+  if (context === undefined) throw new TypeError('the request did not come through observe()')
+  return context
+}
 
 type Answer = Response | Promise<Response>
 
-/** It has no token in it, because the server sends and logs it. */
-const CLIENT_REQUEST_ID = new RegExp(`^(?!.*${TOKEN_PREFIX})[a-z0-9._-]{1,64}$`, 'i')
-
-/** For how long a browser connects to this host by TLS alone (RFC 6797 §6.1). */
-const ONE_YEAR = 'max-age=31536000'
-
-interface Observation {
-  readonly log: Logger
-  readonly logsRequests: boolean
-  /** Counts the requests; `undefined` if nobody asks for metrics. */
-  readonly statistics: RequestStatistics | undefined
-  readonly lifecycle: Lifecycle
-  /** Whether browsers shall come back by TLS alone. */
-  readonly usesTls: boolean
-  /** Milliseconds of a clock that never jumps. */
-  readonly monotonicMs: () => number
+interface Observation
+  extends Pick<AppOptions, 'log' | 'logsRequests' | 'statistics' | 'lifecycle' | 'usesTls' | 'monotonicMs'> {
   readonly operationOf: OperationOf
-  readonly semaphore: Semaphore | undefined
+  readonly limits: Limits
 }
 
 /**
@@ -38,29 +51,24 @@ interface Observation {
  * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
  */
 export function observe(handle: (request: Request) => Answer, options: Observation) {
-  const { log, logsRequests, statistics, lifecycle, usesTls, monotonicMs, operationOf, semaphore } = options
+  const { log, logsRequests, statistics, monotonicMs, operationOf, limits } = options
   const isLogging = logsRequests && log.isLevelEnabled('info')
   const isTimed = isLogging || statistics !== undefined
 
-  const record = (request: Request, context: RequestContext, { status }: Response, startedMs: number) => {
-    const { method, url } = request
+  const record = ({ method, url }: Request, context: RequestContext, { status }: Response, startedMs: number) => {
     const answered = { operation: operationOf(method, url), status, durationMs: monotonicMs() - startedMs }
     statistics?.answer(answered, context.error)
-    if (isLogging) logRequest(log, { method, path: pathOf(url), ...answered }, context)
+    if (isLogging) logRequest(log, method, pathOf(url), answered, context)
   }
   const end = (request: Request) => {
     statistics?.end()
-    semaphore?.release(request)
+    limits.release(request)
   }
   const finish = (request: Request, context: RequestContext, response: Response, startedMs: number): Response => {
-    setCommonHeaders(response.headers, request, context, lifecycle)
-    if (usesTls) response.headers.set('strict-transport-security', ONE_YEAR)
+    setCommonHeaders(response.headers, request, context, options)
     if (isTimed) record(request, context, response, startedMs)
-    if (statistics !== undefined || semaphore !== undefined) {
-      const ended = streamEnd(response)
-      if (ended === undefined) end(request)
-      else void ended.then(() => end(request))
-    }
+    if (context.streamEnd === undefined) end(request)
+    else void context.streamEnd.then(() => end(request))
     return response
   }
   // A function of its own, so that only a request that waits allocates these two.
@@ -70,14 +78,22 @@ export function observe(handle: (request: Request) => Answer, options: Observati
       (error: unknown) => finish(request, context, answerError(error, context, log), startedMs),
     )
 
-  return (received: Request): Answer => {
+  return (received: Request, connection?: Connection): Answer => {
     const startedMs = isTimed ? monotonicMs() : 0
     statistics?.begin()
-    const context: RequestContext = { requestId: requestId(received), caller: undefined, error: undefined }
-    let request = received
+    const context: RequestContext = {
+      requestId: requestId(received),
+      received,
+      connection,
+      caller: undefined,
+      error: undefined,
+      streamEnd: undefined,
+    }
+    let request: RequestWithContext = received
     try {
       request = routable(received)
-      setContext(request, context)
+      // A property of the request costs less than a `WeakMap`, also in garbage collection.
+      request[CONTEXT] = context
       const answer = handle(request)
       if (answer instanceof Promise) return finishLater(request, context, answer, startedMs)
       return finish(request, context, answer, startedMs)
@@ -87,21 +103,109 @@ export function observe(handle: (request: Request) => Answer, options: Observati
   }
 }
 
+/** It has no token in it, because the server sends and logs it. */
+const CLIENT_REQUEST_ID = new RegExp(`^(?!.*${TOKEN_PREFIX})[a-z0-9._-]{1,64}$`, 'i')
+
 /** The client's own id if it is harmless and has no token in it, else a fresh one. */
 function requestId(request: Request): string {
   const own = request.headers.get('x-request-id')
   return own !== null && CLIENT_REQUEST_ID.test(own) ? own : crypto.randomUUID()
 }
 
-function setCommonHeaders(headers: Headers, { method }: Request, context: RequestContext, lifecycle: Lifecycle): void {
-  headers.set('x-request-id', context.requestId)
+/**
+ * Elysia looks for the path behind `http://` and a host. Without a usable Host (HTTP/1.0 needs none) the URL is a path alone, and
+ * `https://` is longer by a letter. For either the router gets a copy of the request with a URL that it can read.
+ */
+function routable(request: Request): Request {
+  const { url } = request
+  if (url.startsWith('https:')) return new Request(`http:${url.slice('https:'.length)}`, request)
+  return url.startsWith('/') ? new Request(new URL(`http://localhost${url}`).href, request) : request
+}
+
+/** The path of a URL, as it was sent, without the query. */
+export function pathOf(url: string): string {
+  // It follows the scheme and the host, unless the URL is a path itself.
+  const start = url.startsWith('/') ? 0 : url.indexOf('/', 'https://'.length)
+  const end = url.indexOf('?', start)
+  return url.slice(start, end === -1 ? undefined : end)
+}
+
+/** For how long a browser connects to this host by TLS alone (RFC 6797 §6.1). */
+const ONE_YEAR = 'max-age=31536000'
+
+function setCommonHeaders(
+  headers: Headers,
+  { method }: Request,
+  { requestId }: RequestContext,
+  { lifecycle, usesTls }: Observation,
+): void {
+  headers.set('x-request-id', requestId)
   // Answers with JSON have these two already.
   if (!headers.has('cache-control')) {
     headers.set('x-content-type-options', 'nosniff')
     headers.set('cache-control', (headers.has('etag') ? 'private, no-cache' : 'no-store') satisfies CacheControl)
   }
+  if (usesTls) headers.set('strict-transport-security', ONE_YEAR)
   // The runtime dates every answer but those to HEAD.
   if (method === 'HEAD') headers.set('date', new Date().toUTCString())
   // After any answer to CONNECT, the runtime would take what follows for data to pass on.
   if (lifecycle.isDraining || method === 'CONNECT') headers.set('connection', 'close')
 }
+
+const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
+
+/**
+ * The answer to whatever was thrown. Records the error in the context, and logs what the operator has to know. An error that
+ * is not an `AppError` is a bug: its text goes to no client.
+ */
+export function answerError(error: unknown, context: RequestContext, log: Logger): Response {
+  const isExpected = error instanceof AppError && isHttpErrorKind(error.kind)
+  const kind = isExpected ? error.kind : 'bug'
+  context.error ??= kind
+  if (statusOf(kind) >= 500) logFault(log, context, error)
+  if (!isExpected) return errorResponse(kind, `${ERRORS.bug.message.slice(0, -1)} ${context.requestId}.`)
+  if (error.outcomeIsUnknown) return errorResponse(kind, `${ERRORS[kind].message} ${OUTCOME_UNKNOWN}`)
+  const { message, retryAfterS } = error
+  return errorResponse(kind, message, retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) })
+}
+
+const isHttpErrorKind = (kind: ErrorKind): kind is HttpErrorKind => kind in ERRORS
+
+/** Writes a line for the operator about a fault that no client is told. A bug has its stack. */
+export function logFault(log: Logger, { requestId }: RequestContext, error: unknown): void {
+  if (!(error instanceof AppError)) {
+    log.error({ requestId, err: error }, 'a bug')
+    return
+  }
+  // Without a cause the server refuses on purpose, for example while it ends.
+  if (error.cause === undefined) return
+  const line = { requestId, kind: error.kind, reason: String(error.cause) }
+  if (error.kind === 'store_failed') log.error(line, 'the store has failed')
+  else log.warn(line, 'the store refused')
+}
+
+/** Writes the log line of an answered request. */
+function logRequest(
+  log: Logger,
+  method: string,
+  path: string,
+  { operation, status, durationMs }: Answered,
+  { requestId, caller }: RequestContext,
+): void {
+  log.info(
+    {
+      requestId,
+      operation,
+      method,
+      path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
+      status,
+      durationMs: Math.round(durationMs * 1000) / 1000,
+      user: caller?.userName,
+      tokenId: caller?.id,
+    },
+    'request',
+  )
+}
+
+/** A token or most of one, percent-encoded too: some client put it in a path. No path of ours has such a word. */
+const TOKEN_TEXT = new RegExp(`${TOKEN_PREFIX}[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}`, 'g')

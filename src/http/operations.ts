@@ -1,4 +1,13 @@
-import type { Route } from './allow.ts'
+import { Elysia } from 'elysia'
+import { errorResponse } from './answers.ts'
+import { contextOf, pathOf } from './observe.ts'
+
+/** A route as Elysia lists it in `app.routes`. */
+interface Route {
+  readonly method: string
+  readonly path: string
+  readonly hooks: { readonly detail?: { readonly operationId?: string } }
+}
 
 /** The operation of requests that no route takes, and of OPTIONS. */
 export const OTHER = 'other'
@@ -29,10 +38,22 @@ export function operationsOf(routes: readonly Route[]): OperationOf {
   }
 }
 
-/** The path of a URL, as it was sent, without the query. */
-export function pathOf(url: string): string {
-  // It follows the scheme and the host, unless the URL is a path itself.
-  const start = url.startsWith('/') ? 0 : url.indexOf('/', 'https://'.length)
-  const end = url.indexOf('?', start)
-  return url.slice(start, end === -1 ? undefined : end)
+/** Answers OPTIONS, and every method that a path of these routes does not take, with `Allow` (RFC 9110 §10.2.1). */
+export function otherMethods(routes: readonly Route[]) {
+  const app = new Elysia({ name: 'otherMethods' })
+  for (const [path, taken] of Map.groupBy(routes, (route) => route.path)) {
+    const headers = { allow: allowOf(taken.map(({ method }) => method)) }
+    const refuse = ({ request }: { readonly request: Request }) => {
+      contextOf(request).error = 'method_not_allowed'
+      return errorResponse('method_not_allowed', '', headers)
+    }
+    app
+      .options(path, () => new Response(null, { status: 204, headers }), { parse: 'none' })
+      .all(path, refuse, { parse: 'none' })
+  }
+  return app
 }
+
+/** Elysia answers HEAD wherever there is a GET. */
+const allowOf = (methods: readonly string[]): string =>
+  [...new Set([...methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS'])].join(', ')

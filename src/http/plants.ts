@@ -2,11 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { NewPlant, Plant, toPlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
-import { type AuthenticationOptions, authentication } from './access/authentication.ts'
+import { JSON_TYPE, json } from './answers.ts'
+import { type AuthenticationOptions, authentication } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { EXAMPLE_PLANT, ref } from './docs/components.ts'
 import { operation } from './docs/operation.ts'
-import { JSON_TYPE, json } from './json.ts'
 import { type ListOptions, listPlants } from './lists/list-plants.ts'
 import { IfNoneMatch, ListQuery, PlantPath } from './query.ts'
 
@@ -34,7 +34,7 @@ export const plants = (options: PlantOptions) => {
         async ({ request, headers, caller }) => {
           // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
           const plant = await readNewPlant(request, headers, maxBodyBytes)
-          limits.semaphore?.requirePlace(request)
+          limits.requirePlace(request)
           await store.createPlant(caller.userId, plant)
           return json(JSON.stringify(toPlant(plant)))
         },
@@ -43,7 +43,7 @@ export const plants = (options: PlantOptions) => {
       .delete(
         '/plants/:id',
         async ({ request, caller, params }) => {
-          limits.semaphore?.requirePlace(request)
+          limits.requirePlace(request)
           await store.deletePlant(caller.userId, params.id)
           return new Response(null, { status: 204 })
         },

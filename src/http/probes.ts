@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
-import { json } from './json.ts'
+import { json } from './answers.ts'
 
 /** How old the answer to `/readyz` may be, in milliseconds. All requests within this time share one check of the store. */
 export const READINESS_MAX_AGE_MS = 1000

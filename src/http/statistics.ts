@@ -1,6 +1,6 @@
 import { DURATION_BOUNDS_S, type Histogram, histogram } from '../domain/statistics.ts'
-import type { Refusal } from './context.ts'
-import { ERRORS } from './errors.ts'
+import { ERRORS } from './answers.ts'
+import type { Refusal } from './observe.ts'
 
 /** The caches: of tokens by their `Authorization` lines, and of capped lists. */
 export type Cache = 'callers' | 'lists'

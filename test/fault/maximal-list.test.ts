@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect } from 'bun:test'
-import { LIST_MAX_BYTES } from '../../src/http/lists/long-body.ts'
+import { LIST_MAX_BYTES } from '../../src/http/lists/pages.ts'
 import { serve } from '../support/executable.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { ERRORS } from '../../src/http/errors.ts'
+import { ERRORS } from '../../src/http/answers.ts'
 import { cases, expectHeaders, isErrorCode, startWithCases } from './support/cases.ts'
 import { startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'

@@ -1,7 +1,7 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import type { Token } from '../../src/domain/token.ts'
-import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/access/rate-limit.ts'
+import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/limits.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { expectCodes, post, type Row } from './support/answers.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'

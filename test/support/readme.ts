@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../src/config.ts'
-import { codeTable } from '../../src/http/errors.ts'
+import { codeTable } from '../../src/http/answers.ts'
 import { leafCommands, nameOf } from './commands.ts'
 
 export const README = resolve(import.meta.dir, '../../README.md')

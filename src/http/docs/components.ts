@@ -3,7 +3,7 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { Error as ErrorBody } from '../../domain/error.ts'
 import { NewPlant, Plant } from '../../domain/plant.ts'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
-import { codeTable, ERRORS } from '../errors.ts'
+import { codeTable, ERRORS } from '../answers.ts'
 
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'

@@ -1,8 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import type { OpenAPIV3 } from 'openapi-types'
 import { Error as ErrorBody } from '../../domain/error.ts'
-import { ERRORS, type HttpErrorKind, statusOf } from '../errors.ts'
-import { JSON_TYPE } from '../json.ts'
+import { ERRORS, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'
 import { ref } from './components.ts'
 
 type Headers = NonNullable<OpenAPIV3.ResponseObject['headers']>

@@ -2,7 +2,7 @@ import { swagger } from '@elysiajs/swagger'
 import { type AnyElysia, Elysia } from 'elysia'
 // The executable embeds the script of the page: the page loads nothing from other hosts.
 import scalarScript from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
-import { JSON_TYPE, json } from '../json.ts'
+import { JSON_TYPE, json } from '../answers.ts'
 import { documentation } from './components.ts'
 import { DOCS_PATHS } from './docs.ts'
 import { REQUEST_BODY } from './operation.ts'

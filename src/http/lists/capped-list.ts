@@ -1,9 +1,8 @@
 import { nextTurn } from '../../domain/next-turn.ts'
-import { PAGE_TEXT_LENGTH, type StoredPlant } from '../../domain/store.ts'
+import { PAGE_TEXT_LENGTH, type Page, type Store, type StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { jsonHeaders } from '../json.ts'
-import { LIST_MAX_BYTES, type LongBody, startLongBody } from './long-body.ts'
-import { type ListPlants, readPage, renderPlants } from './pages.ts'
+import { jsonHeaders } from '../answers.ts'
+import { LIST_MAX_BYTES, type LongBody, PAGE_PLANTS, renderPlants, startLongBody } from './pages.ts'
 
 /** The most bytes that UTF-8 takes for a UTF-16 code unit. */
 const UTF8_BYTES_PER_UNIT_MAX = 3
@@ -13,21 +12,18 @@ export interface CappedList {
   /** Bytes if the body is longer than `PAGE_TEXT_LENGTH`. Such a body is sent once, and not cached. */
   readonly body: string | Uint8Array<ArrayBuffer>
   readonly etag: string
-  readonly link: string | undefined
+  /** Empty if no plants follow. */
+  readonly link: string
   /** The id of the last plant in the list, if more follow. */
   readonly next: bigint | undefined
 }
 
 /** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. */
-export async function cappedList(
-  listPlants: ListPlants,
-  user: UserId,
-  { limit, after }: { readonly limit: number; readonly after: bigint | undefined },
-): Promise<CappedList> {
-  const { text, long, next } = await render(listPlants, user, after, limit)
-  const link = next === undefined ? undefined : `<?limit=${limit}&after=${next}>; rel="next"`
+export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId, page: Page): Promise<CappedList> {
+  const { text, long, next } = await render(store, user, page)
+  const link = next === undefined ? '' : `<?limit=${page.limit}&after=${next}>; rel="next"`
   // The hash includes the Link: the same plants with and without others behind them are two answers.
-  const { body, hash } = long?.end(link) ?? { body: text, hash: Bun.SHA256.hash(text + (link ?? ''), 'base64url') }
+  const { body, hash } = long?.end(link) ?? { body: text, hash: Bun.SHA256.hash(text + link, 'base64url') }
   return { body, etag: `"${hash}"`, link, next }
 }
 
@@ -38,15 +34,12 @@ export function answerList({ body, etag, link }: CappedList, request: Request): 
   const isHead = request.method === 'HEAD'
   const response = new Response(isHead ? null : body, CAPPED)
   response.headers.set('etag', etag)
-  if (link !== undefined) response.headers.set('link', link)
-  if (isHead) response.headers.set('content-length', String(bytesOf(body)))
+  if (link !== '') response.headers.set('link', link)
+  if (isHead) response.headers.set('content-length', String(Buffer.byteLength(body)))
   // The response has its own copy. The garbage collector would free this one only after several more lists.
   if (typeof body !== 'string') body.buffer.transfer(0)
   return response
 }
-
-const bytesOf = (body: string | Uint8Array<ArrayBuffer>): number =>
-  typeof body === 'string' ? Buffer.byteLength(body) : body.length
 
 const CAPPED = { headers: jsonHeaders('private, no-cache') }
 
@@ -54,14 +47,14 @@ const CAPPED = { headers: jsonHeaders('private, no-cache') }
  * Renders the JSON of at most `limit` plants and `LIST_MAX_BYTES`, as `text`, or as `long` beyond `PAGE_TEXT_LENGTH`. `next`
  * is the id of the last plant if more follow. Each page takes a turn of the event loop.
  */
-async function render(listPlants: ListPlants, user: UserId, after: bigint | undefined, limit: number) {
+async function render({ listPlants }: Pick<Store, 'listPlants'>, user: UserId, { after, limit }: Page) {
   if (limit === 0) return { text: '[]' }
   let long: LongBody | undefined
   let text = ''
   let last = after
   let roomBytes = LIST_MAX_BYTES - '[]'.length
   for (let rest = limit; ; ) {
-    const { plants, isLast } = await readPage(listPlants, user, last, rest)
+    const { plants, isLast } = await listPlants(user, { after: last, limit: Math.min(rest, PAGE_PLANTS) })
     const isFirst = rest === limit
     const { shown, json } = renderFitting(plants, roomBytes, isFirst)
     text += text === '' || json === '' ? json : `,${json}`

@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 import type { Store, Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import type { RequestStatistics } from '../statistics.ts'
-import { textBytes } from '../text-bytes.ts'
 import type { CappedList } from './capped-list.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
@@ -25,7 +24,7 @@ interface CachedList extends CappedList {
 /** What the cache needs of the service. */
 export interface ListCacheOptions {
   readonly store: Pick<Store, 'plantsVersion' | 'hasOnlyGrown'>
-  readonly statistics: Pick<RequestStatistics, 'miss'> | undefined
+  readonly statistics: RequestStatistics | undefined
 }
 
 /** Capped lists by user and URL. */
@@ -70,3 +69,6 @@ function listAt(url: string, lists: readonly CachedList[] = []): CachedList | un
   for (const list of lists) if (list.url === url) return list
   return undefined
 }
+
+/** The memory that the runtime takes for a text: one byte a character, or two if one of them is outside of Latin-1. */
+const textBytes = (text: string): number => (/[\u0100-\uffff]/.test(text) ? 2 : 1) * text.length

@@ -1,25 +1,28 @@
 import { nextTurn } from '../../domain/next-turn.ts'
-import type { StoredPlant } from '../../domain/store.ts'
+import type { Store, StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { JSON_TYPE, json } from '../json.ts'
-import { type ListPlants, readPage, renderPlants } from './pages.ts'
+import { JSON_TYPE, json } from '../answers.ts'
+import { PAGE_PLANTS, renderPlants } from './pages.ts'
 
-const streamEnds = new WeakMap<Response, Promise<void>>()
-
-/** Resolves at the end of a streamed answer, also if the client goes away; `undefined` for any other answer. */
-export const streamEnd = (response: Response): Promise<void> | undefined => streamEnds.get(response)
+/** Called by the server while a client reads a streamed list. */
+interface StreamObserver {
+  /** Called before each page but the first. */
+  onMore(): void
+  /** Called with an error that ends the list too early. */
+  onCut(error: unknown): void
+}
 
 /**
- * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. Calls
- * `onMore` before each page but the first, and `onCut` with an error that ends the list too early.
+ * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. `ended`
+ * resolves at the end of the answer, also if the client goes away.
  */
 export async function streamedList(
-  listPlants: ListPlants,
+  store: Pick<Store, 'listPlants'>,
   user: UserId,
   after: bigint | undefined,
-  { onMore, onCut }: { readonly onMore: () => void; readonly onCut: (error: unknown) => void },
-): Promise<Response> {
-  const pages = readPages(listPlants, user, after)
+  { onMore, onCut }: StreamObserver,
+): Promise<{ readonly response: Response; readonly ended: Promise<void> }> {
+  const pages = readPages(store, user, after)
   // The server reads the first page before it sends the status: if the store fails at once, the client gets an error.
   let page = await pages.next()
   let opening = '['
@@ -54,9 +57,7 @@ export async function streamedList(
     },
     { highWaterMark: 0 },
   )
-  const response = json(stream)
-  streamEnds.set(response, ended.promise)
-  return response
+  return { response: json(stream), ended: ended.promise }
 }
 
 /** The answer to `HEAD` for a list without a limit: the head of `streamedList`. Nobody reads this stream. */
@@ -65,12 +66,12 @@ export const streamedListHead = (): Response =>
 
 /** Pages of the user's plants, none of them empty. */
 async function* readPages(
-  listPlants: ListPlants,
+  { listPlants }: Pick<Store, 'listPlants'>,
   user: UserId,
   after: bigint | undefined,
 ): AsyncGenerator<readonly StoredPlant[], undefined> {
   for (let last = after; ; ) {
-    const { plants, isLast } = await readPage(listPlants, user, last, Number.POSITIVE_INFINITY)
+    const { plants, isLast } = await listPlants(user, { after: last, limit: PAGE_PLANTS })
     if (plants.length > 0) yield plants
     if (isLast) return
     last = plants.at(-1)?.id

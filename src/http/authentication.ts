@@ -1,0 +1,131 @@
+import { bearer } from '@elysiajs/bearer'
+import { Elysia } from 'elysia'
+import { LRUCache } from 'lru-cache'
+import { AppError } from '../domain/error.ts'
+import type { Store, Version } from '../domain/store.ts'
+import { hashToken, isTokenText, type Scope, type Token, tokenState } from '../domain/token.ts'
+import type { Limits } from './limits.ts'
+import { contextOf } from './observe.ts'
+import type { RequestStatistics } from './statistics.ts'
+
+/** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
+const NOWHERE = '\uD800'
+
+/** What the check of a token needs. */
+export interface AuthenticationOptions {
+  readonly tokens: TokenCache
+  readonly limits: Limits
+  readonly statistics: RequestStatistics | undefined
+}
+
+/**
+ * Gives every route behind it its `caller`: the accepted token. Rejects with `token_missing`, `token_invalid` or
+ * `rate_exceeded`, before anything else of the request is checked. A route with `scope: 'write'` refuses tokens of scope
+ * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
+ */
+export const authentication = ({ tokens, limits, statistics }: AuthenticationOptions) => {
+  const identify = async (request: Request, text: string) => {
+    const context = contextOf(request)
+    if (context.caller === undefined)
+      context.caller = await tokens.read(request.headers.get('authorization') ?? '', text)
+    else statistics?.hit('callers')
+    await limits.admit?.(context.caller, request)
+    return { caller: context.caller }
+  }
+  return new Elysia({ name: 'authentication' })
+    .onTransform({ as: 'scoped' }, ({ headers, request }) => {
+      const caller = tokens.get(headers.authorization)
+      if (caller === undefined) headers.authorization = `Bearer ${bearerToken(headers.authorization)}`
+      else contextOf(request).caller = caller
+    })
+    .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
+    .derive({ as: 'scoped' }, ({ bearer, request }) => {
+      const { caller } = contextOf(request)
+      if (caller === undefined || limits.admit !== undefined) return identify(request, bearer ?? '')
+      statistics?.hit('callers')
+      return { caller }
+    })
+    .macro({
+      scope: (scope: Scope) => ({
+        transform({ request }) {
+          if (scope === 'write' && contextOf(request).caller?.scope !== scope) throw new AppError('scope_insufficient')
+        },
+      }),
+    })
+}
+
+/** The scheme in any letter case, then spaces, then a `b64token` (RFC 6750 §2.1). */
+const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+
+/**
+ * One line of credentials (RFC 9110 §11.4): a scheme, then a `token68` or parameters with commas between. Several lines arrive
+ * joined by a comma and a space. They do not match, because within credentials no scheme follows a comma. If a second line
+ * has parameters alone, it reads as part of the first; it would be no credentials by itself.
+ */
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const PARAMETER = `${TOKEN}[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`
+const PARAMETERS = `${PARAMETER}(?:[ \\t]*,[ \\t]*${PARAMETER})*`
+const CREDENTIALS = new RegExp(`^(${TOKEN})(?: +(?:[A-Za-z0-9\\-._~+/]+=*|${PARAMETERS}))?$`)
+
+/** The token in an `Authorization` line. Credentials of another scheme count as no token (RFC 6750 §3.1). */
+function bearerToken(authorization: string | undefined): string {
+  if (authorization === undefined) throw new AppError('token_missing')
+  const token = BEARER.exec(authorization)?.[1]
+  if (token !== undefined) return token
+  const scheme = CREDENTIALS.exec(authorization)?.[1]?.toLowerCase()
+  throw new AppError(scheme === undefined || scheme === 'bearer' ? 'token_invalid' : 'token_missing')
+}
+
+/** The most memory that the cache of tokens may take, in bytes. It drops the token that was not used for the longest time. */
+const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
+/** The measured size of an entry without its key. */
+const ENTRY_BYTES = 1024
+
+/** What the cache of tokens needs of the service. */
+export interface TokenCacheOptions {
+  readonly store: Pick<Store, 'findToken' | 'tokensVersion'>
+  /** Called with every token that the cache accepts. */
+  readonly recordUse: (token: Token) => void
+  readonly statistics: RequestStatistics | undefined
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly nowMs: () => number
+}
+
+/** The tokens of `Authorization` lines. */
+export type TokenCache = ReturnType<typeof createTokenCache>
+
+/** Caches tokens by the `Authorization` line that carried them. Any change of tokens, by any process, invalidates them all. */
+export function createTokenCache({ store, recordUse, statistics, nowMs }: TokenCacheOptions) {
+  const entries = new LRUCache<string, { readonly token: Token; readonly version: Version }>({
+    maxSize: TOKEN_CACHE_MAX_BYTES,
+    // Only lines that hold a token come here: they are ASCII, and take a byte for each character.
+    sizeCalculation: (_, line) => line.length + ENTRY_BYTES,
+  })
+
+  const isAccepted = (token: Token): boolean => {
+    if (tokenState(token, nowMs()) !== 'active') return false
+    recordUse(token)
+    return true
+  }
+
+  return {
+    /** The cached token of a line; `undefined` if it was never read, is outdated or has expired. */
+    get(line: string | null | undefined): Token | undefined {
+      const entry = line ? entries.get(line) : undefined
+      if (entry === undefined || entry.version !== store.tokensVersion()) return undefined
+      return isAccepted(entry.token) ? entry.token : undefined
+    },
+
+    /** Reads the token with this text from the store and caches it by its line. Rejects with `token_invalid`. */
+    async read(line: string, text: string): Promise<Token> {
+      if (!isTokenText(text)) throw new AppError('token_invalid')
+      statistics?.miss('callers')
+      // Asked before the read: a change during the read makes the entry outdated.
+      const version = store.tokensVersion()
+      const token = await store.findToken(hashToken(text))
+      if (token === undefined || !isAccepted(token)) throw new AppError('token_invalid')
+      if (version !== undefined) entries.set(line, { token, version })
+      return token
+    },
+  }
+}

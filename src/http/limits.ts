@@ -1,0 +1,84 @@
+import { AppError } from '../domain/error.ts'
+import type { Token, TokenId } from '../domain/token.ts'
+import { contextOf } from './observe.ts'
+
+/** How many requests a token may send to this process. Other processes count by themselves. */
+export interface RateLimit {
+  readonly requests: number
+  readonly periodMs: number
+  /** How many more requests a token may send within `BURST_PERIODS` periods. */
+  readonly burst: number
+}
+
+/** The number of periods that share one burst. */
+export const BURST_PERIODS = 10
+
+/** How much those with a token may ask for; `undefined` means no limit. */
+export interface LimitOptions {
+  readonly rateLimit: RateLimit | undefined
+  /** The most requests under way, from the acceptance of the token to the end of the answer. */
+  readonly maxInFlight: number | undefined
+}
+
+/** The limits of a service: a rate for each token, and a semaphore for the requests under way. */
+export type Limits = ReturnType<typeof createLimits>
+
+/** Makes the limits that the options name. A limit that is not set costs nothing. */
+export function createLimits({ rateLimit, maxInFlight }: LimitOptions) {
+  const countRequest = rateLimit && limitRate(rateLimit)
+  const holders = new Set<Request>()
+  const admit = async (caller: Token, request: Request): Promise<void> => {
+    await countRequest?.(caller)
+    if (maxInFlight !== undefined && holders.size < maxInFlight) holders.add(request)
+  }
+  return {
+    /**
+     * Counts a request right after its token was accepted, and gives it a place if one is free. Rejects with `rate_exceeded`.
+     * `undefined` if there is no limit.
+     */
+    admit: rateLimit === undefined && maxInFlight === undefined ? undefined : admit,
+    /**
+     * Rejects a request without a place with `store_busy`. Called where a request would go to the store, so that a wrong request
+     * learns what is wrong with it, however busy the server is.
+     */
+    requirePlace(request: Request): void {
+      if (maxInFlight === undefined || holders.has(request)) return
+      contextOf(request).error = 'in_flight_limit'
+      throw new AppError('store_busy')
+    },
+    /** Frees the place of the request, if it has one. */
+    release(request: Request): void {
+      holders.delete(request)
+    },
+  }
+}
+
+/** Counts a request of a token, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
+export function limitRate(limit: RateLimit): (token: Token) => Promise<void> {
+  let making: ReturnType<typeof makeCount> | undefined
+  return async ({ id }) => {
+    // The library loads at the first request: it would take a quarter of a start.
+    making ??= makeCount(limit)
+    const count = await making
+    const waitMs = await count(id)
+    if (waitMs !== undefined)
+      throw new AppError('rate_exceeded', { retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)) })
+  }
+}
+
+/** Counts a request of a token. Resolves to the milliseconds to wait if the request is one too many. */
+async function makeCount({ requests, periodMs, burst }: RateLimit) {
+  const { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
+  const duration = periodMs / 1000
+  const steady = new RateLimiterMemory({ points: requests, duration })
+  const bursts = new RateLimiterMemory({ points: burst, duration: duration * BURST_PERIODS })
+  const limiter = burst === 0 ? steady : new BurstyRateLimiter(steady, bursts)
+  return async (id: TokenId): Promise<number | undefined> => {
+    try {
+      await limiter.consume(id)
+    } catch (thrown) {
+      if (thrown instanceof RateLimiterRes) return thrown.msBeforeNext
+      throw thrown
+    }
+  }
+}
