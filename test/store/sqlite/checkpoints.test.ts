@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { nextTurn } from '../../../src/domain/next-turn.ts'
@@ -11,6 +12,17 @@ const MIB = 1024 ** 2
 const WAL_MAX_BYTES = 8 * MIB
 /** The same plus a few of the largest writes. */
 const LARGE_WAL_MAX_BYTES = 24 * MIB
+
+test('a list that ends before the last plant leaves no statement open, so that another process can empty the WAL', async () => {
+  await using opened = await openWithUser()
+  const { store, user, path } = opened
+  for (const id of [1n, 2n, 3n]) await store.createPlant(user, { id, name: 'Fern' })
+
+  expect((await store.listPlants(user, { after: undefined, limit: 1 })).isLast).toBe(false)
+
+  using other = new Database(path)
+  expect(other.query('pragma wal_checkpoint(truncate)').values()).toEqual([[0, 0, 0]])
+})
 
 describe('the WAL stays small', () => {
   test.each([

@@ -1,0 +1,172 @@
+import { expect } from 'bun:test'
+import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
+import { runPlantstore } from '../support/executable.ts'
+import { runProgram } from '../support/program.ts'
+import type { Random } from '../support/random.ts'
+import { program } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { rounds, testRounds } from './rounds.ts'
+import { makeTestDatabase, QUIET, type Server, type TestDatabase } from './test-database.ts'
+
+const STEPS = rounds(300, 10_000)
+const SLOW_STEPS = rounds(30, 500)
+const REVOKED_TOKENS = rounds(10, 1000)
+/** Few ids, so that most writes change the lists below. */
+const IDS = 12
+const LISTS = ['?limit=3', '?limit=3&after=4', '?limit=100']
+/** Longer than a cached answer is used without a look at the database. */
+const PAUSE_MAX_MS = 2 * OTHERS_SEEN_WITHIN_MS
+/** Makes each sync of a server last 100 ms. strace runs beside the server, which keeps its signals and its exit code. */
+const SLOW_SYNCS = 'strace -D -f --seccomp-bpf -o /dev/null -e trace=fsync -e inject=fsync:delay_exit=100000'.split(' ')
+
+const SQLITE3 = program('sqlite3')
+
+testRounds(
+  'lists of two servers are never older than promised, beside sqlite3, commands, checkpoints, stops and restarts',
+  { short: 1, long: 10, needs: [SQLITE3] },
+  (random) => compareWithModel(random, STEPS),
+)
+
+testRounds(
+  'lists of two servers are never older than promised with syncs of 100 ms',
+  { short: 1, long: 2, needs: [SQLITE3, STRACE] },
+  (random) => compareWithModel(random, SLOW_STEPS, SLOW_SYNCS),
+)
+
+testRounds(
+  'every server on the file refuses a token under load once its revocation has ended',
+  { short: 1, long: 1 },
+  revokeUnderLoad,
+)
+
+/** The ids of the plants after a write, who wrote it, and when it was known to be done. */
+interface State {
+  readonly ids: readonly number[]
+  readonly writer: Server | 'another process'
+  readonly atMs: number
+}
+
+/** Lets two servers and other processes write in turns, and compares each list with the states that it may show. */
+async function compareWithModel(random: Random, steps: number, under: readonly string[] = []): Promise<void> {
+  using db = await makeTestDatabase({ random })
+  const servers = [await db.serve(QUIET, { under }), await db.serve(QUIET, { under })]
+  const history: State[] = [{ ids: [], writer: 'another process', atMs: Number.NEGATIVE_INFINITY }]
+  const latest = () => (history.at(-1) as State).ids
+  const record = (ids: readonly number[], writer: State['writer']) =>
+    history.push({ ids: ids.toSorted((a, b) => a - b), writer, atMs: performance.now() })
+
+  const writeBy = async (server: Server) => {
+    const id = random(IDS)
+    const path = latest().includes(id) ? `/plants/${id}` : '/plants'
+    const isDelete = path !== '/plants'
+    const { status } = isDelete
+      ? await server.request('DELETE', path, { token: db.token })
+      : await server.request('POST', path, { token: db.token, body: { id, name: String(id) } })
+    expect(status).toBe(isDelete ? 204 : 200)
+    record(toggle(latest(), id), server)
+  }
+  const writeByOther = async () => {
+    const id = random(IDS)
+    const statement = latest().includes(id)
+      ? `delete from plants where id = ${id}`
+      : `insert into plants (user_id, id, name) values (1, ${id}, '${id}')`
+    await runSqlite3(db, statement)
+    record(toggle(latest(), id), 'another process')
+  }
+  const readBy = async (server: Server) => {
+    const list = LISTS[random(LISTS.length)] as string
+    const sentMs = performance.now()
+    const plants = (await (await server.request('GET', `/plants${list}`, { token: db.token })).json()) as {
+      readonly name: string
+    }[]
+    const oldest = history.findLastIndex(
+      ({ writer, atMs }) => atMs <= sentMs - (writer === server ? 0 : OTHERS_SEEN_WITHIN_MS),
+    )
+    // A write that is not answered yet may show.
+    return () => {
+      const allowed = history.slice(oldest).map(({ ids }) => show(ids, list))
+      expect(allowed).toContainEqual(plants.map(({ name }) => name))
+    }
+  }
+  /** Stops the whole process at any of its steps, and lets others write meanwhile. */
+  const stop = async (server: Server) => {
+    const reading = readBy(server)
+    await Bun.sleep(random(3))
+    process.kill(server.pid, 'SIGSTOP')
+    await writeByOther()
+    await Bun.sleep(random(PAUSE_MAX_MS))
+    process.kill(server.pid, 'SIGCONT')
+    return reading
+  }
+  const restart = async (index: number) => {
+    expect(await servers[index]?.end()).toBe(0)
+    servers[index] = await db.serve(QUIET, { under })
+  }
+
+  try {
+    for (let step = 0; step < steps; step++) {
+      const index = random(2)
+      const server = servers[index] as Server
+      const chance = random(100)
+      const steps: Promise<unknown>[] = []
+      if (chance < 35) steps.push(writeBy(server))
+      else if (chance < 45) steps.push(writeByOther())
+      else if (chance < 48) steps.push(runSqlite3(db, 'pragma wal_checkpoint(truncate)'))
+      else if (chance < 50) (await stop(server))()
+      else if (chance < 51) await restart(index)
+      else if (chance < 60) await Bun.sleep(random(PAUSE_MAX_MS))
+      await Bun.sleep(random(2))
+      const checks = await Promise.all(servers.map(readBy))
+      await Promise.all(steps)
+      for (const check of checks) check()
+    }
+    for (const server of servers) expect([await server.end(), server.stderr()]).toEqual([0, ''])
+  } finally {
+    for (const server of servers) await server.kill()
+  }
+}
+
+/** Adds an id to a list, or removes it. */
+const toggle = (ids: readonly number[], id: number): readonly number[] =>
+  ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id]
+
+/** The names in a list of these plants. */
+function show(ids: readonly number[], list: string): readonly string[] {
+  const query = new URLSearchParams(list)
+  const after = Number(query.get('after') ?? -1)
+  return ids
+    .filter((id) => id > after)
+    .slice(0, Number(query.get('limit')))
+    .map(String)
+}
+
+async function runSqlite3({ database }: TestDatabase, statement: string): Promise<void> {
+  const { exitCode, stderr } = await runProgram(['sqlite3', '-cmd', '.timeout 5000', database, statement])
+  expect({ statement, exitCode, stderr }).toEqual({ statement, exitCode: 0, stderr: '' })
+}
+
+/** Revokes one token after the other while both servers answer requests with it. */
+async function revokeUnderLoad(random: Random): Promise<void> {
+  using db = await makeTestDatabase({ random })
+  await using one = await db.serve()
+  await using other = await db.serve()
+  const servers = [one, other]
+  const ask = async (server: Server, token: string) =>
+    (await server.request('GET', '/plants?limit=1', { token })).status
+
+  for (let count = 1; count <= REVOKED_TOKENS; count++) {
+    const token = await createTokenIn(db.database)
+    const untilRefused = servers.map(async (server) => {
+      let answers = 0
+      while ((await ask(server, token)) === 200) answers++
+      return answers
+    })
+    await Bun.sleep(random(PAUSE_MAX_MS))
+    const { exitCode } = await runPlantstore(['token', 'revoke', String(count + 1), '--database', db.database])
+    const first = await Promise.all(servers.map((server) => ask(server, token)))
+
+    expect({ count, exitCode, first }).toEqual({ count, exitCode: 0, first: [401, 401] })
+    for (const answers of await Promise.all(untilRefused)) expect(answers).toBeGreaterThan(0)
+  }
+}
