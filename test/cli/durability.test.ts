@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE, traceLooks, traceSyncs } from '../support/strace.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { serveDatabase } from './support/database.ts'
+import { createPlant } from './support/service-client.ts'
 
 const MANY = 100
 
@@ -59,21 +57,14 @@ describe.skipIf(lacks(STRACE))('what serve writes to disk before it answers', ()
 
 /** A server that has written once: its connections are open, and its WAL has begun. */
 async function serveWithPlant(flags: readonly string[]) {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const token = await createTokenIn(database)
-  const server = await serve(database, flags)
-  const create = async (id: number) =>
-    (await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })).status
+  const service = await serveDatabase(flags)
+  const { server, token } = service
+  const create = (id: number) => createPlant(server, token, id)
   expect(await create(0)).toBe(200)
   return {
-    database,
+    ...service,
     pid: server.pid,
     create,
     delete: async (id: number) => (await server.request('DELETE', `/plants/${id}`, { token })).status,
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      folder[Symbol.dispose]()
-    },
   }
 }

@@ -3,7 +3,9 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { freePort } from '../support/postgres-system.ts'
 import { SLACK_MS } from '../support/slack.ts'
+import { serveDatabase } from './support/database.ts'
 
 /** The promise, without the start of the process. */
 const HEALTHCHECK_LIMIT_MS = 2000
@@ -19,26 +21,22 @@ const READY = { stdout: '', stderr: 'The server is ready.\n', exitCode: 0 }
 
 describe('healthcheck', () => {
   test('exits with 0 if the server is ready, at its own address and at a wildcard address', async () => {
-    using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'))
+    await using service = await serveDatabase()
+    const { port } = service.server
     const answers = await Promise.all([
-      healthcheck(`127.0.0.1:${server.port}`),
-      healthcheck(`0.0.0.0:${server.port}`),
-      healthcheck(`localhost:${server.port}`),
-      runPlantstore(['healthcheck'], { env: { PLANTSTORE_LISTEN: `0.0.0.0:${server.port}` } }),
+      healthcheck(`127.0.0.1:${port}`),
+      healthcheck(`0.0.0.0:${port}`),
+      healthcheck(`localhost:${port}`),
+      runPlantstore(['healthcheck'], { env: { PLANTSTORE_LISTEN: `0.0.0.0:${port}` } }),
     ])
 
     expect(answers).toEqual([READY, READY, READY, READY])
   })
 
   test.skipIf(!hasIpv6)(`reaches IPv6${hasIpv6 ? '' : ' (skipped: there is no ::1)'}`, async () => {
-    using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'), ['--listen', '[::1]:0'])
-    const answers = await Promise.all([
-      healthcheck(`[::1]:${server.port}`),
-      healthcheck(`[::]:${server.port}`),
-      healthcheck(`[0:0:0:0:0:0:0:0]:${server.port}`),
-    ])
+    await using service = await serveDatabase(['--listen', '[::1]:0'])
+    const hosts = ['[::1]', '[::]', '[0:0:0:0:0:0:0:0]']
+    const answers = await Promise.all(hosts.map((host) => healthcheck(`${host}:${service.server.port}`)))
 
     expect(answers).toEqual([READY, READY, READY])
   })
@@ -55,15 +53,10 @@ describe('healthcheck', () => {
   })
 
   test('prints with --json whether a server is ready and its status, and exits with 1 if it is not ready', async () => {
-    using folder = makeFolder()
     using notReady = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(null, { status: 503 }) })
-    await using server = await serve(join(folder.path, 'plantstore.db'))
-    const closed = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
-    await closed.stop(true)
-    const addresses = [`127.0.0.1:${server.port}`, `127.0.0.1:${notReady.port}`, `127.0.0.1:${closed.port}`].concat(
-      `unix:${folder.path}/nothing.sock`,
-      '127.0.0.1:0',
-    )
+    await using service = await serveDatabase()
+    const ports = [service.server.port, notReady.port, freePort(), 0]
+    const addresses = [...ports.map((port) => `127.0.0.1:${port}`), `unix:${service.folder}/nothing.sock`]
     const answers = await Promise.all(
       addresses.map((address) => runPlantstore(['healthcheck', '--json', '--listen', address])),
     )
@@ -120,8 +113,7 @@ describe('healthcheck', () => {
   })
 
   test('asks no proxy of the environment', async () => {
-    using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'))
+    await using service = await serveDatabase()
     let connections = 0
     using proxy = Bun.listen({
       hostname: '127.0.0.1',
@@ -136,7 +128,7 @@ describe('healthcheck', () => {
     const url = `http://127.0.0.1:${proxy.port}`
     const env = { HTTP_PROXY: url, http_proxy: url, HTTPS_PROXY: url, https_proxy: url, ALL_PROXY: url, all_proxy: url }
 
-    expect(await healthcheck(`127.0.0.1:${server.port}`, env)).toEqual(READY)
+    expect(await healthcheck(`127.0.0.1:${service.server.port}`, env)).toEqual(READY)
     expect(connections).toBe(0)
   })
 })

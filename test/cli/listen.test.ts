@@ -4,13 +4,18 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { makeDatabase } from './support/database.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
 
 /** An address of the block for documentation (RFC 5737): no machine has it. */
 const FOREIGN_ADDRESS = '192.0.2.1'
 const FILE_MODE = 0o777
 
 const serveArgs = (listen: string, database: string) => ['serve', '--listen', listen, '--database', database]
+
+const refused = (url: string) => ({
+  stderr: `plantstore: Cannot listen on ${url}: another process listens there. Choose another with --listen.\n`,
+  exitCode: 1,
+})
 
 const statusOver = async (socket: string) => (await fetch('http://localhost/readyz', { unix: socket })).status
 const modeOf = (path: string) => statSync(path).mode & FILE_MODE
@@ -29,31 +34,22 @@ async function fillBacklog(socket: string): Promise<readonly Socket[]> {
 
 describe.concurrent('a server', () => {
   test('logs its address in one line, with the port that the system picked', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database)
-    const listening = server
-      .stdout()
-      .split('\n')
-      .filter((line) => line.includes('listening'))
+    await using service = await serveDatabase()
+    const { server, database } = service
+    const listening = server.stdout().match(/.*listening.*/g)
 
     expect(listening).toHaveLength(1)
-    expect(JSON.parse(listening[0] ?? '')).toMatchObject({ level: 'info', address: server.url, database })
+    expect(JSON.parse(listening?.[0] ?? '')).toMatchObject({ level: 'info', address: server.url, database })
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
-    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
   })
 
   test('refuses to listen at the port of another process, and exits with 1', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database)
+    await using service = await serveDatabase()
+    const { server, folder } = service
     const { host } = new URL(server.url)
-    const second = await runPlantstore(serveArgs(host, join(folder.path, 'second.db')))
+    const { stderr, exitCode } = await runPlantstore(serveArgs(host, join(folder, 'second.db')))
 
-    expect(second.exitCode).toBe(1)
-    expect(second.stderr).toMatch(
-      new RegExp(`^plantstore: Cannot listen on http://${host}: another process[^\\n]*\\n$`),
-    )
+    expect({ stderr, exitCode }).toMatchObject(refused(`http://${host}`))
     expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
   })
 
@@ -73,7 +69,7 @@ describe.concurrent('a server', () => {
     expect(stderr).toMatch(/^[^\n]+Choose another with --listen\.\n$/)
   })
 
-  test('replaces a socket that a killed server left', async () => {
+  test('replaces a socket that a killed server left, and removes its socket at its end', async () => {
     using folder = makeFolder()
     const socket = join(folder.path, 'plantstore.sock')
     const database = join(folder.path, 'plantstore.db')
@@ -85,24 +81,16 @@ describe.concurrent('a server', () => {
     expect(isLeft).toBe(true)
     expect(server.address).toBe(`unix:${socket}`)
     expect(await statusOver(socket)).toBe(200)
+    await server.end()
+    expect(lstatSync(socket, { throwIfNoEntry: false })).toBeUndefined()
   })
 
-  test('refuses the socket of a running server, exits with 1 and leaves the socket alone', async () => {
-    using folder = makeFolder()
-    const socket = join(folder.path, 'plantstore.sock')
-    await using _server = await serve(join(folder.path, 'plantstore.db'), ['--listen', `unix:${socket}`])
-    const second = await runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'second.db')))
-
-    expect(second.exitCode).toBe(1)
-    expect(second.stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]*another process listens there[^\n]*\n$/)
-    expect(await statusOver(socket)).toBe(200)
-  })
-
-  test('refuses the socket of a server that accepts no connection, with a full backlog too', async () => {
+  test('refuses the socket of a running server, also if that accepts no connection or has a full backlog', async () => {
     using folder = makeFolder()
     const socket = join(folder.path, 'plantstore.sock')
     await using server = await serve(join(folder.path, 'plantstore.db'), ['--listen', `unix:${socket}`])
     const start = () => runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'second.db')))
+    const first = await start()
     // A stopped process accepts nothing, so that its backlog fills.
     process.kill(server.pid, 'SIGSTOP')
     const second = await start()
@@ -111,11 +99,7 @@ describe.concurrent('a server', () => {
     process.kill(server.pid, 'SIGCONT')
     for (const connection of waiting) connection.destroy()
 
-    const refused = {
-      stderr: `plantstore: Cannot listen on unix:${socket}: another process listens there. Choose another with --listen.\n`,
-      exitCode: 1,
-    }
-    expect([second, third]).toMatchObject([refused, refused])
+    expect([first, second, third]).toMatchObject(Array(3).fill(refused(`unix:${socket}`)))
     // The server still has to accept what is in its backlog.
     while ((await statusOver(socket).catch(() => 0)) !== 200) await Bun.sleep(5)
   })
@@ -125,19 +109,10 @@ describe.concurrent('a server', () => {
     const socket = join(folder.path, 'plantstore.sock')
     writeFileSync(socket, 'Dear diary')
     chmodSync(socket, 0o640)
-    const answer = await runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'plantstore.db')))
+    const { stderr, exitCode } = await runPlantstore(serveArgs(`unix:${socket}`, join(folder.path, 'plantstore.db')))
 
-    expect(answer.exitCode).toBe(1)
-    expect(answer.stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]*no socket[^\n]*\n$/)
+    expect(exitCode).toBe(1)
+    expect(stderr).toMatch(/^plantstore: Cannot listen on unix:[^\n]*no socket[^\n]*\n$/)
     expect([readFileSync(socket, 'utf8'), modeOf(socket)]).toEqual(['Dear diary', 0o640])
-  })
-
-  test('removes its socket at its end', async () => {
-    using folder = makeFolder()
-    const socket = join(folder.path, 'plantstore.sock')
-    await using server = await serve(join(folder.path, 'plantstore.db'), ['--listen', `unix:${socket}`])
-    await server.end()
-
-    expect(lstatSync(socket, { throwIfNoEntry: false })).toBeUndefined()
   })
 })
