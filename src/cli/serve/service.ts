@@ -1,5 +1,6 @@
 import { formatAddress } from '../../domain/address.ts'
 import type { Store } from '../../domain/store.ts'
+import { recordTokenUses } from '../../http/access/token-uses.ts'
 import { createApp } from '../../http/app.ts'
 import { listen, schemeOf } from '../../http/server.ts'
 import type { Logger } from '../../log.ts'
@@ -11,7 +12,6 @@ import { provideFirstToken } from './first-token.ts'
 import type { Statistics } from './metrics-server.ts'
 import type { ServeOptions } from './options.ts'
 import { warnOfValidity } from './tls-options.ts'
-import { recordTokenUses } from './token-uses.ts'
 
 /** After a failure of the store, requests in progress have this long to be answered. */
 const DRAIN_AFTER_FAILURE_MS = 500
