@@ -1,11 +1,17 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
+import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
+import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { expectRefusedStart } from './refused-start.ts'
 
+/** Commands that open a database. The first two make it if it does not exist. */
+const COMMANDS = ['serve --listen 127.0.0.1:0', 'token create --user me', 'check']
+const DISK_BYTES = 24 * 1024 ** 2
 const PAGE_BYTES = 4096
 const HEADER_BYTES = 100
 const NOISE = Buffer.alloc(PAGE_BYTES, 0xa5)
@@ -28,8 +34,16 @@ const changed = (sql: string) => async (path: string) => {
   runSql(path, sql)
 }
 
-/** Files that may be at the path of a database, and the message that refuses them. */
-const UNUSABLE: readonly (readonly [name: string, message: RegExp, make: (path: string) => unknown])[] = [
+/** Makes a database and changes its mode. */
+const withMode = (mode: number) => async (path: string) => {
+  await createTokenIn(path)
+  chmodSync(path, mode)
+}
+
+/** What may be at the path of a database or in its way, and the message that refuses it. */
+type Rows = readonly (readonly [name: string, message: RegExp, make: (path: string) => unknown])[]
+
+const UNUSABLE: Rows = [
   ['a directory', /is a directory/, (path) => mkdirSync(path)],
   ['a text file', /is not a database/, (path) => writeFileSync(path, 'Dear diary, '.repeat(PAGE_BYTES))],
   ['a database truncated by a byte', /is truncated/, truncated(-1)],
@@ -55,6 +69,27 @@ const UNUSABLE: readonly (readonly [name: string, message: RegExp, make: (path: 
   ],
 ]
 
+/** Root may read and write anything, so these are tried without its rights. */
+const UNREACHABLE: Rows = [
+  ['a database whose directory is missing', /does not exist/, (path) => rmdirSync(dirname(path))],
+  [
+    'a database whose directory is a file',
+    /not a directory/,
+    (path) => {
+      rmdirSync(dirname(path))
+      writeFileSync(dirname(path), '')
+    },
+  ],
+  [
+    'a database whose directory the process may not write',
+    /is not writable/,
+    (path) => chmodSync(dirname(path), 0o500),
+  ],
+  ['a database that the process may only read', /cannot be read and written/, withMode(0o400)],
+  ['a database that the process may only write', /cannot be read and written/, withMode(0o200)],
+  ['a database that the process may neither read nor write', /cannot be read and written/, withMode(0o000)],
+]
+
 describe.concurrent('a start refuses with one line and exit code 3, and does not change', () => {
   test.each(UNUSABLE)('%s', async (_, message, make) => {
     using folder = makeFolder()
@@ -62,8 +97,57 @@ describe.concurrent('a start refuses with one line and exit code 3, and does not
     await make(path)
     const before = snapshot(folder.path)
 
-    await expectRefusedStart(path, [message, path])
+    await expectRefused(path, message)
 
     expect(snapshot(folder.path)).toEqual(before)
   })
+
+  test.skipIf(lacks(SETPRIV)).each(UNREACHABLE)('%s', async (_, message, make) => {
+    using folder = makeFolder()
+    const path = join(folder.path, 'data', 'plantstore.db')
+    mkdirSync(dirname(path))
+    await make(path)
+    const before = readdirSync(folder.path, { recursive: true })
+
+    await expectRefused(path, message, RESTRICTED)
+
+    expect(readdirSync(folder.path, { recursive: true })).toEqual(before)
+  })
+
+  test.skipIf(lacks(MOUNTS))('a database on a read-only file system', async () => {
+    using disk = mountDisk(DISK_BYTES)
+    const path = join(disk.path, 'plantstore.db')
+    await createTokenIn(path)
+    disk.makeReadOnly()
+
+    await expectRefused(path, /is not writable/)
+    await expectRefused(join(disk.path, 'absent.db'), /is not writable/)
+
+    expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
+  })
+
+  test.skipIf(lacks(MOUNTS))('a database on a full disk', async () => {
+    using disk = mountDisk(DISK_BYTES)
+    const path = join(disk.path, 'plantstore.db')
+    await createTokenIn(path)
+    const before = readFileSync(path)
+    disk.fillUp()
+
+    await expectRefused(path, /There is no space for the database/)
+    // `check`, which makes no database, finds none, or the empty file that the other commands have left.
+    await expectRefused(join(disk.path, 'new.db'), /There is no (?:space for the )?database|has nothing in it yet/)
+
+    expect(readFileSync(path).equals(before)).toBe(true)
+  })
 })
+
+/** Expects the commands to end with 3 and with one line that matches this message. */
+async function expectRefused(database: string, message: RegExp, under: readonly string[] = []): Promise<void> {
+  const run = (command: string) => runPlantstore([...command.split(' '), '--database', database], { under })
+  for (const { stdout, stderr, exitCode } of await Promise.all(COMMANDS.map(run))) {
+    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
+    expect(stderr).toMatch(/^plantstore: [^\n]+\n$/)
+    expect(stderr).toMatch(message)
+    expect(stderr).toContain(dirname(database))
+  }
+}
