@@ -4,7 +4,6 @@ import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
-
 import { EXIT } from './io.ts'
 
 /** Adds the options that name the store and say how to open it. */

@@ -3,6 +3,7 @@ import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken, TOKEN_RANDOM_BYTES } from '../../domain/token.ts'
 import type { Lifecycle } from '../../http/probes.ts'
+import { schemeOf } from '../../http/server.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
@@ -15,12 +16,6 @@ const FIRST_USER = 'me'
 const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full']
 const RETRY_EVERY_MS = 500
 
-/** A certificate that clients must trust, and a host name that it is for, if it has one. */
-export interface ServerCertificate {
-  readonly path: string
-  readonly host: string | undefined
-}
-
 interface FirstTokenParts {
   readonly store: Pick<Store, 'hasTokens' | 'createFirstToken'>
   readonly address: Address
@@ -30,8 +25,8 @@ interface FirstTokenParts {
 }
 
 /**
- * If the store has no token, makes the first one or logs how to make one, as the options say. Tries again after failures
- * that pass, until the server drains.
+ * If the store has no token, makes the first one and prints it, or logs how to make one, as the options say. Tries again after
+ * failures that pass, until the server drains.
  */
 export async function provideFirstToken(parts: FirstTokenParts, lifecycle: Lifecycle): Promise<void> {
   while (!lifecycle.isDraining) {
@@ -46,27 +41,16 @@ export async function provideFirstToken(parts: FirstTokenParts, lifecycle: Lifec
 
 async function makeOrAdvise({ store, address, log, options, io }: FirstTokenParts): Promise<void> {
   if (await store.hasTokens()) return
-  const { tlsCert: path, tls } = options
-  const certificate = path === undefined ? undefined : { path, host: tls?.host }
-  if (options.firstToken) return io.tell((await makeFirstToken(store, address, certificate, io)) ?? '')
-  log.warn(
-    `there is no token yet: plantstore token create --user NAME --database ${engineOf(options.database).location}`,
-  )
-}
-
-/** Makes the first token and returns the text that shows it to the operator. Returns nothing if the store has a token. */
-export async function makeFirstToken(
-  store: Pick<Store, 'createFirstToken'>,
-  address: Address,
-  certificate: ServerCertificate | undefined,
-  io: Pick<Io, 'randomBytes' | 'nowMs'>,
-): Promise<string | undefined> {
-  const wish = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
-  const { text, newToken } = makeToken(wish, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
-  if (!(await store.createFirstToken(newToken))) return undefined
-  const { options, url } = curlTarget(clientTarget(address), certificate)
-  const curl = `curl ${options}-H 'Authorization: Bearer ${text}'`
-  return `
+  if (!options.firstToken) {
+    const { location } = engineOf(options.database)
+    return log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)
+  }
+  const request = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
+  const { text, newToken } = makeToken(request, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
+  if (!(await store.createFirstToken(newToken))) return
+  const { flags, url } = curlTarget(clientTarget(address), options)
+  const curl = `curl ${flags}-H 'Authorization: Bearer ${text}'`
+  await io.tell(`
 There was no token yet. This one is for user ${FIRST_USER}, and is shown this once:
 
   ${text}
@@ -77,21 +61,21 @@ Create a plant, list the plants, delete it:
   ${curl} ${url}/plants
   ${curl} -X DELETE ${url}/plants/1
 
-`
+`)
 }
 
-/** The options that lead curl to this machine, also if the certificate is for another name. */
-function curlTarget(address: Address, certificate: ServerCertificate | undefined) {
-  const scheme = certificate === undefined ? 'http' : 'https'
-  const trust = certificate === undefined ? '' : `--cacert ${shellQuoted(certificate.path)} `
+/** The flags that lead curl to this machine, also if the certificate is for another name, and the URL of the service. */
+function curlTarget(address: Address, { tlsCert, tls }: Pick<ServeOptions, 'tlsCert' | 'tls'>) {
+  const scheme = schemeOf({ tls })
+  const trust = tlsCert === undefined ? '' : `--cacert ${shellQuoted(tlsCert)} `
   if ('socketPath' in address) {
-    const options = `--unix-socket ${shellQuoted(address.socketPath)} ${trust}`
-    return { options, url: `${scheme}://${certificate?.host ?? 'localhost'}` }
+    const flags = `--unix-socket ${shellQuoted(address.socketPath)} ${trust}`
+    return { flags, url: `${scheme}://${tls?.host ?? 'localhost'}` }
   }
   const url = formatAddress(address, scheme)
-  if (certificate?.host === undefined) return { options: trust, url }
-  const options = `${trust}--connect-to ${shellQuoted(`::${url.slice('https://'.length)}`)} `
-  return { options, url: `https://${certificate.host}:${address.port}` }
+  if (tls?.host === undefined) return { flags: trust, url }
+  const flags = `${trust}--connect-to ${shellQuoted(`::${url.slice('https://'.length)}`)} `
+  return { flags, url: `https://${tls.host}:${address.port}` }
 }
 
 /** Quotes a word for a POSIX shell. */

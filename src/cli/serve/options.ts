@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS, type OptionsOf } from '../../config.ts'
 import type { Tls } from '../../http/tls.ts'
-import { addDatabaseOptions, manual } from '../command.ts'
+import { addDatabaseOptions, manual, misused } from '../command.ts'
 
 /** The command `serve` with its options. */
 export const defineServe = (program: Command) =>
@@ -45,4 +45,21 @@ export const defineServe = (program: Command) =>
 export type ServeOptions = OptionsOf<ReturnType<typeof defineServe>> & {
   /** The certificate and the key of the server. Without them it serves plain HTTP. */
   readonly tls: Tls | undefined
+}
+
+/** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
+export async function completeOptions(options: Omit<ServeOptions, 'tls'>): Promise<ServeOptions> {
+  const { drain, drainWait, rateLimit, rateBurst, tlsCert: certPath, tlsKey: keyPath } = options
+  if (drainWait >= drain && drainWait > 0)
+    throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
+  if (rateBurst !== undefined && rateLimit === undefined)
+    throw misused('--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.')
+  if (certPath === undefined && keyPath === undefined) return { ...options, tls: undefined }
+  if (certPath === undefined || keyPath === undefined)
+    throw misused(
+      '--tls-cert (PLANTSTORE_TLS_CERT) and --tls-key (PLANTSTORE_TLS_KEY) go together: set both or neither.',
+    )
+  // Only a server with TLS waits for its code to load.
+  const { readTls } = await import('../../http/tls.ts')
+  return { ...options, tls: readTls({ certPath, keyPath }) }
 }

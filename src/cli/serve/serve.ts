@@ -1,54 +1,44 @@
 import type { Command } from '@commander-js/extra-typings'
-import { AppError } from '../../domain/error.ts'
-import type { Logger } from '../../log.ts'
+import { type Address, formatAddress } from '../../domain/address.ts'
+import type { AppError } from '../../domain/error.ts'
+import { countWrites } from '../../domain/statistics.ts'
+import { createMetricsApp } from '../../http/metrics-app.ts'
+import { listen } from '../../http/server.ts'
+import { countRequests } from '../../http/statistics.ts'
+import { createLogger, type LineFormat, type Logger, logToStdout } from '../../log.ts'
+import type { MetricSources } from '../../metrics.ts'
 import { engineOf, openStore } from '../../store/open.ts'
+import { VERSION } from '../../version.ts'
 import { openOptionsOf } from '../command.ts'
-import { Ended, EXIT, exitCodeOf, type Io, type Signal } from '../io.ts'
-import { countStatistics, type MetricsServer, type Statistics, serveMetrics } from './metrics-server.ts'
-import { openLog } from './open-log.ts'
-import { defineServe, type ServeOptions } from './options.ts'
-import { runService } from './service.ts'
-import { tlsOf } from './tls-options.ts'
+import { Ended, EXIT, exitCodeOf, type Io, type Signal, takesEscapeCodes } from '../io.ts'
+import { completeOptions, defineServe, type ServeOptions } from './options.ts'
+import { type Endings, runService } from './service.ts'
 
+/** How long the server waits for a reader of the last lines of the log. */
+const LOG_FLUSH_MS = 500
 /** After a failure of the store, the process ends within this time, also if something has not ended in good order. */
 const EXIT_AFTER_FAILURE_MS = 1000
+/** How long a scraper may be idle: Prometheus asks every 15 s or every minute. */
+const METRICS_IDLE_TIMEOUT_MS = 120_000
 
 /** `serve`: serves until a signal comes, then ends in good order. */
 export const serveCommand = (program: Command, io: Io): void => {
-  defineServe(program).action(async (options) => {
-    if (options.drainWait >= options.drain && options.drainWait > 0) {
-      throw new AppError('misused', { message: '--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.' })
-    }
-    if (options.rateBurst !== undefined && options.rateLimit === undefined) {
-      throw new AppError('misused', { message: '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.' })
-    }
-    const exitCode = await serve({ ...options, tls: await tlsOf(options) }, io)
-    if (exitCode !== EXIT.done) throw new Ended(exitCode)
-  })
+  defineServe(program).action(async (options) => serve(await completeOptions(options), io))
 }
 
-async function serve(options: ServeOptions, io: Io): Promise<number> {
+async function serve(options: ServeOptions, io: Io): Promise<void> {
   const signalled = firstSignal(io)
-  const { log, close: closeLog } = await openLog(options, io)
+  const output = logToStdout()
+  const log = createLogger(options.logLevel, output.destination, await lineFormat(options, io))
   const failure = watchForFailure(log, io)
-  const { metricsListen } = options
-  const statistics = metricsListen && countStatistics()
-  const store = await openServedStore(options, failure.onFailure, statistics, log)
-  let metricsServer: MetricsServer | undefined
   try {
-    metricsServer = metricsListen && statistics && (await serveMetrics(metricsListen, { store, statistics, log }))
-    const parts = { options, store, statistics, log, io }
-    const servedCode = await runService(parts, { signalled, failed: failure.failed })
-    metricsServer?.stop()
-    await store.close()
+    await serveStore(options, { signalled, ...failure }, log, io)
     // The store can fail as late as while it is closed.
-    const exitCode = failure.hasFailed() ? EXIT.storeUnusable : servedCode
+    const exitCode = failure.hasFailed() ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
-    return exitCode
+    if (exitCode !== EXIT.done) throw new Ended(exitCode)
   } finally {
-    metricsServer?.stop()
-    await store.close()
-    await closeLog()
+    await output.close(LOG_FLUSH_MS)
   }
 }
 
@@ -62,6 +52,14 @@ function firstSignal(io: Io): Promise<Signal> {
     resolve(signal)
   })
   return promise
+}
+
+/** The format of lines for people, or `undefined` for JSON. `NO_COLOR` turns colours off (https://no-color.org). */
+async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }: Io): Promise<LineFormat | undefined> {
+  if ((logFormat ?? (printsToTerminal ? 'pretty' : 'json')) === 'json') return undefined
+  // Only a log for people waits for the library to load.
+  const { prettyLines } = await import('../../log-pretty.ts')
+  return prettyLines(printsToTerminal && takesEscapeCodes(env) && !env.NO_COLOR)
 }
 
 /** Waits for the failure of a store that must not be written to any more, and then sees that the process ends soon. */
@@ -80,22 +78,39 @@ function watchForFailure(log: Logger, io: Io) {
   }
 }
 
-async function openServedStore(
-  options: ServeOptions,
-  onFailure: (error: AppError) => void,
-  statistics: Statistics | undefined,
-  log: Logger,
-) {
-  const store = await openStore(options.database, onFailure, {
+interface ServedEndings extends Endings {
+  readonly onFailure: (error: AppError) => void
+}
+
+/** Opens the store, serves it and its metrics, and closes it. */
+async function serveStore(options: ServeOptions, endings: ServedEndings, log: Logger, io: Io): Promise<void> {
+  const { database, durability, metricsListen } = options
+  const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
+  const store = await openStore(database, endings.onFailure, {
     ...openOptionsOf(options),
-    durability: options.durability,
+    durability,
     writesInThread: true,
     keepsTrying: true,
-    onCreated: (database) => log.info({ database }, 'created a new, empty store'),
+    onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,
   })
-  const exposed = engineOf(options.database).exposedFiles()
+  const exposed = engineOf(database).exposedFiles()
   if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
-  return store
+  try {
+    using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, store, version: VERSION }, log))
+    await runService({ options, store, statistics: statistics?.http, endings, log, io })
+  } finally {
+    await store.close()
+  }
+}
+
+/** Serves metrics until it is disposed of. Rejects with `address_unavailable`. */
+async function serveMetrics(address: Address, sources: MetricSources, log: Logger): Promise<Disposable> {
+  // Only a server with metrics waits for the library to load.
+  const { createMetrics } = await import('../../metrics.ts')
+  const options = { idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS, flag: '--metrics-listen', tls: undefined }
+  const server = await listen(address, createMetricsApp({ metrics: createMetrics(sources), log }), options)
+  log.info({ metricsAddress: formatAddress(server.address, 'http') }, 'metrics are served')
+  return { [Symbol.dispose]: server.kill }
 }

@@ -2,41 +2,44 @@ import { formatAddress } from '../../domain/address.ts'
 import type { Store } from '../../domain/store.ts'
 import { recordTokenUses } from '../../http/access/token-uses.ts'
 import { createApp } from '../../http/app.ts'
-import { listen, schemeOf } from '../../http/server.ts'
+import { listen, type RunningServer, schemeOf } from '../../http/server.ts'
+import type { RequestStatistics } from '../../http/statistics.ts'
+import type { Tls } from '../../http/tls.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { EXIT, type Io, type Signal } from '../io.ts'
-import { drain } from './drain.ts'
+import type { Io, Signal } from '../io.ts'
 import { provideFirstToken } from './first-token.ts'
-import type { Statistics } from './metrics-server.ts'
 import type { ServeOptions } from './options.ts'
-import { warnOfValidity } from './tls-options.ts'
 
 /** After a failure of the store, requests in progress have this long to be answered. */
 const DRAIN_AFTER_FAILURE_MS = 500
+/** This much of --drain is left for closing the store and for the last log lines. */
+const CLOSE_MS = 1000
 
 interface ServiceParts {
   readonly options: ServeOptions
   readonly store: Store
-  readonly statistics: Statistics | undefined
+  readonly statistics: RequestStatistics | undefined
+  readonly endings: Endings
   readonly log: Logger
   readonly io: Io
 }
 
 /** What ends the service: the first signal, or a store that must not be written to any more. */
-interface Endings {
+export interface Endings {
   readonly signalled: Promise<Signal>
   readonly failed: Promise<void>
+  readonly hasFailed: () => boolean
 }
 
-/** Serves plants until a signal comes or the store fails, and drains. Resolves to the exit code. */
-export async function runService(parts: ServiceParts, endings: Endings): Promise<number> {
-  const { options, store, log, io } = parts
+/** Serves plants until a signal comes or the store fails, and drains. */
+export async function runService(parts: ServiceParts): Promise<void> {
+  const { options, store, endings, log, io } = parts
+  const { idleTimeout: idleTimeoutMs, tls } = options
   const lifecycle = { isDraining: false }
   const uses = recordTokenUses(store, log, io.nowMs)
   const app = createApp({ ...appOptions(parts), lifecycle, recordUse: uses.recordUse })
-  const { idleTimeout: idleTimeoutMs, tls } = options
   const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', tls })
   const address = formatAddress(server.address, schemeOf(options))
   log.info({ address, database: engineOf(options.database).location, version: VERSION }, 'listening')
@@ -47,26 +50,23 @@ export async function runService(parts: ServiceParts, endings: Endings): Promise
   const stop = async (drainMs: number, waitMs: number) => {
     lifecycle.isDraining = true
     uses.stop()
-    await drain(server, { drainMs, waitMs }, log)
+    await drain(server, drainMs, waitMs, log)
   }
-  const failed = endings.failed.then(() => EXIT.storeUnusable)
-  const signalled = endings.signalled.then(async (signal) => {
+  const stopped = endings.signalled.then(async (signal) => {
     log.info({ signal }, 'ending')
     await stop(options.drain, options.drainWait)
     await uses.flush()
-    return EXIT.done
   })
+  await Promise.race([endings.failed, stopped])
   // The store can also fail while the server drains, and as late as at the last write.
-  const exitCode = await Promise.race([failed, signalled.then((code) => Promise.race([failed, code]))])
-  if (exitCode === EXIT.storeUnusable) await stop(DRAIN_AFTER_FAILURE_MS, 0)
-  return exitCode
+  if (endings.hasFailed()) await stop(DRAIN_AFTER_FAILURE_MS, 0)
 }
 
 const appOptions = ({ options, store, statistics, log, io }: ServiceParts) => ({
   store,
   log,
   logsRequests: options.accessLog === 'on',
-  statistics: statistics?.http,
+  statistics,
   usesTls: options.tls !== undefined,
   maxBodyBytes: options.maxBody,
   listMax: options.listMax,
@@ -78,3 +78,25 @@ const appOptions = ({ options, store, statistics, log, io }: ServiceParts) => ({
   nowMs: io.nowMs,
   monotonicMs: io.monotonicMs,
 })
+
+/** Logs a warning if the certificate is not valid now: then clients will refuse it. */
+function warnOfValidity({ validFromMs, validToMs }: Tls, nowMs: number, log: Logger): void {
+  if (nowMs >= validFromMs && nowMs <= validToMs) return
+  const [from, to] = [validFromMs, validToMs].map((ms) => new Date(ms).toISOString())
+  log.warn({ from, to }, 'the certificate is not valid now: clients will refuse it')
+}
+
+/**
+ * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Within that time, the
+ * server takes new connections for `waitMs`: until load balancers have noticed.
+ */
+async function drain(server: RunningServer, drainMs: number, waitMs: number, log: Logger): Promise<void> {
+  // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
+  // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
+  if (waitMs > 0) await Bun.sleep(waitMs)
+  const closeMs = Math.min(CLOSE_MS, drainMs / 4)
+  const leftMs = Math.max(0, drainMs - waitMs - closeMs)
+  const isOver = await Promise.race([server.stop().then(() => true), Bun.sleep(leftMs).then(() => false)])
+  const cut = isOver ? 0 : server.kill()
+  if (cut > 0) log.warn({ requests: cut }, 'requests were cut: they took longer than --drain')
+}
