@@ -3,7 +3,7 @@ import { Option } from '@commander-js/extra-typings'
 import type { Address } from './domain/address.ts'
 import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
 import { AppError } from './domain/error.ts'
-import { USER_NAME, USER_NAME_RULE } from './domain/user.ts'
+import { USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 
 /** Why a text is refused: the rule that it breaks, as the end of the sentence "--option must be …". */
 class Rule {

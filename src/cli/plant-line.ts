@@ -2,9 +2,9 @@ import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { parseJson } from '../domain/json.ts'
 import { toNewPlant } from '../domain/new-plant.ts'
-import { describeFields, toPlant } from '../domain/plant.ts'
+import { assignFields, describeFields, toPlant } from '../domain/plant.ts'
+import { USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 import type { OwnedPlant } from '../domain/transfer.ts'
-import { USER_NAME, USER_NAME_RULE } from '../domain/user.ts'
 
 /** The largest line of an import: the maximum of `--max-body`, and room for the name of a user. */
 export const LINE_MAX_BYTES = 1024 ** 3 + 1024
@@ -29,7 +29,7 @@ export function parsePlantLine(line: Uint8Array, defaultUser: string | undefined
   if (typeof user !== 'string' || !USER_NAME.test(user)) throw invalid(`\`user\` must be ${USER_NAME_RULE}.`)
   if (defaultUser !== undefined && user !== defaultUser)
     throw invalid(`this is a plant of ${user}, not of ${defaultUser}.`)
-  return { user, ...plant }
+  return assignFields({ user, id: plant.id }, plant)
 }
 
 /** Says why `parsePlantLine` refused a line. Throws an error that does not come from there. */

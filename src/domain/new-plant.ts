@@ -1,16 +1,16 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { AppError } from './error.ts'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
-import { assignFields, isOptional, NEW_PLANT_FIELDS, NewPlant } from './plant.ts'
+import { isOptional, NEW_PLANT_FIELDS, NewPlant } from './plant.ts'
 
 const newPlant = TypeCompiler.Compile(NewPlant)
 
 /**
- * Takes the fields of a plant from a value of `parseJson`, and leaves out every other property. Nothing is coerced. Throws
+ * Checks that a value of `parseJson` is a plant. It may have other properties, which no store keeps. Nothing is coerced. Throws
  * `plant_invalid`: its message names the first wrong field, or is empty if the value is not an object.
  */
 export function toNewPlant(value: unknown): NewPlant {
-  if (newPlant.Check(value)) return assignFields({ id: value.id }, value)
+  if (newPlant.Check(value)) return value
   const path = newPlant.Errors(value).First()?.path.slice(1)
   const field = NEW_PLANT_FIELDS.find((name) => name === path)
   throw new AppError('plant_invalid', { message: field === undefined ? '' : ruleOf(field) })

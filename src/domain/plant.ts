@@ -18,11 +18,7 @@ const Int64 = (description: string, example: number) =>
   Type.Unsafe<bigint>({ [Kind]: 'Int64', type: 'integer', format: 'int64', description, example })
 
 /** Names for a message, like `name` and `tag`. */
-const listed = (names: readonly string[]): string =>
-  names
-    .map((name) => `\`${name}\``)
-    .join(', ')
-    .replace(/, ([^,]+)$/, ' and $1')
+const listed = (names: readonly string[]): string => `\`${names.join('`, `')}\``.replace(/, ([^,]+)$/, ' and $1')
 
 const plantProperties = {
   name: Text('The name of the plant', 'Monstera'),

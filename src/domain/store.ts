@@ -1,7 +1,6 @@
 import { type NewPlant, PLANT_FIELDS, type Plant } from './plant.ts'
 import type { StoreStatistics } from './statistics.ts'
-import type { Scope, Token, TokenId, UserId } from './token.ts'
-import type { User } from './user.ts'
+import type { Scope, Token, TokenId, User, UserId } from './token.ts'
 
 /** A plant with its identifier, as a page of a list holds it. */
 export interface StoredPlant extends Plant {

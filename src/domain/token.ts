@@ -1,9 +1,23 @@
+/** A user's name. Administrators use it to name the owner of tokens and plants. */
+export const USER_NAME = /^[A-Za-z0-9._@-]{1,64}$/
+/** The same rule in words. */
+export const USER_NAME_RULE = '1 to 64 characters of A-Z a-z 0-9 . _ @ -'
+
+/** A user's number. It is never given to another user. */
+export type UserId = number
+
+/** A user, with the numbers of their plants and tokens. */
+export interface User {
+  readonly name: string
+  readonly createdAtMs: number
+  readonly plants: number
+  readonly tokens: number
+}
+
 /** What a token may do: `read` lists; `write` creates, lists and deletes. */
 export const SCOPES = ['read', 'write'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** A user's number. It is never given to another user. */
-export type UserId = number
 /** A token's number, by which administrators name it. It is never given to another token. */
 export type TokenId = number
 
@@ -30,7 +44,7 @@ export function tokenState(token: Token, nowMs: number): TokenState {
 }
 
 /** A request for a new token. `expiresAfterMs` counts from its creation. */
-export interface TokenRequest {
+interface TokenRequest {
   readonly userName: string
   readonly scope: Scope
   readonly label: string | undefined

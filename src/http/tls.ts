@@ -2,8 +2,7 @@ import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'no
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
 import { createSecureContext } from 'node:tls'
-import { AppError } from '../domain/error.ts'
-import { readFailure } from '../domain/read-failure.ts'
+import { AppError, readFailure } from '../domain/error.ts'
 
 /** The files of the certificate, followed by its chain, and of its private key, in PEM. */
 export interface TlsFiles {

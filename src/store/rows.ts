@@ -1,8 +1,8 @@
 import { AppError } from '../domain/error.ts'
 import { assignFields, PLANT_FIELDS, type PlantRow } from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type PlantPage, type Store, type StoredPlant, textLength } from '../domain/store.ts'
+import type { User } from '../domain/token.ts'
 import { SCOPES, type Scope, type Token } from '../domain/token.ts'
-import type { User } from '../domain/user.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
 export const PLANT_KEY = ['user_id', 'id'] as const

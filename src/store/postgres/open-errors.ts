@@ -1,6 +1,5 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
-import { AppError } from '../../domain/error.ts'
-import { readFailure } from '../../domain/read-failure.ts'
+import { AppError, readFailure } from '../../domain/error.ts'
 import { storeUnusable } from '../errors.ts'
 import { isTemporary } from './errors.ts'
 
