@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/server.ts'
-import { openConnection } from '../support/raw-connection.ts'
+import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { holdConnections, type SlowClientKind } from './held-connections.ts'
+import { formatRequest, readSlowly } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
 import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
@@ -16,34 +16,74 @@ const GROWTH_MAX_MIB = 160
 
 /** The default of `--idle-timeout`. */
 const IDLE_TIMEOUT_MS = 75_000
-const CUT_AFTER_MS: Readonly<Partial<Record<string, number>>> = {
-  'long lists that nobody reads': SLOW_READER_S * 1000,
-}
 /** The runtime looks every four seconds. The rest is for the machine's own delays. */
 const CUT_SLACK_MS = 4000 + 6000
+/** How much of a body is still missing: more than arrives during a test at a byte per second. */
+const BODY_LEFT = 2000
 
-const CROWD = {
-  'half-sent heads': 100,
-  'heads at a byte per second': 100,
-  'bodies at a byte per second': 100,
-  'long lists that nobody reads': 20,
-  'idle connections': rounds(500, 5000),
-} as const satisfies Record<SlowClientKind, number>
+/** A kind of client that holds its connection. */
+interface SlowClient {
+  readonly name: string
+  readonly count: number
+  /** Sends the first bytes. */
+  readonly begin: (connection: Connection, token: string) => unknown
+  /** Whether the client then sends a byte per second. */
+  readonly isDripping?: boolean
+  /** By default the idle timeout. */
+  readonly cutAfterMs?: number
+}
 
-/** All kinds at once. The long form also has each kind by itself. */
-const CROWDS: readonly (readonly [name: string, counts: Partial<Record<SlowClientKind, number>>])[] = [
-  ['slow clients of every kind', CROWD],
-  ...(IS_LONG ? Object.entries(CROWD) : []).map(([name, count]) => [name, { [name]: count }] as const),
+const CROWD: readonly SlowClient[] = [
+  {
+    name: 'half-sent heads',
+    count: 100,
+    begin: (connection) => connection.send('POST /plants HTTP/1.1\r\nHost: a\r\nX-Half: '),
+  },
+  {
+    name: 'heads at a byte per second',
+    count: 100,
+    begin: (connection) => connection.send('POST /plants HTTP/1.1\r\nHost: a\r\nX-Slow: '),
+    isDripping: true,
+  },
+  {
+    name: 'bodies at a byte per second',
+    count: 100,
+    begin: (connection, token) =>
+      connection.send(
+        formatRequest('POST', '/plants', token, { id: -1, name: 'x'.repeat(BODY_LEFT) }).slice(0, -BODY_LEFT),
+      ),
+    isDripping: true,
+  },
+  {
+    name: 'long lists that nobody reads',
+    count: 20,
+    begin(connection, token) {
+      connection.pause()
+      return connection.send(formatRequest('GET', '/plants', token))
+    },
+    cutAfterMs: SLOW_READER_S * 1000,
+  },
+  {
+    name: 'idle connections',
+    count: rounds(500, 5000),
+    begin: (connection, token) => connection.request(formatRequest('GET', '/healthz', token)),
+  },
 ]
 
-describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
+/** All kinds at once. The long form also has each kind by itself. */
+const CROWDS: readonly (readonly [name: string, kinds: readonly SlowClient[]])[] = [
+  ['slow clients of every kind', CROWD],
+  ...(IS_LONG ? CROWD : []).map((kind) => [kind.name, [kind]] as const),
+]
+
+describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds) => {
   test(
     'do not slow down other clients, and take bounded memory',
     async () => {
       await using service = await serveOthers(PLANTS)
       const expectBoundedMemory = await watchMemory(service)
       const { besideMs, limitMs } = await compareP99(service, async () => {
-        const held = await holdAll(service, counts)
+        const held = await hold(service, kinds)
         // Now the buffers are full of lists. With slow bytes a busy machine would never come to rest.
         await untilAtRest(service.server.pid)
         held.startSlowBytes()
@@ -62,9 +102,9 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
     const { pid, port, stdout } = service.server
     const expectBoundedMemory = await watchMemory(service)
     const descriptors = countDescriptors(pid)
-    const limitMs = Math.max(...Object.keys(counts).map((name) => CUT_AFTER_MS[name] ?? IDLE_TIMEOUT_MS))
+    const limitMs = Math.max(...kinds.map(({ cutAfterMs }) => cutAfterMs ?? IDLE_TIMEOUT_MS))
     const startMs = performance.now()
-    using held = await holdAll(service, counts)
+    using held = await hold(service, kinds)
     held.startSlowBytes()
     await until('all are cut', () => countDescriptors(pid) <= descriptors, 2 * limitMs)
 
@@ -77,13 +117,36 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, counts) => {
   })
 })
 
-/** Holds connections once the server has accepted all of them. A busy machine cuts the first heads, after 12 s, before that. */
-async function holdAll({ server, token }: OthersService, counts: Partial<Record<SlowClientKind, number>>) {
+/**
+ * Opens connections of slow clients. Resolves once the server has accepted all of them: a busy machine cuts the first heads,
+ * after 12 s, before that.
+ */
+async function hold({ server, token }: OthersService, kinds: readonly SlowClient[]) {
   const descriptors = countDescriptors(server.pid)
-  const count = Object.values(counts).reduce((sum, each) => sum + each, 0)
-  const held = await holdConnections(server.port, token, counts)
-  await until('all are accepted', () => countDescriptors(server.pid) + held.countEnded() >= descriptors + count)
-  return held
+  const connections: Connection[] = []
+  const dripping: Connection[] = []
+  for (const { count, begin, isDripping } of kinds) {
+    for (let index = 0; index < count; index++) {
+      const connection = await openConnection(server.port)
+      connections.push(connection)
+      if (isDripping) dripping.push(connection)
+      await begin(connection, token)
+    }
+  }
+  const countEnded = () => connections.filter(({ isClosed }) => isClosed()).length
+  await until('all are accepted', () => countDescriptors(server.pid) + countEnded() >= descriptors + connections.length)
+  return {
+    /** Sends a byte per second on each slow connection until it ends. */
+    startSlowBytes() {
+      for (const connection of dripping) {
+        const timer = setInterval(() => connection.send('x'), 1000)
+        void connection.ended.then(() => clearInterval(timer))
+      }
+    },
+    [Symbol.dispose]() {
+      for (const { cut } of connections) cut()
+    },
+  }
 }
 
 /** Warms the server up. Resolves to a function that expects bounded growth of memory since then. */
@@ -95,3 +158,25 @@ async function watchMemory({ server: { pid }, p99Ms }: OthersService) {
     expect(peakMib(pid) - beforeMib).toBeLessThan(GROWTH_MAX_MIB)
   }
 }
+
+/** Far longer than the buffers of a connection. */
+const LIST_PLANTS = 400_000
+/** At this pace the kernel's send buffer drains for minutes. */
+const BYTES_PER_SECOND = 16 * 1024
+
+/** The two ways to send an answer: in chunks, and with a `Content-Length`. */
+describe.skipIf(lacks(PROCESS_TOOLS)).concurrent.each([
+  ['without a limit', '', LIST_PLANTS],
+  ['with a limit', '?limit=200000', 200_000],
+])('a list %s', (_, query, count) => {
+  testLong('arrives whole at a client that reads 16 KB/s, with the default idle timeout', async () => {
+    await using service = await serveOthers(LIST_PLANTS)
+
+    const startMs = performance.now()
+    const list = await readSlowly(service.server.port, service.token, BYTES_PER_SECOND, query)
+    const plants = await list.plants()
+
+    console.log(`${plants} plants after ${((performance.now() - startMs) / 1000).toFixed(0)} s`)
+    expect(plants).toBe(count)
+  })
+})
