@@ -25,11 +25,12 @@ interface ErrorEntry {
   readonly when: string
   /** The message to the client, unless the error has a more precise one. */
   readonly message: string
+  /** The headers that other answers do not carry. `Retry-After` may have another value. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 const REALM = 'Bearer realm="plantstore"'
-const SOON = { 'retry-after': '1' }
+const SOON = { 'Retry-After': '1' }
 
 /** The one table from errors to answers. */
 export const ERRORS = {
@@ -62,19 +63,19 @@ export const ERRORS = {
     code: 40101,
     when: 'there is no `Authorization` line, or it has another scheme',
     message: 'This needs a token: send the header Authorization: Bearer <ACCESS_TOKEN>.',
-    headers: { 'www-authenticate': REALM },
+    headers: { 'WWW-Authenticate': REALM },
   },
   token_invalid: {
     code: 40102,
     when: 'the `Authorization` line is empty, malformed or given more than once, or its token is malformed, unknown, expired or revoked',
     message: 'The token is not valid (any more): ask whoever gave it for a new one.',
-    headers: { 'www-authenticate': `${REALM}, error="invalid_token"` },
+    headers: { 'WWW-Authenticate': `${REALM}, error="invalid_token"` },
   },
   scope_insufficient: {
     code: 40301,
     when: 'the token has scope `read`, and the operation writes',
     message: 'This token may only list: use one with the scope write.',
-    headers: { 'www-authenticate': `${REALM}, error="insufficient_scope", scope="write"` },
+    headers: { 'WWW-Authenticate': `${REALM}, error="insufficient_scope", scope="write"` },
   },
   path_unknown: {
     code: 40401,
@@ -110,12 +111,13 @@ export const ERRORS = {
     code: 41502,
     when: 'the `Content-Encoding` is another than `identity`',
     message: 'The server decodes no body: send it without a Content-Encoding.',
-    headers: { 'accept-encoding': 'identity' },
+    headers: { 'Accept-Encoding': 'identity' },
   },
   rate_exceeded: {
     code: 42901,
     when: 'the token has made more requests than `--rate-limit` and `--rate-burst` allow',
     message: 'This token has made too many requests: wait for as many seconds as Retry-After says.',
+    headers: SOON,
   },
   bug: {
     code: 50000,

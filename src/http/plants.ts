@@ -2,10 +2,9 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { NewPlant, Plant, toPlant } from '../domain/plant.ts'
 import type { Store } from '../domain/store.ts'
-import { JSON_TYPE, json } from './answers.ts'
+import { json } from './answers.ts'
 import { type AuthenticationOptions, authentication } from './authentication.ts'
 import { readNewPlant } from './body.ts'
-import { EXAMPLE_PLANT, ref } from './docs/components.ts'
 import { operation } from './docs/operation.ts'
 import { type ListOptions, listPlants } from './lists/list-plants.ts'
 import { IfNoneMatch, ListQuery, PlantPath } from './query.ts'
@@ -52,26 +51,16 @@ export const plants = (options: PlantOptions) => {
   )
 }
 
+const PLANTS = Type.Array(Plant, { example: [{ name: 'Monstera', tag: 'evergreen' }, { name: 'Fern' }] })
+
 const LIST_PLANTS = operation({
   operationId: 'listPlants',
   summary: 'List plants',
   description:
     'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, however many plants an answer holds. Any other is streamed.',
   successes: {
-    200: {
-      description: 'The plants',
-      headers: ['ETag', 'Link'],
-      type: Type.Array(Plant),
-      content: {
-        schema: { type: 'array', items: ref('schemas', 'Plant') },
-        example: [EXAMPLE_PLANT, { name: 'Fern' }],
-      },
-    },
-    304: {
-      description: 'The plants are those of the ETag in If-None-Match',
-      headers: ['ETag'],
-      type: Type.Void(),
-    },
+    200: { description: 'The plants', body: PLANTS, headers: ['ETag', 'Link'] },
+    304: { description: 'The plants are those of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
   },
   errors: ['query_invalid'],
 })
@@ -80,24 +69,10 @@ const CREATE_PLANT = operation({
   operationId: 'createPlant',
   summary: 'Create a plant',
   description: 'Stores a plant for the calling user. When the answer arrives, this is done.',
-  requestBody: {
-    required: true,
-    description: 'The plant. Properties that NewPlant does not have are ignored.',
-    content: {
-      [JSON_TYPE]: {
-        schema: ref('schemas', 'NewPlant'),
-        examples: {
-          withTag: { summary: 'A plant with a tag', value: { id: 42, ...EXAMPLE_PLANT } },
-          withoutTag: { summary: 'A plant without one', value: { id: -7, name: 'Fern' } },
-        },
-      },
-    },
-  },
   successes: {
     200: {
       description: 'The plant, stored',
-      type: Plant,
-      content: { schema: ref('schemas', 'Plant'), example: EXAMPLE_PLANT },
+      body: Plant,
       links: { deletePlant: { operationId: 'deletePlant', parameters: { id: '$request.body#/id' } } },
     },
   },
@@ -117,6 +92,6 @@ const DELETE_PLANT = operation({
   operationId: 'deletePlant',
   summary: 'Delete a plant',
   description: 'Deletes a plant of the calling user. When the answer arrives, this is done.',
-  successes: { 204: { description: 'The plant is deleted', type: Type.Void() } },
+  successes: { 204: { description: 'The plant is deleted', body: Type.Void() } },
   errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'store_full'],
 })

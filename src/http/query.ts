@@ -1,9 +1,8 @@
-import { type Static, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
 import { LIST_MAX_BYTES } from './lists/pages.ts'
-import { checkedBy } from './schema.ts'
 
 const LIMIT = /^(?:0|[1-9][0-9]{0,9})$/
 const LIST_MAX_MIB = LIST_MAX_BYTES / 1024 ** 2
@@ -78,4 +77,18 @@ function parse<T>(name: string, given: unknown, parseText: (text: string) => T |
   const value = typeof given === 'string' ? parseText(given) : undefined
   if (value === undefined) throw new AppError('query_invalid', { message: `\`${name}\` must be ${rule}, given once.` })
   return value
+}
+
+/**
+ * Has Elysia check the values of a query or a path with `check`, while the schema describes them to TypeScript and to the
+ * OpenAPI document. Elysia's own check would coerce (`0x10`, ` 5`), take the last of repeated values, and echo what was sent. It
+ * prefers Standard Schema (https://standardschema.dev), and what `check` throws reaches `onError` as it is. The property
+ * is not enumerable, so that the document does not show it.
+ */
+function checkedBy<Schema extends TSchema>(
+  schema: Schema,
+  check: (values: Readonly<Record<string, unknown>>) => Static<Schema>,
+): Schema {
+  const validate = (values: unknown) => ({ value: check(values as Readonly<Record<string, unknown>>) })
+  return Object.defineProperty(schema, '~standard', { value: { version: 1, vendor: 'plantstore', validate } })
 }

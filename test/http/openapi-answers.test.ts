@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { OpenAPIV3 } from 'openapi-types'
-import { openApiDocument } from '../../src/http/docs/openapi.ts'
+import { openApiDocument } from '../../src/http/docs/docs.ts'
 import { type Answer, startService } from './support/service.ts'
 import { SQLITE_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
 
@@ -13,20 +13,15 @@ const OPERATIONS = new Map(
 )
 const HEADERS = (components?.headers ?? {}) as Record<string, OpenAPIV3.HeaderObject>
 
-describe.each(SQLITE_TRANSPORTS)('the examples of the body of createPlant, $name', (transport) => {
-  const body = OPERATIONS.get('createPlant')?.requestBody as OpenAPIV3.RequestBodyObject | undefined
-  const examples = Object.entries(body?.content['application/json']?.examples ?? {})
-
-  test('show a plant with a tag and one without', () => {
-    expect(examples.map(([name]) => name)).toEqual(['withTag', 'withoutTag'])
-  })
-
-  test.each(examples)('are accepted: %s', async (_, example) => {
+test.each(SQLITE_TRANSPORTS)(
+  'the example of NewPlant is accepted, and that of Plant is its answer, $name',
+  async (transport) => {
+    const { NewPlant, Plant } = (components?.schemas ?? {}) as Record<string, OpenAPIV3.SchemaObject>
     await using service = await startService(transport)
 
-    expect(await service.create('value' in example ? example.value : undefined)).toMatchObject({ status: 200 })
-  })
-})
+    expect(await service.create(NewPlant?.example)).toMatchObject({ status: 200, body: Plant?.example })
+  },
+)
 
 describe.each(TRANSPORTS)('the document and the answers, $name', (transport) => {
   test('agree on status, headers, error codes and whether there is a body', async () => {

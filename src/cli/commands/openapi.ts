@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { openApiDocument } from '../../http/docs/openapi.ts'
+import { openApiDocument } from '../../http/docs/docs.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
 

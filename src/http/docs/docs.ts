@@ -1,15 +1,16 @@
 import { type AnyElysia, Elysia } from 'elysia'
+import type { OpenAPIV3 } from 'openapi-types'
+import { type PlantOptions, plants } from '../plants.ts'
 
 /** Where the documentation is. The page names the other two relative to itself, so that it works behind any prefix. */
 export const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/openapi.json' } as const
 
 /** The API's documentation. It is made at the first request for it: a start does not wait for its libraries to load. */
 export function docs(api: AnyElysia, publicUrl: string | undefined) {
-  let made: Promise<{ fetch(request: Request): Promise<Response> }> | undefined
-  const make = async () => (await import('./pages.ts')).pages(api, publicUrl)
+  let making: ReturnType<typeof makePages> | undefined
   const answer = async ({ request }: { readonly request: Request }) => {
-    made ??= make()
-    return (await made).fetch(new Request(request.url))
+    making ??= makePages(api, publicUrl)
+    return (await making).fetch(new Request(request.url))
   }
   const route = { parse: 'none', detail: { operationId: 'docs', hide: true } } as const
   return new Elysia({ name: 'docs' })
@@ -17,3 +18,14 @@ export function docs(api: AnyElysia, publicUrl: string | undefined) {
     .get(DOCS_PATHS.script, answer, route)
     .get(DOCS_PATHS.document, answer, route)
 }
+
+/** The OpenAPI document that a server with this public URL serves, made without a server. */
+export async function openApiDocument(publicUrl: string | undefined): Promise<OpenAPIV3.Document> {
+  // No request comes to these routes: they only describe themselves.
+  const { fetch } = await makePages(plants({} as PlantOptions), publicUrl)
+  const response = await fetch(new Request(`http://localhost${DOCS_PATHS.document}`))
+  return response.json() as Promise<OpenAPIV3.Document>
+}
+
+const makePages = async (api: AnyElysia, publicUrl: string | undefined) =>
+  (await import('./pages.ts')).pages(api, publicUrl)

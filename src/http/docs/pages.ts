@@ -1,11 +1,14 @@
 import { swagger } from '@elysiajs/swagger'
+import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
+import type { OpenAPIV3 } from 'openapi-types'
 // The executable embeds the script of the page: the page loads nothing from other hosts.
 import scalarScript from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
-import { JSON_TYPE, json } from '../answers.ts'
-import { documentation } from './components.ts'
+import { Error as ErrorBody } from '../../domain/error.ts'
+import { NewPlant, Plant } from '../../domain/plant.ts'
+import { TOKEN_PREFIX } from '../../domain/token.ts'
+import { codeTable, ERRORS, JSON_TYPE, json } from '../answers.ts'
 import { DOCS_PATHS } from './docs.ts'
-import { REQUEST_BODY } from './operation.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
 const PHONE_STYLE =
@@ -64,15 +67,9 @@ const isDocument = (response: unknown): response is object =>
 const documentText = (document: object): string =>
   JSON.stringify(document, (key, value) => {
     if (key === '$id') return undefined
-    if (hasRequestBody(value)) {
-      const { [REQUEST_BODY]: requestBody, ...operation } = value
-      return { ...operation, requestBody }
-    }
+    if (key === 'requestBody') return { description: 'The plant to store.', ...value }
     return isMediaTypes(value) ? { [JSON_TYPE]: value[JSON_TYPE] } : value
   })
-
-const hasRequestBody = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && REQUEST_BODY in value
 
 const isMediaTypes = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && JSON_TYPE in value && 'multipart/form-data' in value
@@ -108,4 +105,83 @@ function pagePolicy(html: string, publicUrl: string | undefined): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
+}
+
+/** The version of the interface, for which clients are made. The executable has another version. */
+const INTERFACE_VERSION = '1.0.0'
+
+/** Without `--public-url`, clients resolve every path against the address of the document. */
+const SAME_ORIGIN = '/'
+
+const DESCRIPTION =
+  "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
+
+/** The parts of the OpenAPI document that belong to no route. */
+const documentation = (publicUrl: string | undefined) => ({
+  info: {
+    title: 'Plant Store',
+    version: INTERFACE_VERSION,
+    description: DESCRIPTION,
+    license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    contact: { name: 'The operator of this server' },
+  },
+  servers: [{ url: publicUrl ?? SAME_ORIGIN }],
+  security: [{ bearerAuth: [] }],
+  tags: [{ name: 'plants', description: 'The plants of the calling user' }],
+  components: {
+    schemas: SCHEMAS,
+    headers: HEADERS,
+    securitySchemes: {
+      bearerAuth: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'A token that the operator made: `plantstore token create --user NAME`.',
+      },
+    } as const,
+  },
+})
+
+const EXAMPLE_PLANT = { name: 'Monstera', tag: 'evergreen' }
+
+/** A TypeBox schema is JSON Schema without its symbols. */
+const plain = (schema: TSchema): OpenAPIV3.SchemaObject => JSON.parse(JSON.stringify(schema))
+
+const SCHEMAS = {
+  NewPlant: {
+    ...plain(NewPlant),
+    description: `${NewPlant.description} Properties that NewPlant does not have are ignored.`,
+    example: { id: 42, ...EXAMPLE_PLANT },
+  },
+  Plant: { ...plain(Plant), example: EXAMPLE_PLANT },
+  Error: {
+    ...plain(ErrorBody),
+    description: `What every error answer carries.\n\n${codeTable()}`,
+    example: { error: ERRORS.plant_not_found.code, message: ERRORS.plant_not_found.message },
+  },
+}
+
+const header = (required: boolean, description: string, example: string): OpenAPIV3.HeaderObject => ({
+  description,
+  required,
+  schema: { type: 'string' },
+  example,
+})
+
+const HEADERS = {
+  'X-Request-Id': header(
+    true,
+    `The request's id in the server's log: the client's own X-Request-Id if it is 1 to 64 of A-Z a-z 0-9 . _ - and does not contain ${TOKEN_PREFIX} in any letter case.`,
+    '0c8a2a4e-2a0f-4f0e-9d55-0a3a8a1b2c3d',
+  ),
+  'X-Content-Type-Options': header(true, 'Always nosniff.', 'nosniff'),
+  'Cache-Control': header(true, 'no-store, or with an ETag: private, no-cache.', 'no-store'),
+  'WWW-Authenticate': header(true, 'What credentials are missing (RFC 6750).', 'Bearer realm="plantstore"'),
+  'Accept-Encoding': header(false, 'The only Content-Encoding that a body may have; with code 41502.', 'identity'),
+  'Retry-After': header(true, 'Seconds after which to try again.', '1'),
+  ETag: header(false, 'Names a capped answer; strong.', '"5d41402abc4b2a76"'),
+  Link: header(
+    false,
+    'Where the list goes on, relative to its own address (RFC 8288).',
+    '<?limit=20&after=42>; rel="next"',
+  ),
 }
