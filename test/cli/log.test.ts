@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw-connection.ts'
 import { untilAccepted } from './support/connect.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
 const ID = /[0-9a-f-]{36}/
@@ -11,33 +12,24 @@ const ID = /[0-9a-f-]{36}/
 const HOST = 'Host: a b\r\n'
 
 async function startLogged(flags: readonly string[] = []) {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  // By the command itself, so that no file is open to others, which the log would tell.
-  const created = await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-  const token = created.stdout.trim()
-  const server = await serve(database, flags)
+  const service = await serveDatabase(flags)
   return {
-    ...{ token, server, folder: folder.path },
+    ...service,
     /** All lines, once it has ended. */
     async lines() {
-      await server.end()
-      return server.stdout().trimEnd().split('\n')
-    },
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      folder[Symbol.dispose]()
+      await service.server.end()
+      return service.server.stdout().trimEnd().split('\n')
     },
   }
 }
 
 /** What a server writes to a terminal, from its start to its end, with one request. */
 async function runOnTerminal(flags: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  using folder = makeFolder()
-  const socket = join(folder.path, 'socket')
+  using made = makeDatabase()
+  const socket = join(made.folder, 'socket')
   const chunks: string[] = []
   const decoder = new TextDecoder()
-  const args = ['serve', '--listen', `unix:${socket}`, '--database', join(folder.path, 'plantstore.db'), ...flags]
+  const args = ['serve', '--listen', `unix:${socket}`, '--database', made.database, ...flags]
   const child = Bun.spawn([...COMMAND, ...args], {
     env: { PATH: process.env.PATH ?? '', ...env },
     terminal: { cols: 200, rows: 50, data: (_, chunk) => chunks.push(decoder.decode(chunk, { stream: true })) },
@@ -99,21 +91,17 @@ describe.concurrent('the log of a server', () => {
     expect(lines.join()).not.toContain('\u001b')
   })
 
-  test('is written for people, in colours, if stdout is a terminal', async () => {
-    const text = await runOnTerminal([])
-
-    expect(text).toMatch(/\[32mINFO.*listening/)
-    expect(text).toMatch(/\[32m200.*health in [\d.]+ ms: GET \/healthz/)
-  })
-
-  test('is JSON on a terminal with --log-format json, and has no colours with NO_COLOR and TERM=dumb', async () => {
-    const [json, plain, dumb] = await Promise.all([
+  test('is coloured on a terminal, unless NO_COLOR or TERM=dumb says otherwise, or --log-format json', async () => {
+    const [text, json, plain, dumb] = await Promise.all([
+      runOnTerminal([]),
       runOnTerminal(['--log-format', 'json']),
       runOnTerminal([], { NO_COLOR: '1' }),
       runOnTerminal([], { TERM: 'dumb' }),
     ])
     const lines = json.trimEnd().split('\r\n')
 
+    expect(text).toMatch(/\[32mINFO.*listening/)
+    expect(text).toMatch(/\[32m200.*health in [\d.]+ ms: GET \/healthz/)
     expect(lines.map((line) => JSON.parse(line).level)).toContain('info')
     expect(json + plain + dumb).not.toContain('\u001b')
     for (const text of [plain, dumb]) expect(text).toContain('INFO: 200 health in ')
@@ -123,14 +111,7 @@ describe.concurrent('the log of a server', () => {
     await using logged = await startLogged(['--log-format', format])
     const { server, token } = logged
     const targets = [
-      '/a%0d%0ab',
-      '/a\u0085b',
-      '/a\u009b2Kb',
-      '/a\u2028b',
-      '/a\u007fb',
-      '/a\u001b[2Kb',
-      '/%1b[2K',
-      '/a\tb',
+      ...['/a%0d%0ab', '/a\u0085b', '/a\u009b2Kb', '/a\u2028b', '/a\u007fb', '/a\u001b[2Kb', '/%1b[2K', '/a\tb'],
     ]
     for (const target of targets) {
       await exchange(server.port, Buffer.from(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`))

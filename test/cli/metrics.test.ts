@@ -4,31 +4,21 @@ import { join } from 'node:path'
 import { version } from '../../package.json'
 import { ERRORS } from '../../src/http/answers.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { metricsUrlOf, type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
 import { PROMTOOL, runPromtool } from '../support/promtool.ts'
 import { lacks } from '../support/requirement.ts'
 import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
-
-const METRICS = ['--metrics-listen', '127.0.0.1:0']
+import { serveDatabase } from './support/database.ts'
 
 /** A server with metrics on a database with a token. */
 async function startMetered(flags: readonly string[] = []) {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const token = await createTokenIn(database)
-  const server = await serve(database, [...METRICS, ...flags])
+  const service = await serveDatabase(['--metrics-listen', '127.0.0.1:0', ...flags])
+  const { server, token } = service
   const create = (id: number) => server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })
   const list = (query: string) => server.request('GET', `/plants${query}`, { token })
-  return {
-    ...{ folder: folder.path, database, token, server, create, list },
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      folder[Symbol.dispose]()
-    },
-  }
+  return { ...service, create, list }
 }
 
 const TEXT_FORM = 'text/plain; version=0.0.4; charset=utf-8'
@@ -101,9 +91,6 @@ describe.concurrent('the metrics of requests', () => {
       'operation="docs"': 2,
       'operation="other"': 4,
     })
-    for (const [series, seconds] of Object.entries(seriesOf(all, `${durations}_sum`))) {
-      expect([series, seconds]).toEqual([series, expect.any(Number)])
-    }
     expectBuckets(all, durations, 'operation="createPlant",')
   })
 
@@ -241,21 +228,16 @@ describe.concurrent('the metrics of the store', () => {
     expect(after.plantstore_write_queue_age_seconds).toBe(0)
     expect(after.plantstore_sync_duration_seconds_sum).toBeWithin(2, 60)
   })
-
-  test('show the sizes of the files', async () => {
-    await using metered = await startMetered()
-    await metered.create(1)
-    const all = await scrape(metered.server)
-
-    expect(all.plantstore_database_size_bytes).toBe(statSync(metered.database).size)
-    expect(all.plantstore_wal_size_bytes).toBe(statSync(`${metered.database}-wal`).size)
-  })
 })
 
 describe.concurrent('the metrics', () => {
-  test('show the version, and the CPU time and memory of the process', async () => {
+  test('show the sizes of the files, the version, and the CPU time and memory of the process', async () => {
     await using metered = await startMetered()
+    await metered.create(1)
     const all = await scrapeUntil(metered.server, (now) => (now.nodejs_eventloop_lag_max_seconds ?? 0) > 0)
+
+    expect(all.plantstore_database_size_bytes).toBe(statSync(metered.database).size)
+    expect(all.plantstore_wal_size_bytes).toBe(statSync(`${metered.database}-wal`).size)
 
     expect(all[`plantstore_build_info{version="${version}",bun_version="${Bun.version}"}`]).toBe(1)
     expect(all.process_resident_memory_bytes).toBeWithin(10e6, 10e9)
@@ -282,9 +264,9 @@ describe.concurrent('the address of the metrics', () => {
   test('answers /metrics in the text form of Prometheus, to GET and HEAD', async () => {
     await using metered = await startMetered()
     const url = `${metricsUrlOf(metered.server)}/metrics`
-    const [get, head, withQuery] = await Promise.all([fetch(url), fetch(url, { method: 'HEAD' }), fetch(`${url}?a=b`)])
+    const [get, head] = await Promise.all([fetch(`${url}?a=b`), fetch(url, { method: 'HEAD' })])
 
-    for (const { status, headers } of [get, head, withQuery]) {
+    for (const { status, headers } of [get, head]) {
       expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([200, TEXT_FORM, 'no-store'])
     }
     expect(await get.text()).toStartWith('# HELP plantstore_')
@@ -310,23 +292,15 @@ describe.concurrent('the address of the metrics', () => {
     expect(await ask(`${server.url}/metrics`, 'GET')).toEqual(nothing)
   })
 
-  test('can be a unix socket', async () => {
-    using folder = makeFolder()
-    const unix = join(folder.path, 'metrics.sock')
-    await using server = await serve(join(folder.path, 'plantstore.db'), ['--metrics-listen', `unix:${unix}`])
+  test('can be a unix socket, and does not exist by default', async () => {
+    await using service = await serveDatabase()
+    const unix = join(service.folder, 'metrics.sock')
+    await using server = await serve(service.database, ['--metrics-listen', `unix:${unix}`])
     const answer = await fetch('http://localhost/metrics', { unix })
 
-    expect(metricsUrlOf(server)).toBe(`unix:${unix}`)
+    expect([metricsUrlOf(server), metricsUrlOf(service.server)]).toEqual([`unix:${unix}`, ''])
     expect(await answer.text()).toContain('plantstore_build_info')
     expect(statSync(unix).mode & 0o777).toBe(0o600)
-  })
-
-  test('does not exist by default', async () => {
-    using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'))
-
-    expect(metricsUrlOf(server)).toBe('')
-    expect((await server.request('GET', '/metrics')).status).toBe(404)
   })
 
   test('is refused in one line that names the option if another process uses it', async () => {

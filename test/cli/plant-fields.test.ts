@@ -1,9 +1,8 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { dirname, join } from 'node:path'
 import { type NewPlant, Plant } from '../../src/domain/plant.ts'
 import { openStore } from '../../src/store/open.ts'
-import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
+import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
@@ -60,8 +59,6 @@ async function run(args: readonly string[], stdin?: string): Promise<string> {
   return stdout
 }
 
-const besides = ({ database }: EmptyDatabase, name: string) => join(dirname(database), name)
-
 /** The columns that the table `plants` must have: name, type, whether a value is required. */
 const columns = (number: string, text: string) => [
   ['user_id', number, true],
@@ -109,19 +106,6 @@ describe('the fields of a plant', () => {
     },
   )
 
-  test('are in every line of an export, which an import stores', async () => {
-    await using place = await SQLITE.make()
-    await using other = await SQLITE.make()
-    await createAndList(place.database)
-    await (await openStore(other.database, () => {})).close()
-
-    const lines = await run(['export', '--database', place.database])
-    await run(['import', '--database', other.database], lines)
-
-    expect(lines).toBe(PLANTS.map((plant) => `${jsonOf(plant, { user: 'me' })}\n`).join(''))
-    expect(await storedIn(other.database)).toEqual(PLANTS)
-  })
-
   test('are replaced by an import, in the file that is read and in the store', async () => {
     await using place = await SQLITE.make()
     await (await openStore(place.database, () => {})).close()
@@ -135,37 +119,38 @@ describe('the fields of a plant', () => {
     expect(await storedIn(place.database)).toEqual(PLANTS)
   })
 
-  test('are in a backup, and in the database that restore makes of it', async () => {
-    await using place = await SQLITE.make()
-    await createAndList(place.database)
-    const [backup, restored] = [besides(place, 'backup.db'), besides(place, 'restored.db')]
-
-    await run(['backup', backup, '--database', place.database])
-    await run(['restore', backup, '--database', restored])
-
-    expect(await storedIn(restored)).toEqual(PLANTS)
-  })
-
-  test('are in a copy from SQLite to SQLite', async () => {
+  const ways: readonly (readonly [string, (from: string, to: string) => Promise<unknown>])[] = [
+    ['every line of an export, which an import stores', exportAndImport],
+    ['a backup, and in the database that restore makes of it', backUpAndRestore],
+    ['a copy from SQLite to SQLite', (from, to) => run(['copy', '--from', from, '--to', to])],
+    ...(lacks(POSTGRES_SERVER) ? [] : [['a copy to PostgreSQL, and in one back to SQLite', copyThereAndBack] as const]),
+  ]
+  test.each(ways)('are in %s', async (_, bring) => {
     await using place = await SQLITE.make()
     await using other = await SQLITE.make()
     await createAndList(place.database)
 
-    await run(['copy', '--from', place.database, '--to', other.database])
+    await bring(place.database, other.database)
 
     expect(await storedIn(other.database)).toEqual(PLANTS)
   })
-
-  test.skipIf(lacks(POSTGRES_SERVER))('are in a copy to PostgreSQL, and back to SQLite', async () => {
-    await using place = await SQLITE.make()
-    await using postgres = await POSTGRES.make()
-    await using back = await SQLITE.make()
-    await createAndList(place.database)
-
-    await run(['copy', '--from', place.database, '--to', postgres.database])
-    await run(['copy', '--from', postgres.database, '--to', back.database])
-
-    expect(await storedIn(postgres.database)).toEqual(PLANTS)
-    expect(await storedIn(back.database)).toEqual(PLANTS)
-  })
 })
+
+async function exportAndImport(from: string, to: string): Promise<void> {
+  await (await openStore(to, () => {})).close()
+  const lines = await run(['export', '--database', from])
+  expect(lines).toBe(PLANTS.map((plant) => `${jsonOf(plant, { user: 'me' })}\n`).join(''))
+  await run(['import', '--database', to], lines)
+}
+
+async function backUpAndRestore(from: string, to: string): Promise<void> {
+  await run(['backup', `${from}.backup`, '--database', from])
+  await run(['restore', `${from}.backup`, '--database', to])
+}
+
+async function copyThereAndBack(from: string, to: string): Promise<void> {
+  await using postgres = await POSTGRES.make()
+  await run(['copy', '--from', from, '--to', postgres.database])
+  await run(['copy', '--from', postgres.database, '--to', to])
+  expect(await storedIn(postgres.database)).toEqual(PLANTS)
+}

@@ -2,13 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { LINE_EVERY_MS, SNAPSHOT_TOLD_MS, showProgress, watchSnapshot } from '../../src/cli/long-task.ts'
-import { makeFolder } from '../support/folder.ts'
-import { addPlants } from '../support/many-plants.ts'
 import { runOnTerminal } from '../support/terminal.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { fillDatabase } from './support/filled-database.ts'
 
 /** So many that a backup is still under way when its first batch is copied. */
-const MANY_PLANTS = 300_000
+const MANY_PLANTS = 150_000
 
 /** A clock that the test turns, and what is told meanwhile. */
 function makeIo(terminal?: NodeJS.WritableStream, env: Readonly<Record<string, string>> = {}) {
@@ -46,8 +44,9 @@ function makeTerminal() {
 }
 
 describe('progress', () => {
-  test('is a line now and then without a terminal', () => {
-    const { io, told, pass } = makeIo()
+  test.each(['without a terminal', 'on a dumb terminal'])('is a line now and then %s', (place) => {
+    const terminal = makeTerminal()
+    const { io, told, pass } = place === 'without a terminal' ? makeIo() : makeIo(terminal.stream, { TERM: 'dumb' })
     using progress = showProgress(io, 'plants copied')
 
     progress.update(1, 9)
@@ -59,7 +58,10 @@ describe('progress', () => {
     pass(LINE_EVERY_MS)
     progress.update(5, 9)
 
-    expect(told).toEqual(['3 of 9 plants copied\n', '5 of 9 plants copied\n'])
+    expect({ drawn: terminal.text(), told }).toEqual({
+      drawn: '',
+      told: ['3 of 9 plants copied\n', '5 of 9 plants copied\n'],
+    })
   })
 
   test('is a bar on a terminal, without lines', () => {
@@ -75,28 +77,6 @@ describe('progress', () => {
     expect(terminal.text()).toContain('25 % | 1 of 4 plants copied')
     expect(terminal.text()).toContain('█')
     expect(told).toEqual([])
-  })
-
-  test('is a line now and then on a dumb terminal, without escape codes', () => {
-    const terminal = makeTerminal()
-    const { io, told, pass } = makeIo(terminal.stream, { TERM: 'dumb' })
-    {
-      using progress = showProgress(io, 'plants copied')
-      progress.update(1, 4)
-      pass(LINE_EVERY_MS)
-      progress.update(4, 4)
-    }
-
-    expect({ drawn: terminal.text(), told }).toEqual({ drawn: '', told: ['4 of 4 plants copied\n'] })
-  })
-
-  test('of a task without updates draws nothing', () => {
-    const terminal = makeTerminal()
-    {
-      using _progress = showProgress(makeIo(terminal.stream).io, 'plants copied')
-    }
-
-    expect(terminal.text()).toBe('')
   })
 })
 
@@ -120,24 +100,19 @@ describe('a snapshot', () => {
 
 describe('a command on a terminal', () => {
   test('writes escape codes with TERM=xterm, and none with TERM=dumb', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await createTokenIn(database)
-    addPlants(database, 1)
+    using made = await fillDatabase(1)
     const backUp = (term: string) =>
-      runOnTerminal(['backup', join(folder.path, term), '--database', database], { term })
+      runOnTerminal(['backup', join(made.folder, term), '--database', made.database], { term })
     const [xterm, dumb] = [await backUp('xterm'), await backUp('dumb')]
 
     expect(xterm.text).toContain('\u001b')
     expect(dumb.text).not.toContain('\u001b')
-    expect(dumb).toEqual({ text: expect.stringContaining(join(folder.path, 'dumb')), exitCode: 0 })
+    expect(dumb).toEqual({ text: expect.stringContaining(join(made.folder, 'dumb')), exitCode: 0 })
   })
+
   test('clears its bar before it says that Ctrl-C has stopped it', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await createTokenIn(database)
-    addPlants(database, MANY_PLANTS)
-    const args = ['backup', join(folder.path, 'backup.db'), '--database', database]
+    using made = await fillDatabase(MANY_PLANTS)
+    const args = ['backup', join(made.folder, 'backup.db'), '--database', made.database]
     const { text, exitCode } = await runOnTerminal(args, { interruptAt: 'plants copied' })
 
     expect(exitCode).toBe(130)

@@ -6,6 +6,7 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { makeDatabase } from './support/database.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
 const hasCurl = Bun.which('curl') !== null
@@ -30,39 +31,32 @@ async function runCurlLines(told: string, home: string): Promise<string[]> {
   return answers
 }
 
-describe.skipIf(!canCurl)(`serve --first-token${canCurl ? '' : ' (skipped: there is no curl)'}`, () => {
-  test.each([
-    ['over TCP', () => '127.0.0.1:0'],
-    ['over a unix socket', (folder: string) => `unix:${join(folder, "the plants' socket")}`],
-  ])('prints on stderr three lines for curl that work as they are %s', async (_, listen) => {
-    using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'), [
-      '--first-token',
-      '--listen',
-      listen(folder.path),
-    ])
-    const told = await printed(server.stderr, /DELETE.*\n/)
-    const answers = await runCurlLines(told, folder.path)
+describe.skipIf(!canCurl || lacks(OPENSSL))(
+  `serve --first-token${canCurl ? '' : ' (skipped: there is no curl)'}`,
+  () => {
+    const toPort = () => '127.0.0.1:0'
+    const toSocket = (folder: string) => `unix:${join(folder, "the plants' socket")}`
 
-    expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200', ' 204'])
-  })
-})
+    test.each([
+      ['over TCP', undefined, toPort],
+      ['over a unix socket', undefined, toSocket],
+      ['with a certificate for the address', 'IP:127.0.0.1', toPort],
+      ['with a certificate for a name', 'DNS:*.example.org,DNS:plants.example.org', toPort],
+      ['with a certificate for a name, over a unix socket', 'DNS:plants.example.org', toSocket],
+    ])('prints on stderr three lines for curl that work as they are %s', async (_, names, listenIn) => {
+      using folder = makeFolder()
+      const flags = ['--first-token', '--listen', listenIn(folder.path)]
+      if (names !== undefined) {
+        const { certPath, keyPath } = await makeCertificate(folder.path, "the plants' own", { names })
+        flags.push('--tls-cert', certPath, '--tls-key', keyPath)
+      }
+      await using server = await serve(join(folder.path, 'plantstore.db'), flags)
+      const answers = await runCurlLines(await printed(server.stderr, /DELETE.*\n/), folder.path)
 
-describe.skipIf(!canCurl || lacks(OPENSSL))('serve --first-token with TLS', () => {
-  test.each([
-    ['for its address', 'IP:127.0.0.1', () => '127.0.0.1:0'],
-    ['for a name', 'DNS:*.example.org,DNS:plants.example.org', () => '127.0.0.1:0'],
-    ['for a name, at a unix socket', 'DNS:plants.example.org', (folder: string) => `unix:${join(folder, 'a socket')}`],
-  ])('prints lines for curl that work as they are where its certificate is %s', async (_, names, listen) => {
-    using folder = makeFolder()
-    const { certPath, keyPath } = await makeCertificate(folder.path, "the plants' own", { names })
-    const flags = ['--first-token', '--listen', listen(folder.path), '--tls-cert', certPath, '--tls-key', keyPath]
-    await using server = await serve(join(folder.path, 'plantstore.db'), flags)
-    const answers = await runCurlLines(await printed(server.stderr, /DELETE.*\n/), folder.path)
-
-    expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200', ' 204'])
-  })
-})
+      expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200', ' 204'])
+    })
+  },
+)
 
 describe.concurrent('serve --first-token', () => {
   test('makes a token for user me, prints it only on stderr, and makes none at the second start', async () => {
@@ -84,15 +78,14 @@ describe.concurrent('serve --first-token', () => {
 
 describe.concurrent('serve', () => {
   test('logs how to make a token if there is none, and prints no secret', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database)
+    using made = makeDatabase()
+    await using server = await serve(made.database)
     await printed(() => server.stdout() + server.stderr(), /token create --user NAME/)
     await server.end()
-    const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
+    const { stdout } = await made.run('token', 'list', '--json')
 
     expect(server.stdout() + server.stderr()).not.toContain('plst_')
-    expect(JSON.parse(stdout)).toEqual([])
+    expect(stdout).toBe('[]\n')
   })
 
   test('starts several times at once on a new database with --first-token, and one server prints a token', async () => {
