@@ -84,14 +84,11 @@ describe.concurrent('export', () => {
     expect((await made.run('export')).stdout === before).toBe(false)
   })
 
-  test.each([
-    ['waits for the reader', ''],
-    ['does not wait, because another program has changed it', `"$2" -e 'process.stdout.isTTY' &&`],
-  ])('prints all plants into a full pipe that %s', async (_, before) => {
+  test('prints all plants into a full pipe, also if another program has made the pipe one that does not wait', async () => {
     using made = await fillDatabase(MANY_PLANTS)
     const [piped, plain] = [join(made.folder, 'piped'), join(made.folder, 'plain')]
     const command = COMMAND.map((word) => `'${word}'`).join(' ')
-    const script = `(${before} ${command} export --database "$1") | (sleep 0.5; cat) >"$3" && ${command} export --database "$1" >"$4"`
+    const script = `("$2" -e 'process.stdout.isTTY' && ${command} export --database "$1") | (sleep 0.5; cat) >"$3" && ${command} export --database "$1" >"$4"`
 
     const child = Bun.spawn(['sh', '-c', script, 'sh', made.database, process.execPath, piped, plain])
 
@@ -100,19 +97,16 @@ describe.concurrent('export', () => {
     expect(readFileSync(plain, 'latin1').split('\n')).toHaveLength(2 * MANY_PLANTS + 1)
   })
 
-  test.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const)('ends at once by %s while its reader is slow, and says how to go on', async (signal, exitCode) => {
+  test('ends at once by SIGTERM while its reader is slow, and says how to go on', async () => {
     using made = await fillDatabase(MANY_PLANTS)
     const { child } = await startExport(made.database)
 
-    child.kill(signal)
+    child.kill('SIGTERM')
 
-    expect(await child.exited).toBe(exitCode)
+    expect(await child.exited).toBe(143)
     expect(await child.stderr.text()).toMatch(
       new RegExp(
-        `^Stopped by ${signal}: \\d{1,5} of ${2 * MANY_PLANTS} plants are printed\\. The output is not whole: run the same command again\\.\n$`,
+        `^Stopped by SIGTERM: \\d{1,5} of ${2 * MANY_PLANTS} plants are printed\\. The output is not whole: run the same command again\\.\n$`,
         'm',
       ),
     )

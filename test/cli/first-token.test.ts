@@ -2,10 +2,10 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { provideFirstToken } from '../../src/cli/serve/first-token.ts'
-import { AppError } from '../../src/domain/error.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeFolder } from '../support/folder.ts'
+import { makeIo } from '../support/io.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
 const ADDRESS = { host: '127.0.0.1', port: 3000 }
@@ -20,18 +20,13 @@ async function openLocked() {
   const told: string[] = []
   const lifecycle = { isDraining: false }
   const log = createLogger('error', { write: () => {} })
-  const io = {
-    tell: async (text: string) => void told.push(text),
-    randomBytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)),
-    nowMs: Date.now,
-  }
+  const io = { ...makeIo().io, tell: async (text: string) => void told.push(text) }
   const options = { database, firstToken: true, tls: undefined } as const
   const provided = provideFirstToken({ store, address: ADDRESS, log, options, io }, lifecycle)
+  // Waits for the lock as long as the first token does. When this is refused, the first token was refused before.
+  await expect(store.checkReady()).rejects.toMatchObject({ kind: 'store_busy' })
   return {
-    store,
-    lifecycle,
-    told,
-    provided,
+    ...{ store, lifecycle, told, provided },
     unlock: () => other.run('commit'),
     async [Symbol.asyncDispose]() {
       other.close(true)
@@ -41,18 +36,10 @@ async function openLocked() {
   }
 }
 
-/** Waits for the lock as long as the first token does. When this is refused, the first token was refused before. */
-const waitForRefusal = ({ store }: Awaited<ReturnType<typeof openLocked>>) =>
-  store.checkReady().then(
-    () => 'ready',
-    (error: unknown) => (error instanceof AppError ? error.kind : error),
-  )
-
 describe.concurrent('a server whose store another program has locked', () => {
   test('makes the first token when the lock is gone', async () => {
     await using opened = await openLocked()
 
-    expect(await waitForRefusal(opened)).toBe('store_busy')
     expect(opened.told).toEqual([])
     opened.unlock()
     await opened.provided
@@ -64,7 +51,6 @@ describe.concurrent('a server whose store another program has locked', () => {
   test('makes no first token once it drains', async () => {
     await using opened = await openLocked()
 
-    await waitForRefusal(opened)
     opened.lifecycle.isDraining = true
     await opened.provided
 

@@ -25,11 +25,9 @@ async function makeDirectory() {
   const folder = makeFolder()
   // Others must get to the directory inside.
   chmodSync(folder.path, 0o755)
-  const [directory, original, backup] = ['data', 'original.db', 'backup.db'].map((name) => join(folder.path, name)) as [
-    string,
-    string,
-    string,
-  ]
+  const [directory = '', original = '', backup = ''] = ['data', 'original.db', 'backup.db'].map((name) =>
+    join(folder.path, name),
+  )
   mkdirSync(directory)
   chownSync(directory, USER, GROUP)
   const token = await createTokenIn(original)

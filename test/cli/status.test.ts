@@ -1,23 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import { join } from 'node:path'
 import { version } from '../../package.json'
 import { snapshot } from '../store/sqlite/files.ts'
-import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
-import { addPlants } from '../support/many-plants.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { serve } from '../support/executable.ts'
+import { fillDatabase } from './support/filled-database.ts'
 
 /** A database of two users with three tokens, of which one is revoked, and two plants each. */
 async function makeDatabase() {
-  const folder = makeFolder()
-  const database = join(folder.path, 'plantstore.db')
-  const token = await createTokenIn(database, 'me')
-  for (const user of ['me', 'you']) await createTokenIn(database, user)
-  await runPlantstore(['token', 'revoke', '3', '--database', database])
-  addPlants(database, 2)
-  const run = (...args: readonly string[]) => runPlantstore(['status', ...args, '--database', database])
-  return { folder: folder.path, database, token, run, [Symbol.dispose]: folder[Symbol.dispose] }
+  const made = await fillDatabase(2)
+  await made.run('token', 'revoke', '3')
+  return { ...made, run: (...args: readonly string[]) => made.run('status', ...args) }
 }
 
 const AT_REST = {
