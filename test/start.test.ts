@@ -66,10 +66,8 @@ test('bun start installs only what running needs, and says why it fails', async 
   expect(stderr).not.toContain('tarball @biomejs/biome')
 })
 
-test('all dependencies and the runtime have exact versions', async () => {
-  const { engines, packageManager, dependencies, devDependencies } = await Bun.file(join(ROOT, 'package.json')).json()
-  const versions = Object.values({ ...dependencies, ...devDependencies })
+test('the runtime has an exact version', async () => {
+  const { engines, packageManager } = await Bun.file(join(ROOT, 'package.json')).json()
 
   expect({ bun: engines.bun, packageManager }).toEqual({ bun: Bun.version, packageManager: `bun@${Bun.version}` })
-  expect(versions.filter((version) => !/^\d+\.\d+\.\d+$/.test(String(version)))).toEqual([])
 })

@@ -43,7 +43,7 @@ for (const { store, requirements, start } of STORES) {
       const besideMs: number[] = []
       const growthMib: number[] = []
       for (let count = 0; count < LISTS; count++) {
-        const list = readList(port, service.token)
+        const list = readList(service)
         besideMs.push(await longestWait(connection, other, list))
         expect(await list).toBeGreaterThan(LIST_MAX_BYTES * 0.99)
         growthMib.push(peakMib(pid) - residentBeforeMib)
@@ -89,6 +89,12 @@ async function startOnPostgres(plants: number, name: string) {
   }
 }
 
+/** Reads a list of any length. Resolves to the length of the answer. */
+async function readList({ server, token }: Awaited<ReturnType<typeof startOnPostgres>>): Promise<number> {
+  const answer = await server.request('GET', '/plants?limit=2147483647', { token })
+  return (await answer.arrayBuffer()).byteLength
+}
+
 /** The longest wait for a short list until something is over. */
 async function longestWait(connection: Connection, token: string, end: Promise<unknown>): Promise<number> {
   let isOver = false
@@ -102,25 +108,4 @@ async function longestWait(connection: Connection, token: string, end: Promise<u
     longestMs = Math.max(longestMs, performance.now() - startMs)
   }
   return longestMs
-}
-
-/** Reads a list of any length. Resolves to the length of the answer, whose bytes are not looked at to save time. */
-async function readList(port: number, token: string): Promise<number> {
-  let bytes = 0
-  const ended = Promise.withResolvers<void>()
-  await Bun.connect({
-    hostname: '127.0.0.1',
-    port,
-    socket: {
-      open: (socket) =>
-        void socket.write(formatRequest('GET', '/plants?limit=2147483647', token, undefined, 'Connection: close\r\n')),
-      data(_, chunk) {
-        bytes += chunk.length
-      },
-      close: () => ended.resolve(),
-      error: (_, error) => ended.reject(error),
-    },
-  })
-  await ended.promise
-  return bytes
 }

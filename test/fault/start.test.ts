@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
@@ -40,7 +40,7 @@ const withMode = (mode: number) => async (path: string) => {
   chmodSync(path, mode)
 }
 
-/** What may be at the path of a database or in its way, and the message that refuses it. */
+/** What may be at the path of a database, and the message that refuses it. test/store/sqlite/preflight.test.ts has further ones. */
 type Rows = readonly (readonly [name: string, message: RegExp, make: (path: string) => unknown])[]
 
 const UNUSABLE: Rows = [
@@ -71,15 +71,6 @@ const UNUSABLE: Rows = [
 
 /** Root may read and write anything, so these are tried without its rights. */
 const UNREACHABLE: Rows = [
-  ['a database whose directory is missing', /does not exist/, (path) => rmdirSync(dirname(path))],
-  [
-    'a database whose directory is a file',
-    /not a directory/,
-    (path) => {
-      rmdirSync(dirname(path))
-      writeFileSync(dirname(path), '')
-    },
-  ],
   [
     'a database whose directory the process may not write',
     /is not writable/,
@@ -112,18 +103,6 @@ describe.concurrent('a start refuses with one line and exit code 3, and does not
     await expectRefused(path, message, RESTRICTED)
 
     expect(readdirSync(folder.path, { recursive: true })).toEqual(before)
-  })
-
-  test.skipIf(lacks(MOUNTS))('a database on a read-only file system', async () => {
-    using disk = mountDisk(DISK_BYTES)
-    const path = join(disk.path, 'plantstore.db')
-    await createTokenIn(path)
-    disk.makeReadOnly()
-
-    await expectRefused(path, /is not writable/)
-    await expectRefused(join(disk.path, 'absent.db'), /is not writable/)
-
-    expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
   })
 
   test.skipIf(lacks(MOUNTS))('a database on a full disk', async () => {

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
-import { startProgram } from './program.ts'
+import { runProgram } from './program.ts'
 
 const OPEN = resolve(import.meta.dir, '../../src/store/open.ts')
 
-/** Starts a program in a process of its own. In it `store` is the store of this database. */
-export function startElsewhere(database: string, program: string) {
-  const { child, ended: exited } = startProgram([
+/** Runs a program in a process of its own, to its end. In it `store` is the store of this database. Rejects if it failed. */
+export async function runElsewhere(database: string, program: string): Promise<void> {
+  const { exitCode, stderr } = await runProgram([
     process.execPath,
     '-e',
     `const { openStore } = await import(${JSON.stringify(OPEN)})
@@ -13,20 +13,5 @@ export function startElsewhere(database: string, program: string) {
        ${program}
        await store.close()`,
   ])
-  const ended = async () => {
-    const { exitCode, stderr } = await exited
-    if (exitCode !== 0) throw new Error(`the other process ended with ${exitCode}\n${stderr}`)
-  }
-  return {
-    /** Resolves when the program has ended; rejects if it failed. */
-    ended,
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL')
-      await child.exited
-    },
-  }
+  if (exitCode !== 0) throw new Error(`the other process ended with ${exitCode}\n${stderr}`)
 }
-
-/** Runs a program like `startElsewhere`, to its end. */
-export const runElsewhere = (database: string, program: string): Promise<void> =>
-  startElsewhere(database, program).ended()
