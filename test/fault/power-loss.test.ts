@@ -5,12 +5,13 @@ import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import type { PlantRows } from './history.ts'
 import { findGaps, findLosses, type KnownWrites, knownAfter, readRebuilt } from './power-loss/compare.ts'
-import { chooseCuts, countsOf } from './power-loss/cut-points.ts'
 import { EVERYTHING, type Files, NOTHING } from './power-loss/disk.ts'
+import type { Event } from './power-loss/events.ts'
 import { contentOf, describeLoss, formOf, type Loss, losePower, putInFolder, startOn } from './power-loss/losses.ts'
 import {
   DATABASE,
   type LoadRecording,
+  type Recording,
   recordCommand,
   recordFolder,
   recordLoad,
@@ -31,6 +32,8 @@ const SUBSETS_OF_MAKING = 400
 /** Changes a folder. Half of the changes are synced. */
 const SCRIPT = `: >"$1/a"; truncate -s 700 "$1/a"; sync "$1/a"; mv "$1/a" "$1/b"; ln "$1/b" "$1/c"; : >"$1/d"; sync "$1"
   rm "$1/b"; truncate -s 100 "$1/c"`
+/** Length of a WAL's header (https://sqlite.org/walformat.html#the_wal_file_format). */
+const WAL_HEADER_BYTES = 32
 /** More faults say nothing more. */
 const MAX_FAULTS = 10
 
@@ -158,3 +161,52 @@ async function checkLosses(recording: LoadRecording, random: Random, findFaults:
 }
 
 const sizesOf = (files: Files = new Map()) => Object.fromEntries([...files].map(([name, { length }]) => [name, length]))
+
+/**
+ * Chooses after how many events the power is lost, in ascending order: a third each while the database is made, next to a rare
+ * event, and anywhere.
+ */
+function chooseCuts(recording: Recording, count: number, random: Random): readonly number[] {
+  const { events } = recording
+  const upTo = (end: number) => Array.from({ length: end }, (_, index) => index + 1)
+  const making = upTo(events.findIndex(({ kind }) => kind === 'answered'))
+  const rare = events.flatMap((event, index) => (isRare(event, recording) ? [index, index + 1] : []))
+  const pools = [making, rare, upTo(events.length)]
+  const chosen = new Set<number>()
+  for (let draw = 0; chosen.size < Math.min(count, events.length); draw++) {
+    const pool = pools[draw % pools.length] ?? []
+    chosen.add(pool[random(pool.length)] ?? events.length)
+  }
+  return [...chosen].sort((a, b) => a - b)
+}
+
+/** Counts the events that a recording must have. */
+function countsOf(recording: Recording) {
+  const { events } = recording
+  const count = (is: (event: Event) => boolean) => events.filter(is).length
+  const isSyncOf = (event: Event, name: string) =>
+    event.kind === 'synced' && event.of !== 'folder' && recording.nameOf(event.of) === name
+  const wals = events.filter(
+    (event) => event.kind === 'relinked' && event.entries.some(([name, file]) => isWal(name) && file !== undefined),
+  )
+  return {
+    answers: count(({ kind }) => kind === 'answered'),
+    walSyncs: count((event) => isSyncOf(event, `${DATABASE}-wal`)),
+    /** Syncs of the database file. Each ends a checkpoint, except the sync that makes the file. */
+    databaseSyncs: count((event) => isSyncOf(event, DATABASE)),
+    truncatesOfWal: count((event) => event.kind === 'truncated' && isWal(recording.nameOf(event.file))),
+    walRestarts: count((event) => isWalHeader(event, recording)) - wals.length,
+  }
+}
+
+/** Whether an event is rare: not one of the many that make up every group commit. */
+function isRare(event: Event, recording: Recording): boolean {
+  if (event.kind === 'relinked' || event.kind === 'truncated') return true
+  if (event.kind === 'synced') return event.of === 'folder' || recording.nameOf(event.of) === DATABASE
+  return isWalHeader(event, recording)
+}
+
+const isWal = (name: string | undefined): boolean => name === `${DATABASE}-wal`
+
+const isWalHeader = (event: Event, { nameOf }: Recording): boolean =>
+  event.kind === 'written' && event.offset === 0 && event.bytes.length === WAL_HEADER_BYTES && isWal(nameOf(event.file))

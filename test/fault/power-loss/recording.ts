@@ -7,8 +7,7 @@ import type { Random } from '../../support/random.ts'
 import { type History, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
 import { EVERYTHING, emptyDisk, type Files } from './disk.ts'
-import { type Event, type FileId, readEvents } from './events.ts'
-import { strace } from './trace.ts'
+import { type Event, type FileId, readEvents, strace } from './events.ts'
 
 /** The name of the database in the recorded folder. */
 export const DATABASE = 'plantstore.db'
