@@ -1,72 +1,129 @@
 /**
  * Compares the throughput and the CPU time per request of two executables: see README.md. Usage:
  * `bun run bench:compare OLD NEW [WORKLOAD...] [--rounds N] [--seconds N]`. The exit code is 1 if a workload failed, and 2 if the
- * comparison cannot run.
+ * comparison cannot run. A goal that is missed is printed, and does not change the exit code.
  */
-
-import { ratios } from './claims.ts'
-import { type Comparison, parseComparison, USAGE } from './compare-options.ts'
-import { COMPARED, type Workload } from './compare-workloads.ts'
-import { makeDatabase } from './databases.ts'
-import { measureRate, type Rate } from './load/wrk.ts'
-import { align, amount } from './report.ts'
-import { requireMachine } from './requirements.ts'
-import { interleave, type Measured } from './rounds.ts'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Content, makeDatabase } from './databases.ts'
+import { createLoad, type Load, listLoad, mixLoad, type Rate } from './load/wrk.ts'
+import { requireMachine } from './machine.ts'
+import { choose, listed, parseCount } from './options.ts'
+import { amount } from './report.ts'
+import type { Goal } from './results.ts'
+import { compareRates } from './rounds.ts'
+import type { Row } from './rows/row.ts'
+import { clearOnSignals, prepare, runRows } from './run.ts'
 import { startPlantstore } from './servers.ts'
-import { median, spreadOf } from './statistics.ts'
-import { makeWorkspace, pinToLoadCore, type Workspace } from './workspace.ts'
+import { median, ratios, spreadOf } from './statistics.ts'
+import { pinToLoadCore } from './workspace.ts'
 
+/** A load on a database, with the goal of its throughput. */
+interface Workload {
+  readonly name: string
+  readonly title: string
+  readonly content: Content
+  /** Makes the load of one server. */
+  readonly load: (tokensFile: string) => Load
+  readonly goal: Goal
+}
+
+const ROUNDS = 10
+const SECONDS = 2
 const EXIT_FAILED = 1
-const EXIT_CANNOT_RUN = 2
-const EXIT_SIGNAL = 130
+const ONE_USER: Content = { users: 1, plantsPerUser: 1000 }
+/** The goal of reads, which shall not become slower. */
+const SAME: Goal = { goal: 1.05, floor: 0.95 }
 
-const comparison = prepare()
-let workspace: Workspace | undefined
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.once(signal, () => {
-    workspace?.clear()
-    process.exit(EXIT_SIGNAL)
+const creates = (connections: number, goal: Goal): Workload => ({
+  name: `create-${connections}`,
+  title: `create, one user, ${connections} ${connections === 1 ? 'connection' : 'connections'}, durable`,
+  content: ONE_USER,
+  load: (tokensFile) => createLoad(tokensFile, connections),
+  goal,
+})
+
+const WORKLOADS: readonly Workload[] = [
+  creates(1, { goal: 1.2, floor: 1 }),
+  creates(4, { goal: 1.3, floor: 1.1 }),
+  creates(64, { goal: 1.3, floor: 1.1 }),
+  { name: 'list', title: 'list of 20, one user, 64 connections', content: ONE_USER, load: listLoad, goal: SAME },
+  {
+    name: 'list-users',
+    title: 'list of 20, 10 000 users in random order, 64 connections',
+    content: { users: 10_000, plantsPerUser: 100 },
+    load: listLoad,
+    goal: SAME,
+  },
+  {
+    name: 'mix',
+    title: '90 % list of 20, 10 % create, 1 000 users in random order, 64 connections',
+    content: { users: 1000, plantsPerUser: 100 },
+    load: mixLoad,
+    goal: SAME,
+  },
+]
+
+const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}]
+
+OLD and NEW are executables of the service. Workloads (all of them if none is named):
+${listed(WORKLOADS)}`
+
+const { rows, rounds, seconds } = prepare(USAGE, () => {
+  const { values, positionals } = parseArgs({
+    options: { rounds: { type: 'string' }, seconds: { type: 'string' } },
+    allowPositionals: true,
   })
-}
-for (const workload of comparison.workloads) {
-  workspace = makeWorkspace()
-  try {
-    console.log(report(workload, await compare(workspace, workload)))
-  } catch (error) {
-    console.log(`${workload.name}: FAILED: ${error instanceof Error ? error.message : error}\n`)
-    process.exitCode = EXIT_FAILED
-  } finally {
-    workspace.clear()
+  const [oldPath = '', newPath = '', ...names] = positionals
+  if (!existsSync(oldPath) || !existsSync(newPath)) throw new Error('Name two executables, the old one first.')
+  requireMachine(['taskset', 'wrk'])
+  pinToLoadCore()
+  const executables = { OLD: resolve(oldPath), NEW: resolve(newPath) }
+  return {
+    rows: choose(WORKLOADS, names).map((workload) => comparison(workload, executables)),
+    rounds: parseCount('--rounds', values.rounds, ROUNDS),
+    seconds: parseCount('--seconds', values.seconds, SECONDS),
   }
-}
-
-/** Reads the command line and checks the machine. Ends the process if the comparison cannot run. */
-function prepare(): Comparison {
-  try {
-    const parsed = parseComparison(process.argv.slice(2))
-    requireMachine(['taskset', 'wrk'])
-    pinToLoadCore()
-    return parsed
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
-    process.exit(EXIT_CANNOT_RUN)
-  }
-}
+})
+clearOnSignals()
+const peers = { present: [], missing: [] }
+const results = await runRows(rows, { rounds, seconds, peers, databaseServer: undefined })
+if (results.some(({ failure }) => failure !== undefined)) process.exitCode = EXIT_FAILED
 
 /** Starts both executables, each on its own copy of one database, and measures them in turns. */
-async function compare(workspace: Workspace, { name, content, load }: Workload): Promise<Measured<Rate>> {
-  const { rounds, seconds, executables } = comparison
-  // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
-  const seed = await makeDatabase(workspace.file('seed.db'), content, (path, user) =>
-    createTokenBy(executables.OLD, path, user),
-  )
-  const contestants = COMPARED.map(async (side) => {
-    const database = seed.copy(workspace.file(`${side}.db`))
-    const server = await startPlantstore(workspace, database, { executable: executables[side] })
-    const sideLoad = load(seed.tokensFile)
-    return { name: side, measure: () => measureRate(workspace, server, sideLoad, seconds) }
-  })
-  return interleave(await Promise.all(contestants), rounds, (text) => console.error(`${name}: ${text}`))
+function comparison({ name, title, content, load, goal }: Workload, executables: Record<'OLD' | 'NEW', string>): Row {
+  return {
+    name,
+    title,
+    async run(bench) {
+      const { workspace } = bench
+      // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
+      const seed = await makeDatabase(workspace.file('seed.db'), content, (path, user) =>
+        createTokenBy(executables.OLD, path, user),
+      )
+      const servers = Object.entries(executables).map(async ([side, executable]) => {
+        const server = await startPlantstore(workspace, seed.copy(workspace.file(`${side}.db`)), { executable })
+        return { name: side, server, load: load(seed.tokensFile) }
+      })
+      const { figures, ratio, measured } = await compareRates(bench, await Promise.all(servers))
+      const claim = { name: 'throughput, NEW / OLD', unit: '×', ...goal } as const
+      return {
+        figures,
+        claims: [{ ...claim, rounds: ratio('NEW', 'OLD') }],
+        notes: [describeCpu(measured('NEW'), measured('OLD'))],
+      }
+    },
+  }
+}
+
+function describeCpu(newRates: readonly Rate[], oldRates: readonly Rate[]): string {
+  const [newUs, oldUs] = [newRates, oldRates].map((rates) => rates.map(({ cpuUsPerRequest }) => cpuUsPerRequest))
+  if (newUs === undefined || oldUs === undefined) throw new Error('nothing was measured')
+  const ratio = spreadOf(ratios(newUs, oldUs))
+  const range = `(${ratio.min.toFixed(3)} – ${ratio.max.toFixed(3)})`
+  const medians = `${amount(median(newUs))} / ${amount(median(oldUs))} µs`
+  return `CPU time for a request, NEW / OLD: ${ratio.median.toFixed(3)} × ${range}, ${medians}`
 }
 
 /** Lets an executable create a token, and the database if it is missing. */
@@ -75,27 +132,4 @@ async function createTokenBy(executable: string, database: string, user: string)
   const { stdout, stderr, exitCode } = Bun.spawnSync(command)
   if (exitCode !== 0) throw new Error(`${command.join(' ')} ended with ${exitCode}: ${stderr}`)
   return stdout.toString().trim()
-}
-
-/** The text that is printed for a workload: ratios with their spread, and the medians of both executables. */
-function report({ name, title }: Workload, measured: Measured<Rate>): string {
-  const line = (label: string, unit: string, read: (rate: Rate) => number) => {
-    const [oldValues, newValues] = COMPARED.map((side) => measured(side).map(read))
-    if (oldValues === undefined || newValues === undefined) throw new Error('nothing was measured')
-    const ratio = spreadOf(ratios(newValues, oldValues))
-    return [
-      `  ${label}, NEW/OLD`,
-      ratio.median.toFixed(3),
-      `(${ratio.min.toFixed(3)} – ${ratio.max.toFixed(3)})`,
-      `${amount(median(newValues))} / ${amount(median(oldValues))} ${unit}`,
-    ]
-  }
-  return [
-    `${name}: ${title}`,
-    ...align([
-      line('throughput', 'requests/s', ({ perSecond }) => perSecond),
-      line('CPU time', 'µs for a request', ({ cpuUsPerRequest }) => cpuUsPerRequest),
-    ]),
-    '',
-  ].join('\n')
 }

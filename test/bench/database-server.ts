@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { administer, urlOf } from '../support/postgres.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import type { Bench } from './rows/row.ts'
 import { cpuMs } from './servers.ts'
 import { SCRATCH, type Workspace } from './workspace.ts'
 
@@ -42,6 +43,12 @@ export async function openDatabaseServer(database: string): Promise<DatabaseServ
     cluster[Symbol.dispose]()
     throw error
   }
+}
+
+/** The PostgreSQL server of a run. Throws if there is none. */
+export function requireDatabaseServer({ databaseServer }: Pick<Bench, 'databaseServer'>): DatabaseServer {
+  if (databaseServer === undefined) throw new Error('it needs --database')
+  return databaseServer
 }
 
 /** Pins a server that the benchmark started, and all later connections to it, to these cores. */

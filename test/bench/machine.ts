@@ -1,11 +1,26 @@
-import { readFileSync } from 'node:fs'
-import { cpus, release } from 'node:os'
+import { existsSync, statSync } from 'node:fs'
+import { availableParallelism, cpus, platform, release } from 'node:os'
 import { join } from 'node:path'
+import { Glob } from 'bun'
 import { version } from '../../package.json'
-import type { Workspace } from './workspace.ts'
-import { measureSync } from './yardsticks/measure-sync.ts'
+import { EXECUTABLE } from './servers.ts'
+import { measureSync } from './sync.ts'
+import { PROJECT, type Workspace } from './workspace.ts'
 
+/** The programs that the benchmark starts, with their Debian packages. */
+const PACKAGES = { taskset: 'util-linux', wrk: 'wrk', strace: 'strace', curl: 'curl', node: 'nodejs' } as const
+const CORES_MIN = 2
 const SYNC_SECONDS = 1
+
+/** The commands that print the version of what is measured or measures. */
+const VERSIONS = {
+  node: ['node', '--version'],
+  rust: ['rustc', '--version'],
+  go: ['go', 'version'],
+  wrk: ['wrk', '--version'],
+  strace: ['strace', '--version'],
+  postgres: ['psql', '--version'],
+} as const
 
 /** The machine of a measurement. Only ratios are comparable between machines. */
 export interface Machine {
@@ -14,6 +29,35 @@ export interface Machine {
   readonly kernel: string
   readonly syncP50Ms: number
   readonly syncP99Ms: number
+}
+
+/** Throws if this machine cannot run the benchmark, or lacks one of the programs, and says what to do. */
+export function requireMachine(programs: readonly (keyof typeof PACKAGES)[]): void {
+  if (platform() !== 'linux') throw new Error('The benchmark needs Linux: it pins to cores and reads /proc.')
+  // Later, this process is pinned to one core.
+  if (availableParallelism() < CORES_MIN)
+    throw new Error('The benchmark needs two cores: server and load get one each.')
+  const missing = programs.filter((program) => Bun.which(program) === null)
+  if (missing.length === 0) return
+  const packages = missing.map((program) => PACKAGES[program]).join(' ')
+  throw new Error(`Missing: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install ${packages}`)
+}
+
+/** Throws if there is no executable. Tells `say` if the executable is older than the source. */
+export function requireExecutable(say: (text: string) => void): void {
+  if (!existsSync(EXECUTABLE)) throw new Error('dist/plantstore is missing: bun run build')
+  const builtMs = statSync(EXECUTABLE).mtimeMs
+  const newer = [...new Glob('src/**/*').scanSync(PROJECT)].filter(
+    (file) => statSync(join(PROJECT, file)).mtimeMs > builtMs,
+  )
+  if (newer.length > 0) say(`dist/plantstore is older than ${newer.join(', ')}: it is measured as it is`)
+}
+
+/** Installs the dependencies of the peer on PostgreSQL. */
+export function installFastify(): void {
+  const command = ['bun', 'install', '--frozen-lockfile', '--silent']
+  const { success, stderr } = Bun.spawnSync(command, { cwd: import.meta.dir })
+  if (!success) throw new Error(`${command.join(' ')} failed:\n${stderr}`)
 }
 
 /** Describes the machine and measures its disk. */
@@ -28,16 +72,13 @@ export async function describeMachine(workspace: Workspace): Promise<Machine> {
   }
 }
 
-/** The versions of the contestants and the tools. */
+/** The versions of the service and of the programs that are installed. The lock files have those of all libraries. */
 export function describeVersions(): Readonly<Record<string, string>> {
+  const installed = Object.entries(VERSIONS).filter(([, [program]]) => Bun.which(program) !== null)
   return {
     plantstore: version,
     bun: Bun.version,
-    node: firstLine(['node', '--version']),
-    wrk: firstLine(['wrk', '--version']),
-    strace: firstLine(['strace', '--version']),
-    postgres: firstLine(['psql', '--version']),
-    ...Object.fromEntries(['elysia', 'hono', 'fastify', 'better-sqlite3', 'pg'].map((name) => [name, installed(name)])),
+    ...Object.fromEntries(installed.map(([name, command]) => [name, firstLine(command)])),
   }
 }
 
@@ -46,10 +87,3 @@ const firstLine = (command: readonly string[]): string =>
     .stdout.toString()
     .split('\n', 1)[0]
     ?.trim() ?? ''
-
-function installed(name: string): string {
-  const manifest: { readonly version: string } = JSON.parse(
-    readFileSync(join(import.meta.dir, 'node_modules', name, 'package.json'), 'utf8'),
-  )
-  return manifest.version
-}

@@ -14,10 +14,13 @@ export interface Options {
   readonly isWhole: boolean
 }
 
+type Named = Pick<Row, 'name' | 'title'>
+
 const ROUNDS = 5
 const SECONDS = 3
 
-const listed = (rows: readonly Row[]) => rows.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')
+/** A line of a usage for each row or workload. */
+export const listed = (all: readonly Named[]) => all.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')
 
 /** The usage of the command. */
 export const USAGE = `Usage: bun run bench [ROW...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}] [--database URL]
@@ -39,9 +42,7 @@ export function parseOptions(args: readonly string[]): Options {
   const seconds = parseCount('--seconds', values.seconds, SECONDS)
   const { database } = values
   const all = database === undefined ? ROWS : POSTGRES_ROWS
-  const unknown = positionals.filter((name) => !all.some((row) => row.name === name))
-  if (unknown.length > 0) throw new Error(`There is no row ${unknown.join(', ')}.`)
-  const rows = all.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+  const rows = choose(all, positionals)
   return {
     rows,
     rounds,
@@ -49,6 +50,13 @@ export function parseOptions(args: readonly string[]): Options {
     database,
     isWhole: rows.length === all.length && rounds >= ROUNDS && seconds >= SECONDS,
   }
+}
+
+/** Those of these names, or all if none is named. Throws if a name is unknown. */
+export function choose<T extends Named>(all: readonly T[], names: readonly string[]): readonly T[] {
+  const unknown = names.filter((name) => !all.some((each) => each.name === name))
+  if (unknown.length > 0) throw new Error(`There is no ${unknown.join(', ')}.`)
+  return all.filter(({ name }) => names.length === 0 || names.includes(name))
 }
 
 /** Reads a number from 1 to 999. Throws if the text is something else. */

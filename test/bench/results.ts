@@ -1,16 +1,39 @@
-import { type Claim, type Figure, type Verdict, verdictOf } from './claims.ts'
 import type { Machine } from './machine.ts'
-import type { Row, RowResult } from './rows/row.ts'
+import type { Row } from './rows/row.ts'
 import { type Spread, spreadOf } from './statistics.ts'
 
-/** The content of `results.json`. */
-export interface Results {
-  readonly date: string
-  readonly machine: Machine
-  readonly versions: Readonly<Record<string, string>>
-  readonly rounds: number
-  readonly seconds: number
-  readonly rows: readonly ResultRow[]
+/** The measurements of one contestant, one for each round. */
+export interface Figure {
+  readonly name: string
+  readonly unit: string
+  readonly rounds: readonly number[]
+  /** The share of its core that the server used, if known. */
+  readonly serverBusy?: readonly number[]
+}
+
+/** A value with its goal. If more is better, the goal is above the floor, else below. */
+export interface Claim {
+  readonly name: string
+  /** `×` for a ratio. */
+  readonly unit: '×' | 'ms' | 'MB' | 'statements'
+  readonly goal: number
+  /** A worse value fails the row. */
+  readonly floor: number
+  /** One value for each round. A ratio compares two figures of the same round. */
+  readonly rounds: readonly number[]
+  /** Whether a goal within the spread of the rounds counts as reached. For two things that shall be equal. */
+  readonly isReachedWithinSpread?: boolean
+}
+
+/** A claim without the values. */
+export type Goal = Pick<Claim, 'goal' | 'floor'>
+
+/** What a row measured. */
+export interface RowResult {
+  readonly figures: readonly Figure[]
+  readonly claims: readonly Claim[]
+  /** Further facts to print. */
+  readonly notes?: readonly string[]
 }
 
 /** The result of a row. `failure` says why a row has none. */
@@ -22,6 +45,18 @@ export interface ResultRow {
   readonly notes: readonly string[]
   readonly failure?: string
 }
+
+/** The content of `results.json`. */
+export interface Results {
+  readonly date: string
+  readonly machine: Machine
+  readonly versions: Readonly<Record<string, string>>
+  readonly rounds: number
+  readonly seconds: number
+  readonly rows: readonly ResultRow[]
+}
+
+type Verdict = 'goal reached' | 'above the floor' | 'BELOW THE FLOOR'
 
 /** A row that was measured. */
 export const measuredRow = ({ name, title }: Row, { claims, figures, notes = [] }: RowResult): ResultRow => ({
@@ -42,8 +77,16 @@ export const failedRow = ({ name, title }: Row, failure: string): ResultRow => (
   failure,
 })
 
-/** Whether all rows were measured and none is below its floor. */
-export const isAcceptable = ({ rows }: Pick<Results, 'rows'>): boolean =>
-  rows.every(
-    ({ failure, claims }) => failure === undefined && claims.every(({ verdict }) => verdict !== 'BELOW THE FLOOR'),
-  )
+/** Whether a row was measured and is not below its floor. */
+export const isAcceptable = ({ failure, claims }: ResultRow): boolean =>
+  failure === undefined && claims.every(({ verdict }) => verdict !== 'BELOW THE FLOOR')
+
+/** Compares the median of a claim's rounds with its goal and its floor. */
+function verdictOf({ goal, floor, rounds, isReachedWithinSpread = false }: Claim): Verdict {
+  const { median, min, max } = spreadOf(rounds)
+  const moreIsBetter = goal > floor
+  const reaches = (value: number, bound: number) => (moreIsBetter ? value >= bound : value <= bound)
+  const best = moreIsBetter ? max : min
+  if (reaches(isReachedWithinSpread ? best : median, goal)) return 'goal reached'
+  return reaches(median, floor) ? 'above the floor' : 'BELOW THE FLOOR'
+}

@@ -1,7 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import type { CapturedAnswer } from './answers.ts'
 import { PROJECT, SERVER_CORE, type Workspace } from './workspace.ts'
 
 /** The executable of this working copy. */
@@ -27,29 +26,6 @@ export interface Server {
   /** The CPU time of all its threads so far. */
   cpuMs(): number
   stop(): Promise<void>
-}
-
-/** The peers by name, with the runtime and the file of each. */
-const PEERS = {
-  elysia: ['bun', 'elysia.js'],
-  hono: ['bun', 'hono.js'],
-  fastify: ['node', 'fastify.js'],
-} as const
-
-/** The name of a peer. */
-export type PeerName = keyof typeof PEERS
-/** The names of all peers. */
-export const PEER_NAMES: readonly PeerName[] = ['elysia', 'hono', 'fastify']
-
-/** Starts a peer on a database. */
-export const startPeer = (workspace: Workspace, name: PeerName, database: string): Promise<Server> =>
-  startContestant(workspace, name, PEERS[name], database)
-
-/** Starts a bare server that repeats an answer of the service, or echoes the body with the headers of that answer. */
-export async function startBare(workspace: Workspace, kind: 'bare' | 'bare-echo', answer: CapturedAnswer) {
-  const file = workspace.file(`${kind}-${crypto.randomUUID()}.json`)
-  writeFileSync(file, JSON.stringify(answer))
-  return startContestant(workspace, 'bare', ['bun', `${kind}.ts`], file)
 }
 
 interface PlantstoreOptions {
@@ -89,15 +65,9 @@ export function spawnPlantstore(
   return toServer('plantstore', child, port)
 }
 
-/** Starts a contestant by its runtime and file. `data` is its argument. */
-export async function startContestant(
-  workspace: Workspace,
-  name: string,
-  [runtime, file]: readonly string[],
-  data: string,
-): Promise<Server> {
-  const path = join(import.meta.dir, 'contestants', file ?? '')
-  const child = workspace.spawn(SERVER_CORE, [runtime ?? '', path, data])
+/** Starts a contestant, which prints its port. */
+export async function startContestant(workspace: Workspace, name: string, command: readonly string[]): Promise<Server> {
+  const child = workspace.spawn(SERVER_CORE, command)
   let text = ''
   for await (const chunk of child.stdout) {
     text += new TextDecoder().decode(chunk)

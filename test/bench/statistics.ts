@@ -26,3 +26,7 @@ export const spreadOf = (rounds: readonly number[]): Spread => ({
   min: Math.min(...rounds),
   max: Math.max(...rounds),
 })
+
+/** The ratios of two contestants' measurements, round by round. */
+export const ratios = (numerators: readonly number[], denominators: readonly number[]): number[] =>
+  numerators.map((numerator, round) => numerator / (denominators[round] ?? Number.NaN))

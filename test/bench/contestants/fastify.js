@@ -1,27 +1,33 @@
 /**
- * Plants with Fastify on Node and `better-sqlite3`. Started as `node fastify.js DATABASE`; prints its port. It is
- * JavaScript because Node 20 runs no TypeScript.
+ * Plants with Fastify on Node and `pg`. Started as `node fastify.js URL`; prints its port. It is JavaScript because
+ * Node 20 runs no TypeScript.
  */
 import { createHash } from 'node:crypto'
-import Database from 'better-sqlite3'
 import Fastify from 'fastify'
+import pg from 'pg'
 
 const LIMIT_MAX = 2147483647
+/** As many connections as the service has. */
+const CONNECTIONS = 10
 
-const db = new Database(process.argv[2])
-db.pragma('journal_mode = wal')
-db.pragma('synchronous = full')
-db.pragma('foreign_keys = on')
+const pool = new pg.Pool({ connectionString: process.argv[2], max: CONNECTIONS })
 
-const findCaller = db.prepare(
-  `select users.id as userId, tokens.scope
-   from tokens join users on users.id = tokens.user_id
-   where tokens.hash = ? and tokens.revoked_at_ms is null
-     and (tokens.expires_at_ms is null or tokens.expires_at_ms > ?)`,
-)
-const listPlants = db.prepare('select name, tag from plants where user_id = ? and id > ? order by id limit ?')
-const insertPlant = db.prepare('insert into plants (user_id, id, name, tag) values (?, ?, ?, ?) on conflict do nothing')
-const deletePlant = db.prepare('delete from plants where user_id = ? and id = ?')
+// Statements with a name are prepared, once for each connection.
+const findCaller = {
+  name: 'find-caller',
+  text: `select users.id as "userId", tokens.scope
+    from plantstore.tokens join plantstore.users on users.id = tokens.user_id
+    where tokens.hash = $1 and tokens.revoked_at_ms is null
+      and (tokens.expires_at_ms is null or tokens.expires_at_ms > $2)`,
+}
+const listPlants = {
+  name: 'list-plants',
+  text: 'select name, tag from plantstore.plants where user_id = $1 and id > $2 order by id limit $3',
+}
+const insertPlant = {
+  name: 'insert-plant',
+  text: 'insert into plantstore.plants (user_id, id, name, tag) values ($1, $2, $3, $4) on conflict do nothing',
+}
 
 const toPlant = ({ name, tag }) => (tag === null ? { name } : { name, tag })
 
@@ -44,16 +50,15 @@ const createSchema = {
   body: { ...plant, required: ['id', 'name'], properties: { id: { type: 'integer' }, ...plant.properties } },
   response: { 200: plant },
 }
-const deleteSchema = {
-  params: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } },
-}
 
 const app = Fastify({ logger: false })
 app.decorateRequest('caller', null)
 
 app.addHook('onRequest', async (request, reply) => {
   const [, token = ''] = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
-  const caller = findCaller.get(createHash('sha256').update(token).digest(), Date.now())
+  const hash = createHash('sha256').update(token).digest()
+  const { rows } = await pool.query({ ...findCaller, values: [hash, Date.now()] })
+  const [caller] = rows
   if (caller === undefined) {
     reply.header('www-authenticate', 'Bearer realm="plantstore", error="invalid_token"')
     return reply.code(401).send({ error: 40102, message: 'The token is not valid.' })
@@ -61,28 +66,20 @@ app.addHook('onRequest', async (request, reply) => {
   request.caller = caller
 })
 
-async function requireWrite(request, reply) {
+app.get('/plants', { schema: listSchema }, async (request) => {
+  const { limit, after } = request.query
+  const { rows } = await pool.query({ ...listPlants, values: [request.caller.userId, after, limit] })
+  return rows.map(toPlant)
+})
+
+app.post('/plants', { schema: createSchema }, async (request, reply) => {
   if (request.caller.scope !== 'write') {
     return reply.code(403).send({ error: 40301, message: 'The token may only read.' })
   }
-}
-
-app.get('/plants', { schema: listSchema }, async (request) => {
-  const { limit, after } = request.query
-  return listPlants.all(request.caller.userId, after, limit).map(toPlant)
-})
-
-app.post('/plants', { schema: createSchema, preValidation: requireWrite }, async (request, reply) => {
   const { id, name, tag } = request.body
-  const { changes } = insertPlant.run(request.caller.userId, id, name, tag ?? null)
-  if (changes === 0) return reply.code(409).send({ error: 40901, message: 'There is a plant with this id already.' })
+  const { rowCount } = await pool.query({ ...insertPlant, values: [request.caller.userId, id, name, tag ?? null] })
+  if (rowCount === 0) return reply.code(409).send({ error: 40901, message: 'There is a plant with this id already.' })
   return { name, tag }
-})
-
-app.delete('/plants/:id', { schema: deleteSchema, preValidation: requireWrite }, async (request, reply) => {
-  const { changes } = deletePlant.run(request.caller.userId, request.params.id)
-  if (changes === 0) return reply.code(404).send({ error: 40402, message: 'There is no plant with this id.' })
-  return reply.code(204).send()
 })
 
 await app.listen({ host: '127.0.0.1', port: 0 })

@@ -1,17 +1,26 @@
--- Creates plants by users in random order, with ids that ascend. Arguments: the file of the tokens and the first id.
+-- One create in every N requests, and lists of 20, by users in random order. The ids ascend. Arguments: the file of the tokens,
+-- N, and the first id.
+local lists = {}
 local headers = {}
-local id
+local every, id
+local number = 0
 
 function init(arguments)
   math.randomseed(42)
   for token in io.lines(arguments[1]) do
-    headers[#headers + 1] = { ["Authorization"] = "Bearer " .. token, ["Content-Type"] = "application/json" }
+    local authorization = "Bearer " .. token
+    lists[#lists + 1] = wrk.format("GET", "/plants?limit=20", { ["Authorization"] = authorization })
+    headers[#headers + 1] = { ["Authorization"] = authorization, ["Content-Type"] = "application/json" }
   end
-  id = tonumber(arguments[2])
+  every = tonumber(arguments[2])
+  id = tonumber(arguments[3])
 end
 
 function request()
+  number = number + 1
+  local user = math.random(#lists)
+  if number % every ~= 0 then return lists[user] end
   id = id + 1
   local body = '{"id":' .. id .. ',"name":"Monstera deliciosa ' .. id .. '","tag":"evergreen"}'
-  return wrk.format("POST", "/plants", headers[math.random(#headers)], body)
+  return wrk.format("POST", "/plants", headers[user], body)
 end

@@ -6,7 +6,7 @@ import { LOAD_CORE, type Workspace } from '../workspace.ts'
 export interface Load {
   readonly connections: number
   /** The script of wrk, in this folder. */
-  readonly script: 'list.lua' | 'pages.lua' | 'create.lua' | 'delete.lua' | 'mix.lua'
+  readonly script: 'list.lua' | 'pages.lua' | 'create.lua' | 'delete.lua'
   /** Called before each run of wrk with its length. Every run gets its own ids. */
   readonly scriptArguments: (seconds: number) => readonly (string | number)[]
 }
@@ -48,9 +48,9 @@ export function pagesLoad(tokensFile: string, firstId: number, count: number): L
 }
 
 /** Creates by the users of a file of tokens, in random order. */
-export function createLoad(tokensFile: string, connections = CONNECTIONS): Load {
+export function createLoad(tokensFile: string, connections = CONNECTIONS, every = 1): Load {
   const firstId = freshIds()
-  return { connections, script: 'create.lua', scriptArguments: () => [tokensFile, firstId()] }
+  return { connections, script: 'create.lua', scriptArguments: () => [tokensFile, every, firstId()] }
 }
 
 /** Deletes by the first user of a file of tokens, from plant 1 on. */
@@ -63,11 +63,8 @@ export function deleteLoad(tokensFile: string): Load {
   }
 }
 
-/** Nine lists and a create in turns, by the users of a file of tokens, in random order. */
-export function mixLoad(tokensFile: string): Load {
-  const firstId = freshIds()
-  return { connections: CONNECTIONS, script: 'mix.lua', scriptArguments: () => [tokensFile, firstId()] }
-}
+/** Nine lists of 20 and a create in turns, by the users of a file of tokens, in random order. */
+export const mixLoad = (tokensFile: string): Load => createLoad(tokensFile, CONNECTIONS, 10)
 
 /** The first id of each run, beginning with run `firstRun`. The ids are above the stored ones and differ between runs. */
 export function freshIds(firstRun = 10) {

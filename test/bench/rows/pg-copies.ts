@@ -1,10 +1,9 @@
-import { allowCores, seedDatabase } from '../database-server.ts'
+import { allowCores, requireDatabaseServer, seedDatabase } from '../database-server.ts'
 import { CONNECTIONS, createLoad, type Load, listLoad, runWrk } from '../load/wrk.ts'
 import { interleave } from '../rounds.ts'
 import { type Server, startPlantstore } from '../servers.ts'
 import { median } from '../statistics.ts'
 import { LOAD_CORE, SERVER_CORE } from '../workspace.ts'
-import { requireDatabaseServer } from './pg-rates.ts'
 import type { Row } from './row.ts'
 
 const COPIES = [1, 2, 3] as const
@@ -28,7 +27,7 @@ export const pgCopies: Row = {
   name: 'pg-copies',
   title: `one, two and three copies on one database, ${CONNECTIONS} connections in all, no process bound to a core`,
   async run(bench) {
-    const { workspace, rounds, seconds, say } = bench
+    const { workspace, seconds } = bench
     const server = requireDatabaseServer(bench)
     if (server.cpuMs !== undefined) await allowCores(server, ALL_CORES)
     const seed = await seedDatabase(workspace, server, 1000)
@@ -64,8 +63,7 @@ export const pgCopies: Row = {
     const nameOf = ({ kind, count }: (typeof names)[number]) => `${kind}, ${count} ${count === 1 ? 'copy' : 'copies'}`
     const measured = await interleave(
       names.map((each) => ({ name: nameOf(each), measure: () => measure(each.kind, each.count) })),
-      rounds,
-      say,
+      bench,
     )
     return {
       figures: names.map((each) => ({

@@ -1,5 +1,6 @@
-import type { Claim, Figure } from '../claims.ts'
 import type { DatabaseServer } from '../database-server.ts'
+import type { Peers } from '../peers.ts'
+import type { RowResult } from '../results.ts'
 import type { Workspace } from '../workspace.ts'
 
 /** What a row needs for its measurement. */
@@ -9,18 +10,11 @@ export interface Bench {
   readonly rounds: number
   /** The length of the measurement of a rate, without its warm-up. */
   readonly seconds: number
+  readonly peers: Peers
   /** The server for rows on PostgreSQL. */
   readonly databaseServer: DatabaseServer | undefined
   /** Reports progress. */
   readonly say: (text: string) => void
-}
-
-/** The result of a row. */
-export interface RowResult {
-  readonly figures: readonly Figure[]
-  readonly claims: readonly Claim[]
-  /** Further facts to print. */
-  readonly notes?: readonly string[]
 }
 
 /** A kind of work that is measured. */
@@ -29,6 +23,3 @@ export interface Row {
   readonly title: string
   run(bench: Bench): Promise<RowResult>
 }
-
-/** A latency is measured this many times longer than a rate, because few requests make up its p99. */
-export const LATENCY_TIMES = 4
