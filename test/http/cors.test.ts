@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { expectHeaders, startWithCases } from './support/cases.ts'
-import { countPages } from './support/long-lists.ts'
 import { type Answer, startService } from './support/service.ts'
-import { IN_PROCESS, TRANSPORTS } from './support/transports.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const ORIGIN = 'https://app.example.org'
 const OTHER = 'http://localhost:5173'
@@ -104,16 +103,5 @@ describe.each(TRANSPORTS)('pages of other origins, $name', (transport) => {
 
     expect([answer.status, answer.headers.has('retry-after')]).toEqual([429, true])
     expect(corsHeaders(answer)).toEqual(sharedWith(ORIGIN))
-  })
-})
-
-describe.each(IN_PROCESS)('pages of other origins, $name', (transport) => {
-  test('may read the answer of a bug', async () => {
-    const { overrideStore } = countPages({ failAt: 1 })
-    await using service = await startService(transport, { corsOrigins: [ORIGIN], overrideStore })
-
-    const answer = await service.list('', { headers: { origin: ORIGIN } })
-
-    expect([answer.status, corsHeaders(answer)]).toEqual([500, sharedWith(ORIGIN)])
   })
 })

@@ -91,20 +91,6 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
     },
   )
 
-  test('has addresses on its page that lead to the document and the script', async () => {
-    await using service = await startService(transport)
-
-    for (const [address, type] of [
-      ['openapi.json', 'application/json'],
-      ['docs/scalar.js', 'text/javascript'],
-    ]) {
-      const { pathname } = new URL(address ?? '', 'http://localhost/docs')
-      const { status, headers } = await service.request('GET', pathname, { token: null })
-
-      expect([pathname, status, headers.get('content-type')]).toEqual([`/${address}`, 200, type ?? ''])
-    }
-  })
-
   test('serves the whole script of the pinned package', async () => {
     await using service = await startService(transport)
     const script = Bun.file(

@@ -3,18 +3,6 @@ import { startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
 describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
-  test('is strong, and the same as long as the answer is the same', async () => {
-    await using service = await startService(transport)
-    await service.create({ id: 1, name: 'Fern' })
-
-    const first = await service.list('?limit=5')
-    const second = await service.list('?limit=5')
-
-    expect(first.headers.get('etag')).toMatch(/^"[\x21\x23-\x7e]+"$/)
-    expect(first.headers.get('cache-control')).toBe('private, no-cache')
-    expect(second.headers.get('etag')).toBe(first.headers.get('etag'))
-  })
-
   test('changes with every change of the plants or the Link', async () => {
     await using service = await startService(transport)
     const changes = [
@@ -33,6 +21,7 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     }
 
     expect(new Set(etags).size).toBe(6)
+    for (const etag of etags) expect(etag).toMatch(/^"[\x21\x23-\x7e]+"$/)
   })
 
   test('is sent with every capped list, and with no other', async () => {
@@ -46,6 +35,11 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     }
     for (const query of ['', '?after=0', '?after=1', '?limit=-1']) {
       expect([query, await hasEtag(query)]).toEqual([query, false])
+    }
+    // So no If-None-Match is compared.
+    for (const value of ['*', '"x"']) {
+      const answer = await service.list('', { headers: { 'if-none-match': value } })
+      expect([value, answer.status, answer.text]).toEqual([value, 200, '[{"name":"Fern"}]'])
     }
   })
 
@@ -81,15 +75,5 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     await service.create({ id: 2, name: 'Ivy' })
     const changed = await service.list('?limit=1', { headers: { 'if-none-match': etag } })
     expect([changed.status, changed.text]).toEqual([200, '[{"name":"Fern"}]'])
-  })
-
-  test('is not compared on a list without a limit, which is whole for any If-None-Match', async () => {
-    await using service = await startService(transport)
-    await service.create({ id: 1, name: 'Fern' })
-
-    for (const value of ['*', '"x"']) {
-      const answer = await service.list('', { headers: { 'if-none-match': value } })
-      expect([value, answer.status, answer.text]).toEqual([value, 200, '[{"name":"Fern"}]'])
-    }
   })
 })

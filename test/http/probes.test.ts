@@ -21,16 +21,6 @@ describe.each(TRANSPORTS)('the probes, $name', (transport) => {
       }
     }
   })
-
-  test('change nothing in the store', async () => {
-    await using service = await startService(transport)
-    await service.create({ id: 1, name: 'Fern' })
-
-    await service.request('GET', '/readyz')
-
-    expect(await service.names()).toEqual(['Fern'])
-    expect(await service.store.checkIntegrity()).toEqual([])
-  })
 })
 
 /** A service whose checks of the store are counted, with a clock that a test sets. */
@@ -75,15 +65,6 @@ describe.each(IN_PROCESS)('/readyz, $name', (transport) => {
     expect(checks.count).toBe(2)
   })
 
-  test('checks the store only when somebody asks for it, not for /healthz', async () => {
-    const { service, checks, ask } = await startWithClock(transport)
-    await using _service = service
-
-    await ask('/healthz')
-
-    expect(checks.count).toBe(0)
-  })
-
   test('shares a failure for as long as a success, and succeeds again after that', async () => {
     const { service, clock, checks, ask } = await startWithClock(transport)
     await using _service = service
@@ -112,6 +93,7 @@ describe.each(IN_PROCESS)('/readyz, $name', (transport) => {
       error: 50303,
       message: 'The server is shutting down: ask another one, or again when it has restarted.',
     })
+    // Neither asks the store.
     expect(await ask('/healthz')).toEqual({ ...READY, connection: 'close' })
     expect(checks.count).toBe(0)
   })

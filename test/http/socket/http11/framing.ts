@@ -10,8 +10,7 @@ const LATE_BREAK = 'a body that turns out to be malformed after its request was 
 export const lengths = ({ sized, coded, post }: Requests): Row[] => [
   ['one length', sized('Content-Length: #\r\n'), '200 next'],
   ['two equal lengths', sized('Content-Length: #\r\nContent-Length: #\r\n'), '200 next'],
-  ['two different lengths', sized('Content-Length: #\r\nContent-Length: 5\r\n'), '400'],
-  ['two different lengths, the wrong one first', sized('Content-Length: 5\r\nContent-Length: #\r\n'), '400'],
+  ['two different lengths', sized('Content-Length: 5\r\nContent-Length: #\r\n'), '400'],
   ['two equal lengths in one line', sized('Content-Length: #, #\r\n'), '400'],
   ...['+#', '-#', '0x#', '#.0', '# 0', '#x', '1e1', '"#"', '', '18446744073709551616'].map(
     (value): Row => [`the length ${value}`, sized(`Content-Length: ${value}\r\n`), '400'],
@@ -22,11 +21,9 @@ export const lengths = ({ sized, coded, post }: Requests): Row[] => [
   ['no length, and no body', post('', ''), '40001 next'],
   ['a length and chunks', post(`Content-Length: 5\r\n${CHUNKED}`, LAST_CHUNK + HIDDEN), '400'],
   ['chunks and a length', post(`${CHUNKED}Content-Length: 5\r\n`, LAST_CHUNK + HIDDEN), '400'],
-  ['a length and a coding that there is not', sized('Content-Length: #\r\nTransfer-Encoding: xchunked\r\n'), '400'],
   ['a length and the coding identity', sized('Content-Length: #\r\nTransfer-Encoding: identity\r\n'), '400'],
   ['the coding chunked', coded(CHUNKED), '200 next'],
-  ['the coding chunked in capitals', coded('Transfer-Encoding: CHUNKED\r\n'), '200 next'],
-  ['the coding chunked behind a tab', coded('Transfer-Encoding:\tchunked\r\n'), '200 next'],
+  ['the coding chunked in capitals behind a tab', coded('Transfer-Encoding:\tCHUNKED\r\n'), '200 next'],
   ...['gzip, chunked', 'chunked, gzip', 'chunked, chunked', 'gzip', '"chunked"', 'chunked;a=b', '\vchunked', ''].map(
     (value): Row => [`the coding ${JSON.stringify(value)}`, coded(`Transfer-Encoding: ${value}\r\n`), '400'],
   ),
@@ -57,24 +54,13 @@ export const chunks = ({ chunked }: Requests): Row[] => [
       SPACED_EXTENSIONS,
     ],
   ),
-  ['a size that is no number', chunked(`zz\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['no size', chunked(`\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a negative size', chunked(`-S\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a size with a plus sign', chunked(`+S\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a size with 0x', chunked(`0xS\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a size of 2^64 and a little', chunked(`100000000000000S\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a space before a size', chunked(` S\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a space behind a size', chunked(`S \r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a bare LF behind a size', chunked(`S\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a bare CR behind a size', chunked(`S\rP\r\n${LAST_CHUNK}`), '400'],
-  ['a bare LF behind an extension', chunked(`S;a\nP\r\n${LAST_CHUNK}`), '400'],
-  ['a bare CR in an extension', chunked(`S;a\rb\r\nP\r\n${LAST_CHUNK}`), '400'],
-  ['NUL in an extension', chunked(`S;a=\0\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ...['zz\r\n', '\r\n', '-S\r\n', '+S\r\n', '0xS\r\n', '100000000000000S\r\n', ' S\r\n', 'S \r\n', 'S\n', 'S\r']
+    .concat(['S;a\n', 'S;a\rb\r\n', 'S;a=\0\r\n'])
+    .map((line): Row => [`the line ${JSON.stringify(line)}`, chunked(`${line}P\r\n${LAST_CHUNK}`), '400']),
   ['an extension of 20 KB', chunked(`S;${'a'.repeat(20_000)}\r\nP\r\n${LAST_CHUNK}`), '413', LARGE_LENGTH],
-  ['a bare LF behind a chunk', chunked(`S\r\nP\n${LAST_CHUNK}`), '400'],
-  ['nothing behind a chunk', chunked(`S\r\nP${LAST_CHUNK}`), '400'],
-  ['letters behind a chunk', chunked(`S\r\nPxx${LAST_CHUNK}`), '400'],
-  ['a chunk that is longer than its size', chunked(`5\r\nP\r\n${LAST_CHUNK}`), '400'],
+  ...['S\r\nP\n', 'S\r\nP', 'S\r\nPxx', '5\r\nP\r\n'].map(
+    (chunk): Row => [`the chunk ${JSON.stringify(chunk)}`, chunked(chunk + LAST_CHUNK), '400'],
+  ),
 ]
 
 /** RFC 9112 §7.1.2. The runtime takes the last chunk for the end of the body, and then refuses the bytes behind it. */

@@ -56,7 +56,6 @@ export const headers = ({ get, head, sized, ofStranger }: Requests): Row[] => [
   ['an offer of HTTP/2', get('Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n'), '200 next'],
   ['an offer of a web socket', get('Connection: Upgrade\r\nUpgrade: websocket\r\n'), '200 next'],
   ['the wish to close', get('Connection: close\r\n'), '200'],
-  ['the wish to close among others', get('Connection: x, close\r\n'), '200'],
   ['another expectation', get('Expect: the worst\r\n'), '200 next'],
   ['Expect: 100-continue', sized(`${EXPECTS}Content-Length: #\r\n`), '100 200 next'],
   ['Expect: 100-continue without a body', get(EXPECTS), '100 200 next'],
@@ -78,13 +77,10 @@ export const targets = ({ get, head, delete: del }: Requests): Row[] => [
   ['asterisk form', head('OPTIONS * HTTP/1.1'), '400', ASTERISK],
   ['asterisk form with GET', head('GET * HTTP/1.1'), '400'],
   ['authority form', head('CONNECT example.com:443 HTTP/1.1'), '40401'],
-  ['authority form that looks like a path', head('CONNECT x/plants HTTP/1.1'), '40401'],
-  ['no slash', get('', 'plants?limit=0'), '400'],
+  ...['plants?limit=0', '', ' /plants?limit=0'].map((target): Row => [`"${target}"`, get('', target), '400']),
   ['no target', head('GET HTTP/1.1'), '400'],
-  ['an empty target', get('', ''), '400'],
   ['a space in the target', get('', '/plants?limit= 0'), '505', REQUEST_LINE],
   ['NUL in the target', get('', '/plants?limit=0\0'), '505', REQUEST_LINE],
-  ['two spaces before the target', get('', ' /plants?limit=0'), '400'],
   ['tabs for spaces', get().replace(/^GET (\S+) /, 'GET\t$1\t'), '505', REQUEST_LINE],
   ...['"', '<', '{', '|', '^', '`', '\u00e9'].map(
     (character): Row => [`${character} in the query`, get('', `/plants?limit=0&x=${character}`), '200 next', NO_URL],
@@ -97,17 +93,9 @@ export const targets = ({ get, head, delete: del }: Requests): Row[] => [
   ...['/plants/..', '/plants/%2e%2e', '/plants\\', '/\\plants'].map(
     (path): Row => [path, get('', path), '40401 next', PATH],
   ),
-  ...[
-    '/plants/',
-    '//plants',
-    '//x/plants',
-    '/Plants',
-    '/%70lants',
-    '/plants%3Flimit=0',
-    '/%2Fplants',
-    '/plants%2F..',
-  ].map((path): Row => [path, get('', path), '40401 next']),
-  ['DELETE /plants%2F1', del('/plants%2F1'), '40401 next'],
+  ...['//plants', '//x/plants', '/Plants', '/%70lants', '/plants%2F..'].map(
+    (path): Row => [path, get('', path), '40401 next'],
+  ),
   ...['%30', '%2D7', '0?x', '0?0'].map((id): Row => [`DELETE /plants/${id}`, del(`/plants/${id}`), '40402 next']),
   ...['1%2F2', '..%2fplants', '%2530', '%', '%3', '%zz', '%C3%28', '%00', '0%00', '0;x', '%5c0', '+1', '\u00b9'].map(
     (id): Row => [`DELETE /plants/${id}`, del(`/plants/${id}`), '40004 next'],
@@ -120,7 +108,6 @@ export const methods = ({ head }: Requests): Row[] => [
   ...['TRACE', 'PUT', 'PROPFIND', 'PURGE', 'M-SEARCH', 'QUERY'].map(
     (method): Row => [method, head(`${method} /plants HTTP/1.1`), '40501 next'],
   ),
-  ['CONNECT to what anybody may read', head('CONNECT /healthz HTTP/1.1'), '40501'],
   ['HEAD', head('HEAD /plants?limit=0 HTTP/1.1'), '200 next'],
   ['OPTIONS', head('OPTIONS /plants HTTP/1.1'), '204 next'],
   ...['FOO', 'get', 'Get', 'GETS', 'X', 'A'.repeat(100)].map(
