@@ -1,13 +1,17 @@
 import { fstatSync, write } from 'node:fs'
 import { promisify } from 'node:util'
-import type { Io, Signal } from './cli/io.ts'
+import { exitCodeOf, type Io, type Signal } from './cli/io.ts'
 
-const pending: Signal[] = []
-let listener: ((signal: Signal) => void) | undefined
+const exitOn = (signal: Signal) => process.exit(exitCodeOf(signal))
+let listener: (signal: Signal) => void = exitOn
 
-// First of all, because a signal without a handler would kill the process during its start.
+// First of all: without a handler the kernel kills the process, or ignores the signal if this is process 1 of a container.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => (listener === undefined ? pending.push(signal) : listener(signal)))
+  process.on(signal, () => {
+    const next = listener
+    listener = exitOn
+    next(signal)
+  })
 }
 
 // Only the user of the process may read databases and sockets.
@@ -64,11 +68,9 @@ const io: Io = {
   // Using `process.stderr` makes the stream non-blocking for all processes that share it.
   terminal: () => (tellsTerminal ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),
-  readStdin: () => Bun.stdin.text(),
   stdin: () => Bun.stdin.stream(),
   onSignal(next) {
     listener = next
-    for (const signal of pending.splice(0)) next(signal)
   },
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   nowMs: Date.now,

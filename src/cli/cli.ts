@@ -4,27 +4,17 @@ import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
-import { Ended, EXIT, exitCodeOf, type Io, isClosedPipe } from './io.ts'
+import { Ended, EXIT, type Io, isClosedPipe } from './io.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(io: Io): Promise<number> {
-  let printed = Promise.resolve()
-  const print: Io['print'] = (text) => {
-    printed = io.print(text)
-    return printed
-  }
-  const program = await createProgram({ ...io, print }, io.argv[0])
-  io.onSignal((signal) => io.exit(exitCodeOf(signal)))
+  const help: string[] = []
+  const program = await createProgram(io, io.argv[0], help)
   try {
-    await program.parseAsync(io.argv, { from: 'user' })
+    await program.parseAsync(io.argv, { from: 'user' }).finally(() => io.print(help.join('')))
     return EXIT.done
   } catch (error) {
-    if (!(error instanceof CommanderError)) return fail(io, error)
-    // Commander does not wait until it has printed help or the version.
-    return printed.then(
-      () => fail(io, error),
-      (reason) => fail(io, reason),
-    )
+    return fail(io, error)
   }
 }
 
@@ -41,9 +31,9 @@ const COMMANDS: Readonly<Record<string, (program: Command, io: Io) => Promise<vo
   export: async (program, io) => (await import('./commands/export.ts')).exportCommand(program, io),
   import: async (program, io) => (await import('./commands/import.ts')).importCommand(program, io),
   healthcheck: async (program, io) => (await import('./commands/healthcheck.ts')).healthcheckCommand(program, io),
-  openapi: async (program, io) => (await import('./commands/openapi.ts')).openapiCommand(program, io),
-  licenses: async (program, io) => (await import('./commands/licenses.ts')).licensesCommand(program, io),
-  help: async (program) => (await import('./commands/help.ts')).helpCommand(program),
+  openapi: async (program, io) => (await import('./commands/information.ts')).openapiCommand(program, io),
+  licenses: async (program, io) => (await import('./commands/information.ts')).licensesCommand(program, io),
+  help: async (program) => (await import('./commands/information.ts')).helpCommand(program),
 }
 
 const AFTER_HELP = `
@@ -51,8 +41,11 @@ plantstore help COMMAND prints the options, examples and exit codes of a command
 Every command exits with 130 or 143 if SIGINT or SIGTERM stops it, but serve then
 exits with 0. A command exits with 141 if the reader of stdout has gone.`
 
-/** The command line with the commands of a first word, or with all commands for `help` and unknown words. */
-export async function createProgram(io: Io, word = 'help'): Promise<Command> {
+/**
+ * The command line with the commands of a first word, or with all commands for `help` and unknown words. It adds help and version
+ * to `help`, because commander does not wait until they are printed.
+ */
+export async function createProgram(io: Io, word = 'help', help: string[] = []): Promise<Command> {
   const program = new Command('plantstore')
     .description('Stores plants, and serves them over HTTP to clients with a token.')
     .version(VERSION, '-V, --version', 'Prints the version.')
@@ -61,7 +54,7 @@ export async function createProgram(io: Io, word = 'help'): Promise<Command> {
     .addHelpText('after', AFTER_HELP)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => void io.print(text).catch(() => undefined),
+      writeOut: (text) => void help.push(text),
       writeErr: (text) => void io.tell(text),
       outputError: (text, write) =>
         write(line(withoutValues(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you')))),

@@ -11,10 +11,12 @@ export interface Io {
   terminal(): NodeJS.WritableStream | undefined
   /** Whether stdout is a terminal. */
   readonly printsToTerminal: boolean
-  readStdin(): Promise<string>
   /** The bytes of stdin as they arrive. */
   stdin(): AsyncIterable<Uint8Array>
-  /** Calls the listener for each signal that asks to end, also for those that came before. It replaces the last listener. */
+  /**
+   * Calls the listener for the next signal that asks to end. It replaces the last listener. Any other signal ends the process at
+   * once, with `exitCodeOf`.
+   */
   onSignal(listener: (signal: Signal) => void): void
   /** Cryptographically random bytes. */
   randomBytes(count: number): Uint8Array

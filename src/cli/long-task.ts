@@ -77,26 +77,25 @@ export function runCopy<T>(io: Io, task: (options: CopyOptions) => Promise<T>): 
 
 /**
  * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
- * how to go on, and ends the command. A second signal ends the process at once.
+ * how to go on, and ends the command.
  */
 export async function runUntilSignal<T>(
-  io: Pick<Io, 'onSignal' | 'exit' | 'tell'>,
+  io: Pick<Io, 'onSignal' | 'tell'>,
   task: (signal: AbortSignal) => Promise<T>,
   stoppedText: () => string,
 ): Promise<T> {
   const stopping = new AbortController()
-  const received: Signal[] = []
+  let received: Signal | undefined
   io.onSignal((signal) => {
-    if (received.push(signal) > 1) io.exit(exitCodeOf(signal))
+    received = signal
     stopping.abort(new Error(`stopped by ${signal}`))
   })
   try {
     return await task(stopping.signal)
   } catch (error) {
-    const [signal] = received
-    if (signal === undefined || error !== stopping.signal.reason) throw error
-    await io.tell(`Stopped by ${signal}: ${stoppedText()}\n`)
-    throw new Ended(exitCodeOf(signal))
+    if (received === undefined || error !== stopping.signal.reason) throw error
+    await io.tell(`Stopped by ${received}: ${stoppedText()}\n`)
+    throw new Ended(exitCodeOf(received))
   }
 }
 

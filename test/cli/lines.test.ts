@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { type LineBytes, readLines, TOO_LONG } from '../../src/cli/lines.ts'
+import { type LineBytes, readLines, TOO_LONG } from '../../src/cli/plant-lines.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../support/properties.ts'
 
 const MAX_BYTES = 8

@@ -15,7 +15,6 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     },
     terminal: () => undefined,
     printsToTerminal: false,
-    readStdin: async () => '',
     stdin: async function* () {},
     onSignal: () => {},
     randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),

@@ -5,7 +5,7 @@ import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
 import { orAborted, runUntilSignal, showProgress, watchSnapshot } from '../long-task.ts'
 import { counted } from '../output.ts'
-import { renderPlantLines } from '../plant-line.ts'
+import { renderPlantLines } from '../plant-lines.ts'
 
 /** `export`: prints plants as they are at one moment, a line of JSON each, as fast as the reader takes them. */
 export const exportCommand = (program: Command, io: Io): void => {

@@ -27,47 +27,42 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
     .addOption(OPTIONS.tlsCert)
     .addOption(OPTIONS.json)
     .action(async ({ listen, tlsCert, json }) => {
-      const answer = await readiness(listen, await clientFor(tlsCert))
-      const status = answer instanceof AppError ? null : answer
+      const client = await clientFor(tlsCert)
+      const target = clientTarget(listen)
+      const { status, cause } = await statusOf(target, client).then(
+        (status) => ({ status, cause: undefined }),
+        (cause: unknown) => ({ status: null, cause }),
+      )
       if (json) await io.print(toJson({ isReady: status === 200, status }))
-      if (answer instanceof AppError) throw answer
-      if (status !== 200) throw new AppError('address_unavailable', { message: `The server is not ready: ${status}.` })
-      await io.tell('The server is ready.\n')
+      if (status === 200) return io.tell('The server is ready.\n')
+      const address = formatAddress(target, client.scheme)
+      const failure = `There is no answer from ${address}: ${reasonOf(cause)}.`
+      const message = status === null ? failure : `The server is not ready: ${status}.`
+      throw new AppError('address_unavailable', { message, cause })
     })
 }
 
-/**
- * The status of `/readyz`, or the reason that there is none. `fetch` would ask a proxy of the environment, so this does not use it.
- * With a certificate, the server must have the same one, or one for the same names of the same authority.
- */
-async function readiness(
-  address: Address,
-  { get, trust, scheme }: Awaited<ReturnType<typeof clientFor>>,
-): Promise<number | AppError> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  const signal = AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS)
-  signal.addEventListener('abort', () => reject(signal.reason))
-  const target = clientTarget(address)
-  get({ ...target, ...trust, path: '/readyz', signal }, (response) => {
-    response.resume()
-    resolve(response.statusCode ?? 0)
-  }).on('error', reject)
-  try {
-    return await promise
-  } catch (cause) {
-    return new AppError('address_unavailable', {
-      message: `There is no answer from ${formatAddress(target, scheme)}: ${reasonOf(cause)}.`,
-      cause,
-    })
-  }
-}
+type Client = Awaited<ReturnType<typeof clientFor>>
 
+/** With a certificate, the server must have the same one, or one for the same names of the same authority. */
 async function clientFor(certPath: string | undefined) {
   const trust: RequestOptions = {}
   if (certPath === undefined) return { ...(await import('node:http')), trust, scheme: 'http' } as const
   const { readCertificate, trustAlone } = await import('../../http/tls.ts')
   const { get } = await import('node:https')
   return { get, trust: trustAlone(readCertificate(certPath)), scheme: 'https' } as const
+}
+
+/** The status of `/readyz`. `fetch` would ask a proxy of the environment, so this does not use it. */
+function statusOf(target: Address, { get, trust }: Client): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const signal = AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS)
+  signal.addEventListener('abort', () => reject(signal.reason))
+  get({ ...target, ...trust, path: '/readyz', signal }, (response) => {
+    response.resume()
+    resolve(response.statusCode ?? 0)
+  }).on('error', reject)
+  return promise
 }
 
 function reasonOf(cause: unknown): string {

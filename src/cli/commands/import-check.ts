@@ -2,9 +2,8 @@ import { AppError } from '../../domain/error.ts'
 import type { ConflictRule, OwnedPlant, PlantImport } from '../../domain/transfer.ts'
 import type { StagingTable } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
-import { type LineBytes, readLines, TOO_LONG } from '../lines.ts'
 import { pauses, showProgress, untilAborted } from '../long-task.ts'
-import { LINE_MAX_BYTES, parsePlantLine, refusalOf } from '../plant-line.ts'
+import { LINE_MAX_BYTES, type LineBytes, parsePlantLine, readLines, refusalOf, TOO_LONG } from '../plant-lines.ts'
 
 /** How many refused lines are printed. */
 export const REFUSALS_TOLD_MAX = 20

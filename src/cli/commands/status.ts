@@ -25,25 +25,23 @@ export const statusCommand = (program: Command, io: Io): void => {
     })
 }
 
-/** When a write succeeds on a server with the options of this command. The database does not record it. */
-const DURABILITY_TEXTS: Readonly<Record<Durability, string>> = {
-  full: 'full: with these settings a success is on disk',
-  normal: 'normal: with these settings a loss of power may take the latest writes',
-}
-
-type Status = StoreStatus & { readonly version: string; readonly durability: Durability }
-
-const rowsOf = (status: Status): readonly (readonly string[])[] => [
+const rowsOf = (status: StoreStatus & { readonly version: string; readonly durability: Durability }) => [
   ['version', `${status.version}, ${status.engine}`],
   ['database', `${status.path}, ${status.isInUse ? 'open in another process' : 'at rest'}`],
   ['schema', `${status.schema}, ${schemaText(status)}`],
   ['size', `${status.bytes} bytes, ${status.freeBytes} of them free`],
   ['WAL', `${status.walBytes} bytes`],
-  ['users', String(status.users)],
+  ['users', status.users],
   ['tokens', `${status.tokens}, ${status.activeTokens} of them active`],
-  ['plants', String(status.plants)],
+  ['plants', status.plants],
   ['durability', DURABILITY_TEXTS[status.durability]],
 ]
 
-const schemaText = ({ schema, schemaKnown }: Status): string =>
+const schemaText = ({ schema, schemaKnown }: StoreStatus): string =>
   schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`
+
+/** When a write succeeds on a server with the options of this command. The database does not record it. */
+const DURABILITY_TEXTS: Readonly<Record<Durability, string>> = {
+  full: 'full: with these settings a success is on disk',
+  normal: 'normal: with these settings a loss of power may take the latest writes',
+}

@@ -70,16 +70,15 @@ const listCommand = (token: Command, io: Io) =>
         state: tokenState(each, nowMs),
       }))
       if (json) return io.print(toJson(rows))
-      const cells = rows.map(({ id, user, scope, label, created, expires, lastUsed, state }) => [
-        id,
-        user,
-        scope,
-        label ?? '-',
-        created,
-        expires ?? 'never',
-        lastUsed ?? 'never',
-        state,
-      ])
+      const cells = rows.map((row) => {
+        const { label, expires, lastUsed } = row
+        return Object.values({
+          ...row,
+          label: label ?? '-',
+          expires: expires ?? 'never',
+          lastUsed: lastUsed ?? 'never',
+        })
+      })
       await io.print(table([['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state'], ...cells]))
     })
 
@@ -107,7 +106,9 @@ async function select(id: string | undefined, user: string | undefined, io: Io):
   if (id === undefined && user !== undefined) return { userName: user }
   if (id === undefined || user !== undefined) throw misused('Say which: an id, or - for stdin, or --user.')
   if (id === '-') {
-    const text = (await io.readStdin()).trim()
+    const text = Buffer.concat(await Array.fromAsync(io.stdin()))
+      .toString()
+      .trim()
     if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
     return { hash: hashToken(text) }
   }

@@ -1,6 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
 import { type Address, formatAddress } from '../../domain/address.ts'
-import type { AppError } from '../../domain/error.ts'
 import { countWrites } from '../../domain/statistics.ts'
 import { createMetricsApp } from '../../http/metrics-app.ts'
 import { listen } from '../../http/server.ts'
@@ -10,14 +9,12 @@ import type { MetricSources } from '../../metrics.ts'
 import { engineOf, openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { openOptionsOf } from '../command.ts'
-import { Ended, EXIT, exitCodeOf, type Io, type Signal, takesEscapeCodes } from '../io.ts'
+import { Ended, EXIT, type Io, takesEscapeCodes } from '../io.ts'
 import { completeOptions, defineServe, type ServeOptions } from './options.ts'
-import { type Endings, runService } from './service.ts'
+import { type Endings, runService, watchEndings } from './service.ts'
 
 /** How long the server waits for a reader of the last lines of the log. */
 const LOG_FLUSH_MS = 500
-/** After a failure of the store, the process ends within this time, also if something has not ended in good order. */
-const EXIT_AFTER_FAILURE_MS = 1000
 /** How long a scraper may be idle: Prometheus asks every 15 s or every minute. */
 const METRICS_IDLE_TIMEOUT_MS = 120_000
 
@@ -27,31 +24,18 @@ export const serveCommand = (program: Command, io: Io): void => {
 }
 
 async function serve(options: ServeOptions, io: Io): Promise<void> {
-  const signalled = firstSignal(io)
   const output = logToStdout()
   const log = createLogger(options.logLevel, output.destination, await lineFormat(options, io))
-  const failure = watchForFailure(log, io)
+  const endings = watchEndings(log, io)
   try {
-    await serveStore(options, { signalled, ...failure }, log, io)
+    await serveStore(options, endings, log, io)
     // The store can fail as late as while it is closed.
-    const exitCode = failure.hasFailed() ? EXIT.storeUnusable : EXIT.done
+    const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
     if (exitCode !== EXIT.done) throw new Ended(exitCode)
   } finally {
     await output.close(LOG_FLUSH_MS)
   }
-}
-
-/** The first signal. A second one ends the process at once. */
-function firstSignal(io: Io): Promise<Signal> {
-  const { promise, resolve } = Promise.withResolvers<Signal>()
-  let isSecond = false
-  io.onSignal((signal) => {
-    if (isSecond) io.exit(exitCodeOf(signal))
-    isSecond = true
-    resolve(signal)
-  })
-  return promise
 }
 
 /** The format of lines for people, or `undefined` for JSON. `NO_COLOR` turns colours off (https://no-color.org). */
@@ -62,28 +46,8 @@ async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }
   return prettyLines(printsToTerminal && takesEscapeCodes(env) && !env.NO_COLOR)
 }
 
-/** Waits for the failure of a store that must not be written to any more, and then sees that the process ends soon. */
-function watchForFailure(log: Logger, io: Io) {
-  const { promise: failed, resolve } = Promise.withResolvers<void>()
-  let hasFailed = false
-  return {
-    failed,
-    hasFailed: () => hasFailed,
-    onFailure(error: AppError) {
-      hasFailed = true
-      log.fatal({ reason: String(error.cause) }, 'the store has failed: nothing more is written, and the process ends')
-      setTimeout(() => io.exit(EXIT.storeUnusable), EXIT_AFTER_FAILURE_MS)
-      resolve()
-    },
-  }
-}
-
-interface ServedEndings extends Endings {
-  readonly onFailure: (error: AppError) => void
-}
-
 /** Opens the store, serves it and its metrics, and closes it. */
-async function serveStore(options: ServeOptions, endings: ServedEndings, log: Logger, io: Io): Promise<void> {
+async function serveStore(options: ServeOptions, endings: Endings, log: Logger, io: Io): Promise<void> {
   const { database, durability, metricsListen } = options
   const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
   const store = await openStore(database, endings.onFailure, {

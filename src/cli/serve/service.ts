@@ -1,4 +1,5 @@
 import { formatAddress } from '../../domain/address.ts'
+import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { recordTokenUses } from '../../http/access/token-uses.ts'
 import { createApp } from '../../http/app.ts'
@@ -8,11 +9,13 @@ import type { Tls } from '../../http/tls.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import type { Io, Signal } from '../io.ts'
+import { EXIT, type Io, type Signal } from '../io.ts'
 import { provideFirstToken } from './first-token.ts'
 import type { ServeOptions } from './options.ts'
 
-/** After a failure of the store, requests in progress have this long to be answered. */
+/** After a failure of the store, the process ends within this time, also if something has not ended in good order. */
+const EXIT_AFTER_FAILURE_MS = 1000
+/** Within that time, requests in progress have this long to be answered. */
 const DRAIN_AFTER_FAILURE_MS = 500
 /** This much of --drain is left for closing the store and for the last log lines. */
 const CLOSE_MS = 1000
@@ -26,20 +29,52 @@ interface ServiceParts {
   readonly io: Io
 }
 
-/** What ends the service: the first signal, or a store that must not be written to any more. */
-export interface Endings {
-  readonly signalled: Promise<Signal>
-  readonly failed: Promise<void>
-  readonly hasFailed: () => boolean
+/** What `watchEndings` returns. */
+export type Endings = ReturnType<typeof watchEndings>
+
+/**
+ * What ends the service: the first signal, or the failure of a store that must not be written to any more. After a failure it
+ * sees that the process ends soon.
+ */
+export function watchEndings(log: Logger, io: Io) {
+  const { promise: failed, resolve: fail } = Promise.withResolvers<void>()
+  const endings = {
+    signalled: new Promise<Signal>((resolve) => io.onSignal(resolve)),
+    failed,
+    hasFailed: false,
+    onFailure(error: AppError): void {
+      endings.hasFailed = true
+      log.fatal({ reason: String(error.cause) }, 'the store has failed: nothing more is written, and the process ends')
+      setTimeout(() => io.exit(EXIT.storeUnusable), EXIT_AFTER_FAILURE_MS)
+      fail()
+    },
+  }
+  return endings
 }
 
 /** Serves plants until a signal comes or the store fails, and drains. */
-export async function runService(parts: ServiceParts): Promise<void> {
-  const { options, store, endings, log, io } = parts
+export async function runService({ options, store, statistics, endings, log, io }: ServiceParts): Promise<void> {
   const { idleTimeout: idleTimeoutMs, tls } = options
   const lifecycle = { isDraining: false }
   const uses = recordTokenUses(store, log, io.nowMs)
-  const app = createApp({ ...appOptions(parts), lifecycle, recordUse: uses.recordUse })
+  const app = createApp({
+    store,
+    log,
+    lifecycle,
+    statistics,
+    recordUse: uses.recordUse,
+    logsRequests: options.accessLog === 'on',
+    usesTls: tls !== undefined,
+    maxBodyBytes: options.maxBody,
+    listMax: options.listMax,
+    rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
+    maxInFlight: options.maxInFlight,
+    servesDocs: options.docs,
+    corsOrigins: options.corsOrigin ?? [],
+    publicUrl: options.publicUrl,
+    nowMs: io.nowMs,
+    monotonicMs: io.monotonicMs,
+  })
   const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', tls })
   const address = formatAddress(server.address, schemeOf(options))
   log.info({ address, database: engineOf(options.database).location, version: VERSION }, 'listening')
@@ -59,25 +94,8 @@ export async function runService(parts: ServiceParts): Promise<void> {
   })
   await Promise.race([endings.failed, stopped])
   // The store can also fail while the server drains, and as late as at the last write.
-  if (endings.hasFailed()) await stop(DRAIN_AFTER_FAILURE_MS, 0)
+  if (endings.hasFailed) await stop(DRAIN_AFTER_FAILURE_MS, 0)
 }
-
-const appOptions = ({ options, store, statistics, log, io }: ServiceParts) => ({
-  store,
-  log,
-  logsRequests: options.accessLog === 'on',
-  statistics,
-  usesTls: options.tls !== undefined,
-  maxBodyBytes: options.maxBody,
-  listMax: options.listMax,
-  rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
-  maxInFlight: options.maxInFlight,
-  servesDocs: options.docs,
-  corsOrigins: options.corsOrigin ?? [],
-  publicUrl: options.publicUrl,
-  nowMs: io.nowMs,
-  monotonicMs: io.monotonicMs,
-})
 
 /** Logs a warning if the certificate is not valid now: then clients will refuse it. */
 function warnOfValidity({ validFromMs, validToMs }: Tls, nowMs: number, log: Logger): void {

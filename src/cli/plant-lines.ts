@@ -8,6 +8,7 @@ import type { OwnedPlant } from '../domain/transfer.ts'
 
 /** The largest line of an import: the maximum of `--max-body`, and room for the name of a user. */
 export const LINE_MAX_BYTES = 1024 ** 3 + 1024
+const LINE_FEED = 0x0a
 
 /** Renders plants as lines of JSON (https://jsonlines.org). Each line is a `NewPlant` with the name of its user. */
 export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
@@ -16,6 +17,47 @@ export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
 /** `JSON.stringify` refuses the `id`, a bigint. */
 const renderPlantLine = (plant: OwnedPlant): string =>
   `{"user":${JSON.stringify(plant.user)},"id":${plant.id},${JSON.stringify(toPlant(plant)).slice(1)}\n`
+
+/** Stands for a line that is longer than `maxBytes`. */
+export const TOO_LONG = Symbol('a line that is too long')
+export type LineBytes = Uint8Array | typeof TOO_LONG
+
+/**
+ * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. A line that is longer than
+ * `maxBytes` is not kept in memory.
+ */
+export async function* readLines(
+  stream: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): AsyncGenerator<readonly LineBytes[]> {
+  /** The beginning of the current line. */
+  let parts: Uint8Array[] = []
+  let bytes = 0
+  const take = (part: Uint8Array) => {
+    bytes += part.length
+    if (bytes > maxBytes) parts = []
+    else parts.push(part)
+  }
+  const end = (): LineBytes => {
+    const [line = new Uint8Array()] = parts.length > 1 ? [Buffer.concat(parts)] : parts
+    const isTooLong = bytes > maxBytes
+    parts = []
+    bytes = 0
+    return isTooLong ? TOO_LONG : line
+  }
+  for await (const chunk of stream) {
+    const lines: LineBytes[] = []
+    let start = 0
+    for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
+      take(chunk.subarray(start, at))
+      lines.push(end())
+      start = at + 1
+    }
+    if (start < chunk.length) take(chunk.slice(start))
+    if (lines.length > 0) yield lines
+  }
+  if (bytes > 0) yield [end()]
+}
 
 /**
  * Reads a line as strictly as the server reads the body of a create. A line without a user belongs to `defaultUser`; with a

@@ -1,0 +1,49 @@
+import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
+import { OPTIONS } from '../../config.ts'
+import { manual } from '../command.ts'
+import type { Io } from '../io.ts'
+// This import is a path: the file is read only when it is printed.
+import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file' }
+
+/** `openapi`: prints the document of `/openapi.json`, without a server or a database. */
+export const openapiCommand = (program: Command, io: Io): void => {
+  program
+    .command('openapi')
+    .description('Prints the OpenAPI document.')
+    .helpGroup('Information:')
+    .addHelpText('after', manual('openapi', 'openapi --public-url https://plants.example.org'))
+    .addOption(OPTIONS.publicUrl)
+    .action(async ({ publicUrl }) => {
+      const { openApiDocument } = await import('../../http/docs/docs.ts')
+      await io.print(`${JSON.stringify(await openApiDocument(publicUrl), null, 2)}\n`)
+    })
+}
+
+/** `licenses`: prints the third-party software in the executable and its licences. */
+export const licensesCommand = (program: Command, io: Io): void => {
+  program
+    .command('licenses')
+    .description('Prints the licences of the third-party software in this executable.')
+    .helpGroup('Information:')
+    .addHelpText('after', manual('licenses', 'help licenses'))
+    .action(async () => io.print(await Bun.file(thirdPartyLicenses).text()))
+}
+
+/** `help COMMAND`. Commander's own `help` does not find commands of two words. */
+export const helpCommand = (program: Command): void => {
+  program
+    .command('help')
+    .description('Prints what a command does and which options it takes.')
+    .helpGroup('Information:')
+    .addHelpText('after', manual('help', 'help token create'))
+    .argument('[command...]', 'The words of the command.')
+    .action((words: readonly string[]) => {
+      let command: CommandUnknownOpts = program
+      for (const word of words) {
+        const next = command.commands.find((each) => each.name() === word)
+        if (next === undefined) program.error(`unknown command '${words.join(' ')}'`)
+        command = next
+      }
+      command.help()
+    })
+}
