@@ -1,61 +1,70 @@
 import { Elysia, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
+import type { Token } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
-import { createTokenCache, type TokenCacheOptions } from './authentication.ts'
+import { createTokenCache, type TokenCache } from './authentication.ts'
 import { shareWith } from './cors.ts'
 import { docs } from './docs/docs.ts'
-import { createLimits, type LimitOptions, type Limits } from './limits.ts'
-import { createListCache } from './lists/list-cache.ts'
+import { createLimits, type Limits, type RateLimit } from './limits.ts'
+import { createListCache, type ListCache } from './lists/list-cache.ts'
 import { answerCachedList } from './lists/list-plants.ts'
 import { answerError, contextOf, observe } from './observe.ts'
 import { operationNames, operationsOf, otherMethods } from './operations.ts'
 import { plants } from './plants.ts'
 import { type Lifecycle, probes } from './probes.ts'
-import type { Connection } from './server.ts'
+import type { Handle } from './server.ts'
 import type { RequestStatistics } from './statistics.ts'
 
-/** What the service is made of. */
-export interface AppOptions extends LimitOptions, TokenCacheOptions {
-  readonly store: Pick<
-    Store,
-    | 'createPlant'
-    | 'listPlants'
-    | 'deletePlant'
-    | 'plantsVersion'
-    | 'hasOnlyGrown'
-    | 'findToken'
-    | 'tokensVersion'
-    | 'checkReady'
-  >
+/** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
+export interface AppOptions {
+  readonly store: Store
+  /** Called with every token that is accepted. */
+  readonly recordUse: (token: Token) => void
   readonly log: Logger
   readonly logsRequests: boolean
-  /** Counts the requests; `undefined` if nobody asks for metrics. */
   readonly statistics: RequestStatistics | undefined
   readonly lifecycle: Lifecycle
   readonly usesTls: boolean
   /** The largest body that a request may send. */
   readonly maxBodyBytes: number
-  /** The most plants in one answer; `undefined` means no limit. */
+  /** The most plants in one answer. */
   readonly listMax: number | undefined
-  /** Whether the API's documentation is served. */
+  readonly rateLimit: RateLimit | undefined
+  /** The most requests under way, from the acceptance of the token to the end of the answer. */
+  readonly maxInFlight: number | undefined
   readonly servesDocs: boolean
   /** The origins whose pages may read answers. */
   readonly corsOrigins: readonly string[]
   /** Where clients reach this service, for the documentation. */
   readonly publicUrl: string | undefined
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly nowMs: () => number
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs: () => number
 }
 
+/** What the routes share. */
+export interface AppParts extends AppOptions {
+  readonly limits: Limits
+  readonly tokens: TokenCache
+  readonly lists: ListCache
+}
+
+/** Makes the limits and the caches of a service. */
+export const makeParts = (options: AppOptions): AppParts => ({
+  ...options,
+  limits: createLimits(options),
+  tokens: createTokenCache(options),
+  lists: createListCache(options),
+})
+
 /** The service: answers any request, and never rejects. */
-export function createApp(
-  options: AppOptions,
-): (request: Request, connection?: Connection) => Response | Promise<Response> {
-  const limits = createLimits(options)
-  const app = routes(options, limits)
+export function createApp(options: AppOptions): Handle {
+  const parts = makeParts(options)
+  const app = routes(parts)
   options.statistics?.setOperations(operationNames(app.routes))
-  const answer = observe(app.fetch, { ...options, limits, operationOf: operationsOf(app.routes) })
+  const answer = observe(app.fetch, operationsOf(app.routes), parts)
   return options.corsOrigins.length === 0 ? answer : shareWith(options.corsOrigins, answer)
 }
 
@@ -63,9 +72,7 @@ export function createApp(
 export type App = ReturnType<typeof routes>
 
 /** The Elysia app: all routes, and the hooks before them in their order. */
-export function routes(options: AppOptions, limits: Limits) {
-  const { store, log, lifecycle, monotonicMs, servesDocs, publicUrl } = options
-  const parts = { ...options, limits, tokens: createTokenCache(options), lists: createListCache(options) }
+export function routes(parts: AppParts) {
   const api = plants(parts)
   const app = new Elysia({
     // A short Host would otherwise shift the path: one route would be taken for another.
@@ -78,12 +85,12 @@ export function routes(options: AppOptions, limits: Limits) {
     .onError(({ error, request }) => {
       // By class, because an error's own `code` would pass for Elysia's.
       const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
-      return answerError(cause, contextOf(request), log)
+      return answerError(cause, contextOf(request), parts.log)
     })
     .onRequest(requireOneHost)
     .onRequest(answerCachedList(parts))
-    .use(servesDocs ? docs(api, publicUrl) : new Elysia())
-    .use(probes(store, lifecycle, monotonicMs))
+    .use(parts.servesDocs ? docs(api, parts.publicUrl) : new Elysia())
+    .use(probes(parts))
     .use(api)
   return app.use(otherMethods(app.routes))
 }

@@ -1,6 +1,6 @@
 import { cors } from '@elysiajs/cors'
 import { Elysia } from 'elysia'
-import type { Connection } from './server.ts'
+import type { Handle } from './server.ts'
 
 /** The methods and headers that pages may send, and the headers of an answer that they may read (Fetch standard §3.3). */
 const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
@@ -9,15 +9,12 @@ const EXPOSED_HEADERS = ['Link', 'ETag', 'Retry-After', 'X-Request-Id']
 /** How long a browser may keep the answer to a preflight request. */
 const PREFLIGHT_MAX_AGE_S = 600
 
-type Answers = (request: Request, connection?: Connection) => Response | Promise<Response>
-
 /**
  * Lets pages of these origins, and of no others, read all answers of the app. The CORS plugin makes the headers, once for each
  * origin. It is no plugin of the app itself: there it would answer OPTIONS without `Allow`, on unknown paths too, and give
  * headers to origins that are not listed.
  */
-export function shareWith(origins: readonly string[], app: Answers): Answers {
-  const listed = new Set(origins)
+export function shareWith(origins: readonly string[], app: Handle): Handle {
   const plugin = new Elysia()
     .use(
       cors({
@@ -31,34 +28,22 @@ export function shareWith(origins: readonly string[], app: Answers): Answers {
       }),
     )
     .get('/', () => new Response(null))
-  const known = new Map<string, Promise<Shared>>()
-
-  const ask = async (origin: string, isPreflight: boolean): Promise<Shared> => {
+  const headersFor = async (method: 'OPTIONS' | 'GET', origin: string) => {
     const asked = { origin, 'access-control-request-method': 'GET' }
-    const { headers } = await plugin.fetch(
-      new Request('http://localhost/', { method: isPreflight ? 'OPTIONS' : 'GET', headers: asked }),
-    )
+    const { headers } = await plugin.fetch(new Request('http://localhost/', { method, headers: asked }))
     return [...headers].filter(([name]) => name.startsWith('access-control-'))
   }
-
-  /** The headers for the origin of a request; none if the origin is not listed. */
-  const sharedWith = (request: Request): Shared | Promise<Shared> => {
-    const origin = request.headers.get('origin')
-    if (origin === null || !listed.has(origin)) return []
-    const isPreflight = request.method === 'OPTIONS'
-    const key = `${isPreflight} ${origin}`
-    const shared = known.get(key) ?? ask(origin, isPreflight)
-    known.set(key, shared)
-    return shared
-  }
+  const shared = new Map(
+    origins.map((origin) => [origin, { preflight: headersFor('OPTIONS', origin), other: headersFor('GET', origin) }]),
+  )
 
   return async (request, connection) => {
-    const [response, shared] = await Promise.all([app(request, connection), sharedWith(request)])
-    for (const [name, value] of shared) response.headers.set(name, value)
+    const response = await app(request, connection)
+    const headers = shared.get(request.headers.get('origin') ?? '')
+    const added = await (request.method === 'OPTIONS' ? headers?.preflight : headers?.other)
+    for (const [name, value] of added ?? []) response.headers.set(name, value)
     // Caches must know that another origin gets other headers.
     response.headers.set('vary', 'Origin')
     return response
   }
 }
-
-type Shared = readonly (readonly [name: string, value: string])[]

@@ -1,5 +1,6 @@
 import { AppError } from '../domain/error.ts'
 import type { Token, TokenId } from '../domain/token.ts'
+import type { AppOptions } from './app.ts'
 import { contextOf } from './observe.ts'
 
 /** How many requests a token may send to this process. Other processes count by themselves. */
@@ -13,18 +14,11 @@ export interface RateLimit {
 /** The number of periods that share one burst. */
 export const BURST_PERIODS = 10
 
-/** How much those with a token may ask for; `undefined` means no limit. */
-export interface LimitOptions {
-  readonly rateLimit: RateLimit | undefined
-  /** The most requests under way, from the acceptance of the token to the end of the answer. */
-  readonly maxInFlight: number | undefined
-}
-
 /** The limits of a service: a rate for each token, and a semaphore for the requests under way. */
 export type Limits = ReturnType<typeof createLimits>
 
 /** Makes the limits that the options name. A limit that is not set costs nothing. */
-export function createLimits({ rateLimit, maxInFlight }: LimitOptions) {
+export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateLimit' | 'maxInFlight'>) {
   const countRequest = rateLimit && limitRate(rateLimit)
   const holders = new Set<Request>()
   const admit = async (caller: Token, request: Request): Promise<void> => {

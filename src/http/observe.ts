@@ -2,10 +2,9 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX, type Token } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import { type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf } from './answers.ts'
-import type { AppOptions } from './app.ts'
-import type { Limits } from './limits.ts'
+import type { AppOptions, AppParts } from './app.ts'
 import type { OperationOf } from './operations.ts'
-import type { Connection } from './server.ts'
+import type { Connection, Handle } from './server.ts'
 import type { Answered } from './statistics.ts'
 
 /** Why a request got an error: the error's kind, or `in_flight_limit` when --max-in-flight had no place for it. */
@@ -38,20 +37,12 @@ export function contextOf(request: RequestWithContext): RequestContext {
   return context
 }
 
-type Answer = Response | Promise<Response>
-
-interface Observation
-  extends Pick<AppOptions, 'log' | 'logsRequests' | 'statistics' | 'lifecycle' | 'usesTls' | 'monotonicMs'> {
-  readonly operationOf: OperationOf
-  readonly limits: Limits
-}
-
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
  * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
  */
-export function observe(handle: (request: Request) => Answer, options: Observation) {
-  const { log, logsRequests, statistics, monotonicMs, operationOf, limits } = options
+export function observe(handle: Handle, operationOf: OperationOf, parts: AppParts): Handle {
+  const { log, logsRequests, statistics, monotonicMs, limits } = parts
   const isLogging = logsRequests && log.isLevelEnabled('info')
   const isTimed = isLogging || statistics !== undefined
 
@@ -65,7 +56,7 @@ export function observe(handle: (request: Request) => Answer, options: Observati
     limits.release(request)
   }
   const finish = (request: Request, context: RequestContext, response: Response, startedMs: number): Response => {
-    setCommonHeaders(response.headers, request, context, options)
+    setCommonHeaders(response.headers, request, context, parts)
     if (isTimed) record(request, context, response, startedMs)
     if (context.streamEnd === undefined) end(request)
     else void context.streamEnd.then(() => end(request))
@@ -78,7 +69,7 @@ export function observe(handle: (request: Request) => Answer, options: Observati
       (error: unknown) => finish(request, context, answerError(error, context, log), startedMs),
     )
 
-  return (received: Request, connection?: Connection): Answer => {
+  return (received, connection) => {
     const startedMs = isTimed ? monotonicMs() : 0
     statistics?.begin()
     const context: RequestContext = {
@@ -137,7 +128,7 @@ function setCommonHeaders(
   headers: Headers,
   { method }: Request,
   { requestId }: RequestContext,
-  { lifecycle, usesTls }: Observation,
+  { lifecycle, usesTls }: AppOptions,
 ): void {
   headers.set('x-request-id', requestId)
   // Answers with JSON have these two already.

@@ -10,31 +10,32 @@ interface Route {
 }
 
 /** The operation of requests that no route takes, and of OPTIONS. */
-export const OTHER = 'other'
+const OTHER = 'other'
 
 /** Names the operation that a request asks for, by its method and URL. No path that a client wrote is ever a name. */
 export type OperationOf = (method: string, url: string) => string
 
-/** The names of the operations of these routes: their `operationId`s, and `OTHER`. */
+/** The names of the operations of these routes: their `operationId`s, and `other`. */
 export const operationNames = (routes: readonly Route[]): readonly string[] => [
   ...new Set([...routes.flatMap(({ hooks }) => hooks.detail?.operationId ?? []), OTHER]),
 ]
 
 /** Finds the operations of requests to these routes. A HEAD belongs to the operation of the GET. */
 export function operationsOf(routes: readonly Route[]): OperationOf {
-  const byPath = new Map<string, Map<string, string>>()
-  const patterns: (readonly [RegExp, path: string])[] = []
-  for (const { method, path, hooks } of routes) {
-    const operations = byPath.get(path) ?? new Map<string, string>()
-    if (hooks.detail?.operationId !== undefined) operations.set(method, hooks.detail.operationId)
-    byPath.set(path, operations)
-    if (path.includes(':')) patterns.push([new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`), path])
-  }
-  const dynamicPath = (path: string) => patterns.find(([pattern]) => pattern.test(path))?.[1] ?? ''
+  const byMethod = Map.groupBy(
+    routes.flatMap(({ method, path, hooks }) => {
+      const name = hooks.detail?.operationId
+      const source = path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')
+      return name === undefined ? [] : [{ method, name, pattern: new RegExp(`^${source}$`) }]
+    }),
+    ({ method }) => method,
+  )
   return (method, url) => {
     const path = pathOf(url)
-    const operations = byPath.get(path) ?? byPath.get(dynamicPath(path))
-    return operations?.get(method === 'HEAD' ? 'GET' : method) ?? OTHER
+    for (const { name, pattern } of byMethod.get(method === 'HEAD' ? 'GET' : method) ?? []) {
+      if (pattern.test(path)) return name
+    }
+    return OTHER
   }
 }
 

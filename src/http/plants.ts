@@ -1,30 +1,23 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { NewPlant, Plant, toPlant } from '../domain/plant.ts'
-import type { Store } from '../domain/store.ts'
 import { json } from './answers.ts'
-import { type AuthenticationOptions, authentication } from './authentication.ts'
+import type { AppParts } from './app.ts'
+import { authentication } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { operation } from './docs/operation.ts'
-import { type ListOptions, listPlants } from './lists/list-plants.ts'
+import { listPlants } from './lists/list-plants.ts'
 import { IfNoneMatch, ListQuery, PlantPath } from './query.ts'
 
-/** What the operations on plants need. */
-export interface PlantOptions extends ListOptions, AuthenticationOptions {
-  readonly store: ListOptions['store'] & Pick<Store, 'createPlant' | 'deletePlant'>
-  /** The largest body that a request may send. */
-  readonly maxBodyBytes: number
-}
-
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
-export const plants = (options: PlantOptions) => {
-  const { store, limits, maxBodyBytes } = options
-  const list = listPlants(options)
+export const plants = (parts: AppParts) => {
+  const { store, limits, maxBodyBytes } = parts
+  const list = listPlants(parts)
   return (
     new Elysia({ name: 'plants' })
       // A copy, because Elysia writes a name into the model.
       .model({ NewPlant: { ...NewPlant } })
-      .use(authentication(options))
+      .use(authentication(parts))
       .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST_PLANTS })
       // Elysia's own HEAD would read the whole list.
       .head('/plants', list, { query: ListQuery, detail: { hide: true } })

@@ -1,10 +1,12 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
-import type { Store } from '../domain/store.ts'
-import { json } from './answers.ts'
+import type { Logger } from '../log.ts'
+import { errorResponse, json } from './answers.ts'
+import type { AppOptions } from './app.ts'
+import { pathOf } from './observe.ts'
 
 /** How old the answer to `/readyz` may be, in milliseconds. All requests within this time share one check of the store. */
-export const READINESS_MAX_AGE_MS = 1000
+const READINESS_MAX_AGE_MS = 1000
 
 /** `isDraining` is true from the first signal on: the server is about to end. */
 export interface Lifecycle {
@@ -14,14 +16,20 @@ export interface Lifecycle {
 const ok = () => json('{"status":"ok"}')
 
 /** Whether the process is up, and whether it can serve. The probes need no token. */
-export const probes = (store: Pick<Store, 'checkReady'>, lifecycle: Lifecycle, monotonicMs: () => number) => {
-  const checkReady = shared(() => store.checkReady(), monotonicMs)
+export const probes = ({ store, lifecycle, monotonicMs }: Pick<AppOptions, 'store' | 'lifecycle' | 'monotonicMs'>) => {
+  let checkedAtMs = Number.NEGATIVE_INFINITY
+  let checked: Promise<void> | undefined
   const readyz = async () => {
     if (lifecycle.isDraining)
       throw new AppError('store_busy', {
         message: 'The server is shutting down: ask another one, or again when it has restarted.',
       })
-    await checkReady()
+    // No client can force an fsync with every request.
+    if (checked === undefined || monotonicMs() - checkedAtMs >= READINESS_MAX_AGE_MS) {
+      checkedAtMs = monotonicMs()
+      checked = store.checkReady()
+    }
+    await checked
     return ok()
   }
   return new Elysia({ name: 'probes' })
@@ -29,15 +37,26 @@ export const probes = (store: Pick<Store, 'checkReady'>, lifecycle: Lifecycle, m
     .get('/readyz', readyz, { detail: { operationId: 'ready', hide: true } })
 }
 
-/** Checks at most once per `READINESS_MAX_AGE_MS`, so that no client can force an fsync with every request. */
-function shared(ask: () => Promise<void>, monotonicMs: () => number): () => Promise<void> {
-  let askedAtMs = Number.NEGATIVE_INFINITY
-  let answer: Promise<void> | undefined
-  return () => {
-    if (answer === undefined || monotonicMs() - askedAtMs >= READINESS_MAX_AGE_MS) {
-      askedAtMs = monotonicMs()
-      answer = ask()
+interface MetricsAppOptions {
+  readonly metrics: { readonly contentType: string; text(): Promise<string> }
+  readonly log: Logger
+}
+
+/** The application at the address of the metrics. It asks for no token. */
+export function createMetricsApp({ metrics, log }: MetricsAppOptions): (request: Request) => Promise<Response> {
+  return async ({ method, url }) => {
+    const isKnown = pathOf(url) === '/metrics' && (method === 'GET' || method === 'HEAD')
+    if (!isKnown) return errorResponse('path_unknown')
+    const headers = {
+      'content-type': metrics.contentType,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
     }
-    return answer
+    try {
+      return new Response(await metrics.text(), { headers })
+    } catch (error) {
+      log.error({ err: error }, 'the metrics could not be read')
+      return errorResponse('bug', 'The metrics could not be read: see the log.')
+    }
   }
 }

@@ -57,7 +57,8 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
   }
 }
 
-type Handle = (request: Request, connection: Connection) => Response | Promise<Response>
+/** Answers requests. Within a test there may be no connection. */
+export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
 
 async function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: ListenOptions) {
   const options = {

@@ -2,9 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import { ERRORS } from '../../src/http/answers.ts'
-import { routes } from '../../src/http/app.ts'
+import { makeParts, routes } from '../../src/http/app.ts'
 import { openApiDocument } from '../../src/http/docs/docs.ts'
-import { createLimits } from '../../src/http/limits.ts'
 import { openStore } from '../../src/store/open.ts'
 import { appOptions } from '../support/app.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -180,7 +179,7 @@ test('the routes are those of the document, and the pages and probes that need n
   using folder = makeFolder()
   const store = await openStore(join(folder.path, 'plantstore.db'), () => {})
   const options = appOptions({ store })
-  const { routes: all } = routes(options, createLimits(options))
+  const { routes: all } = routes(makeParts(options))
   await store.close()
   const open = ['/docs', '/docs/scalar.js', '/healthz', '/openapi.json', '/readyz'].map((path) => `GET ${path}`)
 

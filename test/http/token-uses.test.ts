@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { recordTokenUses, TOKEN_USE_RESOLUTION_MS } from '../../src/http/access/token-uses.ts'
+import { recordTokenUses, TOKEN_USE_RESOLUTION_MS } from '../../src/http/token-uses.ts'
 import { createLogger } from '../../src/log.ts'
 import { createToken } from '../store/fixtures.ts'
 import { SQLITE_STORES } from '../support/stores.ts'

@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { type Address, formatAddress } from '../../domain/address.ts'
 import { countWrites } from '../../domain/statistics.ts'
-import { createMetricsApp } from '../../http/metrics-app.ts'
+import { createMetricsApp } from '../../http/probes.ts'
 import { listen } from '../../http/server.ts'
 import { countRequests } from '../../http/statistics.ts'
 import { createLogger, type LineFormat, type Logger, logToStdout } from '../../log.ts'

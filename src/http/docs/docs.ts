@@ -1,6 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
-import { type PlantOptions, plants } from '../plants.ts'
+import type { AppParts } from '../app.ts'
+import { plants } from '../plants.ts'
 
 /** Where the documentation is. The page names the other two relative to itself, so that it works behind any prefix. */
 export const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/openapi.json' } as const
@@ -22,7 +23,7 @@ export function docs(api: AnyElysia, publicUrl: string | undefined) {
 /** The OpenAPI document that a server with this public URL serves, made without a server. */
 export async function openApiDocument(publicUrl: string | undefined): Promise<OpenAPIV3.Document> {
   // No request comes to these routes: they only describe themselves.
-  const { fetch } = await makePages(plants({} as PlantOptions), publicUrl)
+  const { fetch } = await makePages(plants({} as AppParts), publicUrl)
   const response = await fetch(new Request(`http://localhost${DOCS_PATHS.document}`))
   return response.json() as Promise<OpenAPIV3.Document>
 }

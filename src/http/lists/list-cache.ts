@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import type { Store, Version } from '../../domain/store.ts'
+import type { Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { RequestStatistics } from '../statistics.ts'
+import type { AppOptions } from '../app.ts'
 import type { CappedList } from './capped-list.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
@@ -21,17 +21,11 @@ interface CachedList extends CappedList {
   readonly bytes: number
 }
 
-/** What the cache needs of the service. */
-export interface ListCacheOptions {
-  readonly store: Pick<Store, 'plantsVersion' | 'hasOnlyGrown'>
-  readonly statistics: RequestStatistics | undefined
-}
-
 /** Capped lists by user and URL. */
 export type ListCache = ReturnType<typeof createListCache>
 
 /** Caches capped lists. A list is used only while it is what a new read would give, whichever process writes. */
-export function createListCache({ store, statistics }: ListCacheOptions) {
+export function createListCache({ store, statistics }: AppOptions) {
   const users = new LRUCache<UserId, readonly CachedList[]>({
     maxSize: LIST_CACHE_MAX_BYTES,
     sizeCalculation: (lists) => lists.reduce((sum, { bytes }) => sum + bytes, USER_BYTES),

@@ -1,25 +1,10 @@
-import type { Store } from '../../domain/store.ts'
 import type { Token } from '../../domain/token.ts'
-import type { Logger } from '../../log.ts'
-import type { TokenCache } from '../authentication.ts'
-import type { Limits } from '../limits.ts'
+import type { AppParts } from '../app.ts'
 import { contextOf, logFault } from '../observe.ts'
 import type { ListQuery } from '../query.ts'
 import { SLOW_READER_S } from '../server.ts'
-import type { RequestStatistics } from '../statistics.ts'
 import { answerList, type CappedList, cappedList } from './capped-list.ts'
-import type { ListCache } from './list-cache.ts'
 import { streamedList, streamedListHead } from './streamed-list.ts'
-
-/** What lists need. */
-export interface ListOptions {
-  readonly store: Pick<Store, 'listPlants' | 'plantsVersion'>
-  readonly log: Logger
-  readonly lists: ListCache
-  readonly limits: Limits
-  /** The most plants in one answer; `undefined` means no limit. */
-  readonly listMax: number | undefined
-}
 
 interface ListRequest {
   readonly request: Request
@@ -28,7 +13,7 @@ interface ListRequest {
 }
 
 /** Answers a list: whole if it has a limit, as a stream if it has none. */
-export const listPlants = ({ store, log, lists, limits, listMax = Number.POSITIVE_INFINITY }: ListOptions) => {
+export const listPlants = ({ store, log, lists, limits, listMax = Number.POSITIVE_INFINITY }: AppParts) => {
   return async ({ request, caller: { userId }, query: { limit = listMax, after } }: ListRequest): Promise<Response> => {
     limits.requirePlace(request)
     const cap = Math.min(limit, listMax)
@@ -60,16 +45,11 @@ function allowSlowReader(request: Request): void {
   connection?.timeout(received, SLOW_READER_S)
 }
 
-interface CachedListOptions extends Pick<ListOptions, 'lists' | 'limits'> {
-  readonly tokens: TokenCache
-  readonly statistics: RequestStatistics | undefined
-}
-
 /**
  * Answers a cached list before Elysia looks for a route, in a third less time. A URL is a key of the cache only after the
  * route of lists has answered it, so nothing else is at it for GET and HEAD.
  */
-export const answerCachedList = ({ tokens, lists, limits, statistics }: CachedListOptions) => {
+export const answerCachedList = ({ tokens, lists, limits, statistics }: AppParts) => {
   const answerAdmitted = async (request: Request, caller: Token, list: CappedList) => {
     await limits.admit?.(caller, request)
     limits.requirePlace(request)

@@ -1,7 +1,7 @@
-import { AppError } from '../../domain/error.ts'
-import type { Store } from '../../domain/store.ts'
-import type { Token, TokenId } from '../../domain/token.ts'
-import type { Logger } from '../../log.ts'
+import { AppError } from '../domain/error.ts'
+import type { Store } from '../domain/store.ts'
+import type { Token, TokenId } from '../domain/token.ts'
+import type { Logger } from '../log.ts'
 
 /** How often the server writes the uses of tokens. */
 const FLUSH_EVERY_MS = 5000
