@@ -11,22 +11,6 @@ import { sbom } from './sbom.ts'
 /** The licences that bundled packages may have. They ask for their text and for nothing more. */
 export const ALLOWED_INSIDE = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT']
 
-/**
- * The licences that parts of the runtime may have, too. WebKit's JavaScriptCore is under the LGPL: users may change it, link Bun
- * anew, as `plantstore licenses` says, and build this project from its source.
- */
-export const ALLOWED_IN_RUNTIME = [
-  ...ALLOWED_INSIDE,
-  'IJG',
-  'LGPL-2.0-only',
-  'LGPL-2.1-only',
-  'OpenSSL',
-  'Unicode-3.0',
-  'Zlib',
-  'blessing',
-  'libpng-2.0',
-]
-
 /** The licences that packages for building and testing may have. */
 export const ALLOWED_TO_DEVELOP = [...ALLOWED_INSIDE, 'CC-BY-3.0', 'CC0-1.0', 'Unlicense']
 
@@ -34,16 +18,11 @@ export const ALLOWED_TO_DEVELOP = [...ALLOWED_INSIDE, 'CC-BY-3.0', 'CC0-1.0', 'U
 async function audit(): Promise<void> {
   report('lock file', await lockProblems(PROJECT))
   const parts = await partsInside()
-  const bun = await runtime()
   const installed = await installedManifests(PROJECT)
-  report(`licences of Bun and ${parts.length} bundled packages, and of ${installed.length} installed packages`, [
+  report(`licences of ${parts.length} bundled and ${installed.length} installed packages`, [
     ...licenseProblems(
       parts.map(({ manifest }) => manifest),
       ALLOWED_INSIDE,
-    ),
-    ...licenseProblems(
-      [{ name: 'bun', version: bun.version, license: bun.licenses.join(' AND ') }],
-      ALLOWED_IN_RUNTIME,
     ),
     ...licenseProblems(installed, ALLOWED_TO_DEVELOP),
   ])

@@ -45,7 +45,8 @@ export function findGaps(rows: PlantRows, known: KnownWrites, { history }: LoadR
   return [...faultsIn(rows, unsure, history.plantOf), ...gapsBetween(rows, known)]
 }
 
-function gapsBetween(rows: PlantRows, known: KnownWrites): string[] {
+/** Finds acknowledged writes that a database lacks although it has a later write. */
+export function gapsBetween(rows: PlantRows, known: KnownWrites): string[] {
   const creates = new Map(known.filter(({ kind }) => kind === 'create').map((write) => [write.id, write]))
   const deletes = known.filter(({ kind }) => kind === 'delete')
   const isDeleted = new Set(deletes.map(({ id }) => id))
