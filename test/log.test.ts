@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createLogger, type LineFormat } from '../src/log.ts'
-import { prettyLines } from '../src/log-pretty.ts'
+import { createLogger, type LineFormat, prettyLines } from '../src/log.ts'
 
 /** Every character that may begin a line, control a terminal or reorder text. */
 const CONTROLS = [
@@ -17,7 +16,7 @@ const DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2
 
 const FORMATS: readonly { readonly name: string; readonly format: LineFormat | undefined }[] = [
   { name: 'json', format: undefined },
-  { name: 'pretty', format: prettyLines(false) },
+  { name: 'pretty', format: await prettyLines(false) },
 ]
 
 function logger(format: LineFormat | undefined) {
@@ -91,8 +90,8 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
 })
 
 describe('a log for people', () => {
-  test('describes a request in a sentence: status, operation and user', () => {
-    const { log, text } = logger(prettyLines(false))
+  test('describes a request in a sentence: status, operation and user', async () => {
+    const { log, text } = logger(await prettyLines(false))
     const request = { requestId: 'r-1', operation: 'listPlants', method: 'GET', path: '/plants', status: 200 }
     log.info({ ...request, durationMs: 0.25, user: 'me', tokenId: 7 }, 'request')
     log.info({ ...request, status: 401, durationMs: 1 }, 'request')
@@ -103,8 +102,8 @@ describe('a log for people', () => {
     )
   })
 
-  test('has colours for the level and the status, if they are wanted', () => {
-    const { log, text } = logger(prettyLines(true))
+  test('has colours for the level and the status, if they are wanted', async () => {
+    const { log, text } = logger(await prettyLines(true))
     for (const status of [204, 404, 503]) log.info({ operation: 'other', status }, 'request')
 
     const colours = [...text().matchAll(/\[(\d+)m(\d{3})/g)].map(([, colour, status]) => [status, colour])
@@ -115,8 +114,8 @@ describe('a log for people', () => {
     ])
   })
 
-  test('has no colours by default', () => {
-    const { log, text } = logger(prettyLines(false))
+  test('has no colours by default', async () => {
+    const { log, text } = logger(await prettyLines(false))
     log.error({ operation: 'other', status: 503 }, 'request')
 
     expect(text()).not.toContain('\u001b')

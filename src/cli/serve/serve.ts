@@ -1,11 +1,10 @@
 import type { Command } from '@commander-js/extra-typings'
 import { type Address, formatAddress } from '../../domain/address.ts'
 import { countWrites } from '../../domain/statistics.ts'
-import { createMetricsApp } from '../../http/probes.ts'
+import type { MetricSources } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
 import { countRequests } from '../../http/statistics.ts'
-import { createLogger, type LineFormat, type Logger, logToStdout } from '../../log.ts'
-import type { MetricSources } from '../../metrics.ts'
+import { createLogger, type LineFormat, type Logger, logToStdout, prettyLines } from '../../log.ts'
 import { engineOf, openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { openOptionsOf } from '../command.ts'
@@ -41,8 +40,6 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 /** The format of lines for people, or `undefined` for JSON. `NO_COLOR` turns colours off (https://no-color.org). */
 async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }: Io): Promise<LineFormat | undefined> {
   if ((logFormat ?? (printsToTerminal ? 'pretty' : 'json')) === 'json') return undefined
-  // Only a log for people waits for the library to load.
-  const { prettyLines } = await import('../../log-pretty.ts')
   return prettyLines(printsToTerminal && takesEscapeCodes(env) && !env.NO_COLOR)
 }
 
@@ -72,9 +69,9 @@ async function serveStore(options: ServeOptions, endings: Endings, log: Logger, 
 /** Serves metrics until it is disposed of. Rejects with `address_unavailable`. */
 async function serveMetrics(address: Address, sources: MetricSources, log: Logger): Promise<Disposable> {
   // Only a server with metrics waits for the library to load.
-  const { createMetrics } = await import('../../metrics.ts')
+  const { createMetricsApp } = await import('../../http/metrics.ts')
   const options = { idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS, flag: '--metrics-listen', tls: undefined }
-  const server = await listen(address, createMetricsApp({ metrics: createMetrics(sources), log }), options)
+  const server = await listen(address, createMetricsApp(sources, log), options)
   log.info({ metricsAddress: formatAddress(server.address, 'http') }, 'metrics are served')
   return { [Symbol.dispose]: server.kill }
 }

@@ -1,21 +1,9 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import type { Histogram, StoreStatistics, WriteStatistics } from './domain/statistics.ts'
-import type { RequestStatistics } from './http/statistics.ts'
-
-/** The statistics that become metrics. */
-export interface MetricSources {
-  readonly http: RequestStatistics
-  readonly writes: WriteStatistics
-  readonly store: StoreStatistics
-  readonly version: string
-}
-
-/** All metrics in the text form of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). */
-export interface Metrics {
-  readonly contentType: string
-  /** Their values now. It copies statistics and counts nothing. */
-  text(): Promise<string>
-}
+import type { Histogram, StoreStatistics, WriteStatistics } from '../domain/statistics.ts'
+import type { Logger } from '../log.ts'
+import { errorResponse } from './answers.ts'
+import { pathOf } from './observe.ts'
+import type { RequestStatistics } from './statistics.ts'
 
 /** The process metrics of the library that have a meaning in this runtime. The others are always 0. */
 const PROCESS_METRICS = [
@@ -35,8 +23,39 @@ const PROCESS_METRICS = [
   'nodejs_eventloop_lag_max_seconds',
 ]
 
+/** The statistics that become metrics. */
+export interface MetricSources {
+  readonly http: RequestStatistics
+  readonly writes: WriteStatistics
+  readonly store: StoreStatistics
+  readonly version: string
+}
+
+/**
+ * The application at the address of the metrics. It asks for no token, and answers in the text form of Prometheus
+ * (https://prometheus.io/docs/instrumenting/exposition_formats/).
+ */
+export function createMetricsApp(sources: MetricSources, log: Logger): (request: Request) => Promise<Response> {
+  const registry = createRegistry(sources)
+  const headers = {
+    'content-type': registry.contentType,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  }
+  return async ({ method, url }) => {
+    const isKnown = pathOf(url) === '/metrics' && (method === 'GET' || method === 'HEAD')
+    if (!isKnown) return errorResponse('path_unknown')
+    try {
+      return new Response(await registry.metrics(), { headers })
+    } catch (error) {
+      log.error({ err: error }, 'the metrics could not be read')
+      return errorResponse('bug', 'The metrics could not be read: see the log.')
+    }
+  }
+}
+
 /** Makes metrics of statistics. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
-export function createMetrics({ http, writes, store, version }: MetricSources): Metrics {
+function createRegistry({ http, writes, store, version }: MetricSources): Registry {
   const registry = new Registry()
   registerRequests(registry, http)
   registerStore(registry, writes, store)
@@ -46,7 +65,7 @@ export function createMetrics({ http, writes, store, version }: MetricSources): 
     values: () => [{ labels: { version, bun_version: Bun.version }, value: 1 }],
   })
   registerProcess(registry)
-  return { contentType: registry.contentType, text: () => registry.metrics() }
+  return registry
 }
 
 function registerRequests(registry: Registry, http: RequestStatistics): void {
