@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS, type OptionsOf } from '../../config.ts'
+import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, type TokenSelection } from '../../domain/store.ts'
 import { hashToken, isTokenText, makeToken, TOKEN_RANDOM_BYTES, type Token, tokenState } from '../../domain/token.ts'
@@ -10,18 +10,13 @@ import { counted, table, toJson } from '../output.ts'
 /** `token create`, `token list` and `token revoke`. */
 export const tokenCommands = (program: Command, io: Io): void => {
   const token = program.command('token').helpGroup('Access:').description('Creates, lists and revokes tokens.')
-  createCommand(token).action((options) =>
-    // An operator may create tokens before the first start, so this makes a missing store.
-    withStore(options, (store) => create(store, options, io), {
-      mustExist: false,
-      onCreated: (database) => void io.tell(`Created a new, empty store: ${database}.\n`),
-    }),
-  )
+  createCommand(token, io)
   listCommand(token, io)
   revokeCommand(token, io)
 }
 
-const createCommand = (token: Command) =>
+/** `token create` prints only the token on stdout, or all that is known of the token in JSON. The rest goes to stderr. */
+const createCommand = (token: Command, io: Io) =>
   addDatabaseOptions(token.command('create'))
     .description('Creates a token and prints it once.')
     .addHelpText(
@@ -35,25 +30,24 @@ const createCommand = (token: Command) =>
     .addOption(OPTIONS.expires)
     .addOption(OPTIONS.label)
     .addOption(OPTIONS.json)
-
-/** Prints only the token on stdout, or all that is known of the token in JSON. The rest goes to stderr. */
-async function create(store: Store, options: OptionsOf<ReturnType<typeof createCommand>>, io: Io): Promise<void> {
-  const { user: userName, scope, label, expires: expiresAfterMs, json } = options
-  const request = { userName, scope, label, expiresAfterMs }
-  const { text, newToken } = makeToken(request, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
-  const { id, userIsNew } = await store.createToken(newToken)
-  const token = { id, ...newToken }
-  if (userIsNew) await io.tell(`Created user ${userName}.\n`)
-  await io.tell(`Created ${describe(token)}. It is shown only once.\n`)
-  try {
-    await io.print(json ? toJson({ token: text, ...fieldsOf(token) }) : `${text}\n`)
-  } catch (cause) {
-    const failure = cause instanceof Error ? cause.message : String(cause)
-    const reason = isClosedPipe(cause) ? 'nobody reads stdout' : failure
-    const message = `Token ${id} is active, but could not be printed (${reason}): run plantstore token revoke ${id}.`
-    throw new AppError('file_unusable', { message, cause })
-  }
-}
+    .action(async ({ user: userName, scope, label, expires: expiresAfterMs, json, ...options }) => {
+      const request = { userName, scope, label, expiresAfterMs }
+      const { text, newToken } = makeToken(request, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
+      const create = async (store: Store) => {
+        const { id, userIsNew } = await store.createToken(newToken)
+        const created = { id, ...newToken }
+        if (userIsNew) await io.tell(`Created user ${userName}.\n`)
+        await io.tell(`Created ${describe(created)}. It is shown only once.\n`)
+        await io.print(json ? toJson({ token: text, ...fieldsOf(created) }) : `${text}\n`).catch((cause: Error) => {
+          const reason = isClosedPipe(cause) ? 'nobody reads stdout' : cause.message
+          const message = `Token ${id} is active, but could not be printed (${reason}): run plantstore token revoke ${id}.`
+          throw new AppError('file_unusable', { message, cause })
+        })
+      }
+      // An operator may create tokens before the first start, so this makes a missing store.
+      const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.\n`)
+      await withStore(options, create, { mustExist: false, onCreated })
+    })
 
 const listCommand = (token: Command, io: Io) =>
   addDatabaseOptions(token.command('list'))
