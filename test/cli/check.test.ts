@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { runSql, snapshot } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
@@ -120,20 +120,5 @@ describe.concurrent('check', () => {
     expect(server.stdout().match(/.*objects of other programs.*/g)).toEqual([
       expect.stringContaining(JSON.stringify(message('"notes\u0085"')).replace('\u0085', '\\u0085')),
     ])
-  })
-
-  test('names a database by its absolute path, as status, backup and copy do', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
-    const run = async (...args: readonly string[]) => {
-      const { stdout, stderr } = await runPlantstore(args, { cwd: folder.path })
-      return stdout + stderr
-    }
-    const database = ['--database', basename(path)]
-
-    expect(await run('check', ...database)).toBe(`The database ${path} is whole.\n`)
-    expect(JSON.parse(await run('status', '--json', ...database)).path).toBe(path)
-    expect(await run('backup', 'backup.db', ...database)).toContain(join(folder.path, 'backup.db'))
-    expect(await run('copy', '--from', basename(path), '--to', 'copy.db')).toContain(join(folder.path, 'copy.db'))
   })
 })

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import-check.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { queryAll } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
-import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
@@ -14,14 +14,6 @@ import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
-
-/** The test stops an import of an endless device after so many bytes, and kills it after so long. */
-const ENDLESS_BYTES = 64 * 1024 ** 2
-const ENDLESS_MAX_MS = 100_000
-
-/** How much a process has read so far (proc(5)). */
-const bytesReadBy = (pid: number): number =>
-  Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
 
 /** A database of user `me`, who has plants 1 and 2. */
 async function makePlants() {
@@ -285,26 +277,6 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
     expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
     expect(made.plants()).toEqual(HAD)
   })
-
-  test.skipIf(!existsSync('/proc/self/io'))(
-    'stops reading an endless device by SIGTERM, and stores nothing',
-    async () => {
-      using made = await makePlants()
-      const child = Bun.spawn([...COMMAND, 'import', '--database', made.database], {
-        stdio: [Bun.file('/dev/zero'), 'ignore', 'pipe'],
-        timeout: ENDLESS_MAX_MS,
-        killSignal: 'SIGKILL',
-      })
-      while (child.exitCode === null && bytesReadBy(child.pid) < ENDLESS_BYTES) await Bun.sleep(1)
-      child.kill('SIGTERM')
-
-      expect(await child.exited).toBe(143)
-      expect(await child.stderr.text()).toEndWith(
-        'Stopped by SIGTERM: nothing was imported. Run the same command again.\n',
-      )
-      expect(made.plants()).toEqual(HAD)
-    },
-  )
 
   test.skipIf(lacks(MOUNTS))('ends with 3 and imports nothing without space for the staging table', async () => {
     using disk = mountDisk(3 * 1024 ** 2)

@@ -14,19 +14,14 @@ const REFUSED_FRAME = 'chrome-error://chromewebdata/'
 
 const urlOf = ({ port }: Service) => `http://127.0.0.1:${port}`
 
-/** What an injected script might try, and the refusal that the browser reports. */
+/** What an injected script might try, and the refusal that the browser reports. docs.test.ts has the whole policy. */
 const REFUSALS = {
   'a script of its own': 'script-src-elem inline',
   'a handler in an attribute': 'script-src-attr inline',
   'a script from elsewhere': 'script-src-elem elsewhere/script.js',
-  'code made of text': 'script-src eval',
-  'a worker': 'worker-src blob',
   'an image from elsewhere': 'img-src elsewhere/image.png',
-  'a style sheet from elsewhere': 'style-src-elem elsewhere/style.css',
   'a frame': 'frame-src elsewhere',
-  'an object': 'object-src elsewhere',
   'a request elsewhere': 'connect-src elsewhere/fetch',
-  'a beacon elsewhere': 'connect-src elsewhere/beacon',
   'another base': 'base-uri elsewhere/base',
   'a form': 'form-action elsewhere/form',
 }
@@ -54,18 +49,9 @@ const attempts = (elsewhere: string) => `(async () => {
   await attempt('a script of its own', run('script', { textContent: 'globalThis.run()' }))
   await attempt('a handler in an attribute', run('div', { innerHTML: '<img src="data:," onerror="globalThis.run()">' }))
   await attempt('a script from elsewhere', put('script', { src: '${elsewhere}/script.js' }))
-  await attempt('code made of text', (done) => {
-    try { new Function('')(); done() } catch {}
-  })
-  await attempt('a worker', (done) => {
-    try { new Worker(URL.createObjectURL(new Blob(['postMessage(1)']))).onmessage = done } catch {}
-  })
   await attempt('an image from elsewhere', put('img', { src: '${elsewhere}/image.png' }))
-  await attempt('a style sheet from elsewhere', put('link', { rel: 'stylesheet', href: '${elsewhere}/style.css' }))
   await attempt('a frame', put('iframe', { src: '${elsewhere}/frame' }))
-  await attempt('an object', put('object', { data: '${elsewhere}/object' }))
   await attempt('a request elsewhere', (done) => fetch('${elsewhere}/fetch', { mode: 'no-cors' }).then(done, () => {}))
-  await attempt('a beacon elsewhere', () => navigator.sendBeacon('${elsewhere}/beacon'))
   await attempt('another base', (done) => {
     document.head.append(Object.assign(document.createElement('base'), { href: '${elsewhere}/base' }))
     if (document.baseURI.startsWith('${elsewhere}')) done()

@@ -5,11 +5,8 @@ import { makeFolder } from '../../support/folder.ts'
 import { exchange } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
 import { expectHeaders, startWithCases } from '../support/cases.ts'
-import { type RequestOptions, startService } from '../support/service.ts'
+import { startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
-
-/** Values of `Host`. */
-const HOSTS = ['a', 'ab', 'abc', 'a.b:1', '[::1]:65535', 'x/plants', '/plants', 'u@x', '%', ':', 'x'.repeat(300), '']
 
 /** A handshake with a server. Allows each version of TLS every cipher that OpenSSL has. */
 const shakeHands = (port: number, ...args: readonly string[]) =>
@@ -22,36 +19,6 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a service with TLS, $na
     await using _service = service
 
     await expectHeaders(service, all, { besides: () => ({ 'strict-transport-security': 'max-age=31536000' }) })
-  })
-
-  test('routes by the path, however short or long the name of the host is', async () => {
-    using folder = makeFolder()
-    await using service = await startService(transport, { tls: await makeCertificate(folder.path, 'own') })
-    // Twice the same, because the first answer is cached.
-    const paths = ['/plants?limit=5', '/plants?limit=5', '/x/plants', '/a/healthz', '/ab/healthz', '//plants']
-
-    for (const host of HOSTS) {
-      for (const path of paths) {
-        const { status } = await service.exchange('GET', path, { host })
-        expect([host, path, status]).toEqual([host, path, path.startsWith('/plants') ? 200 : 404])
-      }
-    }
-  })
-
-  test('takes a body at its limit and refuses one byte more, of a known length or in chunks', async () => {
-    using folder = makeFolder()
-    const tls = await makeCertificate(folder.path, 'own')
-    await using service = await startService(transport, { tls, maxBodyBytes: 100 })
-    const plant = (id: number, bytes: number) => `{"id":${id},"name":"${'x'.repeat(bytes - 18)}"}`
-
-    const codes = [
-      (await service.create(plant(1, 100))).status,
-      (await service.create(plant(2, 101))).body.error,
-      (await service.request('POST', '/plants', stream(plant(3, 100)))).status,
-      (await service.request('POST', '/plants', stream(plant(4, 101)))).body.error,
-    ]
-
-    expect(codes).toEqual([200, 41301, 200, 41301])
   })
 
   test.each([
@@ -111,15 +78,4 @@ describe.skipIf(lacks(OPENSSL)).each(SOCKET_TRANSPORTS)('a service with TLS, $na
     expect((await shakeHands(whole.port, ...verify)).output).toContain('Verify return code: 0 (ok)')
     expect((await shakeHands(alone.port, ...verify)).exitCode).toBe(1)
   })
-})
-
-/** A body without a Content-Length. */
-const stream = (text: string): RequestOptions => ({
-  headers: { 'content-type': 'application/json' },
-  body: new ReadableStream({
-    pull(controller) {
-      controller.enqueue(new TextEncoder().encode(text))
-      controller.close()
-    },
-  }),
 })
