@@ -1,9 +1,7 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/statistics.ts'
-import type { UserId } from '../../domain/token.ts'
-import { type Column, type ConnectionOptions, createClient } from './connection.ts'
-import { openReads, type Read } from './reads.ts'
-import { openTransactions, type Transact } from './transactions.ts'
+import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
+import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { lockTokens, watchTokens } from './versions.ts'
 import { queueWrites } from './writing/queue.ts'
 import { openWriter } from './writing/writer.ts'
@@ -11,6 +9,10 @@ import { openWriter } from './writing/writer.ts'
 /** Connections for reads and transactions. Each of the two writers has one more. */
 const CONNECTIONS_OF_SERVER = 8
 const CONNECTIONS_OF_COMMAND = 1
+/** How many reads may wait or be under way. Further ones are refused. */
+export const READS_MAX = 4096
+/** How long a read of whole tables may take. Only commands wait for such reads. */
+export const READ_ALL_TIMEOUT_MS = 3_600_000
 
 /** All connections of a store. Every read and every write passes through them. */
 export type Connections = ReturnType<typeof connect>
@@ -23,41 +25,41 @@ interface ConnectOptions extends ConnectionOptions {
 /** Prepares the connections. None is made before the first statement. */
 export function connect(options: ConnectOptions) {
   const client = createClient(options, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
-  let state: 'opening' | 'open' | 'closed' = 'opening'
-  let closing: Promise<void> | undefined
+  const [creates, deletes] = [createClient(options, 1), createClient(options, 1)]
+  let isOpen = false
+  let closing: Promise<unknown> | undefined
 
   const requireOpen = () => {
     // A request that was cut at the end of the server may still ask for something.
-    if (state === 'closed') throw new AppError('store_busy')
-    if (state === 'opening') throw new AppError('store_failed', { cause: 'the database has not been reached yet' })
+    if (closing !== undefined) throw new AppError('store_busy')
+    if (!isOpen) throw new AppError('store_failed', { cause: 'the database has not been reached yet' })
   }
   const read = openReads(client, requireOpen)
-
-  const writers = {
-    create: openWriter('create', createClient(options, 1)),
-    delete: openWriter('delete', createClient(options, 1)),
-  }
-  const existingUsers = (users: readonly UserId[]) => readUsers(read, client.column(users, 'int8'))
-  const plants = queueWrites({ writers, existingUsers, observer: options.observer })
-  const versions = watchTokens(() => readTokensStamp(read))
   const transaction = openTransactions(client, requireOpen)
-  const changeTokens: Transact = (work) =>
-    transaction(async (inside) => {
-      await lockTokens(inside)
-      return work(inside)
-    }).finally(versions.changed)
-
-  const close = async () => {
-    state = 'closed'
-    await plants.refuse(new AppError('store_busy'))
-    await Promise.all([writers.create.close(), writers.delete.close(), client.close()])
-  }
+  const plants = queueWrites({
+    writers: { create: openWriter('create', creates), delete: openWriter('delete', deletes) },
+    async existingUsers(users) {
+      const found = [client.column(users, 'int8')]
+      const rows = await read<[bigint]>('select id from plantstore.users where id = any($1::int8[])', found)
+      return new Set(rows.map(([id]) => Number(id)))
+    },
+    observer: options.observer,
+  })
+  const versions = watchTokens(async () => {
+    const [row] = await read<[bigint]>('select tokens_stamp from plantstore.counters')
+    if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
+    return row[0]
+  })
 
   return {
     read,
     transaction,
     /** Runs a transaction that changes tokens or users. Only one such transaction of all processes runs at a time. */
-    changeTokens,
+    changeTokens: <T>(work: (inside: Transaction) => Promise<T>): Promise<T> =>
+      transaction(async (inside) => {
+        await lockTokens(inside)
+        return work(inside)
+      }).finally(versions.changed),
     plants,
     tokensVersion: versions.tokens,
     column: client.column,
@@ -65,26 +67,61 @@ export function connect(options: ConnectOptions) {
     client,
     /** From now on the store can be used. */
     async open(): Promise<void> {
-      if (state === 'opening') state = 'open'
+      isOpen = true
       await versions.renew()
     },
     /** Closes all connections. A second call does nothing. */
-    close(): Promise<void> {
-      closing ??= close()
-      return closing
+    async close(): Promise<void> {
+      closing ??= plants
+        .refuse(new AppError('store_busy'))
+        .then(() => Promise.all([client, creates, deletes].map((each) => each.close())))
+      await closing
     },
-    isClosed: () => state === 'closed',
+    isClosed: () => closing !== undefined,
   }
 }
 
-/** Which of these users exist. */
-async function readUsers(read: Read, users: Column): Promise<ReadonlySet<UserId>> {
-  const rows = await read<[bigint]>('select id from plantstore.users where id = any($1::int8[])', [users])
-  return new Set(rows.map(([id]) => Number(id)))
+/** Limits how many reads run at once, and repeats a read whose connection was lost. `requireOpen` throws an `AppError`. */
+function openReads(client: Client, requireOpen: () => void) {
+  let reads = 0
+  // After a restart of the server, each connection learns of it only by a statement that fails.
+  const isRepeatable = (error: unknown) => isConflict(error) || isConnectionLost(error)
+
+  /** Runs one statement that only reads. Rejects with an `AppError` if the database fails. */
+  return async <Values>(text: string, parameters: readonly Parameter[] = [], timeoutMs?: number) => {
+    requireOpen()
+    if (reads >= READS_MAX) throw new AppError('store_busy')
+    reads++
+    try {
+      return await repeat(REPEAT_MS, isRepeatable, (leftMs) =>
+        client.query<Values>(text, parameters, timeoutMs ?? leftMs()),
+      )
+    } catch (error) {
+      // The store may have been closed meanwhile, which is the better reason.
+      requireOpen()
+      throw toAppError(error)
+    } finally {
+      reads--
+    }
+  }
 }
 
-async function readTokensStamp(read: Read): Promise<bigint> {
-  const [row] = await read<[bigint]>('select tokens_stamp from plantstore.counters')
-  if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
-  return row[0]
+/** Runs transactions one after the other, in the order in which they were asked for. `requireOpen` throws an `AppError`. */
+function openTransactions(client: Client, requireOpen: () => void) {
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** Does all of the work or nothing. Repeats it after a conflict, so `work` may run several times. */
+  return <T>(work: (inside: Transaction) => Promise<T>): Promise<T> => {
+    const attempt = () => {
+      requireOpen()
+      return client.transaction(work)
+    }
+    const done = last
+      .then(() => repeat(REPEAT_MS, isConflict, attempt))
+      .catch((error) => {
+        throw toAppError(error, { outcomeIsUnknown: isConnectionLost(error) })
+      })
+    last = done.catch(() => undefined)
+    return done
+  }
 }

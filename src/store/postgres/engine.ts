@@ -1,6 +1,6 @@
-import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
+import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import { AppError } from '../../domain/error.ts'
-import type { Engine } from '../engine.ts'
+import type { Engine, OpenOptions } from '../engine.ts'
 import { RESTORE_SERVER } from '../errors.ts'
 
 /** The database at this address. Its driver is loaded when it is first used. */
@@ -8,8 +8,9 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
   location: describeAddress(address),
   repairAdvice: RESTORE_SERVER,
 
-  async open(onFailure, options) {
+  async open(onFailure, options = {}) {
     const { openPostgresStore } = await import('./store.ts')
+    warnOfPlainText(address, options)
     return openPostgresStore(address, onFailure, options)
   },
 
@@ -21,17 +22,21 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
     })
   },
 
-  async copyTools({ passwordFile, onEvent }) {
-    const { plainTextWarning } = await import('./store.ts')
-    const { readPostgres } = await import('./tools/copy-source.ts')
-    const { fillPostgres } = await import('./tools/copy-target.ts')
-    const warning = plainTextWarning(address)
-    if (warning !== undefined) onEvent(warning)
+  async copyTools(options) {
+    const { copyTools } = await import('./tools/copy.ts')
+    warnOfPlainText(address, options)
     // Few statements are sent more than once.
-    const connection = { address, passwordFile, prepares: false }
-    return {
-      read: (options, use) => readPostgres(connection, options, use),
-      fill: (fill) => fillPostgres(connection, fill),
-    }
+    return copyTools({ address, passwordFile: options.passwordFile, prepares: false })
   },
 })
+
+/** Warns the operator of a connection to another machine that others could read. Only verify-full also proves that it leads to the right server. */
+function warnOfPlainText(address: PostgresAddress, { onEvent }: Pick<OpenOptions, 'onEvent'>): void {
+  const { sslMode } = address
+  if (isLocal(address) || (sslMode !== 'disable' && sslMode !== 'prefer')) return
+  onEvent?.({
+    level: 'warn',
+    message: `plants and tokens may go to ${describeAddress(address)} in plain text: use sslmode=verify-full`,
+    sizes: {},
+  })
+}

@@ -1,5 +1,14 @@
-import { AppError } from '../../domain/error.ts'
+import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
+import { AppError, readFailure } from '../../domain/error.ts'
+import { storeUnusable } from '../errors.ts'
 import { AnswerTimeout } from './connection.ts'
+
+/** How long reads, groups of writes and transactions are repeated after conflicts and lost connections. */
+export const REPEAT_MS = 2000
+/** No attempt begins with less time than this, because it would hardly end in time. */
+const ATTEMPT_MIN_MS = 300
+/** The longest pause before another attempt. The pause is random, so that two processes do not meet again. */
+const PAUSE_MAX_MS = 20
 
 /**
  * The meaning of SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html) and of the driver's codes. After
@@ -37,6 +46,24 @@ export const isTemporary = (error: unknown): boolean => {
   return isUnreached(error) || isConnectionLost(error) || [CONFLICT, BUSY, FULL].some((states) => states.test(state))
 }
 
+/** Attempts something for this time, while it fails with errors after which it can be repeated. */
+export async function repeat<T>(
+  timeMs: number,
+  isRepeatable: (error: unknown) => boolean,
+  attempt: (leftMs: () => number) => Promise<T>,
+): Promise<T> {
+  const deadlineMs = performance.now() + timeMs
+  const leftMs = () => deadlineMs - performance.now()
+  for (;;) {
+    try {
+      return await attempt(leftMs)
+    } catch (error) {
+      if (!isRepeatable(error) || leftMs() < ATTEMPT_MIN_MS) throw error
+    }
+    await Bun.sleep(Math.random() * PAUSE_MAX_MS)
+  }
+}
+
 /** Translates an error of the database or the driver. Any other error is a bug and stays as it is. */
 export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): unknown {
   if (error instanceof AppError) return error
@@ -46,6 +73,20 @@ export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): u
   const isBug = /^(?:22|23|42[^5])/.test(state) && !/^42P01/.test(state)
   const isFailure = state !== '' || isUnreached(error) || isConnectionLost(error)
   return isFailure && !isBug ? new AppError('store_failed', { outcomeIsUnknown, cause: error }) : error
+}
+
+/** Translates an error that keeps a store from being opened. */
+export function toOpenError(address: PostgresAddress, error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const problem = isTemporary(error) ? 'reached' : 'used'
+  return storeUnusable(`The database ${describeAddress(address)} cannot be ${problem}: ${reasonOf(error)}.`, error)
+}
+
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  // A file with the password or with certificates.
+  if ('path' in error) return `the file ${error.path} cannot be read, because ${readFailure(error)}`
+  return error.message.replace(/\.$/, '')
 }
 
 /** The SQLSTATE that the server sent, or an empty text. */

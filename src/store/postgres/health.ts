@@ -1,9 +1,12 @@
+import { AppError } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import type { Store } from '../../domain/store.ts'
 import { withKnownOutcome } from '../errors.ts'
-import type { Connections } from './connections.ts'
+import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { sqlState } from './errors.ts'
-import { READ_ALL_TIMEOUT_MS } from './reads.ts'
+
+/** The identifiers of users begin with 1. */
+const NO_USER = 0
 
 /** PostgreSQL reads a whole text to count its characters. No length is negative, so these statements find nothing. */
 const NEGATIVE_LENGTH = PLANT_FIELDS.map((field) => `length(${field}) < 0`).join(' or ')
@@ -22,26 +25,42 @@ const CHECKS: Readonly<Record<string, string>> = {
     where last_token_id < (select max(id) from plantstore.tokens)`,
 }
 
-/** The health of a store in PostgreSQL. */
-export const health = ({ read, plants }: Connections): Pick<Store, 'checkReady' | 'checkIntegrity'> => ({
-  async checkReady() {
-    await read('select 1 from plantstore.users limit 1')
-    await plants.probe().catch(withKnownOutcome)
-  },
+/** Tables with their indexes and large texts. */
+const SELECT_BYTES = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8
+  from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
+  where schemas.nspname = 'plantstore' and tables.relkind = 'r'`
 
-  async checkIntegrity() {
-    const problems: string[] = []
-    for (const [problem, text] of Object.entries(CHECKS)) {
-      try {
-        const rows = await read(text, [], READ_ALL_TIMEOUT_MS)
-        problems.push(...rows.map(() => problem))
-      } catch (error) {
-        const cause = error instanceof Error ? error.cause : undefined
-        // A damaged table or index is a result, too.
-        if (!/^XX00[012]$/.test(sqlState(cause))) throw error
-        problems.push(String(cause))
+/** The health and the statistics of a store in PostgreSQL. */
+export const health = ({ read, plants }: Connections) =>
+  ({
+    /** The create of a user who does not exist writes to the ledger and reads the users. It stores no plant. */
+    async checkReady() {
+      await plants.create({ user: NO_USER, id: 0n, values: [] }).catch((error) => {
+        if (!(error instanceof AppError && error.kind === 'token_invalid')) withKnownOutcome(error)
+      })
+    },
+
+    async checkIntegrity() {
+      const problems: string[] = []
+      for (const [problem, text] of Object.entries(CHECKS)) {
+        try {
+          const rows = await read(text, [], READ_ALL_TIMEOUT_MS)
+          problems.push(...rows.map(() => problem))
+        } catch (error) {
+          const cause = error instanceof Error ? error.cause : undefined
+          // A damaged table or index is a result, too.
+          if (!/^XX00[012]$/.test(sqlState(cause))) throw error
+          problems.push(String(cause))
+        }
       }
-    }
-    return problems
-  },
-})
+      return problems
+    },
+
+    load: plants.load,
+
+    async sizes() {
+      const [[bytes] = []] = await read<[bigint]>(SELECT_BYTES)
+      // All databases of the server share its WAL.
+      return { databaseBytes: Number(bytes), walBytes: 0 }
+    },
+  }) satisfies Partial<Store>

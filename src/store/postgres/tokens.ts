@@ -3,7 +3,7 @@ import type { NewToken, TokenSelection } from '../../domain/store.ts'
 import { type TokenMethods, type TokenRow, toToken } from '../rows.ts'
 import type { Parameter, Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
-import { READ_ALL_TIMEOUT_MS } from './reads.ts'
+import { READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { findUser, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,

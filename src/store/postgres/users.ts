@@ -2,7 +2,7 @@ import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, type UserMethods, type UserRow, userNotFound } from '../rows.ts'
 import type { Transaction } from './connection.ts'
 import type { Connections } from './connections.ts'
-import { READ_ALL_TIMEOUT_MS } from './reads.ts'
+import { READ_ALL_TIMEOUT_MS } from './connections.ts'
 
 const COUNT_PLANTS =
   'select count(*) from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
-import { READS_MAX } from '../../../src/store/postgres/reads.ts'
+import { READS_MAX } from '../../../src/store/postgres/connections.ts'
 import { lockTables, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listAll, outcomesOf } from '../fixtures.ts'

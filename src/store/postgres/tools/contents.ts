@@ -9,33 +9,26 @@ import {
   type Table,
 } from '../../tools/contents.ts'
 import type { Transaction } from '../connection.ts'
-import { toAppError } from '../errors.ts'
 
 /** Begins to read all rows as of now. The transaction sees no later change. */
 export async function contentsOf({ query }: Transaction): Promise<Contents> {
-  try {
-    await query('set transaction isolation level repeatable read, read only')
-    const counts = TABLES.map((table) => `(select count(*) from plantstore.${table})`)
-    const [[users = 0n, tokens = 0n, plants = 0n] = []] = await query<bigint[]>(`select ${counts.join(', ')}`)
-    const [[userId = 0n, tokenId = 0n] = []] = await query<bigint[]>(
-      'select last_user_id, last_token_id from plantstore.counters',
-    )
-    return {
-      counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
-      lastIds: { userId, tokenId },
-      batches: (table) => readBatches(query, table),
-    }
-  } catch (error) {
-    throw toAppError(error)
+  await query('set transaction isolation level repeatable read, read only')
+  const counts = TABLES.map((table) => `(select count(*) from plantstore.${table})`)
+  const [[users = 0n, tokens = 0n, plants = 0n] = []] = await query<bigint[]>(`select ${counts.join(', ')}`)
+  const [[userId = 0n, tokenId = 0n] = []] = await query<bigint[]>(
+    'select last_user_id, last_token_id from plantstore.counters',
+  )
+  return {
+    counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
+    lastIds: { userId, tokenId },
+    batches: (table) => readBatches(query, table),
   }
 }
 
 async function* readBatches(query: Transaction['query'], table: Table): AsyncGenerator<readonly Row[]> {
   let key: readonly bigint[] = []
   for (;;) {
-    const batch = await query<Row>(selectBatch(table, key), key).catch((error) => {
-      throw toAppError(error)
-    })
+    const batch = await query<Row>(selectBatch(table, key), key)
     const last = batch.at(-1)
     if (last === undefined) return
     // The first columns are the key, and all keys are integers.

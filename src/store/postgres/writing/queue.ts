@@ -1,86 +1,125 @@
 import { AppError } from '../../../domain/error.ts'
-import type { StoreLoad } from '../../../domain/statistics.ts'
+import type { StoreObserver } from '../../../domain/statistics.ts'
 import type { UserId } from '../../../domain/token.ts'
-import { isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
-import { type PlantWrite, WRITE_KINDS, type WriteKind } from './group-statements.ts'
-import { type Step, settle, waitingSteps } from './waiting-steps.ts'
-import { countWrites, type GroupOptions, refuseLocked, writeGroup } from './write-group.ts'
+import { type Write, waitingWrites } from './waiting-writes.ts'
+import type { PlantWrite, WriteGroup, WriteKind } from './writer.ts'
 
 /** How long a write may wait until its group begins, and how often the queue looks for writes that have waited too long. */
 const WAIT_TIMEOUT_MS = 1500
 const LATE_CHECK_MS = 250
 
+interface QueueOptions {
+  readonly writers: Readonly<Record<WriteKind, WriteGroup>>
+  /** Which of these users exist. */
+  readonly existingUsers: (users: readonly UserId[]) => Promise<ReadonlySet<UserId>>
+  readonly observer: StoreObserver | undefined
+}
+
 /**
  * All writes of plants pass through this queue, which writes them in groups. When the writer of a kind is free, one statement
- * takes all writes of that kind that wait, and each write gets its own result. Writes of one plant are done in the order in
- * which they were asked for.
+ * takes all writes of that kind that wait, and each write gets its own result.
  */
-export function queueWrites(options: GroupOptions) {
+export function queueWrites(options: QueueOptions) {
   const { observer } = options
-  const steps = waitingSteps()
-  const groups: Record<WriteKind, readonly Step[]> = { create: [], delete: [] }
+  const waiting = waitingWrites()
   const running: Partial<Record<WriteKind, Promise<void>>> = {}
   let refusal: AppError | undefined
   let lateCheck: Timer | undefined
 
+  const finish = (write: Write, error: unknown) => {
+    if (error instanceof AppError && error.kind === 'store_busy') observer?.recordRefusal('locked')
+    waiting.finish(write, error)
+  }
   const refuseLate = () => {
-    for (const step of steps.withdraw(performance.now() - WAIT_TIMEOUT_MS)) refuseLocked(step, tooLate(), observer)
+    const error = new AppError('store_busy', { cause: 'writes before this one took too long' })
+    for (const write of waiting.askedBefore(performance.now() - WAIT_TIMEOUT_MS)) finish(write, error)
     clearTimeout(lateCheck)
-    lateCheck = steps.size.writes > 0 ? setTimeout(refuseLate, LATE_CHECK_MS) : undefined
+    lateCheck = waiting.load().waitingWrites > 0 ? setTimeout(refuseLate, LATE_CHECK_MS) : undefined
   }
 
   const run = async (kind: WriteKind) => {
-    while (steps.countReady(kind) > 0) {
-      await linger(() => steps.countReady(kind))
+    while (waiting.countReady(kind) > 0) {
+      await linger(() => waiting.countReady(kind))
       refuseLate()
-      const group = steps.takeGroup(kind)
-      groups[kind] = group
-      if (group.length > 0) await writeGroup(kind, group, options)
-      groups[kind] = []
-      for (const step of group) steps.end(step)
-      startWriters()
+      const group = waiting.takeGroup(kind)
+      const errors = group.length > 0 ? await writeGroup(kind, group, options) : []
+      for (const [index, write] of group.entries()) finish(write, errors[index])
+      start()
     }
     delete running[kind]
   }
-  const startWriters = () => {
-    for (const kind of WRITE_KINDS) if (steps.countReady(kind) > 0) running[kind] ??= run(kind)
+  const start = () => {
+    if (waiting.countReady('create') > 0) running.create ??= run('create')
+    if (waiting.countReady('delete') > 0) running.delete ??= run('delete')
   }
 
-  const ask = (kind: WriteKind, plant: PlantWrite | undefined): Promise<void> => {
+  const ask = (kind: WriteKind, plant: PlantWrite): Promise<void> => {
     if (refusal !== undefined) return Promise.reject(refusal)
-    const textLength = plant?.values.reduce((sum, value) => sum + (value?.length ?? 0), 0) ?? 0
-    if (isQueueFull(steps.size, textLength)) {
+    const textLength = plant.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+    if (!waiting.hasRoom(textLength)) {
       observer?.recordRefusal('queue_full')
       return Promise.reject(new AppError('store_busy'))
     }
-    const written = steps.add(kind, plant, textLength)
+    const key = `${plant.user} ${plant.id}`
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    waiting.add({ kind, plant, key, textLength, askedAtMs: performance.now(), resolve, reject, isInGroup: false })
     lateCheck ??= setTimeout(refuseLate, LATE_CHECK_MS)
-    startWriters()
-    return written
+    start()
+    return promise
   }
 
   return {
     create: (plant: PlantWrite) => ask('create', plant),
     delete: (user: UserId, id: bigint) => ask('delete', { user, id, values: [] }),
-    /** Resolves if a write is possible now. It writes no plant, but it writes durably. */
-    probe: () => ask('create', undefined),
-    /** The writes that are not durable yet, those of the current groups included. */
-    load: () => loadOf(steps, [...groups.create, ...groups.delete]),
+    /** The writes that are not durable yet. */
+    load: waiting.load,
     /** Refuses all writes from now on, waiting ones included. Resolves when the current groups have their results. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
-      for (const step of steps.withdraw(Number.POSITIVE_INFINITY)) settle(step, refusal)
-      clearTimeout(lateCheck)
+      for (const each of waiting.askedBefore(Number.POSITIVE_INFINITY)) waiting.finish(each, refusal)
       await Promise.all(Object.values(running))
+      clearTimeout(lateCheck)
     },
   }
 }
 
-const tooLate = () => new AppError('store_busy', { cause: 'writes before this one took too long' })
+/** Writes a group. Resolves to the error of each write, which is `undefined` if the write was done. */
+async function writeGroup(
+  kind: WriteKind,
+  group: readonly Write[],
+  options: QueueOptions,
+): Promise<readonly unknown[]> {
+  const { writers, existingUsers, observer } = options
+  const startMs = performance.now()
+  try {
+    const refused = await writers[kind](group.map(({ plant }) => plant))
+    observer?.recordGroup(group.length, performance.now() - startMs)
+    const keys = new Set<string>()
+    for (const [index, { key }] of group.entries()) {
+      // Of several creates only the first can store the plant, and of several deletes only the first can find it.
+      if (keys.has(key)) refused.add(index)
+      keys.add(key)
+    }
+    if (kind === 'delete')
+      return group.map((_, index) => (refused.has(index) ? new AppError('plant_not_found') : undefined))
+    const users = new Set(group.flatMap(({ plant }, index) => (refused.has(index) ? plant.user : [])))
+    const errorOf = await explainCreates(users, existingUsers)
+    return group.map(({ plant }, index) => (refused.has(index) ? errorOf(plant.user) : undefined))
+  } catch (error) {
+    return group.map(() => error)
+  }
+}
 
-function loadOf(steps: ReturnType<typeof waitingSteps>, groups: readonly Step[]): StoreLoad {
-  const nowMs = performance.now()
-  const oldestMs = Math.min(nowMs, steps.oldest()?.askedAtMs ?? nowMs, ...groups.map(({ askedAtMs }) => askedAtMs))
-  return { waitingWrites: steps.size.writes + countWrites(groups), longestWaitMs: nowMs - oldestMs }
+/** Says why the creates of these users were refused. What was written stays written, even if the users cannot be read. */
+async function explainCreates(
+  users: ReadonlySet<UserId>,
+  existingUsers: QueueOptions['existingUsers'],
+): Promise<(user: UserId) => unknown> {
+  try {
+    const existing = users.size === 0 ? users : await existingUsers([...users])
+    return (user) => new AppError(existing.has(user) ? 'plant_exists' : 'token_invalid')
+  } catch (error) {
+    return () => error
+  }
 }

@@ -1,69 +1,164 @@
 import { AppError } from '../../../domain/error.ts'
-import type { Client } from '../connection.ts'
-import { isConflict, isConnectionLost, toAppError } from '../errors.ts'
-import { type PlantWrite, sendGroup, type WriteKind } from './group-statements.ts'
-import { openLedger } from './ledger.ts'
+import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
+import type { UserId } from '../../../domain/token.ts'
+import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
+import type { Client, Transaction } from '../connection.ts'
+import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from '../errors.ts'
 
-/** How long a write or a transaction may be repeated after conflicts and lost connections. */
-export const WRITE_TIMEOUT_MS = 2000
-/** No attempt begins with less time than this, because it would hardly end in time. */
-const ATTEMPT_MIN_MS = 300
-/** The longest pause before a conflict is tried again. The pause is random, so that two processes do not meet again. */
-export const CONFLICT_PAUSE_MAX_MS = 20
+/** How long a writer tries to learn the outcome of a group that got no answer. */
+const RESOLVE_MS = 1000
+/** A new entry of the ledger deletes much older ones. Most of their processes have ended; the others add new ones. */
+const ENTRY_MAX_AGE_MS = 7 * 86_400_000
 
-/** Writes groups of one kind, one group at a time. */
-export interface Writer {
-  /**
-   * Writes a group durably, or nothing of it. Resolves to the plants that were refused: a plant to create exists already or
-   * its user does not, or a plant to delete does not exist. Rejects with an `AppError`.
-   */
-  write(plants: readonly PlantWrite[]): Promise<readonly PlantWrite[]>
-  /** Closes its connection. */
-  close(): Promise<void>
+/** The two kinds of writes. A group holds writes of one kind. */
+export type WriteKind = 'create' | 'delete'
+
+/** A plant to create or delete. A delete uses only its key, the user and the id, and has no values. */
+export interface PlantWrite {
+  readonly user: UserId
+  readonly id: bigint
+  readonly values: PlantValues
 }
 
-/** `client` belongs to this writer alone, and has one connection. */
-export function openWriter(kind: WriteKind, client: Client): Writer {
-  const ledger = openLedger(client)
+/** A writer's row of the table `writers`. `groups` is the number of groups that it has written. */
+interface LedgerEntry {
+  readonly id: string
+  groups: number
+}
 
-  /** Resolves to `undefined` if nothing was written and another attempt may succeed. */
-  const attempt = async (plants: readonly PlantWrite[], deadlineMs: number) => {
-    const entry = await ledger.entry(deadlineMs - performance.now()).catch((error) => {
-      if (!isConnectionLost(error)) throw error
-      return undefined
-    })
-    if (entry === undefined) return undefined
+/**
+ * Writes a group durably, or nothing of it. Resolves to the indexes of the refused writes: a plant to create exists already or
+ * its user does not, or a plant to delete does not exist. If a plant is in the group several times, all of its writes get the
+ * result of the first one. Rejects with an `AppError`.
+ */
+export type WriteGroup = (plants: readonly PlantWrite[]) => Promise<Set<number>>
+
+/**
+ * Writes groups of one kind, one group at a time. `client` belongs to this writer alone, and has one connection.
+ *
+ * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
+ * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
+ */
+export function openWriter(kind: WriteKind, client: Client): WriteGroup {
+  let entry: LedgerEntry | undefined
+  /** The entry of the last group without an answer. It is deleted before the next group: its statement may still arrive. */
+  let lostId = ''
+
+  const attempt = async (plants: readonly PlantWrite[], leftMs: () => number): Promise<readonly bigint[]> => {
+    entry ??= await client.transaction((inside) => addEntry(inside, lostId), leftMs())
+    const used = entry
     try {
-      const refused = await sendGroup(client, { kind, plants, entry }, deadlineMs - performance.now())
-      // Another writer has deleted the entry because of its age.
-      if (refused === undefined) ledger.forget()
-      else entry.groups++
-      return refused
+      const [row] = await client.query<[refused: bigint[]]>(
+        STATEMENTS[kind],
+        [used.id, used.groups, ...columnsOf(plants, client)],
+        leftMs(),
+      )
+      if (row !== undefined) {
+        used.groups++
+        return row[0]
+      }
     } catch (error) {
       if (!isConnectionLost(error)) throw error
-      return ledger.resolve(entry, error)
+      entry = undefined
+      lostId = used.id
+      return resolveOutcome(client, used, error)
     }
+    // Another writer has deleted the entry because of its age, so nothing was written.
+    entry = undefined
+    return attempt(plants, leftMs)
   }
 
-  return {
-    async write(plants) {
-      const deadlineMs = performance.now() + WRITE_TIMEOUT_MS
-      const isLate = () => performance.now() > deadlineMs - ATTEMPT_MIN_MS
-      await ledger.leaveIfOld()
-      for (;;) {
-        try {
-          const refused = await attempt(plants, deadlineMs)
-          if (refused !== undefined) return refused.flatMap((number) => plants[Number(number) - 1] ?? [])
-          if (isLate()) throw new AppError('store_failed', { cause: 'connections are lost again and again' })
-        } catch (error) {
-          if (!isConflict(error) || isLate()) throw toAppError(error)
-        }
-        await Bun.sleep(Math.random() * CONFLICT_PAUSE_MAX_MS)
-      }
-    },
-    async close() {
-      await ledger.leave()
-      await client.close()
-    },
+  return async (plants) => {
+    try {
+      const isRepeatable = (error: unknown) => isConflict(error) || isConnectionLost(error)
+      const refused = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(plants, leftMs))
+      return new Set(refused.map((number) => Number(number) - 1))
+    } catch (error) {
+      throw toAppError(error)
+    }
   }
 }
+
+async function addEntry({ query }: Transaction, lostId: string): Promise<LedgerEntry> {
+  const id = crypto.randomUUID()
+  const nowMs = Date.now()
+  await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [lostId, nowMs - ENTRY_MAX_AGE_MS])
+  await query(
+    'insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms) values ($1, 0, null, false, $2)',
+    [id, nowMs],
+  )
+  return { id, groups: 0 }
+}
+
+/**
+ * Learns the outcome of a group that got no answer, and returns what its statement would have returned. Throws the error of
+ * the lost connection if nothing was written. Closes the entry first: a statement that arrives later then writes nothing.
+ * Closing is a write too, so the group is durable if this resolves.
+ */
+async function resolveOutcome(client: Client, { id, groups }: LedgerEntry, lost: unknown): Promise<readonly bigint[]> {
+  const close = (leftMs: () => number) =>
+    client.query<[groups: bigint, refused: bigint[] | null]>(
+      'update plantstore.writers set is_closed = true where id = $1 returning groups, refused',
+      [id],
+      leftMs(),
+    )
+  // An error is about this statement and not about the group. The server may be a standby, or its disk full.
+  const [row] = await repeat(RESOLVE_MS, () => true, close).catch((cause) => {
+    throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
+  })
+  if (row === undefined) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost })
+  if (Number(row[0]) === groups) throw lost
+  return row[1] ?? []
+}
+
+const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).join(', ')
+
+/**
+ * Each group is one statement, and so one transaction. The gate locks the writer's entry. It has no row if this group is not
+ * the writer's next one, or the entry is closed. Refused writes are numbered from 1.
+ */
+const statement = (write: string): string => `with gate as (
+    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
+  ), wanted as (
+    select * from unnest($3::int8[], $4::int8[], ${FIELD_ARRAYS}) with ordinality
+      as wanted (user_id, id, ${FIELD_COLUMNS}, number)
+  ), done as (${write})
+  update plantstore.writers set groups = groups + 1, refused = array(
+    select wanted.number from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
+    where done.id is null
+  )
+  where id = (select id from gate) returning refused`
+
+const STATEMENTS: Readonly<Record<WriteKind, string>> = {
+  // Every process inserts in the same order, so that two of them do not wait for each other. Of equal creates the first one
+  // inserts its plant.
+  create: statement(`
+    insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
+    select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
+    from gate cross join wanted join plantstore.users on users.id = wanted.user_id
+    order by wanted.user_id, wanted.id, wanted.number
+    on conflict (user_id, id) do nothing
+    returning user_id, id`),
+  delete: statement(`
+    delete from plantstore.plants using gate, wanted
+    where plants.user_id = wanted.user_id and plants.id = wanted.id
+    returning plants.user_id, plants.id`),
+}
+
+/** The keys and fields of plants, as the parameters of a statement. */
+const columnsOf = (plants: readonly PlantWrite[], { column }: Client) => [
+  column(
+    plants.map(({ user }) => user),
+    'int8',
+  ),
+  column(
+    plants.map(({ id }) => id),
+    'int8',
+  ),
+  ...PLANT_FIELDS.map((_, index) =>
+    column(
+      plants.map(({ values }) => values[index] ?? null),
+      'text',
+    ),
+  ),
+]

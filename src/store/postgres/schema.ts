@@ -1,0 +1,88 @@
+import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
+import type { Durability } from '../../domain/store.ts'
+import { copyUnfinished, storeUnusable } from '../errors.ts'
+import type { Client } from './connection.ts'
+import { isConflict, repeat, sqlState } from './errors.ts'
+import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
+
+/** The migrations in order. The version of a schema is the number of migrations that it has had. */
+const MIGRATIONS: readonly string[] = [usersTokensPlants]
+/** The schema that this executable knows. */
+export const SCHEMA_VERSION = MIGRATIONS.length
+/** The version of a copy that is not finished. No executable knows it, so all of them refuse the database. */
+export const UNFINISHED_VERSION = 2147483647
+
+/** How long a start tries to migrate while others do the same. */
+const MIGRATE_MS = 10_000
+
+const SELECT_VERSION = 'select version from plantstore.schema_version'
+const BOOTSTRAP = `create schema if not exists plantstore;
+  create table plantstore.schema_version (id int8 primary key check (id = 1), version int8 not null);
+  insert into plantstore.schema_version (id, version) values (1, 0)`
+
+/**
+ * Refuses a server that may lose acknowledged writes, and a database that cannot hold every text. A server may lack some of
+ * these settings.
+ */
+export async function inspect(client: Client, address: PostgresAddress, durability: Durability): Promise<void> {
+  const rows = await client.query<[name: string, setting: string]>(
+    `select name, setting from pg_catalog.pg_settings where name in ('fsync', 'synchronous_commit', 'server_encoding')`,
+  )
+  const settings = new Map(rows)
+  const database = `The database ${describeAddress(address)}`
+  if (settings.get('fsync') === 'off') {
+    throw storeUnusable(`${database} has fsync = off and may lose everything in a power failure: turn it on.`)
+  }
+  if (settings.get('synchronous_commit') === 'off' && durability === 'full') {
+    throw storeUnusable(
+      `${database} has synchronous_commit = off and may lose the latest writes in a power failure: turn it on, or use --durability normal.`,
+    )
+  }
+  const encoding = settings.get('server_encoding') ?? 'UTF8'
+  if (encoding !== 'UTF8') throw storeUnusable(`${database} has the encoding ${encoding}: create one with UTF8.`)
+}
+
+/**
+ * Brings the schema up to date, completely or not at all. If many processes start at once, one of them does it. With
+ * `mustExist` it refuses a database without a store. Returns whether this process created the schema.
+ */
+export function migrate(client: Client, address: PostgresAddress, mustExist: boolean): Promise<boolean> {
+  const database = describeAddress(address)
+  return repeat(MIGRATE_MS, isCreatedByOthers, async () => {
+    const version = await schemaVersion(client)
+    if (version === SCHEMA_VERSION) return false
+    if (version === UNFINISHED_VERSION) throw copyUnfinished(database)
+    if (version !== undefined && version > SCHEMA_VERSION) {
+      throw storeUnusable(
+        `The database ${database} has schema version ${version}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`,
+      )
+    }
+    if (version === undefined && mustExist) {
+      throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
+    }
+    return client.transaction(async ({ query, run }) => {
+      if (version === undefined) await run(BOOTSTRAP)
+      // Other processes that have come this far wait for the lock.
+      const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)
+      for (const migration of MIGRATIONS.slice(Number(locked))) await run(migration)
+      await query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
+      return locked === 0n
+    })
+  })
+}
+
+/** The version of a database's schema, or `undefined` if it has none. */
+export async function schemaVersion(client: Client): Promise<number | undefined> {
+  try {
+    const [row] = await client.query<[bigint]>(SELECT_VERSION)
+    return Number(row?.[0] ?? 0)
+  } catch (error) {
+    // The table or the schema does not exist.
+    if (/^(?:42P01|3F000)$/.test(sqlState(error))) return undefined
+    throw error
+  }
+}
+
+/** Whether another process creates the same schema or table at this moment. */
+const isCreatedByOthers = (error: unknown): boolean =>
+  isConflict(error) || /^(?:42P06|42P07|23505|42710|XX000)$/.test(sqlState(error))

@@ -1,0 +1,161 @@
+import { describeAddress, type PostgresAddress } from '../../../domain/database-url.ts'
+import { AppError } from '../../../domain/error.ts'
+import type { CopyTools } from '../../engine.ts'
+import { storeUnusable } from '../../errors.ts'
+import { COLUMNS, type ColumnType, type Row, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
+import { APPLICATION_NAME, type Client, type ConnectionOptions, createClient, type Parameter } from '../connection.ts'
+import { repeat, toAppError, toOpenError } from '../errors.ts'
+import { inspect, migrate, SCHEMA_VERSION, schemaVersion, UNFINISHED_VERSION } from '../schema.ts'
+import { lockTokens } from '../versions.ts'
+import { contentsOf } from './contents.ts'
+
+/** The longest time for a copy: a day. */
+const COPY_TIMEOUT_MS = 86_400_000
+/** The longest time for a statement. The slowest one empties the tables of an unfinished copy. */
+const STATEMENT_TIMEOUT_MS = 60_000
+/** PostgreSQL keeps the connection of a process that has ended for a moment. */
+const PATIENCE_MS = 2000
+
+/**
+ * Inserts rows, with one array of values for each column. The driver cannot send an array of bytes, so bytes are sent in
+ * hexadecimal.
+ */
+const insertInto = (table: Table): string => {
+  const columns = Object.entries(COLUMNS[table])
+  const names = columns.map(([name]) => name).join(', ')
+  const values = columns.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${type === 'integer' ? 'int8' : 'text'}[]`)
+  return `insert into plantstore.${table} (${names})
+    select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`
+}
+
+/** Looking up the user of each plant takes longer than inserting the plant. One check of all plants at the end is faster. */
+const DROP_REFERENCE = 'alter table plantstore.plants drop constraint if exists plants_user_id_fkey'
+const ADD_REFERENCE = `alter table plantstore.plants
+  add constraint plants_user_id_fkey foreign key (user_id) references plantstore.users (id)`
+
+/**
+ * Copies to and from a PostgreSQL database. Without a snapshot, `read` also rejects if another process of this program is
+ * connected when the database is read again. Until a filled store is finished, its schema has a version that every command
+ * refuses.
+ */
+export const copyTools = (options: ConnectionOptions): CopyTools => {
+  const { address } = options
+  return {
+    read: ({ isSnapshot }, use) =>
+      withClients(options, async (client, watcher) => {
+        await opening(address, async () => {
+          await inspect(client, address, 'normal')
+          await migrate(client, address, true)
+        })
+        return client.transaction(async (inside) => {
+          const contents = await contentsOf(inside)
+          if (isSnapshot) return use(contents)
+          const [[pid = 0n] = []] = await inside.query<[bigint]>('select pg_catalog.pg_backend_pid()::int8')
+          const requireNoOther = () => requireAlone(watcher, address, 'end it, or use --snapshot', pid)
+          await requireNoOther()
+          return use({
+            ...contents,
+            async readAgain(useAgain) {
+              await requireNoOther()
+              return watcher.transaction(async (later) => useAgain(await contentsOf(later)), COPY_TIMEOUT_MS)
+            },
+          })
+        }, COPY_TIMEOUT_MS)
+      }),
+
+    fill: (fill) =>
+      withClients(options, async (client) => {
+        await opening(address, async () => {
+          await inspect(client, address, 'full')
+          await requireAlone(client, address, 'end it')
+          if ((await schemaVersion(client)) !== UNFINISHED_VERSION) await migrate(client, address, false)
+          await mark(client, describeAddress(address))
+        })
+        return fill(targetOf(client))
+      }),
+  }
+}
+
+/** Works with two connections, which are made when they are needed. */
+async function withClients<T>(options: ConnectionOptions, work: (client: Client, other: Client) => Promise<T>) {
+  const [client, other] = [createClient(options, 1), createClient(options, 1)]
+  try {
+    return await work(client, other)
+  } catch (error) {
+    throw toAppError(error)
+  } finally {
+    await Promise.all([client.close(), other.close()])
+  }
+}
+
+const opening = (address: PostgresAddress, work: () => Promise<void>): Promise<void> =>
+  work().catch((error) => {
+    throw toOpenError(address, error)
+  })
+
+/**
+ * Rejects with `store_unusable` if another process of this program is connected to the database. A server is always connected,
+ * unless it has lost the database. `ownPid` is another connection of this process.
+ */
+const requireAlone = (client: Client, address: PostgresAddress, advice: string, ownPid = 0n): Promise<void> =>
+  repeat(
+    PATIENCE_MS,
+    (error) => error instanceof AppError,
+    async () => {
+      const [[others] = []] = await client.query<[bigint]>(
+        `select count(*) from pg_catalog.pg_stat_activity
+       where datname = pg_catalog.current_database() and application_name = $1
+         and pid <> pg_catalog.pg_backend_pid() and pid::int8 <> $2::int8`,
+        [APPLICATION_NAME, ownPid],
+      )
+      if (others === 0n) return
+      throw storeUnusable(`The database ${describeAddress(address)} is open in another process: ${advice}.`)
+    },
+  )
+
+/** Marks an empty store as an unfinished copy, or empties an unfinished copy. */
+async function mark(client: Client, database: string): Promise<void> {
+  await client.transaction(async ({ query }) => {
+    const [[version] = []] = await query<[bigint]>('select version from plantstore.schema_version for update')
+    if (version === BigInt(UNFINISHED_VERSION)) {
+      await query(DROP_REFERENCE)
+      await query('truncate plantstore.plants, plantstore.tokens, plantstore.users, plantstore.writers')
+      return
+    }
+    const rows = TABLES.map((table) => `select 1 from plantstore.${table}`).join(' union all ')
+    const found = await query(`${rows} limit 1`)
+    if (found.length > 0) throw storeUnusable(`The database ${database} is not empty: name another one.`)
+    await query(DROP_REFERENCE)
+    await query('update plantstore.schema_version set version = $1', [UNFINISHED_VERSION])
+  }, STATEMENT_TIMEOUT_MS)
+}
+
+const targetOf = (client: Client): Target => ({
+  async insert(table, rows) {
+    const columns = Object.values(COLUMNS[table]).map((type, index) => toColumn(client, type, rows, index))
+    await client.query(insertInto(table), columns, STATEMENT_TIMEOUT_MS)
+  },
+
+  read: (use) => client.transaction(async (inside) => use(await contentsOf(inside)), COPY_TIMEOUT_MS),
+
+  async finish({ userId, tokenId }) {
+    // The first lists are slow without statistics of the tables.
+    for (const table of TABLES) await client.query(`analyze plantstore.${table}`, [], STATEMENT_TIMEOUT_MS)
+    await client.transaction(async (inside) => {
+      // This statement reads all plants.
+      await inside.query(ADD_REFERENCE)
+      await lockTokens(inside)
+      await inside.query('update plantstore.counters set last_user_id = $1, last_token_id = $2', [userId, tokenId])
+      await inside.query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
+    }, COPY_TIMEOUT_MS)
+  },
+})
+
+/** The values of one column of the rows. */
+function toColumn(client: Client, type: ColumnType, rows: readonly Row[], index: number): Parameter {
+  const values = rows.map((row) => row[index] ?? null)
+  // The type of a column is the type of its values.
+  if (type === 'integer') return client.column(values as readonly (bigint | null)[], 'int8')
+  return client.column(values.map(toText), 'text')
+}
