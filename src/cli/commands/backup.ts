@@ -36,9 +36,7 @@ export const backupCommand = (program: Command, io: Io): void => {
       const tools = await engineOf(database).fileTools()
       if (file === '-') return printBackup(tools)
       const copied = await runCopy(io, (each) =>
-        file === undefined
-          ? tools.backupInto(dir ?? '', { ...each, nowMs: io.nowMs() })
-          : tools.backup(file, { ...each, force }),
+        file === undefined ? tools.backupInto(dir ?? '', io.nowMs(), each) : tools.backup(file, { ...each, force }),
       )
       await tellCopied('Backed up', copied, io, json)
       if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)

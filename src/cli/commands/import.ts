@@ -1,19 +1,17 @@
 import { createReadStream } from 'node:fs'
 import { access, constants, stat } from 'node:fs/promises'
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS, type OptionsOf } from '../../config.ts'
+import { OPTIONS } from '../../config.ts'
 import { AppError, readFailure } from '../../domain/error.ts'
-import type { ConflictRule } from '../../domain/transfer.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import { Ended, type Io } from '../io.ts'
 import { runUntilSignal } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
-import { checkLines, type ImportJob, type Input, requireFree } from './import-check.ts'
-import { importLines } from './import-write.ts'
+import { type ImportJob, importLines } from './import-lines.ts'
 
-/** The command with its options. */
-const define = (program: Command) =>
+/** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
+export const importCommand = (program: Command, io: Io): void => {
   program
     .command('import')
     .description('Stores plants from lines of JSON in the form of export. Reads stdin without a file.')
@@ -30,58 +28,34 @@ const define = (program: Command) =>
     .addOption(OPTIONS.atomic)
     .addOption(OPTIONS.json)
     .addOption(OPTIONS.database)
-
-type Options = OptionsOf<ReturnType<typeof define>>
-
-/** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
-export const importCommand = (program: Command, io: Io): void => {
-  define(program).action(async (file, options) => {
-    const input = await openInput(file, io)
-    const tools = await engineOf(options.database).fileTools()
-    using target = await tools.openImport(io.nowMs)
-    using stagingTable = tools.openStagingTable(options.onConflict)
-    await importInto({ target, stagingTable }, input, options)
-  })
-
-  const importInto = async (tables: Pick<ImportJob, 'target' | 'stagingTable'>, input: Input, options: Options) => {
-    const { database, user, onConflict: rule, atomic: isAtomic = false, json } = options
-    let lines = 0
-    let stored: number | undefined
-    const importAll = async (signal: AbortSignal) => {
-      await io.tell(
-        `The lines wait in a file without a name in ${tables.stagingTable.directory} until they are imported.\n`,
-      )
-      const job = { user, rule, isAtomic, signal, io, ...tables }
-      const read = await checkLines(input, job)
-      lines = read.lines
-      if (rule === 'fail') await requireFree(read, job)
-      return await importLines(read, job, (count) => {
-        stored = count
+    .action(async (file, { database, user, onConflict: rule, atomic: isAtomic = false, json }) => {
+      const input = await openInput(file, io)
+      const tools = await engineOf(database).fileTools()
+      using target = await tools.openImport(rule, io.nowMs)
+      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0, repeated: 0, stored: undefined }
+      const importAll = (signal: AbortSignal) => importLines(job, signal, io)
+      const counts = await runUntilSignal(io, importAll, () => describeStored(job)).catch(async (error) => {
+        if (job.stored !== undefined && !(error instanceof Ended)) await io.tell(`Stopped: ${describeStored(job)}\n`)
+        throw error
       })
-    }
-    const stoppedText = () => describeStored(stored ?? 0, lines, rule)
-    const counts = await runUntilSignal(io, importAll, stoppedText).catch(async (error) => {
-      if (stored !== undefined && !(error instanceof Ended)) await io.tell(`Stopped: ${stoppedText()}\n`)
-      throw error
+      const { created, skipped, replaced, users } = counts
+      await io.tell(
+        `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
+      )
+      if (users > 0)
+        await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.\n`)
+      if (json) await io.print(toJson({ lines: job.lines, created, skipped, replaced, createdUsers: users }))
     })
-    const { created, skipped, replaced, users } = counts
-    await io.tell(
-      `Imported ${counted(lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
-    )
-    if (users > 0)
-      await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.\n`)
-    if (json) await io.print(toJson({ lines, created, skipped, replaced, createdUsers: users }))
-  }
 }
 
 /** How far an import came, and how to go on. With `fail` the lines that are stored would be refused. */
-function describeStored(stored: number, lines: number, rule: ConflictRule): string {
+function describeStored({ stored = 0, lines, rule }: ImportJob): string {
   if (stored === 0) return 'nothing was imported. Run the same command again.'
   const option = rule === 'fail' ? ' with --on-conflict skip' : ''
   return `${stored} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`
 }
 
-async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<Input> {
+async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<ImportJob['input']> {
   if (file === undefined || file === '-') return { stream: io.stdin(), bytes: undefined }
   const refuse = (cause: unknown) => {
     const message = `Cannot read ${file}: ${readFailure(cause)}. Name another file, or - for stdin.`

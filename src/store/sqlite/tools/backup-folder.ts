@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import type { Copied, CopyOptions, KeptBackups } from '../../file-tools.ts'
+import type { Copied, CopyOptions } from '../../file-tools.ts'
 import { recordedPath } from '../files/backup-record.ts'
 import { removeLeftovers, syncDirectory } from '../files/partial-files.ts'
 import { backupSqlite, refuseDirectory } from './backup.ts'
@@ -10,7 +10,8 @@ import { backupSqlite, refuseDirectory } from './backup.ts'
 export async function backupSqliteInto(
   database: string,
   directory: string,
-  { nowMs, ...options }: CopyOptions & { readonly nowMs: number },
+  nowMs: number,
+  options: CopyOptions,
 ): Promise<Copied> {
   refuseDirectory(directory)
   removeLeftovers(directory, isNameOf(database))
@@ -20,9 +21,10 @@ export async function backupSqliteInto(
 /**
  * Deletes the backups of a database that are beside its latest one, but for the latest `keep`. It counts and deletes a file only
  * if this program named it, it records this database's path, and it is no later than the latest one. Throws `misused` and
- * deletes nothing if the directory holds a backup of another path.
+ * deletes nothing if the directory holds a backup of another path. Returns the names of the deleted backups, and what the
+ * operator should know of the files that it left.
  */
-export function keepLatestBackups(database: string, latest: string, keep: number): KeptBackups {
+export function keepLatestBackups(database: string, latest: string, keep: number) {
   const directory = dirname(latest)
   const files = readdirSync(directory, { withFileTypes: true })
     .filter((file) => file.isFile())

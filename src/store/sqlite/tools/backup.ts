@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import type { Copied, CopyOptions, ReadableBackup } from '../../file-tools.ts'
+import type { Copied, CopyOptions } from '../../file-tools.ts'
 import { fileIdentity } from '../files/file-identity.ts'
 import { lockAlone } from '../files/lock.ts'
 import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
@@ -34,7 +34,7 @@ const CHUNK_BYTES = 1024 * 1024
  * Makes and verifies a backup that can be read once. It is on the disk of the database, which has room for it, and has no name,
  * so nothing of it is left when the process ends. Rejects as `backupSqlite` does.
  */
-export async function backupSqliteToRead(database: string, options: CopyOptions = {}): Promise<ReadableBackup> {
+export async function backupSqliteToRead(database: string, options: CopyOptions = {}) {
   requireDatabase(database)
   const target = `${database}-backup`
   removeLeftovers(dirname(target), (name) => name === basename(target))

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { assignValues, PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
-import type { OwnedPlant, PlantExport } from '../../../domain/transfer.ts'
+import type { OwnedPlant } from '../../../domain/transfer.ts'
 import type { Row } from '../../tools/contents.ts'
 import { openReader } from '../connection.ts'
 import { toAppError } from '../errors.ts'
@@ -10,8 +10,8 @@ import { readBatches } from './rows.ts'
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
-/** Begins to read all plants, or the plants of a user, as of now. */
-export function exportPlants(path: string, userName: string | undefined): PlantExport {
+/** Begins to read all plants, or the plants of a user, by user name and id, as of now. Throws `user_not_found`. `dispose` ends it. */
+export function exportPlants(path: string, userName: string | undefined) {
   const reader = openReader(path)
   try {
     return { ...readPlants(reader, userName, path), [Symbol.dispose]: () => reader.close(true) }

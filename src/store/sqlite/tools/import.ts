@@ -1,38 +1,105 @@
+import type { Database, SQLQueryBindings } from 'bun:sqlite'
+import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import type { OwnedPlant, PlantImport } from '../../../domain/transfer.ts'
-import { openReader } from '../connection.ts'
+import { PLANT_FIELDS, valuesOf } from '../../../domain/plant.ts'
+import type { ConflictRule, OwnedPlant } from '../../../domain/transfer.ts'
+import { PLANT_COLUMNS } from '../../rows.ts'
+import { openWriter, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
-import { type ImportWriter, openImportWriter } from './import-writer.ts'
+import { watchFiles } from '../files/moved-files.ts'
+import { insertInto } from '../insert.ts'
+import { checkpoints } from '../writing/checkpoints.ts'
+import { prepareCommit } from '../writing/commit.ts'
 
 /** The longest wait for a lock, and the pause between two attempts. */
 const LOCK_TIMEOUT_MS = 30_000
 const LOCK_RETRY_MS = 3
+/** The most memory of the staging table, in KiB. */
+const CACHE_KIB = 64 * 1024
+/** A batch ends with the plant whose text brings it to this length, in bytes. */
+const BATCH_TEXT_BYTES = 1024 * 1024
 
-/** Opens a database whose schema is up to date. Connections are opened when they are first used, after all lines were read. */
-export function openImport(path: string, nowMs: () => number): PlantImport {
-  let reader: ImportReader | undefined
-  let writer: ImportWriter | undefined
-  const read = (): ImportReader => {
-    reader ??= openImportReader(path)
-    return reader
-  }
-  const write = (): ImportWriter => {
-    writer ??= openImportWriter(path, nowMs)
-    return writer
-  }
-  const attempt = async <T>(work: () => T, { duringWrite }: { readonly duringWrite: boolean }): Promise<T> => {
+/** Replaces the fields of a row by those of the row that would be inserted. */
+const TAKE_NEW = PLANT_FIELDS.map((field) => `${field} = excluded.${field}`).join(', ')
+
+type Key = readonly [user: string, id: bigint]
+
+/** Some plants of the staging table: those after one key, up to another key. */
+export interface ImportBatch {
+  readonly plants: number
+  readonly after: Key
+  readonly last: Key
+}
+
+/** A plant of the staging table whose id its user already has. */
+export interface ExistingPlant {
+  readonly line: number
+  readonly user: string
+  readonly id: bigint
+}
+
+/** What an import did. */
+export interface ImportCounts {
+  /** New users. */
+  readonly users: number
+  readonly created: number
+  readonly skipped: number
+  readonly replaced: number
+}
+
+/** Imports plants while servers use the database. Rejects as the writes of a `Store` do. `dispose` rolls back the rest. */
+export type PlantImport = ReturnType<typeof openImport>
+
+/**
+ * Opens a database, whose schema is up to date, to import plants. All plants wait in a staging table until they are written. Of
+ * several plants with the same user and id it keeps the last one with `replace`, else the first one.
+ */
+export function openImport(path: string, rule: ConflictRule, nowMs: () => number) {
+  const directory = dirname(path)
+  const translate = (error: unknown, { duringWrite = false } = {}) => toAppError(error, { duringWrite, path })
+  const attempt = <T>(work: () => T, circumstances?: { readonly duringWrite: boolean }): T => {
     try {
       return work()
     } catch (error) {
-      throw toAppError(error, { duringWrite, path })
+      throw translate(error, circumstances)
     }
   }
+  const { opened: db, areMoved } = attempt(() => watchFiles(path, () => openConnection(path, directory)))
+  const wal = checkpoints(db, translate)
+  const staging = stagingTable(db, rule)
+  const { findExisting, write } = plantWriter(db, rule, nowMs)
+  const commitTransaction = prepareCommit(db)
+  let isAtomic = false
+
+  const commit = (): void => {
+    commitTransaction()
+    if (!areMoved()) return
+    const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
+    throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
+  }
+
+  const writeBatch = (batch: ImportBatch): ImportCounts & { readonly heldMs: number } => {
+    if (isAtomic) return { ...write(batch), heldMs: 0 }
+    // If a checkpoint fails before the transaction, nothing of the batch is in doubt.
+    wal.runIfDue()
+    db.run('begin immediate')
+    const startMs = performance.now()
+    try {
+      const counts = write(batch)
+      commit()
+      return { ...counts, heldMs: performance.now() - startMs }
+    } catch (error) {
+      if (db.inTransaction) db.run('rollback')
+      throw error
+    }
+  }
+
   /** SQLite would wait for a lock inside a call, in which no signal is handled. So the pause is here. */
-  const attemptLocked = async <T>(work: () => T): Promise<T> => {
+  const attemptLocked = async <T>(work: () => T, duringWrite: boolean): Promise<T> => {
     const deadlineMs = performance.now() + LOCK_TIMEOUT_MS
     for (;;) {
       try {
-        return await attempt(work, { duringWrite: true })
+        return attempt(work, { duringWrite })
       } catch (error) {
         const isBusy = error instanceof AppError && error.kind === 'store_busy'
         if (!isBusy || performance.now() > deadlineMs) throw error
@@ -42,37 +109,134 @@ export function openImport(path: string, nowMs: () => number): PlantImport {
   }
 
   return {
-    findExisting: (plants) => attempt(() => read().findExisting(plants), { duringWrite: false }),
-    write: (plants, rule) => attemptLocked(() => write().write(plants, rule)),
-    begin: () => attemptLocked(() => write().begin()),
-    commit: () => attempt(() => write().commit(), { duringWrite: true }),
+    /** Where the file of the staging table is. */
+    directory,
+    /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
+    add: (plant: OwnedPlant, line: number) => attempt(() => staging.add(plant, line)),
+    /**
+     * All plants in batches, in the order of the table `plants`, because writing in another order takes many times as long.
+     * `limit` returns the size of the next batch. A batch is smaller if its text is long.
+     */
+    *batches(limit: () => number): Generator<ImportBatch> {
+      staging.endAdding()
+      // No user has an empty name.
+      let after: Key = ['', 0n]
+      for (;;) {
+        const batch = attempt(() => staging.batchAfter(after, limit()))
+        if (batch.plants === 0) return
+        yield batch
+        after = batch.last
+      }
+    },
+    /** Returns those plants of a batch whose ids their users already have. */
+    findExisting: (batch: ImportBatch) => attemptLocked(() => findExisting(batch), false),
+    /**
+     * Writes all plants of a batch, and their users if they are new, or none of them. Returns for how long other writes had to
+     * wait. With `fail` it rejects with `plant_exists` if a user already has an id.
+     */
+    write: (batch: ImportBatch) => attemptLocked(() => writeBatch(batch), true),
+    /** Makes all later writes one transaction. All other writes wait until `commit`. */
+    async begin(): Promise<void> {
+      staging.endAdding()
+      await attemptLocked(() => db.run('begin immediate'), true)
+      isAtomic = true
+    },
+    commit: () => attempt(commit, { duringWrite: true }),
     [Symbol.dispose]() {
-      reader?.close()
-      writer?.close()
+      if (db.inTransaction) db.run('rollback')
+      db.close(true)
     },
   }
 }
 
-type ImportReader = ReturnType<typeof openImportReader>
+/** Opens a connection whose temporary file is in this directory. SQLite gives that file no name, so that nothing of it is left. */
+function openConnection(path: string, directory: string): Database {
+  const db = openWriter(path, 'full', { create: false })
+  db.run('pragma busy_timeout = 0')
+  // The disk of the database has room for the plants if any disk has.
+  db.run(`pragma temp_store_directory = '${directory.replaceAll("'", "''")}'`)
+  db.run('pragma temp_store = file')
+  db.run(`pragma temp.cache_size = -${CACHE_KIB}`)
+  db.run(`create temp table lines (
+      user text not null, id integer not null, ${PLANT_FIELDS.map((field) => `${field} text`).join(', ')},
+      line integer not null, primary key (user, id)
+    ) strict, without rowid`)
+  db.prepare('select 1 from users').values()
+  return db
+}
 
-function openImportReader(path: string) {
-  const db = openReader(path)
-  const selectRange = db.prepare<unknown, [string, bigint, bigint]>(
-    'select 1 from plants where user_id = (select id from users where name = ?1) and id between ?2 and ?3 limit 1',
+function stagingTable(db: Database, rule: ConflictRule) {
+  const insert = db.prepare<unknown, SQLQueryBindings[]>(
+    `${insertInto('temp.lines', ['line', 'user', 'id', ...PLANT_FIELDS])}
+     on conflict do update set ${rule === 'replace' ? TAKE_NEW : 'line = line'} returning line`,
   )
-  const hasPlant = (user: string, from: bigint, to: bigint) => selectRange.values(user, from, to).length > 0
+  const selectNext = db.prepare<unknown, SQLQueryBindings[]>(
+    `select user, id, ${PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')}
+     from temp.lines where (user, id) > (?1, ?2) order by user, id limit ?3`,
+  )
 
-  /** Looks up single plants only if their user has any plant between the smallest and the largest id. */
-  const findExisting = <P extends OwnedPlant>(plants: readonly P[]): readonly P[] => {
-    const ranges = new Map<string, { from: bigint; to: bigint }>()
-    for (const { user, id } of plants) {
-      const range = ranges.get(user) ?? { from: id, to: id }
-      if (id < range.from) range.from = id
-      if (id > range.to) range.to = id
-      ranges.set(user, range)
-    }
-    const users = new Set([...ranges].filter(([user, { from, to }]) => hasPlant(user, from, to)).map(([user]) => user))
-    return plants.filter(({ user, id }) => users.has(user) && hasPlant(user, id, id))
+  // One transaction for all lines, because a commit looks at every changed page that is in memory. It locks no other table.
+  db.run('begin')
+  let isFilled = false
+
+  return {
+    add(plant: OwnedPlant, line: number): number | undefined {
+      const [[kept] = []] = insert.values(line, plant.user, plant.id, ...valuesOf(plant))
+      return Number(kept) === line ? undefined : Number(kept)
+    },
+    endAdding(): void {
+      if (!isFilled) db.run('commit')
+      isFilled = true
+    },
+    batchAfter(after: Key, limit: number): ImportBatch {
+      let last = after
+      let plants = 0
+      let bytes = 0
+      for (const [user, id, textBytes] of rowsOf<[...Key, bigint]>(selectNext.values(...after, limit))) {
+        last = [user, id]
+        plants++
+        bytes += Number(textBytes)
+        if (bytes >= BATCH_TEXT_BYTES) break
+      }
+      return { plants, after, last }
+    },
   }
-  return { findExisting, close: () => db.close(true) }
+}
+
+/** Finds and writes the plants of a batch, inside a transaction. */
+function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
+  const prepare = (sql: string) => db.prepare<unknown, SQLQueryBindings[]>(sql)
+  const range = 'where (lines.user, lines.id) > (?1, ?2) and (lines.user, lines.id) <= (?3, ?4)'
+  const ofUsers = 'from temp.lines cross join main.users on users.name = lines.user'
+  const insertUsers = prepare(
+    `insert into main.users (name, created_at_ms) select distinct user, ?5 from temp.lines ${range} on conflict do nothing`,
+  )
+  const selectExisting = prepare(
+    `select lines.line, lines.user, lines.id ${ofUsers}
+     cross join main.plants on plants.user_id = users.id and plants.id = lines.id ${range}`,
+  )
+  const insertPlants = prepare(
+    `insert into main.plants (${PLANT_COLUMNS.join(', ')})
+     select users.id, lines.id, ${PLANT_FIELDS.map((field) => `lines.${field}`).join(', ')} ${ofUsers} ${range}
+     order by lines.user, lines.id on conflict do ${rule === 'replace' ? `update set ${TAKE_NEW}` : 'nothing'}`,
+  )
+
+  const findExisting = ({ after, last }: ImportBatch): readonly ExistingPlant[] =>
+    rowsOf<[bigint, ...Key]>(selectExisting.values(...after, ...last)).map(([line, user, id]) => {
+      return { line: Number(line), user, id }
+    })
+
+  const write = (batch: ImportBatch): ImportCounts => {
+    const keys = [...batch.after, ...batch.last]
+    const existing = findExisting(batch)
+    const [first] = existing
+    if (first !== undefined && rule === 'fail') {
+      throw new AppError('plant_exists', { message: `The user ${first.user} has got plant ${first.id} meanwhile.` })
+    }
+    const users = insertUsers.run(...keys, nowMs()).changes
+    insertPlants.run(...keys)
+    const [skipped, replaced] = rule === 'replace' ? [0, existing.length] : [existing.length, 0]
+    return { users, created: batch.plants - existing.length, skipped, replaced }
+  }
+  return { findExisting, write }
 }

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import type { CopyOptions, Restored } from '../../file-tools.ts'
+import type { CopyOptions } from '../../file-tools.ts'
 import { fileIdentity } from '../files/file-identity.ts'
 import { type Locked, lockAlone } from '../files/lock.ts'
 import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
@@ -13,9 +13,9 @@ import { copyDatabase } from './copy-database.ts'
 /**
  * Makes a copy of a backup the database, once the copy is verified and on disk. The backup does not change. Rejects with
  * `store_unusable` and changes nothing if the backup is damaged, if a process has the database open, or, without `force`, if
- * there is a database.
+ * there is a database. Returns the objects of other programs that were not copied, for a message.
  */
-export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}): Promise<Restored> {
+export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}) {
   const state = inspectAtRest(backup)
   if (fileIdentity(backup) === fileIdentity(database)) {
     throw new AppError('misused', { message: `${backup} is the database itself: name a backup of it.` })

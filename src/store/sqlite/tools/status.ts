@@ -1,17 +1,19 @@
 import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import type { StoreStatus } from '../../file-tools.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
 import { databaseEmpty, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 
+/** A database as it is now. */
+export type StoreStatus = Awaited<ReturnType<typeof sqliteStatus>>
+
 type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bigint, freeBytes: bigint]
 
 /** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
-export async function sqliteStatus(path: string, nowMs: number): Promise<StoreStatus> {
+export async function sqliteStatus(path: string, nowMs: number) {
   if (!inspect(path)) throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -38,14 +40,18 @@ export async function sqliteStatus(path: string, nowMs: number): Promise<StoreSt
     return {
       path,
       engine: `SQLite ${engine}`,
+      /** Whether another process has the database open. */
       isInUse,
+      /** The version of the schema, and the version to which this executable updates it. */
       schema: pragmaNumber(reader, 'user_version'),
       schemaKnown: SCHEMA_VERSION,
       bytes,
+      /** The part of these bytes that deleted rows have left. SQLite uses it again. */
       freeBytes: Number(freeBytes),
       walBytes,
       users: Number(users),
       tokens: Number(tokens),
+      /** The tokens that are neither revoked nor expired. */
       activeTokens: Number(activeTokens),
       plants: Number(plants),
     }
