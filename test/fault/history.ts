@@ -51,7 +51,10 @@ export const largePlantOf = (id: number) => ({ ...plantOf(id), name: `${plantOf(
 export function startHistory(firstId = 1, makePlant = plantOf) {
   const writes: Write[] = []
   const stored: number[] = []
-  const errors = collectErrors()
+  const refusals = new Set<string>()
+  /** Errors that no correct server answers to a write of a history. */
+  const unexpected: string[] = []
+  let errorCount = 0
   const counts: Record<Outcome, number> = { acknowledged: 0, refused: 0, unknown: 0 }
   let nextId = firstId
   let moment = 0
@@ -85,13 +88,16 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
       counts[write.outcome]++
       const isStored = write.outcome === (write.kind === 'create' ? 'acknowledged' : 'refused')
       if (isStored) stored.push(write.id)
-      errors.add(write, answer)
+      if (answer.status < 500 && write.outcome === 'refused') unexpected.push(`${requestIdOf(write)}: ${answer.status}`)
+      if (answer.status < 300) return
+      errorCount++
+      refusals.add(describeRefusal(answer))
     },
     counts: (): Readonly<Record<Outcome, number>> => ({ ...counts }),
     /** How many writes were answered with an error, also those of unknown outcome. */
-    errors: () => errors.count(),
+    errors: () => errorCount,
     /** The kinds of errors that were answered, like `503 50301, Retry-After: 1`. */
-    refusals: (): string[] => [...errors.refusals],
+    refusals: (): string[] => [...refusals],
     /**
      * Throws if the database is damaged or does not hold what it must: all that was acknowledged, nothing that was refused,
      * and each write of unknown outcome whole or not at all. Plants with ids below `firstId` are not looked at.
@@ -103,26 +109,8 @@ export function startHistory(firstId = 1, makePlant = plantOf) {
     },
     /** The same for plants that the caller has read. */
     checkRows(rows: PlantRows): void {
-      const faults = [...errors.unexpected, ...faultsIn(rows, writes, makePlant)]
+      const faults = [...unexpected, ...faultsIn(rows, writes, makePlant)]
       if (faults.length > 0) throw new Error(`${faults.length} faults: ${faults.slice(0, 5).join('; ')}`)
-    },
-  }
-}
-
-/** Collects the kinds of errors, and the errors that no correct server answers to a write of a history. */
-function collectErrors() {
-  const refusals = new Set<string>()
-  const unexpected: string[] = []
-  let count = 0
-  return {
-    refusals,
-    unexpected,
-    count: () => count,
-    add(write: Write, answer: Answer): void {
-      if (answer.status < 500 && write.outcome === 'refused') unexpected.push(`${requestIdOf(write)}: ${answer.status}`)
-      if (answer.status < 300) return
-      count++
-      refusals.add(describeRefusal(answer))
     },
   }
 }

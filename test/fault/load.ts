@@ -23,21 +23,11 @@ export interface LoadOptions {
   readonly onAnswer?: (answer: Answer) => void
 }
 
-/** A load under way. */
-export interface Load {
-  /** Sends nothing more. Resolves when all that was sent has been answered or cut off. */
-  stop(): Promise<void>
-  /** Resolves after a number of successes. Rejects if the last connection has ended before. */
-  acknowledged(count: number): Promise<void>
-  /** How many whole answers have come. */
-  answers(): number
-}
-
 /**
  * Creates and deletes plants over many connections at once and records all of it in the history. Each connection sends its
  * next write after the last answer, and ends when it is cut or refused.
  */
-export function startLoad(options: Client & LoadOptions & { readonly random: Random }): Load {
+export function startLoad(options: Client & LoadOptions & { readonly random: Random }) {
   const { history, random, connections = CONNECTIONS, deletesPercent = 30, pauseMs, onAnswer } = options
   let isStopped = false
   let successes = 0
@@ -59,16 +49,19 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
   const workers = Array.from({ length: connections }, () => work().finally(() => running--))
 
   return {
+    /** Sends nothing more. Resolves when all that was sent has been answered or cut off. */
     async stop() {
       isStopped = true
       await Promise.all(workers)
     },
-    async acknowledged(count) {
+    /** Resolves after a number of successes. Rejects if the last connection has ended before. */
+    async acknowledged(count: number): Promise<void> {
       while (successes < count) {
         if (running === 0) throw new Error(`all connections ended after ${successes} answers of success`)
         await Bun.sleep(1)
       }
     },
+    /** How many whole answers have come. */
     answers: () => answers,
   }
 }

@@ -17,23 +17,13 @@ interface PacedRequestsOptions {
 }
 
 /** The result of some seconds of requests. */
-export interface PacedResult {
-  readonly sentPerSecond: number
-  answeredPerSecond(status: number): number
-  /** A percentile of the latencies of answers with a status. Answers that came after the end count. */
-  latencyMs(status: number, share: number): number
-  /** From the last request to the last answer. */
-  readonly clearedAfterMs: number
-  /** How many connections ended without an answer. */
-  readonly cut: number
-}
+export type PacedResult = Awaited<ReturnType<typeof sendRequests>>
 
 /**
  * Sends requests over connections with one request under way on each. A request that is due while no connection is free is
  * never sent; `sentPerSecond` shows how many were sent.
  */
-export async function sendRequests(options: PacedRequestsOptions): Promise<PacedResult> {
-  const { connections, seconds, next, perSecond } = options
+export async function sendRequests({ connections, seconds, next, perSecond }: PacedRequestsOptions) {
   const latenciesMs = new Map<number, number[]>()
   const free = [...connections]
   const startMs = performance.now()
@@ -73,9 +63,12 @@ export async function sendRequests(options: PacedRequestsOptions): Promise<Paced
   while (underWay > 0) await Bun.sleep(1)
   return {
     sentPerSecond: sent / seconds,
-    answeredPerSecond: (status) => (inTime.get(status) ?? 0) / seconds,
-    latencyMs: (status, share) => percentile(latenciesMs.get(status) ?? [], share),
+    answeredPerSecond: (status: number) => (inTime.get(status) ?? 0) / seconds,
+    /** A percentile of the latencies of answers with a status. Answers that came after the end count. */
+    latencyMs: (status: number, share: number) => percentile(latenciesMs.get(status) ?? [], share),
+    /** From the last request to the last answer. */
     clearedAfterMs: performance.now() - endMs,
+    /** How many connections ended without an answer. */
     cut,
   }
 }

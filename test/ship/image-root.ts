@@ -23,10 +23,8 @@ export const NONROOT = 65532
 /** The path of the executable in an image. */
 export const PLANTSTORE = '/usr/local/bin/plantstore'
 
-/** The Debian packages of gcr.io/distroless/base-debian12, as its repository lists them. */
+/** The Debian packages of gcr.io/distroless/base-debian12, as its repository lists them, except certificates. */
 const DISTROLESS_BASE = ['base-files', 'media-types', 'netbase', 'tzdata', 'libc6', 'libssl3']
-/** distroless has only the certificates of this package, in one file. */
-const CERTIFICATES = 'ca-certificates'
 
 /** Makes the root file system of distroless *base*, until it is disposed of. Its only program is the dynamic linker. */
 export async function makeBaseRoot() {
@@ -34,7 +32,6 @@ export async function makeBaseRoot() {
   const root = join(folder.path, 'root')
   try {
     await unpack(DISTROLESS_BASE, root)
-    await addCertificates(root)
     addUsers(root)
     makeDirectory(join(root, 'tmp'), 0o1777, 0)
     makeDirectory(join(root, 'home/nonroot'), 0o700, NONROOT)
@@ -84,17 +81,6 @@ async function download(packages: readonly string[]): Promise<readonly string[]>
 async function fileNamesOf(packages: readonly string[]): Promise<readonly string[]> {
   const { stdout } = await runIn([...APT_GET, 'download', '--print-uris', ...packages])
   return [...stdout.matchAll(/^'[^']*' (\S+) /gm)].map(([, name = '']) => name)
-}
-
-async function addCertificates(root: string): Promise<void> {
-  using folder = makeFolder()
-  await unpack([CERTIFICATES], folder.path)
-  const certificates = readdirSync(join(folder.path, 'usr/share/ca-certificates/mozilla')).sort()
-  const texts = await Promise.all(
-    certificates.map((name) => Bun.file(join(folder.path, 'usr/share/ca-certificates/mozilla', name)).text()),
-  )
-  mkdirSync(join(root, 'etc/ssl/certs'), { recursive: true })
-  writeFileSync(join(root, 'etc/ssl/certs/ca-certificates.crt'), texts.join(''))
 }
 
 function addUsers(root: string): void {
