@@ -113,11 +113,4 @@ describe('a log for people', () => {
       ['503', '31'],
     ])
   })
-
-  test('has no colours by default', async () => {
-    const { log, text } = logger(await prettyLines(false))
-    log.error({ operation: 'other', status: 503 }, 'request')
-
-    expect(text()).not.toContain('\u001b')
-  })
 })

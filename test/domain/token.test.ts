@@ -12,16 +12,14 @@ import {
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const EXAMPLE = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES).map((_, index) => index * 37 + 11))
-const ZERO = new Uint8Array(TOKEN_RANDOM_BYTES)
-const LARGEST = new Uint8Array(TOKEN_RANDOM_BYTES).fill(255)
 
 const fromBase62 = (text: string): bigint =>
   [...text].reduce((value, digit) => value * 62n + BigInt(BASE62.indexOf(digit)), 0n)
 
 describe("a token's text", () => {
   test.each([
-    ['zero', ZERO],
-    ['the largest number', LARGEST],
+    ['zero', new Uint8Array(32)],
+    ['the largest number', new Uint8Array(32).fill(255)],
     ['random bytes', crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))],
   ])('is plst_, 43 base62 characters of the bytes, and 6 of their CRC-32: %s', (_, bytes) => {
     const text = tokenText(bytes)
@@ -33,18 +31,6 @@ describe("a token's text", () => {
     expect(isTokenText(text)).toBe(true)
   })
 
-  test('differs for any two values of the 32 random bytes', () => {
-    expect(TOKEN_RANDOM_BYTES).toBe(32)
-    const texts = Array.from({ length: 256 * TOKEN_RANDOM_BYTES }, (_, index) => {
-      const bytes = new Uint8Array(TOKEN_RANDOM_BYTES)
-      bytes[Math.floor(index / 256)] = index % 256
-      return tokenText(bytes)
-    })
-
-    // All-zero bytes come once for each position.
-    expect(new Set(texts).size).toBe(255 * TOKEN_RANDOM_BYTES + 1)
-  })
-
   test('is refused if any one character is changed', () => {
     const changed = [...EXAMPLE].flatMap((original, index) =>
       [...BASE62, '_', '-', ' ']
@@ -54,17 +40,6 @@ describe("a token's text", () => {
 
     expect(changed).toHaveLength(EXAMPLE.length * 64)
     expect(changed.filter(isTokenText)).toEqual([])
-  })
-
-  test('is refused if two neighbouring characters are exchanged', () => {
-    const swapped = Array.from(
-      { length: EXAMPLE.length - 1 },
-      (_, index) =>
-        EXAMPLE.slice(0, index) + EXAMPLE.charAt(index + 1) + EXAMPLE.charAt(index) + EXAMPLE.slice(index + 2),
-    ).filter((text) => text !== EXAMPLE)
-
-    expect(swapped.length).toBeGreaterThan(40)
-    expect(swapped.filter(isTokenText)).toEqual([])
   })
 
   test.each([
@@ -91,32 +66,25 @@ test('the hash of a token is the SHA-256 of its text, 32 bytes', () => {
   expect(Buffer.from(hash)).toEqual(createHash('sha256').update(EXAMPLE).digest())
 })
 
-describe('the state of a token', () => {
+describe('a token', () => {
   const token: Token = {
-    id: 1,
-    userId: 1,
-    userName: 'me',
-    scope: 'write',
-    label: undefined,
-    createdAtMs: 0,
-    expiresAtMs: undefined,
-    revokedAtMs: undefined,
-    lastUsedAtMs: undefined,
+    ...{ id: 1, userId: 1, userName: 'me', scope: 'write', label: undefined, createdAtMs: 0 },
+    ...{ expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined },
   }
+  const statesOf = (times: Partial<Token>, atMs: readonly number[]) =>
+    atMs.map((nowMs) => tokenState({ ...token, ...times }, nowMs))
 
   test('is active for ever without an expiry', () => {
-    expect(tokenState(token, Number.MAX_SAFE_INTEGER)).toBe('active')
+    expect(statesOf({}, [0, Number.MAX_SAFE_INTEGER])).toEqual(['active', 'active'])
   })
 
   test('is expired from the millisecond of the expiry on', () => {
-    const expiring = { ...token, expiresAtMs: 1000 }
-
-    expect([999, 1000, 1001].map((nowMs) => tokenState(expiring, nowMs))).toEqual(['active', 'expired', 'expired'])
+    expect(statesOf({ expiresAtMs: 1000 }, [999, 1000, 1001])).toEqual(['active', 'expired', 'expired'])
   })
 
   test('is revoked at once after a revocation, also before its time and after the expiry', () => {
-    const revoked = { ...token, expiresAtMs: 1000, revokedAtMs: 500 }
+    const states = statesOf({ expiresAtMs: 1000, revokedAtMs: 500 }, [0, 499, 500, 2000])
 
-    expect([0, 499, 500, 2000].map((nowMs) => tokenState(revoked, nowMs))).toEqual(Array(4).fill('revoked'))
+    expect(states).toEqual(Array(4).fill('revoked'))
   })
 })
