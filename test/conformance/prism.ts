@@ -4,17 +4,12 @@ import { HERE, PROJECT, run, SCRATCH } from './tools.ts'
 
 const ANSWERS = join(SCRATCH, 'prism-answers.txt')
 const TEST_MAX_MS = 120_000
-/** This test sends writes at the same time, but Prism does not pass them on at the same time. */
-const IGNORED = '**/group-commit.test.ts'
 
 /** Runs tests of the executable behind Prism, which validates every answer by a document. */
 export async function runBehindPrism(document: string, tests: readonly string[]) {
   rmSync(ANSWERS, { force: true })
   const { stdout, stderr } = await run(
-    [
-      ...[process.execPath, 'test', '--parallel=2', '--timeout', String(TEST_MAX_MS)],
-      ...['--path-ignore-patterns', IGNORED, ...tests],
-    ],
+    [process.execPath, 'test', '--parallel=2', '--timeout', String(TEST_MAX_MS), ...tests],
     {
       cwd: PROJECT,
       env: {

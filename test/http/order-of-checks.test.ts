@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { post } from './support/answers.ts'
 import { type RequestOptions, startService } from './support/service.ts'
-import { IN_PROCESS, TRANSPORTS } from './support/transports.ts'
+import { TRANSPORTS } from './support/transports.ts'
 
 const MAX_BODY_BYTES = 200
 const TOO_LARGE = ' '.repeat(MAX_BODY_BYTES + 1)
@@ -36,39 +36,21 @@ const rows = (readToken: string): readonly Row[] => {
     ['401 before 415', 'POST', '/plants', { ...stranger, body: 'x' }, 40101],
     ['401 before 413', 'POST', '/plants', { ...stranger, ...post(TOO_LARGE) }, 40101],
     ['401 before 40001', 'POST', '/plants', { ...invalid, ...post(NOT_JSON) }, 40102],
-    ['401 before 40002', 'POST', '/plants', { ...invalid, ...post(INVALID) }, 40102],
-    ['401 before 40402', 'DELETE', '/plants/7', stranger, 40101],
     ['403 before 40004', 'DELETE', '/plants/x', reader, 40301],
     ['403 before 40402', 'DELETE', '/plants/7', reader, 40301],
     ['403 before 415', 'POST', '/plants', { ...reader, body: '{}' }, 40301],
     ['403 before 413', 'POST', '/plants', { ...reader, ...post(TOO_LARGE) }, 40301],
     ['403 before 40001', 'POST', '/plants', { ...reader, ...post(NOT_JSON) }, 40301],
-    ['403 before 40002', 'POST', '/plants', { ...reader, ...post(INVALID) }, 40301],
-    [
-      '40004 before 415 and 413, which a DELETE does not have',
-      'DELETE',
-      '/plants/x',
-      { headers: { 'content-type': 'text/plain' }, body: TOO_LARGE },
-      40004,
-    ],
-    ['415 before 413', 'POST', '/plants', { body: TOO_LARGE }, 41501],
-    ['401 before 41502', 'POST', '/plants', { ...stranger, ...encoded('{}') }, 40101],
-    ['403 before 41502', 'POST', '/plants', { ...reader, ...encoded('{}') }, 40301],
+    ['40004 before 413, which a DELETE does not have', 'DELETE', '/plants/x', post(TOO_LARGE), 40004],
+    ['41501 before 413', 'POST', '/plants', { body: TOO_LARGE }, 41501],
     ['41501 before 41502', 'POST', '/plants', { headers: { 'content-encoding': 'gzip' }, body: '{}' }, 41501],
+    ['41501 before 40001', 'POST', '/plants', { headers: { 'content-type': 'text/plain' }, body: NOT_JSON }, 41501],
     ['41502 before 413', 'POST', '/plants', encoded(TOO_LARGE), 41502],
     ['41502 before 40001', 'POST', '/plants', encoded(NOT_JSON), 41502],
-    ['41502 before 40002', 'POST', '/plants', encoded(INVALID), 41502],
-    ['415 before 40001', 'POST', '/plants', { headers: { 'content-type': 'text/plain' }, body: NOT_JSON }, 41501],
     ['413 before 40001', 'POST', '/plants', post(`${NOT_JSON}${TOO_LARGE}`), 41301],
     ['413 before 40002', 'POST', '/plants', post(`${INVALID}${TOO_LARGE}`), 41301],
     ['40001 before 40002', 'POST', '/plants', post(NOT_JSON), 40001],
-    [
-      '40001 before 40002, nested too deep',
-      'POST',
-      '/plants',
-      post(`{"id":"5","x":${'['.repeat(64)}${']'.repeat(64)}}`),
-      40001,
-    ],
+    ['40001 before 40002, nested', 'POST', '/plants', post(`{"id":"5","x":${'['.repeat(64)}${']'.repeat(64)}}`), 40001],
     ['40002 before 409', 'POST', '/plants', post('{"id":1,"name":2}'), 40002],
   ]
 }
@@ -84,35 +66,5 @@ describe.each(TRANSPORTS)('the order of checks, $name', (transport) => {
       expect([name, body?.error ?? status]).toEqual([name, wins])
     }
     expect(await service.names()).toEqual(['Fern'])
-  })
-})
-
-describe.each(IN_PROCESS)('the order of checks, $name', (transport) => {
-  test('reads nothing of a body before all of the head is checked', async () => {
-    await using service = await startService(transport)
-    const { text: readToken } = await service.createToken({ scope: 'read' })
-    const reads = async (path: string, options: RequestOptions) => {
-      let pulls = 0
-      const body = new ReadableStream(
-        {
-          pull(controller) {
-            pulls += 1
-            controller.enqueue(new TextEncoder().encode('{"id":1,"name":"Fern"}'))
-            controller.close()
-          },
-        },
-        { highWaterMark: 0 },
-      )
-      const { status } = await service.request('POST', path, { ...post(''), ...options, body })
-      return [status, pulls]
-    }
-
-    expect(await reads('/plants', { token: null })).toEqual([401, 0])
-    expect(await reads('/plants', { token: 'nobody' })).toEqual([401, 0])
-    expect(await reads('/plants', { token: readToken })).toEqual([403, 0])
-    expect(await reads('/plants', { headers: {} })).toEqual([415, 0])
-    expect(await reads('/plants/1', {})).toEqual([405, 0])
-    expect(await reads('/nothing', {})).toEqual([404, 0])
-    expect(await reads('/plants', {})).toEqual([200, 1])
   })
 })

@@ -4,7 +4,6 @@ import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { type NewPlant, type Plant, toPlant } from '../../../src/domain/plant.ts'
 import type { Scope } from '../../../src/domain/token.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
-import { type Asked, expectedList, type Model, queryOf } from '../support/list-model.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { STORES_ON_SOCKETS } from '../support/transports.ts'
 import { anyInt64, anyPlant, anyStyle, membersOf, writeBody } from './plant-texts.ts'
@@ -103,6 +102,35 @@ const said = ({ status, headers, body }: Answer): Expected => ({
   ...(body !== undefined && { body: body.error ?? body }),
   link: headers.get('link'),
 })
+
+/** The parameters of a list. */
+interface Asked {
+  readonly limit?: number
+  readonly after?: bigint
+}
+
+/** The plants that a list of a user must show, by id. */
+type Model<T = string> = Map<bigint, T>
+
+/** The query string with these parameters. */
+function queryOf({ limit, after }: Asked): string {
+  const parameters = [
+    ...(limit === undefined ? [] : [`limit=${limit}`]),
+    ...(after === undefined ? [] : [`after=${after}`]),
+  ]
+  return parameters.length === 0 ? '' : `?${parameters.join('&')}`
+}
+
+/** The answer to a list: the plants in the order of their ids, and the `Link` if more follow. */
+function expectedList<T>(model: Model<T>, { limit = Number.POSITIVE_INFINITY, after }: Asked) {
+  const following = [...model].filter(([id]) => after === undefined || id > after).sort(([a], [b]) => (a < b ? -1 : 1))
+  const page = following.slice(0, Math.min(limit, following.length))
+  const leadsOn = page.length > 0 && page.length < following.length
+  return {
+    shown: page.map(([, plant]) => plant),
+    link: leadsOn ? `<?limit=${limit}&after=${page.at(-1)?.[0]}>; rel="next"` : null,
+  }
+}
 
 /** The user and the scope of the token of a request. */
 interface Who {
