@@ -33,7 +33,6 @@ mount -t tmpfs -o mode=1777 tmpfs tmp
 mount --rbind /dev dev
 mkdir -p ".$PROJECT_INSIDE" outside
 mount --bind "$PROJECT" ".$PROJECT_INSIDE"
-cp --remove-destination "$BUN" usr/local/bin/bun
 rm -rf etc/systemd/system
 mkdir -p etc/systemd/system
 for name in $TARGETS; do printf "[Unit]\\nDefaultDependencies=no\\n" > "etc/systemd/system/$name.target"; done
@@ -54,7 +53,6 @@ export async function bootSystemd() {
       PATH: process.env.PATH ?? '',
       FOLDER: folder.path,
       CGROUP: cgroup,
-      BUN: process.execPath,
       PROJECT,
       PROJECT_INSIDE,
       TARGETS: TARGETS.join(' '),
