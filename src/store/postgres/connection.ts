@@ -18,35 +18,19 @@ export interface ConnectionOptions {
 }
 
 /** A parameter that is an array of the database: a column of values. */
-export type Column = ReturnType<SQL['array']>
+type Column = ReturnType<SQL['array']>
 export type Parameter = string | number | bigint | boolean | Uint8Array | Column | null
 
-/** A transaction runs one statement after the other. */
-export interface Transaction {
-  query<Values>(text: string, parameters?: readonly Parameter[]): Promise<readonly Values[]>
-  /** Several statements without parameters. */
-  run(script: string): Promise<void>
-}
-
-/** One or several connections. Each is made when a statement needs it, and made again after it was lost. */
-export interface Client {
-  /** Runs one statement. A row is an array of its columns' values. Rejects with an error of the driver or `AnswerTimeout`. */
-  query<Values>(text: string, parameters?: readonly Parameter[], timeoutMs?: number): Promise<readonly Values[]>
-  /** Does all of the work or nothing, within this time. */
-  transaction<T>(work: (transaction: Transaction) => Promise<T>, timeoutMs?: number): Promise<T>
-  column(values: readonly (string | null)[], type: 'text'): Column
-  column(values: readonly (number | bigint | null)[], type: 'int8'): Column
-  /** Closes the connections. Statements that have no answer yet reject. */
-  close(): Promise<void>
-}
+export type Client = ReturnType<typeof createClient>
+export type Transaction = ReturnType<typeof inTransaction>
 
 /** The server did not answer a statement in time. It may still execute the statement. */
 export class AnswerTimeout extends Error {
   override readonly name = 'AnswerTimeout'
 }
 
-/** Prepares a client. It connects with its first statement. */
-export function createClient(options: ConnectionOptions, connections: number): Client {
+/** Prepares one or several connections. Each is made when a statement needs it, and made again after it was lost. */
+export function createClient(options: ConnectionOptions, connections: number) {
   let pool = createPool(options, connections)
 
   /** A server that does not answer blocks its connections. After the timeout other connections take their place. */
@@ -68,21 +52,27 @@ export function createClient(options: ConnectionOptions, connections: number): C
   }
 
   return {
-    query: (text, parameters = [], timeoutMs = ANSWER_TIMEOUT_MS) =>
-      answered(rowsOf(pool, text, parameters), timeoutMs),
-    transaction: (work, timeoutMs = ANSWER_TIMEOUT_MS) =>
+    /** Runs one statement. A row is an array of its columns' values. Rejects with an error of the driver or `AnswerTimeout`. */
+    query: <Values>(text: string, parameters: readonly Parameter[] = [], timeoutMs = ANSWER_TIMEOUT_MS) =>
+      answered(rowsOf<Values>(pool, text, parameters), timeoutMs),
+    /** Does all of the work or nothing, within this time. */
+    transaction: <T>(work: (inside: Transaction) => Promise<T>, timeoutMs = ANSWER_TIMEOUT_MS): Promise<T> =>
       answered(
         pool.begin((transaction) => work(inTransaction(transaction))),
         timeoutMs,
       ),
-    column: (values: readonly unknown[], type: 'text' | 'int8') => pool.array([...values], type),
+    column: (values: readonly (string | number | bigint | null)[], type: 'text' | 'int8'): Column =>
+      pool.array([...values], type),
+    /** Closes the connections. Statements that have no answer yet reject. */
     close: () => pool.close({ timeout: 0 }),
   }
 }
 
-const inTransaction = (transaction: TransactionSQL): Transaction => ({
-  query: (text, parameters = []) => rowsOf(transaction, text, parameters),
-  run: async (script) => void (await transaction.unsafe(script).simple()),
+/** A transaction runs one statement after the other. */
+const inTransaction = (transaction: TransactionSQL) => ({
+  query: <Values>(text: string, parameters: readonly Parameter[] = []) => rowsOf<Values>(transaction, text, parameters),
+  /** Runs several statements without parameters. */
+  run: async (script: string) => void (await transaction.unsafe(script).simple()),
 })
 
 /** Rows as arrays, as `bun:sqlite` returns them. */

@@ -3,7 +3,10 @@ import { AppError, readFailure } from '../../domain/error.ts'
 import { storeUnusable } from '../errors.ts'
 import { AnswerTimeout } from './connection.ts'
 
-/** How long reads, groups of writes and transactions are repeated after conflicts and lost connections. */
+/**
+ * How long reads, groups of writes and transactions are repeated after conflicts and lost connections. Every request gets its
+ * answer before the shortest --idle-timeout cuts its connection.
+ */
 export const REPEAT_MS = 2000
 /** No attempt begins with less time than this, because it would hardly end in time. */
 const ATTEMPT_MIN_MS = 300
@@ -29,7 +32,7 @@ const CREDENTIALS_FAILED = /^(?:ENOENT|EACCES|EISDIR|(?:ERR_(?:OSSL|TLS)|CERT|UN
 export const isConflict = (error: unknown): boolean => CONFLICT.test(sqlState(error))
 
 /** Whether there was no connection. Then nothing was sent. */
-export const isUnreached = (error: unknown): boolean =>
+const isUnreached = (error: unknown): boolean =>
   UNREACHED.test(sqlState(error)) || NOT_CONNECTED.test(codeOf(error)) || CREDENTIALS_FAILED.test(codeOf(error))
 
 /** Whether a connection ended before the answer came. The outcome of the statement is unknown. */

@@ -2,7 +2,7 @@ import { describeAddress, type PostgresAddress } from '../../domain/database-url
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
-import { type Connections, connect } from './connections.ts'
+import { connect } from './connections.ts'
 import { isTemporary, toOpenError } from './errors.ts'
 import { health } from './health.ts'
 import { plants } from './plants.ts'
@@ -37,6 +37,18 @@ export async function openPostgresStore(
     if (isCreated) onCreated?.(describeAddress(address))
     await connections.open()
   }
+  const keepOpening = async () => {
+    while (!connections.isClosed()) {
+      await Bun.sleep(REACH_RETRY_MS)
+      try {
+        await open()
+        onEvent?.({ level: 'info', message: 'the database has been reached', sizes: {} })
+        return
+      } catch (error) {
+        if (!isTemporary(error)) return onFailure(toOpenError(address, error))
+      }
+    }
+  }
   try {
     await open()
   } catch (error) {
@@ -46,10 +58,7 @@ export async function openPostgresStore(
       throw openError
     }
     onEvent?.({ level: 'warn', message: `${openError.message} The server keeps trying.`, sizes: {} })
-    void keepOpening(connections, open).then(
-      () => connections.isClosed() || onEvent?.({ level: 'info', message: 'the database has been reached', sizes: {} }),
-      (failure) => onFailure(toOpenError(address, failure)),
-    )
+    void keepOpening()
   }
   return {
     ...plants(connections),
@@ -57,17 +66,5 @@ export async function openPostgresStore(
     ...users(connections),
     ...health(connections),
     close: connections.close,
-  }
-}
-
-/** Tries until the store is open or closed. Rejects if the store can never be opened. */
-async function keepOpening({ isClosed }: Connections, open: () => Promise<void>): Promise<void> {
-  while (!isClosed()) {
-    await Bun.sleep(REACH_RETRY_MS)
-    try {
-      return await open()
-    } catch (error) {
-      if (!isTemporary(error)) throw error
-    }
   }
 }

@@ -63,10 +63,12 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
 async function insertToken(inside: Transaction, token: NewToken) {
   const { query } = inside
   const known = await findUser(inside, token.userName)
-  const user = known ?? (await insertUser(inside, token))
-  const [[id] = [0n]] = await query<[bigint]>(
-    'update plantstore.counters set last_token_id = last_token_id + 1 returning last_token_id',
-  )
+  const user = known ?? (await nextId(inside, 'last_user_id'))
+  if (known === undefined) {
+    const values = [user, token.userName, token.createdAtMs]
+    await query('insert into plantstore.users (id, name, created_at_ms) values ($1, $2, $3)', values)
+  }
+  const id = await nextId(inside, 'last_token_id')
   await query(
     `insert into plantstore.tokens (id, user_id, hash, scope, label, created_at_ms, expires_at_ms)
      values ($1, $2, $3, $4, $5, $6, $7)`,
@@ -75,11 +77,10 @@ async function insertToken(inside: Transaction, token: NewToken) {
   return { id: Number(id), userIsNew: known === undefined }
 }
 
-async function insertUser({ query }: Transaction, { userName, createdAtMs }: NewToken) {
+async function nextId({ query }: Transaction, counter: 'last_user_id' | 'last_token_id'): Promise<bigint> {
   const [[id] = [0n]] = await query<[bigint]>(
-    'update plantstore.counters set last_user_id = last_user_id + 1 returning last_user_id',
+    `update plantstore.counters set ${counter} = ${counter} + 1 returning ${counter}`,
   )
-  await query('insert into plantstore.users (id, name, created_at_ms) values ($1, $2, $3)', [id, userName, createdAtMs])
   return id
 }
 

@@ -7,6 +7,8 @@ import { READ_ALL_TIMEOUT_MS } from './connections.ts'
 const COUNT_PLANTS =
   'select count(*) from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
+const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
+  and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
 
 /** Users in PostgreSQL. */
 export function users({ read, transaction, changeTokens }: Connections): UserMethods {
@@ -35,12 +37,19 @@ export function users({ read, transaction, changeTokens }: Connections): UserMet
       for (;;) {
         await onProgress?.(plants, Number(total))
         signal?.throwIfAborted()
-        const batch = await transaction((inside) => deleteBatch(inside, user))
-        plants += batch
-        if (batch < DELETE_BATCH_PLANTS) break
+        const { length } = await transaction(({ query }) => query(DELETE_BATCH, [user, DELETE_BATCH_PLANTS]))
+        plants += length
+        if (length < DELETE_BATCH_PLANTS) break
         await Bun.sleep(DELETE_PAUSE_MS)
       }
-      plants += await changeTokens((inside) => deleteRest(inside, user))
+      plants += await changeTokens(async ({ query }) => {
+        // The lock keeps others from creating plants for this user.
+        await query('select id from plantstore.users where id = $1 for update', [user])
+        const { length } = await query('delete from plantstore.plants where user_id = $1 returning id', [user])
+        await query(DELETE_TOKENS, [user])
+        await query('delete from plantstore.users where id = $1', [user])
+        return length
+      })
       return { plants, tokens }
     },
   }
@@ -57,23 +66,4 @@ export async function requireUser(inside: Pick<Transaction, 'query'>, name: stri
   const user = await findUser(inside, name)
   if (user === undefined) throw userNotFound(name)
   return user
-}
-
-async function deleteBatch({ query }: Transaction, user: bigint): Promise<number> {
-  const deleted = await query(
-    `delete from plantstore.plants where user_id = $1
-       and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`,
-    [user, DELETE_BATCH_PLANTS],
-  )
-  return deleted.length
-}
-
-/** Deletes the user and all that was created meanwhile. Returns the number of plants. */
-async function deleteRest({ query }: Transaction, user: bigint): Promise<number> {
-  // The lock keeps others from creating plants for this user.
-  await query('select id from plantstore.users where id = $1 for update', [user])
-  const plants = await query('delete from plantstore.plants where user_id = $1 returning id', [user])
-  await query(DELETE_TOKENS, [user])
-  await query('delete from plantstore.users where id = $1', [user])
-  return plants.length
 }
