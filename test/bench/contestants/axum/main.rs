@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Json, Query, State};
 use axum::http::{StatusCode, header, request::Parts};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::serve::ListenerExt;
 use axum::{Router, routing::get};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -55,27 +55,30 @@ struct Caller {
     can_write: bool,
 }
 
-struct Failure(StatusCode, i32, &'static str);
+/// The first three digits of a code are the status.
+#[derive(Serialize)]
+struct Failure {
+    error: u16,
+    message: &'static str,
+}
 
-const INVALID_TOKEN: Failure = Failure(StatusCode::UNAUTHORIZED, 40102, "The token is not valid.");
-const READ_ONLY: Failure = Failure(StatusCode::FORBIDDEN, 40301, "The token may only read.");
-const PLANT_EXISTS: Failure = Failure(StatusCode::CONFLICT, 40901, "There is a plant with this id already.");
-const BUG: Failure = Failure(StatusCode::INTERNAL_SERVER_ERROR, 50000, "Something went wrong.");
+const INVALID_TOKEN: Failure = Failure { error: 40102, message: "The token is not valid." };
+const READ_ONLY: Failure = Failure { error: 40301, message: "The token may only read." };
+const PLANT_EXISTS: Failure = Failure { error: 40901, message: "There is a plant with this id already." };
+const BUG: Failure = Failure { error: 50000, message: "Something went wrong." };
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let Failure(status, error, message) = self;
-        let body = Json(serde_json::json!({ "error": error, "message": message }));
-        if status == StatusCode::UNAUTHORIZED {
-            let challenge = (header::WWW_AUTHENTICATE, r#"Bearer realm="plantstore", error="invalid_token""#);
-            return (status, [challenge], body).into_response();
-        }
-        (status, body).into_response()
+        let status = StatusCode::from_u16(self.error / 100).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let challenge = (status == StatusCode::UNAUTHORIZED)
+            .then_some([(header::WWW_AUTHENTICATE, r#"Bearer realm="plantstore", error="invalid_token""#)]);
+        (status, challenge.map(AppendHeaders), Json(self)).into_response()
     }
 }
 
 impl From<rusqlite::Error> for Failure {
-    fn from(_: rusqlite::Error) -> Self {
+    fn from(error: rusqlite::Error) -> Self {
+        eprintln!("{error}");
         BUG
     }
 }
