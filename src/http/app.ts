@@ -46,7 +46,7 @@ export interface AppOptions {
 
 /** What the routes share. */
 export interface AppParts extends AppOptions {
-  readonly limits: Limits
+  readonly limits: Limits | undefined
   readonly tokens: TokenCache
   readonly lists: ListCache
 }

@@ -21,7 +21,7 @@ export const authentication = ({ tokens, limits, statistics }: AppParts) => {
     if (context.caller === undefined)
       context.caller = await tokens.read(request.headers.get('authorization') ?? '', text)
     else statistics?.hit('callers')
-    await limits.admit?.(context.caller, request)
+    await limits?.admit(context.caller, request)
     return { caller: context.caller }
   }
   return new Elysia({ name: 'authentication' })
@@ -33,7 +33,7 @@ export const authentication = ({ tokens, limits, statistics }: AppParts) => {
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
     .derive({ as: 'scoped' }, ({ bearer, request }) => {
       const { caller } = contextOf(request)
-      if (caller === undefined || limits.admit !== undefined) return identify(request, bearer ?? '')
+      if (caller === undefined || limits !== undefined) return identify(request, bearer ?? '')
       statistics?.hit('callers')
       return { caller }
     })

@@ -15,22 +15,19 @@ export interface RateLimit {
 export const BURST_PERIODS = 10
 
 /** The limits of a service: a rate for each token, and a semaphore for the requests under way. */
-export type Limits = ReturnType<typeof createLimits>
+export type Limits = NonNullable<ReturnType<typeof createLimits>>
 
-/** Makes the limits that the options name. A limit that is not set costs nothing. */
+/** Makes the limits that the options name; `undefined` if they name none. */
 export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateLimit' | 'maxInFlight'>) {
+  if (rateLimit === undefined && maxInFlight === undefined) return undefined
   const countRequest = rateLimit && limitRate(rateLimit)
   const holders = new Set<Request>()
-  const admit = async (caller: Token, request: Request): Promise<void> => {
-    await countRequest?.(caller)
-    if (maxInFlight !== undefined && holders.size < maxInFlight) holders.add(request)
-  }
   return {
-    /**
-     * Counts a request right after its token was accepted, and gives it a place if one is free. Rejects with `rate_exceeded`.
-     * `undefined` if there is no limit.
-     */
-    admit: rateLimit === undefined && maxInFlight === undefined ? undefined : admit,
+    /** Counts a request right after its token was accepted, and gives it a place if one is free. Rejects with `rate_exceeded`. */
+    async admit(caller: Token, request: Request): Promise<void> {
+      await countRequest?.(caller)
+      if (maxInFlight !== undefined && holders.size < maxInFlight) holders.add(request)
+    },
     /**
      * Rejects a request without a place with `store_busy`. Called where a request would go to the store, so that a wrong request
      * learns what is wrong with it, however busy the server is.

@@ -47,13 +47,14 @@ export function observe(handle: Handle, operationOf: OperationOf, parts: AppPart
   const isTimed = isLogging || statistics !== undefined
 
   const record = ({ method, url }: Request, context: RequestContext, { status }: Response, startedMs: number) => {
-    const answered = { operation: operationOf(method, url), status, durationMs: monotonicMs() - startedMs }
+    const path = pathOf(url)
+    const answered = { operation: operationOf(method, path), status, durationMs: monotonicMs() - startedMs }
     statistics?.answer(answered, context.error)
-    if (isLogging) logRequest(log, method, pathOf(url), answered, context)
+    if (isLogging) logRequest(log, method, path, answered, context)
   }
   const end = (request: Request) => {
     statistics?.end()
-    limits.release(request)
+    limits?.release(request)
   }
   const finish = (request: Request, context: RequestContext, response: Response, startedMs: number): Response => {
     setCommonHeaders(response.headers, request, context, parts)

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import { errorResponse } from './answers.ts'
-import { contextOf, pathOf } from './observe.ts'
+import { contextOf } from './observe.ts'
 
 /** A route as Elysia lists it in `app.routes`. */
 interface Route {
@@ -12,8 +12,8 @@ interface Route {
 /** The operation of requests that no route takes, and of OPTIONS. */
 const OTHER = 'other'
 
-/** Names the operation that a request asks for, by its method and URL. No path that a client wrote is ever a name. */
-export type OperationOf = (method: string, url: string) => string
+/** Names the operation that a request asks for, by its method and path. No path that a client wrote is ever a name. */
+export type OperationOf = (method: string, path: string) => string
 
 /** The names of the operations of these routes: their `operationId`s, and `other`. */
 export const operationNames = (routes: readonly Route[]): readonly string[] => [
@@ -30,8 +30,7 @@ export function operationsOf(routes: readonly Route[]): OperationOf {
     }),
     ({ method }) => method,
   )
-  return (method, url) => {
-    const path = pathOf(url)
+  return (method, path) => {
     for (const { name, pattern } of byMethod.get(method === 'HEAD' ? 'GET' : method) ?? []) {
       if (pattern.test(path)) return name
     }

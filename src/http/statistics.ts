@@ -28,9 +28,9 @@ export function countRequests() {
   let inFlight = 0
 
   return {
-    operations: operations as Readonly<typeof operations>,
-    rejected: rejected as Readonly<typeof rejected>,
-    caches: caches as Readonly<Record<Cache, { readonly hits: number; readonly misses: number }>>,
+    operations,
+    rejected,
+    caches,
     /** How many requests are under way. A streamed list is, until its end. */
     inFlight: () => inFlight,
 

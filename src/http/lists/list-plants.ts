@@ -1,10 +1,9 @@
 import type { Token } from '../../domain/token.ts'
 import type { AppParts } from '../app.ts'
-import { contextOf, logFault } from '../observe.ts'
+import { contextOf } from '../observe.ts'
 import type { ListQuery } from '../query.ts'
-import { SLOW_READER_S } from '../server.ts'
 import { answerList, type CappedList, cappedList } from './capped-list.ts'
-import { streamedList, streamedListHead } from './streamed-list.ts'
+import { allowSlowReader, streamedList, streamedListHead } from './streamed-list.ts'
 
 interface ListRequest {
   readonly request: Request
@@ -13,36 +12,21 @@ interface ListRequest {
 }
 
 /** Answers a list: whole if it has a limit, as a stream if it has none. */
-export const listPlants = ({ store, log, lists, limits, listMax = Number.POSITIVE_INFINITY }: AppParts) => {
+export const listPlants = (parts: AppParts) => {
+  const { store, lists, limits, listMax = Number.POSITIVE_INFINITY } = parts
   return async ({ request, caller: { userId }, query: { limit = listMax, after } }: ListRequest): Promise<Response> => {
-    limits.requirePlace(request)
+    limits?.requirePlace(request)
     const cap = Math.min(limit, listMax)
-    if (Number.isFinite(cap)) {
-      // Asked before the read: a change during the read makes the cached list outdated.
-      const version = store.plantsVersion(userId)
-      const list = await cappedList(store, userId, { limit: cap, after })
-      lists.set(userId, request.url, version, list)
-      if (typeof list.body !== 'string') allowSlowReader(request)
-      return answerList(list, request)
+    if (!Number.isFinite(cap)) {
+      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, userId, after)
     }
-    if (request.method === 'HEAD') return streamedListHead()
-    const context = contextOf(request)
-    const { response, ended } = await streamedList(store, userId, after, {
-      onMore: () => allowSlowReader(request),
-      onCut: (error) => logFault(log, context, error),
-    })
-    context.streamEnd = ended
-    return response
+    // Asked before the read: a change during the read makes the cached list outdated.
+    const version = store.plantsVersion(userId)
+    const list = await cappedList(store, userId, { limit: cap, after })
+    lists.set(userId, request.url, version, list)
+    if (typeof list.body !== 'string') allowSlowReader(contextOf(request))
+    return answerList(list, request)
   }
-}
-
-/**
- * Gives the client of a long answer more time for each part of it than the idle timeout. The runtime sees progress only when
- * the kernel's send buffer of up to 4 MB has room again: at 16 KB/s after minutes.
- */
-function allowSlowReader(request: Request): void {
-  const { connection, received } = contextOf(request)
-  connection?.timeout(received, SLOW_READER_S)
 }
 
 /**
@@ -51,8 +35,8 @@ function allowSlowReader(request: Request): void {
  */
 export const answerCachedList = ({ tokens, lists, limits, statistics }: AppParts) => {
   const answerAdmitted = async (request: Request, caller: Token, list: CappedList) => {
-    await limits.admit?.(caller, request)
-    limits.requirePlace(request)
+    await limits?.admit(caller, request)
+    limits?.requirePlace(request)
     return answerList(list, request)
   }
   // Elysia would await a hook in whose source a `return` calls a function, and make every request asynchronous.
@@ -65,7 +49,7 @@ export const answerCachedList = ({ tokens, lists, limits, statistics }: AppParts
     statistics?.hit('callers')
     statistics?.hit('lists')
     contextOf(request).caller = caller
-    const response = limits.admit === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
+    const response = limits === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
     return response
   }
 }

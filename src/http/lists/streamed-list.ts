@@ -2,31 +2,28 @@ import { nextTurn } from '../../domain/next-turn.ts'
 import type { Store, StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { JSON_TYPE, json } from '../answers.ts'
+import type { AppParts } from '../app.ts'
+import { contextOf, logFault, type RequestContext } from '../observe.ts'
+import { SLOW_READER_S } from '../server.ts'
 import { PAGE_PLANTS, renderPlants } from './pages.ts'
 
-/** Called by the server while a client reads a streamed list. */
-interface StreamObserver {
-  /** Called before each page but the first. */
-  onMore(): void
-  /** Called with an error that ends the list too early. */
-  onCut(error: unknown): void
-}
-
 /**
- * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. `ended`
- * resolves at the end of the answer, also if the client goes away.
+ * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. Logs an
+ * error that ends the list too early.
  */
 export async function streamedList(
-  store: Pick<Store, 'listPlants'>,
+  { store, log }: AppParts,
+  request: Request,
   user: UserId,
   after: bigint | undefined,
-  { onMore, onCut }: StreamObserver,
-): Promise<{ readonly response: Response; readonly ended: Promise<void> }> {
+) {
+  const context = contextOf(request)
   const pages = readPages(store, user, after)
   // The server reads the first page before it sends the status: if the store fails at once, the client gets an error.
   let page = await pages.next()
   let opening = '['
   const ended = Promise.withResolvers<void>()
+  context.streamEnd = ended.promise
   const stream = new ReadableStream<string>(
     {
       async pull(controller) {
@@ -41,9 +38,9 @@ export async function streamedList(
           opening = ','
           page = await pages.next()
           if (page.done) opening = ''
-          else onMore()
+          else allowSlowReader(context)
         } catch (error) {
-          onCut(error)
+          logFault(log, context, error)
           ended.resolve()
           // The connection ends without the last chunk, so that no client takes half a list for a whole one. With the error as
           // its argument, the runtime would print it.
@@ -57,8 +54,15 @@ export async function streamedList(
     },
     { highWaterMark: 0 },
   )
-  return { response: json(stream), ended: ended.promise }
+  return json(stream)
 }
+
+/**
+ * Gives the client of a long answer more time for each part of it than the idle timeout. The runtime sees progress only when
+ * the kernel's send buffer of up to 4 MB has room again: at 16 KB/s after minutes.
+ */
+export const allowSlowReader = ({ connection, received }: RequestContext): void =>
+  connection?.timeout(received, SLOW_READER_S)
 
 /** The answer to `HEAD` for a list without a limit: the head of `streamedList`. Nobody reads this stream. */
 export const streamedListHead = (): Response =>
