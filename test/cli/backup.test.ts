@@ -176,12 +176,9 @@ describe.concurrent('backup FILE', () => {
     ['', 'Say where to'],
     ['a.db --dir .', 'Say which'],
     ['a.db --keep 3', '--keep'],
-    ['--keep 3', '--keep'],
     ['--dir . --force', '--force'],
     ['- --force', '--force'],
     ['- --json', '--json'],
-    ['- --dir .', 'Say which'],
-    ['- --keep 3', '--keep'],
     [' ', 'Say which'],
   ])('refuses the arguments "%s" with 2', async (args, reason) => {
     using folder = makeFolder()

@@ -36,7 +36,6 @@ const BODIES: Readonly<Record<string, readonly [status: number, body: Repeated]>
   'arrays in arrays': [400, repeated('', '[', '')],
   'objects in objects': [400, repeated('', '{"x":', '')],
   'all levels that there may be, over and over': [200, value(`${'['.repeat(62)}${']'.repeat(62)},`, '0')],
-  'empty arrays': [200, value('[],', '0')],
   'empty objects': [200, value('{},', '0')],
   'objects with an id, beside an id with a point': [
     200,
@@ -44,24 +43,14 @@ const BODIES: Readonly<Record<string, readonly [status: number, body: Repeated]>
   ],
   'digits for an id': [400, number('', '9')],
   'digits behind the point of an id': [400, number('1.', '9')],
-  'zeros behind the point of an id': [200, number('1.', '0')],
   'zeros of an id and its exponent': [400, number('1', '0', 'e-9')],
   'zeros before the last digit of an id': [400, number('0.', '0', '1')],
   'digits of an exponent': [400, number('1e', '9')],
-  'digits of a negative exponent': [400, number('1e-', '9')],
-  'zeros of an exponent': [200, number('1e', '0', '0')],
-  'digits that nobody asked for': [200, value('9', '')],
-  'numbers that nobody asked for, beside an id with a point': [
-    200,
-    repeated('{"id":1.0,"name":"Fern","x":[', '1,', '0]}'),
-  ],
   'one id over and over': [200, repeated('{', '"id":1.5,', '"id":1,"name":"Fern"}')],
   'escapes in a name': [200, text('\\u0041')],
-  'short escapes in a name': [200, text('\\n')],
   'escaped surrogates in a name': [200, text('\\ud83c\\udf31')],
   'escaped lone surrogates in a name': [400, text('\\ud83c')],
   'escapes that nobody asked for': [200, repeated('{"id":1,"name":"Fern","x":"', '\\\\', '"}')],
-  'escapes in a key': [200, repeated('{"id":1,"name":"Fern","', '\\u0041', '":0}')],
   'escapes without an end': [400, repeated('{"id":1,"name":"', '\\n', '')],
 }
 
@@ -99,7 +88,6 @@ describe.skipIf(lacks(COMPILED, CPU_TIME))('the CPU time of a request', () => {
       ),
       '10 000 keys': [200, withKeys('1', limit.limitBytes, (index) => index.toString(36))],
       '10 000 keys beside an id with a point': [200, withKeys('1.0', limit.limitBytes, (index) => index.toString(36))],
-      '10 000 keys that are numbers': [200, withKeys('1', limit.limitBytes, (index) => String(index * 7))],
       '1e and thousands of digits': [400, `{"id":1e${'9'.repeat(5000)},"name":"Fern"}`],
     }
     // The first create also does what a server does once.

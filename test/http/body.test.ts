@@ -19,23 +19,12 @@ const NOT_JSON: Readonly<Record<string, string | Uint8Array<ArrayBuffer>>> = {
   'white space alone': ' \t\r\n',
   'a form': 'id=1&name=Fern',
   'cut off': PLANT.slice(0, -1),
-  'two values': `${PLANT}\n${PLANT}`,
-  'a trailing comma': '{"id":1,"name":"Fern",}',
-  'a comment': `/* plant */${PLANT}`,
-  'a name without quotes': '{id:1,name:"Fern"}',
   'a leading zero': '{"id":01,"name":"Fern"}',
-  'a bigint literal': '{"id":1n,"name":"Fern"}',
-  'not a number': '{"id":NaN,"name":"Fern"}',
   'a raw U+0000 in a string': '{"id":1,"name":"Fe\0rn"}',
-  'an unknown escape': '{"id":1,"name":"\\x41"}',
   'a BOM': bytes([0xef, 0xbb, 0xbf], PLANT),
   'UTF-16': utf16(PLANT),
-  'UTF-16 with a BOM': bytes([0xff, 0xfe], [...utf16(PLANT)]),
   'Latin-1': bytes('{"id":1,"name":"Gr', [0xfc], 'nlilie"}'),
   'an overlong encoding': bytes('{"id":1,"name":"', [0xc0, 0x80], '"}'),
-  'an encoded surrogate': bytes('{"id":1,"name":"', [0xed, 0xa0, 0x80], '"}'),
-  'a code point past U+10FFFF': bytes('{"id":1,"name":"', [0xf4, 0x90, 0x80, 0x80], '"}'),
-  'half a character': bytes('{"id":1,"name":"', [0xe2, 0x82], '"}'),
   'bad UTF-8 in an ignored property': bytes('{"id":1,"name":"Fern","x":"', [0xff], '"}'),
   gzip: Bun.gzipSync(PLANT),
 }
@@ -53,7 +42,6 @@ const NO_PLANT: readonly (readonly [body: string, message: RegExp])[] = [
   ...['5', '"Fern"', 'null', 'true', '[]', `[${PLANT}]`].map((body) => [body, /object/] as const),
   ['{}', /`id` is required/],
   ['{"name":"Fern"}', /`id` is required/],
-  ['{"ID":1,"name":"Fern"}', /`id` is required/],
   ['{"id":1,"tag":"shade"}', /`name` is required/],
   ...['"5"', 'null', 'true', '[5]', '{"id":5}', '5.5'].map(
     (value) => [`{"id":${value},"name":"Fern"}`, /`id`.*whole number from -9223372036854775808/] as const,
@@ -78,7 +66,6 @@ const NO_PLANT: readonly (readonly [body: string, message: RegExp])[] = [
 /** Bodies that mean a plant, and the plant. */
 const PLANTS: readonly (readonly [body: string, plant: object])[] = [
   [' \t\r\n{ "id" : 1 ,\n"name"\t: "Fern" } \r\n', { name: 'Fern' }],
-  ['{"\\u0069d":1,"n\\u0061me":"\\u0046ern"}', { name: 'Fern' }],
   ['{"id":1,"name":"","tag":""}', { name: '', tag: '' }],
   ['{"id":1,"name":"\\ud83c\\udf31 \\"\\\\\\/\\b\\f\\n\\r\\t\\u0001"}', { name: '🌱 "\\/\b\f\n\r\t\u0001' }],
   [
@@ -92,7 +79,6 @@ const PLANTS: readonly (readonly [body: string, plant: object])[] = [
   ['{"id":1,"name":"Fern","Tag":5,"plant":{"id":"x","name":5,"tag":null}}', { name: 'Fern' }],
   ['{"id":1,"name":"Fern","toString":5,"constructor":{"prototype":{"tag":"x"}},"valueOf":null}', { name: 'Fern' }],
   ['{"id":1,"__proto__":{"name":"Ivy","tag":"x","id":7},"name":"Fern"}', { name: 'Fern' }],
-  ['{"id":1,"name":"Fern","__proto__":null}', { name: 'Fern' }],
   ['{"id":"x","name":5,"tag":null,"id":1,"name":"Fern","tag":"shade"}', { name: 'Fern', tag: 'shade' }],
 ]
 

@@ -9,35 +9,16 @@ const QUICKLY_MS = 2000
 /** Notations of whole numbers, and the number. test/domain has more. */
 const WHOLE_NUMBERS: readonly (readonly [string, bigint])[] = [
   ['-0', 0n],
-  ['-0.0e5', 0n],
-  ['5', 5n],
   ['5.0', 5n],
   ['50e-1', 5n],
-  ['0.5E+1', 5n],
-  ['5.00000000000000000000000000000', 5n],
   [`5${'0'.repeat(5000)}e-5000`, 5n],
   ['9007199254740993', 9007199254740993n],
-  ['9007199254740993.0', 9007199254740993n],
   ['9223372036854775807', 9223372036854775807n],
-  ['9.223372036854775807e18', 9223372036854775807n],
   ['-9223372036854775808', -9223372036854775808n],
-  ['-9223372036854775808.000', -9223372036854775808n],
 ]
 
 /** Fractions and numbers past int64. A double rounds many of them to an int64. */
-const REFUSED_NUMBERS = [
-  '5.5',
-  '1e-3',
-  '1e-400',
-  '5.0000000000000000000001',
-  '9007199254740991.4',
-  '9007199254740992.5',
-  '9223372036854775807.00000000001',
-  '9223372036854775808',
-  '-9223372036854775809',
-  '1e19',
-  '1e400',
-]
+const REFUSED_NUMBERS = ['5.5', '1e-3', '9007199254740991.4', '9223372036854775807.01', '9223372036854775808', '1e400']
 
 describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
   test('answers with the plant, without its id and without a tag that it does not have', async () => {

@@ -34,20 +34,6 @@ async function sendAll(service: Service, token: string, requests = GUESSES): Pro
 }
 
 describe.each(TRANSPORTS)('the plants of a user, $name', (transport) => {
-  test('are the same for all tokens of the user', async () => {
-    await using service = await startService(transport)
-    const { text: write } = await service.createToken()
-    const { text: read } = await service.createToken({ scope: 'read' })
-    await service.create({ id: 1, name: 'Fern' })
-    await service.create({ id: 2, name: 'Ivy' }, { token: write })
-
-    expect([await service.names(), await service.names(write), await service.names(read)]).toEqual(
-      Array(3).fill(['Fern', 'Ivy']),
-    )
-    expect((await service.delete(1, { token: write })).status).toBe(204)
-    expect(await service.names()).toEqual(['Ivy'])
-  })
-
   test('may have the ids of plants of another user, and both stay apart', async () => {
     await using service = await startService(transport)
     const { text: token } = await service.createToken({ user: 'you' })

@@ -35,7 +35,6 @@ export const lengths = ({ sized, coded, post }: Requests): Row[] => [
 export const chunks = ({ chunked }: Requests): Row[] => [
   ['a size with leading zeros', chunked(`00S\r\nP\r\n${LAST_CHUNK}`), '200 next'],
   ['a size in capitals', chunked(`S\r\nP\r\n${LAST_CHUNK}`).replace(/\r\n[0-9a-f]+\r\n/, upperCase), '200 next'],
-  ['a last chunk of several zeros', chunked('S\r\nP\r\n000\r\n\r\n'), '200 next'],
   ['extensions', chunked('S;a=b;c="d"\r\nP\r\n0;e\r\n\r\n'), '200 next'],
   ...['', ';', '=b', 'a=', 'a;', 'a="', 'a="\\', 'a="b"c', 'a=b=c', 'a(b', 'a=\x7f', '\u00e9'].map(
     (extension): Row => [
@@ -69,7 +68,6 @@ export const trailers = ({ chunked }: Requests): Row[] => [
   ['letters behind the last chunk', chunked('S\r\nP\r\n0\r\nxx'), '400'],
   ['a request behind the last chunk', chunked(`S\r\nP\r\n0\r\n${HIDDEN}`), '400', TRAILERS],
   ['a trailer', chunked('S\r\nP\r\n0\r\nX: y\r\n\r\n'), '400', TRAILERS],
-  ['a trailer, and a request behind it', chunked(`S\r\nP\r\n0\r\nX: y\r\n\r\n${HIDDEN}`), '400', TRAILERS],
   ['a trailer that goes over into a request', chunked(`S\r\nP\r\n0\r\nX: y\r\n${HIDDEN}`), '400', TRAILERS],
 ]
 
@@ -78,10 +76,8 @@ export const unreadBodies = ({ get, head, post, ofStranger }: Requests): Row[] =
   ['a body of GET with a length', get(`Content-Length: ${HIDDEN.length}\r\n`) + HIDDEN, '200 next'],
   ['a body of GET in chunks', `${get(CHUNKED)}5\r\nhello\r\n${LAST_CHUNK}`, '200 next'],
   ['a body of DELETE', `${head('DELETE /plants/0 HTTP/1.1', 'Content-Length: 5\r\n')}hello`, '40402 next'],
-  ['a body of TRACE', `${head('TRACE /plants HTTP/1.1', 'Content-Length: 5\r\n')}hello`, '40501 next'],
   ['a body for nobody', `${head('POST /nothing HTTP/1.1', 'Content-Length: 5\r\n')}hello`, '40401 next'],
   ['a body of a stranger', ofStranger(`Content-Length: ${HIDDEN.length}\r\n`, HIDDEN), '40101 next'],
-  ['a large body of a stranger', ofStranger('Content-Length: 700000\r\n', HIDDEN.padEnd(700_000)), '40101 next'],
   ['a body over the limit', post('Content-Length: 65537\r\n', HIDDEN.padEnd(65_537)), '41301 next'],
   ['chunks over the limit', post(CHUNKED, `10001\r\n${HIDDEN.padEnd(65_537)}\r\n${LAST_CHUNK}`), '41301 next'],
   ['chunks of a stranger', ofStranger(CHUNKED, `5\r\nhello\r\n${LAST_CHUNK}`), '40101 next'],
