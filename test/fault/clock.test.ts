@@ -57,10 +57,9 @@ async function serveByClock(flags: readonly string[] = []) {
     daysAhead: () =>
       [...new Set(logLines(server).map(({ time }) => Math.round((Date.parse(time) - Date.now()) / DAY_MS) + 0))].sort(),
     async [Symbol.asyncDispose]() {
-      await server.kill()
+      await db[Symbol.asyncDispose]()
       clock.forget(server.pid)
       clock[Symbol.dispose]()
-      db[Symbol.dispose]()
     },
   }
 }

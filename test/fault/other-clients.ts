@@ -42,19 +42,13 @@ export async function serveOthers(plants: number, under: readonly string[] = [])
     return latenciesMs
   }
   return {
-    database,
-    token,
+    ...db,
     server,
     others,
     /** Creates a plant. Resolves to the status. */
     create: async (connection: Connection | undefined) => (await connection?.request(create()))?.status,
     /** The p99 latency of creates and short lists of the clients that are not slow. */
     p99Ms: async () => percentile((await Promise.all(others.map(work))).flat(), 0.99),
-    async [Symbol.asyncDispose]() {
-      for (const { cut } of others) cut()
-      await server.kill()
-      db[Symbol.dispose]()
-    },
   }
 }
 

@@ -55,10 +55,6 @@ async function startService(under: readonly string[]) {
       onAnswer(await connection.request(request))
       return performance.now() - startMs
     },
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      db[Symbol.dispose]()
-    },
   }
 }
 

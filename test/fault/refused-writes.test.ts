@@ -83,11 +83,6 @@ async function startDiskRound(random: Random, folder?: string) {
     server,
     lists,
     startLoad: () => db.startLoad(server),
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      await lists.stop()
-      db[Symbol.dispose]()
-    },
   }
 }
 

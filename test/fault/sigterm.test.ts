@@ -38,7 +38,7 @@ async function serveLoad(random: Random, flags: readonly string[] = []) {
   const { database, token, history } = db
   const readerToken = await createTokenIn(database, 'reader')
   addPlants(database, LIST_PLANTS, { nameLength: NAME_LENGTH, user: 'reader' })
-  const server = await serve(database, flags)
+  const server = await db.serve(flags)
   const load = db.startLoad(server)
   const newClients = startNewClients(server.port, token, history)
   const answersBefore = 1 + random(ANSWERS_MAX)
@@ -56,10 +56,6 @@ async function serveLoad(random: Random, flags: readonly string[] = []) {
       const signalMs = performance.now()
       await until('the server ends', () => server.stdout().includes('"ending"'))
       return signalMs
-    },
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      db[Symbol.dispose]()
     },
   }
 }

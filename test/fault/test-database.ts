@@ -36,14 +36,19 @@ export async function makeTestDatabase(options: TestDatabaseOptions = {}) {
   const folder = options.folder ?? ownFolder?.path ?? ''
   const database = join(folder, 'plantstore.db')
   const token = await createTokenIn(database)
+  const servers: Server[] = []
+  const dispose = () => ownFolder?.[Symbol.dispose]()
   return {
     folder,
     database,
     token,
     history,
     random,
-    serve: (flags: readonly string[] = QUIET, options: Parameters<typeof serve>[2] = {}) =>
-      serve(database, flags, options),
+    async serve(flags: readonly string[] = QUIET, options: Parameters<typeof serve>[2] = {}): Promise<Server> {
+      const server = await serve(database, flags, options)
+      servers.push(server)
+      return server
+    },
     startLoad: ({ url }: Pick<Server, 'url'>, options: LoadOptions = {}) =>
       startLoad({ url, token, history, random, ...options }),
     /** Checks the database, which changes its files. */
@@ -53,7 +58,12 @@ export async function makeTestDatabase(options: TestDatabaseOptions = {}) {
       using copy = copyDatabase(database)
       history.check(copy.database)
     },
-    [Symbol.dispose]: () => ownFolder?.[Symbol.dispose](),
+    [Symbol.dispose]: dispose,
+    /** Kills all servers that were started by `serve`, too. */
+    async [Symbol.asyncDispose]() {
+      await Promise.all(servers.map(({ kill }) => kill()))
+      dispose()
+    },
   }
 }
 
