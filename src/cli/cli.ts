@@ -19,21 +19,32 @@ export async function run(io: Io): Promise<number> {
 }
 
 /** Adds the commands of a first word. Only the code of that command is loaded, so that it starts fast. */
-const COMMANDS: Readonly<Record<string, (program: Command, io: Io) => Promise<void>>> = {
-  serve: async (program, io) => (await import('./serve/serve.ts')).serveCommand(program, io),
-  token: async (program, io) => (await import('./commands/token.ts')).tokenCommands(program, io),
-  user: async (program, io) => (await import('./commands/user.ts')).userCommands(program, io),
-  status: async (program, io) => (await import('./commands/status.ts')).statusCommand(program, io),
-  check: async (program, io) => (await import('./commands/check.ts')).checkCommand(program, io),
-  backup: async (program, io) => (await import('./commands/backup.ts')).backupCommand(program, io),
-  restore: async (program, io) => (await import('./commands/restore.ts')).restoreCommand(program, io),
-  copy: async (program, io) => (await import('./commands/copy.ts')).copyCommand(program, io),
-  export: async (program, io) => (await import('./commands/export.ts')).exportCommand(program, io),
-  import: async (program, io) => (await import('./commands/import.ts')).importCommand(program, io),
-  healthcheck: async (program, io) => (await import('./commands/healthcheck.ts')).healthcheckCommand(program, io),
-  openapi: async (program, io) => (await import('./commands/information.ts')).openapiCommand(program, io),
-  licenses: async (program, io) => (await import('./commands/information.ts')).licensesCommand(program, io),
-  help: async (program) => (await import('./commands/information.ts')).helpCommand(program),
+type AddCommand = (program: Command, io: Io) => Promise<void>
+
+/** The commands by their first words, under the headings of the help. */
+const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {
+  'Server:': {
+    serve: async (program, io) => (await import('./serve/serve.ts')).serveCommand(program, io),
+    healthcheck: async (program, io) => (await import('./commands/healthcheck.ts')).healthcheckCommand(program, io),
+  },
+  'Access:': {
+    token: async (program, io) => (await import('./commands/token.ts')).tokenCommands(program, io),
+    user: async (program, io) => (await import('./commands/user.ts')).userCommands(program, io),
+  },
+  'Data:': {
+    status: async (program, io) => (await import('./commands/status.ts')).statusCommand(program, io),
+    check: async (program, io) => (await import('./commands/check.ts')).checkCommand(program, io),
+    backup: async (program, io) => (await import('./commands/backup.ts')).backupCommand(program, io),
+    restore: async (program, io) => (await import('./commands/restore.ts')).restoreCommand(program, io),
+    copy: async (program, io) => (await import('./commands/copy.ts')).copyCommand(program, io),
+    export: async (program, io) => (await import('./commands/export.ts')).exportCommand(program, io),
+    import: async (program, io) => (await import('./commands/import.ts')).importCommand(program, io),
+  },
+  'Information:': {
+    openapi: async (program, io) => (await import('./commands/information.ts')).openapiCommand(program, io),
+    licenses: async (program, io) => (await import('./commands/information.ts')).licensesCommand(program, io),
+    help: async (program) => (await import('./commands/information.ts')).helpCommand(program),
+  },
 }
 
 const AFTER_HELP = `
@@ -63,8 +74,12 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
       applyBooleanVariables(command, io.env)
       for (const name of unknownVariables(io.env)) await io.tell(line(`There is no variable ${name}: it is ignored.`))
     })
-  const words = word !== 'help' && Object.hasOwn(COMMANDS, word) ? [word] : Object.keys(COMMANDS)
-  for (const each of words) await COMMANDS[each]?.(program, io)
+  const groups = Object.entries(COMMANDS)
+  const isOne = word !== 'help' && groups.some(([, commands]) => Object.hasOwn(commands, word))
+  for (const [heading, commands] of groups) {
+    program.commandsGroup(heading)
+    for (const [name, add] of Object.entries(commands)) if (!isOne || name === word) await add(program, io)
+  }
   return program
 }
 

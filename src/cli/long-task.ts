@@ -5,8 +5,11 @@ import { Ended, exitCodeOf, type Io, type Signal, takesEscapeCodes } from './io.
 
 /** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */
 export const LINE_EVERY_MS = 2000
-/** After reading a snapshot for this long, the command says what this does to a server. */
-export const SNAPSHOT_TOLD_MS = 5000
+/** A task that takes longer than this prints its note. */
+export const NOTE_AFTER_MS = 5000
+/** What reading a snapshot does to a server. */
+export const SNAPSHOT_NOTE =
+  'This takes a while: until it is done, the WAL of the database grows with what a server writes.\n'
 /** After this many plants, memory is collected. Without it the runtime takes twice as much memory for a million plants. */
 const COLLECT_EVERY_PLANTS = 100_000
 
@@ -18,9 +21,13 @@ export interface Progress extends Disposable {
 
 /**
  * Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. `what` follows the
- * count: "plants copied".
+ * count: "plants copied". If the task takes long, it also prints the note, once.
  */
-export function showProgress(io: Pick<Io, 'terminal' | 'env' | 'tell' | 'monotonicMs'>, what: string): Progress {
+export function showProgress(
+  io: Pick<Io, 'terminal' | 'env' | 'tell' | 'monotonicMs'>,
+  what: string,
+  note?: string,
+): Progress {
   const stream = takesEscapeCodes(io.env) ? io.terminal() : undefined
   const bar =
     stream &&
@@ -33,44 +40,55 @@ export function showProgress(io: Pick<Io, 'terminal' | 'env' | 'tell' | 'monoton
       // A command that is killed then leaves the terminal as it was.
       linewrap: true,
     })
-  let tellAtMs = io.monotonicMs() + LINE_EVERY_MS
+  let noteAtMs = io.monotonicMs() + NOTE_AFTER_MS
+  let lineAtMs = io.monotonicMs() + LINE_EVERY_MS
   return {
     update(done, total) {
+      const nowMs = io.monotonicMs()
+      if (note !== undefined && nowMs >= noteAtMs) {
+        noteAtMs = Number.POSITIVE_INFINITY
+        void io.tell(note)
+      }
       if (bar !== undefined && total !== undefined) {
         if (!bar.isActive) bar.start(total, done)
         bar.setTotal(total)
         return bar.update(done)
       }
-      if (io.monotonicMs() < tellAtMs) return
-      tellAtMs = io.monotonicMs() + LINE_EVERY_MS
+      if (nowMs < lineAtMs) return
+      lineAtMs = nowMs + LINE_EVERY_MS
       void io.tell(`${total === undefined ? done : `${done} of ${total}`} ${what}\n`)
     },
     [Symbol.dispose]: () => bar?.stop(),
   }
 }
 
-/** Returns a function to call while a snapshot is read. Once, after a while, it prints that this takes long. */
-export function watchSnapshot({ tell, monotonicMs }: Pick<Io, 'tell' | 'monotonicMs'>): () => void {
-  let tellAtMs = monotonicMs() + SNAPSHOT_TOLD_MS
-  return () => {
-    if (monotonicMs() < tellAtMs) return
-    tellAtMs = Number.POSITIVE_INFINITY
-    void tell('This takes a while: until it is done, the WAL of the database grows with what a server writes.\n')
+/**
+ * Shows the progress of a task in batches, and pauses after each batch: for signals, and now and then to collect memory. Rejects
+ * with the reason of the signal.
+ */
+export function showBatches(io: Io, signal: AbortSignal, what: string) {
+  const progress = showProgress(io, what)
+  let uncollected = 0
+  return {
+    async end(batchPlants: number, done: number, total: number | undefined, pauseMs = 0): Promise<void> {
+      progress.update(done, total)
+      uncollected += batchPlants
+      if (uncollected >= COLLECT_EVERY_PLANTS) {
+        uncollected = 0
+        Bun.gc(true)
+      }
+      await (pauseMs > 0 ? Bun.sleep(pauseMs) : nextTurn())
+      signal.throwIfAborted()
+    },
+    [Symbol.dispose]: progress[Symbol.dispose],
   }
 }
 
 /** Makes a copy of a database, shows the progress, and stops on a signal. Then no copy is left. */
-export function runCopy<T>(io: Io, task: (options: CopyOptions) => Promise<T>): Promise<T> {
+export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>, note?: string): Promise<T> => {
   const copy = async (signal: AbortSignal) => {
-    using progress = showProgress(io, 'plants copied')
-    const tellLong = watchSnapshot(io)
-    return await task({
-      signal,
-      onProgress(done, total) {
-        tellLong()
-        progress.update(done, total)
-      },
-    })
+    using progress = showProgress(io, 'plants copied', note)
+    return await task({ signal, onProgress: progress.update })
   }
   return runUntilSignal(io, copy, () => 'nothing was made. Run the same command again.')
 }
@@ -124,18 +142,5 @@ export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promi
     return await Promise.race([work, aborted])
   } finally {
     signal.removeEventListener('abort', stop)
-  }
-}
-
-/** Returns a function that pauses between the batches of a long task: for signals, and now and then to collect memory. */
-export function pauses() {
-  let plants = 0
-  return async (batchPlants: number, pauseMs = 0): Promise<void> => {
-    plants += batchPlants
-    if (plants >= COLLECT_EVERY_PLANTS) {
-      plants = 0
-      Bun.gc(true)
-    }
-    await (pauseMs > 0 ? Bun.sleep(pauseMs) : nextTurn())
   }
 }

@@ -60,28 +60,25 @@ export async function* readLines(
 }
 
 /**
- * Reads a line as strictly as the server reads the body of a create. A line without a user belongs to `defaultUser`; with a
- * `defaultUser`, a line of another user is refused. `refusalOf` explains the error that this throws.
+ * Reads a line as strictly as the server reads the body of a create. Returns the reason if it refuses the line. A line without a
+ * user belongs to `defaultUser`; with a `defaultUser`, a line of another user is refused.
  */
-export function parsePlantLine(line: Uint8Array, defaultUser: string | undefined): OwnedPlant {
-  const value = parseJson(line)
-  const plant = toNewPlant(value)
-  const user = userOf(value) ?? defaultUser
-  if (user === undefined) throw invalid('`user` is missing: every line has one, or --user says whose plants these are.')
-  if (typeof user !== 'string' || !USER_NAME.test(user)) throw invalid(`\`user\` must be ${USER_NAME_RULE}.`)
-  if (defaultUser !== undefined && user !== defaultUser)
-    throw invalid(`this is a plant of ${user}, not of ${defaultUser}.`)
-  return assignFields({ user, id: plant.id }, plant)
-}
-
-/** Says why `parsePlantLine` refused a line. Throws an error that does not come from there. */
-export function refusalOf(error: unknown): string {
-  if (!(error instanceof AppError)) throw error
-  if (error.kind === 'body_not_json') return 'it is no JSON in UTF-8 without a BOM, or is nested too deep.'
-  return error.message === '' ? `it must be a JSON object with ${describeFields(['user'])}.` : error.message
+export function parsePlantLine(line: LineBytes, defaultUser: string | undefined): OwnedPlant | string {
+  if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
+  try {
+    const value = parseJson(line)
+    const plant = toNewPlant(value)
+    const user = userOf(value) ?? defaultUser
+    if (user === undefined) return '`user` is missing: every line has one, or --user says whose plants these are.'
+    if (typeof user !== 'string' || !USER_NAME.test(user)) return `\`user\` must be ${USER_NAME_RULE}.`
+    if (defaultUser !== undefined && user !== defaultUser) return `this is a plant of ${user}, not of ${defaultUser}.`
+    return assignFields({ user, id: plant.id }, plant)
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    if (error.kind === 'body_not_json') return 'it is no JSON in UTF-8 without a BOM, or is nested too deep.'
+    return error.message || `it must be a JSON object with ${describeFields(['user'])}.`
+  }
 }
 
 const userOf = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && 'user' in value ? value.user : undefined
-
-const invalid = (message: string) => new AppError('plant_invalid', { message })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { LINE_EVERY_MS, SNAPSHOT_TOLD_MS, showProgress, watchSnapshot } from '../../src/cli/long-task.ts'
+import { LINE_EVERY_MS, NOTE_AFTER_MS, SNAPSHOT_NOTE, showProgress } from '../../src/cli/long-task.ts'
 import { runOnTerminal } from '../support/terminal.ts'
 import { fillDatabase } from './support/filled-database.ts'
 
@@ -78,23 +78,20 @@ describe('progress', () => {
     expect(terminal.text()).toContain('█')
     expect(told).toEqual([])
   })
-})
 
-describe('a snapshot', () => {
-  test('that takes long gets one message', () => {
-    const { io, told, pass } = makeIo()
-    const look = watchSnapshot(io)
-    look()
-    pass(SNAPSHOT_TOLD_MS - 1)
-    look()
+  test('of a task that takes long has its note once', () => {
+    const { io, told, pass } = makeIo(makeTerminal().stream)
+    using progress = showProgress(io, 'plants copied', SNAPSHOT_NOTE)
+    pass(NOTE_AFTER_MS - 1)
+    progress.update(1, 9)
     const before = [...told]
     pass(1)
-    look()
-    pass(SNAPSHOT_TOLD_MS)
-    look()
+    progress.update(2, 9)
+    pass(NOTE_AFTER_MS)
+    progress.update(3, 9)
 
     expect(before).toEqual([])
-    expect(told).toEqual([expect.stringMatching(/WAL of the database grows/)])
+    expect(told).toEqual([SNAPSHOT_NOTE])
   })
 })
 

@@ -1,11 +1,10 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { AppError } from '../../domain/error.ts'
 import type { Copied, FileTools } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
-import { manual } from '../command.ts'
+import { manual, misused } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'
-import { runCopy } from '../long-task.ts'
+import { runCopy, SNAPSHOT_NOTE } from '../long-task.ts'
 import { toJson } from '../output.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
@@ -13,7 +12,6 @@ export const backupCommand = (program: Command, io: Io): void => {
   program
     .command('backup')
     .description('Backs up the database, also while a server runs.')
-    .helpGroup('Data:')
     .addHelpText(
       'after',
       manual('backup plants.db', 'backup --dir /var/backups/plantstore --keep 14', {
@@ -35,8 +33,11 @@ export const backupCommand = (program: Command, io: Io): void => {
       if (json && file === '-') throw misused('--json and the backup cannot both go to stdout: leave --json out.')
       const tools = await engineOf(database).fileTools()
       if (file === '-') return printBackup(tools)
-      const copied = await runCopy(io, (each) =>
-        file === undefined ? tools.backupInto(dir ?? '', io.nowMs(), each) : tools.backup(file, { ...each, force }),
+      const copied = await runCopy(
+        io,
+        (each) =>
+          file === undefined ? tools.backupInto(dir ?? '', io.nowMs(), each) : tools.backup(file, { ...each, force }),
+        SNAPSHOT_NOTE,
       )
       await tellCopied('Backed up', copied, io, json)
       if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
@@ -44,7 +45,7 @@ export const backupCommand = (program: Command, io: Io): void => {
 
   const printBackup = async (tools: FileTools) => {
     if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
-    const backup = await runCopy(io, tools.backupToRead)
+    const backup = await runCopy(io, tools.backupToRead, SNAPSHOT_NOTE)
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
     for (const chunk of backup.chunks) await io.print(chunk)
@@ -67,5 +68,3 @@ export async function tellCopied(what: string, copied: Copied, io: Io, json = fa
 
 const tellCounts = (what: string, { bytes, users, tokens, plants }: Omit<Copied, 'path'>, io: Io): Promise<void> =>
   io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.\n`)
-
-const misused = (message: string) => new AppError('misused', { message })

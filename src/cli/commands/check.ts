@@ -10,7 +10,6 @@ import { toJson } from '../output.ts'
 export const checkCommand = (program: Command, io: Io): void => {
   addDatabaseOptions(program.command('check'))
     .description('Reads the whole database and reports damage.')
-    .helpGroup('Data:')
     .addHelpText(
       'after',
       manual('check', 'check --database postgres://me@db.example.org/plants --json', {

@@ -11,7 +11,6 @@ const define = (program: Command) =>
   program
     .command('copy')
     .description('Copies all users, tokens and plants into another store, from SQLite or PostgreSQL to either.')
-    .helpGroup('Data:')
     .addHelpText(
       'after',
       manual(

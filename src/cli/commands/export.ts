@@ -3,7 +3,7 @@ import { OPTIONS } from '../../config.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { orAborted, runUntilSignal, showProgress, watchSnapshot } from '../long-task.ts'
+import { orAborted, runUntilSignal, SNAPSHOT_NOTE, showProgress } from '../long-task.ts'
 import { counted } from '../output.ts'
 import { renderPlantLines } from '../plant-lines.ts'
 
@@ -12,7 +12,6 @@ export const exportCommand = (program: Command, io: Io): void => {
   program
     .command('export')
     .description('Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.')
-    .helpGroup('Data:')
     .addHelpText(
       'after',
       manual('export', 'export --user me --database /var/lib/plantstore/plants.db', {
@@ -29,14 +28,12 @@ export const exportCommand = (program: Command, io: Io): void => {
         const tools = await engineOf(database).fileTools()
         using exported = await tools.exportPlants(user)
         plants = exported.plants
-        const tellLong = watchSnapshot(io)
-        using progress = showProgress(io, 'plants exported')
+        using progress = showProgress(io, 'plants exported', SNAPSHOT_NOTE)
         for await (const batch of exported.batches) {
           // The reader of a full pipe may never read on.
           await orAborted(io.print(renderPlantLines(batch)), signal)
           done += batch.length
           if (!io.printsToTerminal) progress.update(done, plants)
-          tellLong()
         }
       }
       const stoppedText = () =>

@@ -15,7 +15,6 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
   program
     .command('healthcheck')
     .description('Asks /readyz of the server at --listen whether it is ready.')
-    .helpGroup('Server:')
     .addHelpText(
       'after',
       manual('healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json', {

@@ -1,9 +1,9 @@
 import { AppError } from '../../domain/error.ts'
-import type { ConflictRule, OwnedPlant } from '../../domain/transfer.ts'
+import type { ConflictRule } from '../../domain/transfer.ts'
 import type { ImportCounts, PlantImport } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
-import { pauses, showProgress, untilAborted } from '../long-task.ts'
-import { LINE_MAX_BYTES, type LineBytes, parsePlantLine, readLines, refusalOf, TOO_LONG } from '../plant-lines.ts'
+import { showBatches, untilAborted } from '../long-task.ts'
+import { LINE_MAX_BYTES, type LineBytes, parsePlantLine, readLines, TOO_LONG } from '../plant-lines.ts'
 
 /** How many refused lines are printed. */
 export const REFUSALS_TOLD_MAX = 20
@@ -52,8 +52,7 @@ export async function importLines(job: ImportJob, signal: AbortSignal, io: Io): 
 async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<void> {
   const { stream, bytes: total } = job.input
   const refusals = collectRefusals(io)
-  using progress = showProgress(io, 'bytes checked')
-  const pause = pauses()
+  using batches = showBatches(io, signal, 'bytes checked')
   let bytes = 0
   for await (const batch of readLines(untilAborted(stream, signal), LINE_MAX_BYTES)) {
     for (const line of batch) {
@@ -62,22 +61,15 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
       const refusal = take(line, job)
       if (refusal !== undefined) refusals.record(job.lines, refusal)
     }
-    progress.update(bytes, total)
-    await pause(batch.length)
-    signal.throwIfAborted()
+    await batches.end(batch.length, bytes, total)
   }
   await refusals.end(job.lines)
 }
 
 /** Adds the line that was read last to the staging table. Returns the reason if it refuses the line. */
 function take(line: LineBytes, job: ImportJob): string | undefined {
-  if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
-  let plant: OwnedPlant
-  try {
-    plant = parsePlantLine(line, job.user)
-  } catch (error) {
-    return refusalOf(error)
-  }
+  const plant = parsePlantLine(line, job.user)
+  if (typeof plant === 'string') return plant
   const first = job.target.add(plant, job.lines)
   if (first === undefined) return undefined
   if (job.rule === 'fail') return `its user and id are those of line ${first}.`
@@ -88,17 +80,14 @@ function take(line: LineBytes, job: ImportJob): string | undefined {
 /** Refuses lines with the user and the id of a stored plant. */
 async function requireFree({ target, lines }: ImportJob, signal: AbortSignal, io: Io): Promise<void> {
   const refusals = collectRefusals(io)
-  using progress = showProgress(io, 'lines compared')
-  const pause = pauses()
+  using batches = showBatches(io, signal, 'lines compared')
   let compared = 0
   for (const batch of target.batches(() => COMPARED_PLANTS)) {
     for (const { line, user, id } of await target.findExisting(batch)) {
       refusals.record(line, `the user ${user} has plant ${id} already.`)
     }
     compared += batch.plants
-    progress.update(compared, lines)
-    await pause(batch.plants)
-    signal.throwIfAborted()
+    await batches.end(batch.plants, compared, lines)
   }
   await refusals.end(lines)
 }
@@ -113,18 +102,15 @@ async function storeLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
     await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
     await target.begin()
   }
-  using progress = showProgress(io, 'lines imported')
+  using batches = showBatches(io, signal, 'lines imported')
   let size = BATCH_PLANTS.first
-  const pause = pauses()
   for (const batch of target.batches(() => size)) {
     const { heldMs, ...counts } = await target.write(batch)
     for (const name of ['users', 'created', 'skipped', 'replaced'] as const) done[name] += counts[name]
     written += batch.plants
     if (!isAtomic) job.stored = written
-    progress.update(written, job.lines)
     size = nextSize(batch.plants, heldMs)
-    await pause(batch.plants, isAtomic ? 0 : PAUSE_MS)
-    signal.throwIfAborted()
+    await batches.end(batch.plants, written, job.lines, isAtomic ? 0 : PAUSE_MS)
   }
   if (isAtomic) target.commit()
   // The staging table has only one of the lines that repeat each other.

@@ -15,7 +15,6 @@ export const importCommand = (program: Command, io: Io): void => {
   program
     .command('import')
     .description('Stores plants from lines of JSON in the form of export. Reads stdin without a file.')
-    .helpGroup('Data:')
     .addHelpText(
       'after',
       manual('import plants.jsonl', 'import - --user me --on-conflict skip', {

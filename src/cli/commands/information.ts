@@ -10,7 +10,6 @@ export const openapiCommand = (program: Command, io: Io): void => {
   program
     .command('openapi')
     .description('Prints the OpenAPI document.')
-    .helpGroup('Information:')
     .addHelpText('after', manual('openapi', 'openapi --public-url https://plants.example.org'))
     .addOption(OPTIONS.publicUrl)
     .action(async ({ publicUrl }) => {
@@ -24,7 +23,6 @@ export const licensesCommand = (program: Command, io: Io): void => {
   program
     .command('licenses')
     .description('Prints the licences of the third-party software in this executable.')
-    .helpGroup('Information:')
     .addHelpText('after', manual('licenses', 'help licenses'))
     .action(async () => io.print(await Bun.file(thirdPartyLicenses).text()))
 }
@@ -34,7 +32,6 @@ export const helpCommand = (program: Command): void => {
   program
     .command('help')
     .description('Prints what a command does and which options it takes.')
-    .helpGroup('Information:')
     .addHelpText('after', manual('help', 'help token create'))
     .argument('[command...]', 'The words of the command.')
     .action((words: readonly string[]) => {

@@ -13,7 +13,6 @@ export const restoreCommand = (program: Command, io: Io): void => {
   program
     .command('restore')
     .description('Replaces the database by a backup. No process may have the database open.')
-    .helpGroup('Data:')
     .addHelpText(
       'after',
       manual('restore plants.db', 'restore plants.db --force', {

@@ -13,7 +13,6 @@ export const statusCommand = (program: Command, io: Io): void => {
   program
     .command('status')
     .description('Prints what the database is and holds, also while a server runs.')
-    .helpGroup('Data:')
     .addHelpText('after', manual('status', 'status --database /var/lib/plantstore/plants.db --json'))
     .addOption(OPTIONS.json)
     .addOption(OPTIONS.durability)

@@ -9,7 +9,7 @@ import { counted, table, toJson } from '../output.ts'
 
 /** `token create`, `token list` and `token revoke`. */
 export const tokenCommands = (program: Command, io: Io): void => {
-  const token = program.command('token').helpGroup('Access:').description('Creates, lists and revokes tokens.')
+  const token = program.command('token').description('Creates, lists and revokes tokens.')
   createCommand(token, io)
   listCommand(token, io)
   revokeCommand(token, io)

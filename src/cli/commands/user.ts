@@ -10,7 +10,7 @@ import { counted, table, toJson } from '../output.ts'
 
 /** `user list` and `user delete`. */
 export const userCommands = (program: Command, io: Io): void => {
-  const user = program.command('user').helpGroup('Access:').description('Lists and deletes users.')
+  const user = program.command('user').description('Lists and deletes users.')
   listCommand(user, io)
   deleteCommand(user, io)
 }

@@ -7,7 +7,6 @@ import { addDatabaseOptions, manual, misused } from '../command.ts'
 export const defineServe = (program: Command) =>
   addDatabaseOptions(program.command('serve'))
     .description('Serves plants over HTTP.')
-    .helpGroup('Server:')
     .addHelpText(
       'after',
       manual(
