@@ -5,7 +5,7 @@ import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { formatRequest, openConnections } from './clients.ts'
 import { type Answer, BUSY_REFUSAL } from './history.ts'
-import { type PacedResult, sendRequests } from './paced-requests.ts'
+import { sendRequests } from './paced-requests.ts'
 import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { IS_LONG } from './rounds.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
@@ -58,19 +58,11 @@ async function startService(under: readonly string[]) {
   }
 }
 
-interface Round {
-  readonly result: PacedResult
-  /** Of what was done per second, and of what was sent, how many times the capacity. */
-  readonly usefulShare: number
-  readonly sentShare: number
-  /** From the end of the overload until a create takes as long as before. */
-  readonly recoveredAfterMs: number
-}
-
+type Round = Awaited<ReturnType<typeof runRound>>
 type Service = Awaited<ReturnType<typeof startService>>
 
 /** Measures the capacity of a server with some of the connections, and then asks for three times as much with all of them. */
-async function runRound(service: Service, connectionCount: number, busyCount: number): Promise<Round> {
+async function runRound(service: Service, connectionCount: number, busyCount: number) {
   const { next, createMs } = service
   // Each round opens new connections, because the server cuts idle ones.
   const connections = await openConnections(service.server.port, connectionCount)
@@ -93,8 +85,10 @@ async function runRound(service: Service, connectionCount: number, busyCount: nu
   )
   return {
     result,
+    /** What was done per second, and what was sent, as multiples of the capacity. */
     usefulShare: result.answeredPerSecond(200) / capacity,
     sentShare: result.sentPerSecond / capacity,
+    /** From the end of the overload until a create takes as long as before. */
     recoveredAfterMs,
   }
 }

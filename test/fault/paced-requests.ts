@@ -16,9 +16,6 @@ interface PacedRequestsOptions {
   readonly perSecond?: number
 }
 
-/** The result of some seconds of requests. */
-export type PacedResult = Awaited<ReturnType<typeof sendRequests>>
-
 /**
  * Sends requests over connections with one request under way on each. A request that is due while no connection is free is
  * never sent; `sentPerSecond` shows how many were sent.

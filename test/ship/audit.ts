@@ -80,7 +80,7 @@ export const licenseProblems = (manifests: readonly Manifest[], allowed: readonl
     .map((manifest) => `${manifest.name} ${manifest.version} is under ${licenseOf(manifest) || 'no licence'}`)
 
 /** The manifests of all installed packages, also of nested ones. */
-export async function installedManifests(project: string): Promise<readonly Manifest[]> {
+async function installedManifests(project: string): Promise<readonly Manifest[]> {
   const files = new Glob('**/package.json').scan({ cwd: join(project, 'node_modules'), followSymlinks: false })
   const manifests: Manifest[] = []
   for await (const file of files) {
@@ -127,7 +127,7 @@ const nameOf = ({ group, name, version }: Bill['components'][number]): string =>
 const COMMENT = '\n// node_modules/'
 
 /** The files in an executable. The bundler writes a comment with the name of each file before its code. */
-export function filesNamedIn(executable: string): readonly string[] {
+function filesNamedIn(executable: string): readonly string[] {
   const bytes = readFileSync(executable)
   const files = new Set<string>()
   for (let at = bytes.indexOf(COMMENT); at >= 0; at = bytes.indexOf(COMMENT, at + 1)) {
@@ -137,15 +137,11 @@ export function filesNamedIn(executable: string): readonly string[] {
   return [...files]
 }
 
-/** The known vulnerabilities of the packages in the lock file. */
-export interface Advisories {
-  /** Why the registry could not be asked. That is no problem, but the audit says so. */
-  readonly unreachable: string | undefined
-  readonly problems: readonly string[]
-}
-
-/** Asks `bun audit`, which asks the package registry. */
-export async function advisories(bun: readonly string[] = ['bun']): Promise<Advisories> {
+/**
+ * The known vulnerabilities of the packages in the lock file, by `bun audit`, which asks the package registry. `unreachable` says
+ * why the registry could not be asked. That is no problem, but the audit says so.
+ */
+export async function advisories(bun: readonly string[] = ['bun']) {
   const { stdout, stderr, exitCode } = await runIn([...bun, 'audit'])
   if (exitCode === 0) return { unreachable: undefined, problems: [] }
   const unreachable = /^error: (.*)$/m.exec(stderr)?.[1]

@@ -9,14 +9,13 @@ const RULE = '='.repeat(80)
 
 /** The licences of all bundled packages and of Bun, each text once. */
 export async function thirdPartyLicenses(parts: readonly Part[]): Promise<string> {
-  const bun = await runtime()
   const partsByText = new Map<string, string[]>()
   for (const part of parts) {
     const text = tidy((await textsOf(part)).join('\n\n'))
     partsByText.set(text, [...(partsByText.get(text) ?? []), nameOf(part)])
   }
   const sections = [...partsByText].map(([text, names]) => `${names.join('\n')}\n\n${text}`)
-  return [`${INTRODUCTION}\n`, await bunSection(bun), ...sections].join(`\n${RULE}\n\n`)
+  return [`${INTRODUCTION}\n`, await bunSection(), ...sections].join(`\n${RULE}\n\n`)
 }
 
 const INTRODUCTION = `The licences of all third-party code in the executable plantstore. Written by bun run licenses.`
@@ -34,7 +33,8 @@ async function textsOf(part: Part): Promise<readonly string[]> {
   return [`(${name}, by ${by ?? 'its authors'}, brings no text, and names ${license}:)`, await spdxText(license)]
 }
 
-async function bunSection({ version, statement, licenses }: Runtime): Promise<string> {
+async function bunSection(): Promise<string> {
+  const { version, statement, licenses } = await runtime()
   const texts = await Promise.all(licenses.map(async (id) => `${id}\n\n${tidy(await spdxText(id))}`))
   return [`Bun ${version}\n\n${statement}\n`, ...texts].join(`\n${'-'.repeat(80)}\n\n`)
 }
@@ -54,15 +54,6 @@ const tidy = (text: string): string =>
     .replace(/[ \t]+$/gm, '')
     .trim()}\n`
 
-/** The runtime, by far the largest part of every executable. */
-export interface Runtime {
-  readonly version: string
-  /** Its own statement about its licence and the licences of its libraries, in Markdown. */
-  readonly statement: string
-  /** The SPDX identifiers of the licences in that statement. */
-  readonly licenses: readonly string[]
-}
-
 /**
  * The licences that Bun's statement names, and those behind its links: BoringSSL is under Apache-2.0, ISC and OpenSSL, libarchive
  * under BSD-2-Clause. WebKit's JavaScriptCore is under the LGPL: users may change it, link Bun anew, as the statement says, and
@@ -74,8 +65,8 @@ const RUNTIME_LICENSES = [
 ]
 const STATEMENT_SHA256 = 'a3578d9a6ec67d7d6eec021b28198f1dc6113f901370bf7cf9641e4105cde73b'
 
-/** The Bun that `package.json` names. Its statement comes with the types of the same version. */
-export async function runtime(): Promise<Runtime> {
+/** The Bun that `package.json` names, by far the largest part of every executable. */
+export async function runtime() {
   const { packageManager }: { readonly packageManager: string } = await Bun.file(join(PROJECT, 'package.json')).json()
   const version = packageManager.replace('bun@', '')
   const types = join(PROJECT, 'node_modules/bun-types')
@@ -92,7 +83,13 @@ export async function runtime(): Promise<Runtime> {
   if (Bun.SHA256.hash(statement, 'hex') !== STATEMENT_SHA256) {
     throw new Error('Bun states other licences: read the statement, and change RUNTIME_LICENSES and the sum')
   }
-  return { version, statement, licenses: RUNTIME_LICENSES }
+  return {
+    version,
+    /** Its own statement about its licence and the licences of its libraries, in Markdown. */
+    statement,
+    /** The SPDX identifiers of the licences in that statement. */
+    licenses: RUNTIME_LICENSES,
+  }
 }
 
 if (import.meta.main) {

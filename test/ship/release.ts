@@ -7,18 +7,11 @@ import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
 
-/** A kind of machine with released executables. All are Linux with glibc. */
-export interface Target {
-  /** The compiler's name for the target. */
-  readonly name: string
-  /** The value of `process.arch`. */
-  readonly arch: string
-  /** A program that runs the target's executables on other machines, and its libraries. */
-  readonly emulator: { readonly program: string; readonly libraries: string; readonly packages: string }
-}
-
-/** All targets. The packages are Debian's. */
-export const TARGETS: readonly Target[] = [
+/**
+ * The kinds of machines with released executables, all of them Linux with glibc, and a program that runs these executables on other
+ * machines. `name` is the compiler's, `arch` is that of `process.arch`, the packages are Debian's.
+ */
+export const TARGETS = [
   {
     name: 'linux-x64',
     arch: 'x64',
@@ -30,6 +23,8 @@ export const TARGETS: readonly Target[] = [
     emulator: { program: 'qemu-aarch64', libraries: '/usr/aarch64-linux-gnu', packages: 'qemu-user libc6-arm64-cross' },
   },
 ]
+
+type Target = (typeof TARGETS)[number]
 
 /** `bun run release`: makes all files of a release. One commit always results in the same bytes. */
 const FOLDER = join(PROJECT, 'dist/release')

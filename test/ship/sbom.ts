@@ -7,7 +7,7 @@ import { PackageURL } from 'packageurl-js'
 import parseSpdx from 'spdx-expression-parse'
 import manifest from '../../package.json'
 import type { Part } from './bundled-packages.ts'
-import { type Runtime, runtime } from './licenses.ts'
+import { runtime } from './licenses.ts'
 
 const licenses = new License.Factories.LicenseFactory(parseSpdx)
 const components = new FromNodePackageJson.Builders.ComponentBuilder(
@@ -23,7 +23,7 @@ export async function sbom(parts: readonly Part[], version: string, madeAt: Date
   const application = describe(manifest, version, ComponentType.Application)
   application.bomRef.value = manifest.name
   const bom = new Bom({ metadata: new Metadata({ timestamp: madeAt, component: application }) })
-  bom.components.add(runtimeComponent(await runtime()))
+  bom.components.add(await runtimeComponent())
   for (const part of parts) bom.components.add(partComponent(part))
   const serializer = new JsonSerializer(new CycloneJson.Normalize.Factory(Spec1dot6))
   return `${serializer.serialize(bom, { sortLists: true, space: 2 })}\n`
@@ -34,7 +34,8 @@ function partComponent({ name, version, manifest }: Part): Component {
   return identify(component, new PackageURL('npm', component.group, nameWithoutGroup(name), version))
 }
 
-function runtimeComponent({ version, licenses: ids }: Runtime): Component {
+async function runtimeComponent(): Promise<Component> {
+  const { version, licenses: ids } = await runtime()
   const expression = licenses.makeExpression(ids.join(' AND '))
   const component = new Component(ComponentType.Platform, 'bun', {
     version,

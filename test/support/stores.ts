@@ -7,44 +7,33 @@ import { makeFolder } from './folder.ts'
 import { borrowDatabase, POSTGRES_SERVER } from './postgres.ts'
 import { lacks } from './requirement.ts'
 
-/** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
-export interface StoreUnderTest {
-  readonly name: string
-  /** Within this time its versions show what another process has changed. */
-  readonly othersSeenWithinMs: number
-  /** Opens an empty store. `reopen` opens the same one once more, as another process would. */
-  open(options?: Pick<OpenOptions, 'monotonicMs'>): Promise<OpenStore>
-}
-
-export interface OpenStore extends AsyncDisposable {
-  readonly store: Store
-  /** What `--database` names, for another process. */
-  readonly database: string
-  reopen(): Promise<Store>
-}
-
 interface StoreOptions extends OpenOptions {
   /** Makes an empty database. */
   readonly makeDatabase: () => Promise<{ readonly url: string } & AsyncDisposable>
+  /** Within this time the versions of the store show what another process has changed. */
   readonly othersSeenWithinMs: number
 }
 
-const storeUnderTest = (
-  name: string,
-  { makeDatabase, othersSeenWithinMs, ...options }: StoreOptions,
-): StoreUnderTest => ({
+/** An implementation of `Store` for the suites: real databases, each empty and gone after its use. */
+export type StoreUnderTest = ReturnType<typeof storeUnderTest>
+export type OpenStore = Awaited<ReturnType<StoreUnderTest['open']>>
+
+const storeUnderTest = (name: string, { makeDatabase, othersSeenWithinMs, ...options }: StoreOptions) => ({
   name,
   othersSeenWithinMs,
-  async open(clock = {}) {
+  /** Opens an empty store. */
+  async open(clock: Pick<OpenOptions, 'monotonicMs'> = {}) {
     const database = await makeDatabase()
     const opened: Store[] = []
-    const reopen = async () => {
+    /** Opens the same store once more, as another process would. */
+    const reopen = async (): Promise<Store> => {
       const store = await openStore(database.url, failTest, { ...options, ...clock })
       opened.push(store)
       return store
     }
     return {
       store: await reopen(),
+      /** What `--database` names, for another process. */
       database: database.url,
       reopen,
       async [Symbol.asyncDispose]() {
