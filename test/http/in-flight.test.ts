@@ -23,23 +23,4 @@ describe.each(IN_PROCESS)('the limit of requests in flight, $name', (transport) 
     expect(pages()).toBe(failAt)
     expect([await outcome(service, '?limit=1'), await outcome(service)]).toEqual([200, 200])
   })
-
-  test('takes one request again when a list fails whose client has gone', async () => {
-    const gone = Promise.withResolvers<void>()
-    const { pages, overrideStore } = countPages({ failAt: 2, ready: () => gone.promise })
-    await using service = await startService(transport, { maxInFlight: 1, overrideStore })
-    await createMany(service.store)
-    const readList = async () => (await service.fetch('/plants')).body?.getReader()
-
-    const left = await readList()
-    await left?.read()
-    const leaving = left?.cancel()
-    gone.resolve()
-    await leaving
-    const held = await readList()
-    const refused = await outcome(service)
-    await held?.cancel()
-
-    expect([refused, pages(), await outcome(service)]).toEqual([503, 3, 200])
-  })
 })

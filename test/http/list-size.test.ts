@@ -35,20 +35,6 @@ describe.each(SQLITE_TRANSPORTS)('a capped list of LIST_MAX_BYTES, $name', (tran
     expect([...namesIn(answer), ...namesIn(next)]).toEqual(names)
   })
 
-  test('ends at the limit if that comes first, and its Link has the smaller one of limit and --list-max', async () => {
-    await using service = await startService(transport, { listMax: COUNT + 1 })
-    await createFull(service, 'x')
-
-    expect(summaryOf(await service.list(`?limit=${COUNT - 2}`))).toEqual({
-      plants: COUNT - 2,
-      link: `<?limit=${COUNT - 2}&after=${COUNT - 3}>; rel="next"`,
-    })
-    for (const query of ['', LIMIT]) {
-      const link = `<?limit=${COUNT + 1}&after=${COUNT - 2}>; rel="next"`
-      expect(summaryOf(await service.list(query))).toEqual({ plants: COUNT - 1, link })
-    }
-  })
-
   test('has an ETag of its body and its Link, by which it is known, and the same for HEAD', async () => {
     await using service = await startService(transport)
     await createFull(service, 'x')

@@ -91,22 +91,3 @@ describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
     expect(await http10('DELETE', '/plants/1')).toEqual({ status: 404, body: 40402, allow: null })
   })
 })
-
-describe.each(SOCKET_TRANSPORTS)('HEAD, $name', (transport) => {
-  test('is answered without a byte of a body', async () => {
-    await using service = await startService(transport)
-    const statuses = {
-      '/plants': 200,
-      '/plants?limit=1': 200,
-      '/plants/1': 405,
-      '/nothing': 404,
-      '/healthz': 200,
-      '/openapi.json': 200,
-      '/docs/scalar.js': 200,
-    }
-
-    for (const [target, status] of Object.entries(statuses)) {
-      expect([target, await ask(service, 'HEAD', target)]).toMatchObject([target, { status, body: '' }])
-    }
-  })
-})

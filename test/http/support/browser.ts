@@ -1,4 +1,4 @@
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium } from 'playwright-core'
 import type { Requirement } from '../../support/requirement.ts'
 
 const EXECUTABLES = ['chromium', 'chromium-browser', 'google-chrome']
@@ -10,20 +10,9 @@ export const CHROMIUM: Requirement = { missing: 'Chromium is missing', isMet: ()
 export const BROWSER_TIMEOUT_MS = 60_000
 
 /** The screen that shows a page. */
-export interface Screen extends BrowserContextOptions {
+interface Screen extends BrowserContextOptions {
   /** The only origin that the page can reach; all if left out. */
   readonly only?: string
-}
-
-/** A page, and its requests and errors. */
-export interface Watched {
-  readonly page: Page
-  /** Its requests, refused ones included. */
-  readonly requests: readonly string[]
-  /** The errors on the console, and uncaught ones. */
-  readonly errors: readonly string[]
-  /** The violations of its policy, each a directive and a URI. */
-  violations(): Promise<readonly string[]>
 }
 
 /** A browser with an empty profile. */
@@ -33,7 +22,8 @@ export async function startBrowser() {
   return { open: (screen: Screen = {}) => watch(browser, screen), [Symbol.asyncDispose]: () => browser.close() }
 }
 
-async function watch(browser: Browser, { only, ...screen }: Screen): Promise<Watched> {
+/** A page, its requests, the errors on its console and uncaught ones, and the violations of its policy. */
+async function watch(browser: Browser, { only, ...screen }: Screen) {
   const page = await browser.newPage(screen)
   page.setDefaultTimeout(BROWSER_TIMEOUT_MS / 2)
   const requests: string[] = []
@@ -50,7 +40,7 @@ async function watch(browser: Browser, { only, ...screen }: Screen): Promise<Wat
     globalThis.violations = []
     document.addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
       globalThis.violations.push(effectiveDirective + ' ' + blockedURI))`)
-  return { page, requests, errors, violations: () => page.evaluate('globalThis.violations') }
+  return { page, requests, errors, violations: () => page.evaluate<readonly string[]>('globalThis.violations') }
 }
 
 /** A page with an origin of its own, and the paths that its server was asked for. */
