@@ -1,5 +1,5 @@
 import { AppError } from '../domain/error.ts'
-import type { Token, TokenId } from '../domain/token.ts'
+import type { Token } from '../domain/token.ts'
 import type { AppOptions } from './app.ts'
 import { contextOf } from './observe.ts'
 
@@ -46,30 +46,24 @@ export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateL
 
 /** Counts a request of a token, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
 export function limitRate(limit: RateLimit): (token: Token) => Promise<void> {
-  let making: ReturnType<typeof makeCount> | undefined
+  let loading: ReturnType<typeof loadLimiter> | undefined
   return async ({ id }) => {
     // The library loads at the first request: it would take a quarter of a start.
-    making ??= makeCount(limit)
-    const count = await making
-    const waitMs = await count(id)
-    if (waitMs !== undefined)
-      throw new AppError('rate_exceeded', { retryAfterS: Math.max(1, Math.ceil(waitMs / 1000)) })
+    loading ??= loadLimiter(limit)
+    const { limiter, RateLimiterRes } = await loading
+    try {
+      await limiter.consume(id)
+    } catch (thrown) {
+      if (!(thrown instanceof RateLimiterRes)) throw thrown
+      throw new AppError('rate_exceeded', { retryAfterS: Math.max(1, Math.ceil(thrown.msBeforeNext / 1000)) })
+    }
   }
 }
 
-/** Counts a request of a token. Resolves to the milliseconds to wait if the request is one too many. */
-async function makeCount({ requests, periodMs, burst }: RateLimit) {
+async function loadLimiter({ requests, periodMs, burst }: RateLimit) {
   const { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
   const duration = periodMs / 1000
   const steady = new RateLimiterMemory({ points: requests, duration })
   const bursts = new RateLimiterMemory({ points: burst, duration: duration * BURST_PERIODS })
-  const limiter = burst === 0 ? steady : new BurstyRateLimiter(steady, bursts)
-  return async (id: TokenId): Promise<number | undefined> => {
-    try {
-      await limiter.consume(id)
-    } catch (thrown) {
-      if (thrown instanceof RateLimiterRes) return thrown.msBeforeNext
-      throw thrown
-    }
-  }
+  return { limiter: burst === 0 ? steady : new BurstyRateLimiter(steady, bursts), RateLimiterRes }
 }

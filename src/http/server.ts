@@ -41,10 +41,25 @@ export interface ListenOptions {
 /** The scheme of the URLs of a server. */
 export const schemeOf = ({ tls }: Pick<ListenOptions, 'tls'>): Scheme => (tls === undefined ? 'http' : 'https')
 
+/** Answers requests. Within a test there may be no connection. */
+export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
+
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
-  if ('socketPath' in address) await removeStaleSocket(address.socketPath, options.flag)
-  const server = await serve(address, handle, options)
+  const refusal = (reason: string, cause?: unknown) =>
+    new AppError('address_unavailable', {
+      message: `Cannot listen on ${formatAddress(address, schemeOf(options))}: ${reason}. Choose another with ${options.flag}.`,
+      cause,
+    })
+  if ('socketPath' in address) {
+    const reason = await usedBecause(address.socketPath)
+    if (reason !== undefined) throw refusal(reason)
+    // A killed server may have left it.
+    rmSync(address.socketPath, { force: true })
+  }
+  const server = await serve(address, handle, options).catch(async (cause) => {
+    throw refusal(await reasonOf(cause, address), cause)
+  })
   if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
   return {
     address: 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port },
@@ -57,10 +72,7 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
   }
 }
 
-/** Answers requests. Within a test there may be no connection. */
-export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
-
-async function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tls }: ListenOptions) {
+async function serve(address: Address, handle: Handle, { idleTimeoutMs, tls }: ListenOptions) {
   const options = {
     ...(tls !== undefined && { tls: tls.context }),
     fetch: handle,
@@ -69,17 +81,9 @@ async function serve(address: Address, handle: Handle, { idleTimeoutMs, flag, tl
     // `readNewPlant` refuses large bodies while they arrive. The runtime would replace that answer by an empty one.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   } as const
-  try {
-    if ('port' in address)
-      return Bun.serve({ ...options, hostname: address.host, port: address.port, reusePort: false })
-    // The types lack the idle timeout of unix sockets. The runtime has it.
-    return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
-  } catch (cause) {
-    throw new AppError('address_unavailable', {
-      message: `Cannot listen on ${formatAddress(address, schemeOf({ tls }))}: ${await reasonOf(cause, address)}. Choose another with ${flag}.`,
-      cause,
-    })
-  }
+  if ('port' in address) return Bun.serve({ ...options, hostname: address.host, port: address.port, reusePort: false })
+  // The types lack the idle timeout of unix sockets. The runtime has it.
+  return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
 }
 
 /** The errors of the system in the words of an operator. */
@@ -93,41 +97,27 @@ const LISTEN_FAILURES: Readonly<Record<string, string>> = {
 
 /** For an unknown host the runtime reports the error of an earlier system call, so this function looks the host up. */
 async function reasonOf(cause: unknown, address: Address): Promise<string> {
-  if ('host' in address && !(await isKnown(address.host))) return 'there is no such host'
+  if ('host' in address) {
+    const { lookup } = await import('node:dns/promises')
+    const found = await lookup(address.host).catch(() => undefined)
+    if (found === undefined) return 'there is no such host'
+  }
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   return LISTEN_FAILURES[code] ?? String(cause)
-}
-
-async function isKnown(host: string): Promise<boolean> {
-  const { lookup } = await import('node:dns/promises')
-  return lookup(host).then(
-    () => true,
-    () => false,
-  )
-}
-
-/** Removes a socket that a killed server left. Rejects if the path may belong to another process, or is no socket. */
-async function removeStaleSocket(path: string, flag: string): Promise<void> {
-  const file = lstatSync(path, { throwIfNoEntry: false })
-  if (file === undefined) return
-  const reason = file.isSocket() ? await usedBecause(path) : 'there is a file that is no socket'
-  if (reason !== undefined) {
-    throw new AppError('address_unavailable', {
-      message: `Cannot listen on unix:${path}: ${reason}. Choose another with ${flag}.`,
-    })
-  }
-  rmSync(path)
 }
 
 /** How long the process on a socket may take to answer. A process that does not answer counts as running. */
 const PROBE_TIMEOUT_MS = 1000
 
 /**
- * Why a socket must not be replaced; `undefined` if no process listens on it. Only ECONNREFUSED and ENOENT prove the latter.
+ * Why a path must not be replaced; `undefined` if no process listens on it. Only ECONNREFUSED and ENOENT prove the latter.
  * If the backlog of a server is full, `connect` fails with EAGAIN, which `node:net` and `Bun.connect` report as ECONNREFUSED.
  * `fetch` reports EAGAIN.
  */
 async function usedBecause(path: string): Promise<string | undefined> {
+  const file = lstatSync(path, { throwIfNoEntry: false })
+  if (file === undefined) return undefined
+  if (!file.isSocket()) return 'there is a file that is no socket'
   try {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS)
     await fetch('http://localhost/healthz', { unix: path, redirect: 'manual', signal })
