@@ -3,11 +3,9 @@ import { escapeControls, escapeControlsInLines } from './controls.ts'
 
 /** The levels of the log, from the most severe. */
 export const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** How lines are written: `json` for programs, `pretty` for people. */
 export const LOG_FORMATS = ['json', 'pretty'] as const
-export type LogFormat = (typeof LOG_FORMATS)[number]
 
 /** Logs lines. */
 export type Logger = pino.Logger
@@ -31,7 +29,7 @@ export type LineFormat = (line: string) => string
 
 /** Logs one line for each event: JSON, or the result of `format`. It never waits for the reader of `destination`. */
 export const createLogger = (
-  level: LogLevel,
+  level: (typeof LOG_LEVELS)[number],
   destination: DestinationStream,
   format: LineFormat = (line) => line,
 ): Logger => {

@@ -52,13 +52,7 @@ export const count =
   }
 
 /** How many requests a token may make in a period of time. */
-export interface Rate {
-  readonly requests: number
-  readonly periodMs: number
-}
-
-/** A number of requests and a unit of time. */
-export const rate: Kind<Rate> = (text) => {
+export const rate: Kind<{ readonly requests: number; readonly periodMs: number }> = (text) => {
   const [, digits, unit = ''] = /^([1-9]\d{0,6})\/([smh])$/.exec(text) ?? []
   const [requests, periodMs] = [Number(digits), UNITS_MS[unit] ?? Number.NaN]
   if (requests <= REQUESTS_MAX) return { requests, periodMs }

@@ -1,11 +1,5 @@
-/** Where a server listens. */
-export type Address = TcpAddress | { readonly socketPath: string }
-
-interface TcpAddress {
-  /** A name, an IPv4 address, or an IPv6 address without brackets. */
-  readonly host: string
-  readonly port: number
-}
+/** Where a server listens. `host` is a name, an IPv4 address, or an IPv6 address without brackets. */
+export type Address = { readonly host: string; readonly port: number } | { readonly socketPath: string }
 
 const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 

@@ -1,6 +1,5 @@
 /** How much of a connection is protected, weakest first (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
-export type SslMode = (typeof SSL_MODES)[number]
 
 /** A database on a server that speaks PostgreSQL's protocol. */
 export interface PostgresAddress {
@@ -11,7 +10,7 @@ export interface PostgresAddress {
   readonly host: string
   readonly port: number
   readonly database: string
-  readonly sslMode: SslMode
+  readonly sslMode: (typeof SSL_MODES)[number]
   /** A file with the certificates of the trusted authorities, instead of the system's. */
   readonly caPath: string | undefined
 }

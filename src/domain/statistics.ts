@@ -5,19 +5,15 @@ export interface StoreLoad {
   readonly longestWaitMs: number
 }
 
-/** How much room a store takes on disk. */
-export interface StoreSizes {
-  readonly databaseBytes: number
-  /** The size of the write-ahead log, which holds the writes that are not in the database file yet. */
-  readonly walBytes: number
-}
-
 /** What operators of a store want to know. Clients never get it. */
 export interface StoreStatistics {
   /** The writes that wait now. Costs no I/O. */
   load(): StoreLoad
-  /** The sizes now. Takes some microseconds, however large they are. */
-  sizes(): Promise<StoreSizes>
+  /**
+   * The sizes on disk now, of the database and of its write-ahead log: the writes that are not in the database file yet. Takes
+   * some microseconds, however large they are.
+   */
+  sizes(): Promise<{ readonly databaseBytes: number; readonly walBytes: number }>
 }
 
 /** Why a write was refused before it began: too many wait, or another process kept the database locked. */

@@ -34,28 +34,21 @@ export interface Token {
   readonly lastUsedAtMs: number | undefined
 }
 
-/** Only an `active` token gives access. */
-export type TokenState = 'active' | 'expired' | 'revoked'
-
-/** The state of a token at a time. A token that is revoked and has expired is `revoked`. */
-export function tokenState(token: Token, nowMs: number): TokenState {
+/** The state of a token at a time. Only an `active` one gives access. One that is revoked and has expired is `revoked`. */
+export function tokenState(token: Token, nowMs: number): 'active' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   return token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs ? 'expired' : 'active'
-}
-
-/** A request for a new token. `expiresAfterMs` counts from its creation. */
-interface TokenRequest {
-  readonly userName: string
-  readonly scope: Scope
-  readonly label: string | undefined
-  readonly expiresAfterMs: number | undefined
 }
 
 /** Bytes of randomness in a token: 256 bits. */
 export const TOKEN_RANDOM_BYTES = 32
 
-/** Makes a token: its text, which only its holder gets, and what the store keeps. */
-export function makeToken({ expiresAfterMs, ...request }: TokenRequest, random: Uint8Array, nowMs: number) {
+/** Makes a token: its text, which only its holder gets, and what the store keeps. `expiresAfterMs` counts from `nowMs`. */
+export function makeToken(
+  { expiresAfterMs, ...request }: Pick<Token, 'userName' | 'scope' | 'label'> & { expiresAfterMs: number | undefined },
+  random: Uint8Array,
+  nowMs: number,
+) {
   const text = tokenText(random)
   const expiresAtMs = expiresAfterMs === undefined ? undefined : nowMs + expiresAfterMs
   return { text, newToken: { ...request, hash: hashToken(text), createdAtMs: nowMs, expiresAtMs } }
