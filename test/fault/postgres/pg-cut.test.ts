@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
+import { expect } from 'bun:test'
+import { startCluster } from '../../support/postgres-cluster.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
-import { lacks } from '../../support/requirement.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL } from '../history.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from '../rounds.ts'
+import { rounds, testRounds } from '../rounds.ts'
 import { until } from '../until.ts'
 import { startRound } from './round.ts'
 
@@ -16,37 +15,25 @@ const BETWEEN_MAX = 100
 /** A group of writes names its writer, which is a UUID. */
 const WRITER = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/
 
-let cluster: Cluster
-let allCuts = 0
-
-describe.skipIf(lacks(OWN_POSTGRES))('a connection that is cut at a commit', () => {
-  beforeAll(async () => {
-    cluster = await startCluster()
-  })
-  afterAll(() => {
-    cluster[Symbol.dispose]()
-    console.log(`${allCuts} connections cut at a commit`)
-  })
-
-  test.each(['sent', 'answered'] as const)(
-    'gives each write the answer that is true, when it is cut after the group was %s',
-    (moment) =>
-      runRounds(rounds(1, 30), async (random) => {
-        using proxy = startPostgresProxy(cluster.url)
-        await using round = await startRound(cluster.url, random, proxy)
-        for (let cut = 1; cut <= CUTS_PER_ROUND; cut++) {
-          await cutNextGroup(proxy, moment)
-          const stored = round.history.counts().acknowledged + random(BETWEEN_MAX)
-          await until('plants are stored again', () => round.history.counts().acknowledged > stored)
-        }
-        allCuts += CUTS_PER_ROUND
-        // The database still runs, so the service can learn the outcome at once.
-        expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)
-        await round.check([FAILED_REFUSAL, BUSY_REFUSAL])
-      }),
-    ROUNDS_TIMEOUT_MS,
+for (const moment of ['sent', 'answered'] as const) {
+  testRounds(
+    `gives each write the answer that is true if the connection is cut after a group was ${moment}`,
+    { short: 1, long: 30, needs: [OWN_POSTGRES] },
+    async (random) => {
+      using cluster = await startCluster()
+      using proxy = startPostgresProxy(cluster.url)
+      await using round = await startRound(cluster.url, random, proxy.by)
+      for (let cut = 1; cut <= CUTS_PER_ROUND; cut++) {
+        await cutNextGroup(proxy, moment)
+        const stored = round.history.counts().acknowledged + random(BETWEEN_MAX)
+        await until('plants are stored again', () => round.history.counts().acknowledged > stored)
+      }
+      // The database still runs, so the service can learn the outcome at once.
+      expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)
+      await round.check([FAILED_REFUSAL, BUSY_REFUSAL])
+    },
   )
-})
+}
 
 /** Cuts the connection that brings the next group: when the database has the group, or when its answer arrives. */
 async function cutNextGroup(

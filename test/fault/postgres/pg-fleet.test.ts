@@ -1,18 +1,16 @@
-import { afterAll, describe, expect, test } from 'bun:test'
+import { expect } from 'bun:test'
 import { startExecutable } from '../../support/executable.ts'
 import { makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { freePort } from '../../support/postgres-system.ts'
-import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 import { startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
+import { testRounds } from '../rounds.ts'
 import { QUIET } from '../test-database.ts'
 import { until } from '../until.ts'
 import { HAPROXY, startHaproxy } from './haproxy.ts'
 import { plantsIn } from './round.ts'
 
-const ROUNDS = 20
 const COPIES = 3
 const CONNECTIONS = 32
 /** Answers before a copy is restarted. */
@@ -25,40 +23,31 @@ const CHECK = 'check inter 100ms fall 1 rise 1'
 
 type Copy = Awaited<ReturnType<typeof startExecutable>>
 
-let requests = 0
-let shown = 0
+testRounds(
+  'three copies behind HAProxy fail no request while each is restarted, and show each write in the next list',
+  { short: 0, long: 20, needs: [POSTGRES_SERVER, HAPROXY] },
+  async (random) => {
+    await using fleet = await startFleet()
+    const { url, token, copies } = fleet
+    const history = startHistory()
+    const load = startLoad({ url, token, history, random, connections: CONNECTIONS })
+    const reader = readOwnWrites(url, token)
+    for (let index = 0; index < COPIES; index++) {
+      await load.acknowledged(history.counts().acknowledged + ENOUGH)
+      expect(await copies[index]?.end()).toBe(0)
+      copies[index] = await fleet.start(index)
+      await until('it is ready', async () => (await copies[index]?.request('GET', '/readyz'))?.status === 200)
+    }
+    await load.acknowledged(history.counts().acknowledged + ENOUGH)
+    await load.stop()
 
-describe.skipIf(!IS_LONG || lacks(POSTGRES_SERVER, HAPROXY))('three copies behind HAProxy', () => {
-  afterAll(() => console.log(`${requests} writes and ${shown} lists right after one, and none failed`))
-
-  test(
-    'fail no request while they are restarted one after the other, and show each write in the next list',
-    () =>
-      runRounds(ROUNDS, async (random) => {
-        await using fleet = await startFleet()
-        const { url, token, copies } = fleet
-        const history = startHistory()
-        const load = startLoad({ url, token, history, random, connections: CONNECTIONS })
-        const reader = readOwnWrites(url, token)
-        for (let index = 0; index < COPIES; index++) {
-          await load.acknowledged(history.counts().acknowledged + ENOUGH)
-          expect(await copies[index]?.end()).toBe(0)
-          copies[index] = await fleet.start(index)
-          await until('it is ready', async () => (await copies[index]?.request('GET', '/readyz'))?.status === 200)
-        }
-        await load.acknowledged(history.counts().acknowledged + ENOUGH)
-        await load.stop()
-
-        expect(await reader.stop()).toEqual([])
-        expect(history.counts()).toMatchObject({ refused: 0, unknown: 0 })
-        const plants = await plantsIn(fleet.database)
-        history.checkRows(new Map([...plants].filter(([id]) => id < FIRST_LISTED_ID)))
-        requests += history.writes().length
-        shown += reader.count()
-      }),
-    ROUNDS_TIMEOUT_MS,
-  )
-})
+    expect(await reader.stop()).toEqual([])
+    expect(history.counts()).toMatchObject({ refused: 0, unknown: 0 })
+    const plants = await plantsIn(fleet.database)
+    history.checkRows(new Map([...plants].filter(([id]) => id < FIRST_LISTED_ID)))
+    console.log(`${history.writes().length} writes and ${reader.count()} lists right after one, and none failed`)
+  },
+)
 
 /** Starts three copies on one new database, and HAProxy, which asks each copy whether it is ready. */
 async function startFleet() {

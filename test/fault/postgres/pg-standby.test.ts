@@ -1,18 +1,14 @@
-import { describe, test } from 'bun:test'
-import { administer, urlOf } from '../../support/postgres.ts'
+import { administer } from '../../support/postgres.ts'
 import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
-import type { Random } from '../../support/random.ts'
-import { lacks } from '../../support/requirement.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL } from '../history.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, runRounds } from '../rounds.ts'
+import { testRounds } from '../rounds.ts'
 import { until } from '../until.ts'
 import { freeze } from './processes.ts'
-import { printLongestRecovery, type Round, startRound } from './round.ts'
+import { type Round, startRound } from './round.ts'
 
 const STANDBY = 'standby'
-const ROUNDS = 20
 
 interface Servers {
   readonly primary: Cluster
@@ -65,27 +61,23 @@ const FAILOVERS: readonly Failover[] = [
   },
 ]
 
-describe.skipIf(!IS_LONG || lacks(OWN_POSTGRES))('a promoted standby has every acknowledged write', () => {
-  const recoveries = printLongestRecovery()
-
-  const failOver = async ({ run, refusals }: Failover, random: Random) => {
-    using primary = await startCluster()
-    using standby = await startStandby(primary)
-    using proxy = startPostgresProxy(primary.url)
-    await using round = await startRound(primary.url, random, { by: proxy.by, losesServer: true })
-    {
-      using _failure = await run({ primary, standby, round, lead: () => proxy.leadTo(standby.url) })
-      recoveries.record(await round.untilStoring())
-    }
-    await round.check(refusals, urlOf(standby.url, round.database.name))
-  }
-
-  test.each(FAILOVERS)(
-    '$name',
-    (failover) => runRounds(ROUNDS, (random) => failOver(failover, random)),
-    ROUNDS_TIMEOUT_MS,
+for (const { name, refusals, run } of FAILOVERS) {
+  testRounds(
+    `a promoted standby has every acknowledged write ${name}`,
+    { short: 0, long: 20, needs: [OWN_POSTGRES] },
+    async (random) => {
+      using primary = await startCluster()
+      using standby = await startStandby(primary)
+      using proxy = startPostgresProxy(primary.url)
+      await using round = await startRound(primary.url, random, proxy.by)
+      {
+        using _failure = await run({ primary, standby, round, lead: () => proxy.leadTo(standby.url) })
+        await round.untilStoring()
+      }
+      await round.check(refusals, standby.url)
+    },
   )
-})
+}
 
 /** Starts a standby that has each write before the write is acknowledged. */
 async function startStandby(primary: Cluster): Promise<Cluster> {

@@ -1,6 +1,6 @@
-import { afterAll, expect } from 'bun:test'
+import { expect } from 'bun:test'
 import { serve } from '../../support/executable.ts'
-import { administer, makeDatabase } from '../../support/postgres.ts'
+import { administer } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createTokenIn } from '../../support/tokens.ts'
@@ -25,36 +25,22 @@ const PROBE_PAUSE_MS = 20
 /** A service under load, whose database is about to fail. */
 export type Round = Awaited<ReturnType<typeof startRound>>
 
-interface RoundOptions {
-  /** Returns the URL of the database that the service is given, for example one that leads to a proxy. */
-  readonly by?: (url: string) => string
-  /** A statement for the new database. */
-  readonly statement?: (database: string) => string
-  /** Whether the server is gone at the end of the round, and its database with it. */
-  readonly losesServer?: boolean
-}
-
-/** Starts a service on a new database of a server, a load on it, and probes of `/healthz`. */
-export async function startRound(server: string, random: Random, options: RoundOptions = {}) {
-  const { by = (url) => url, statement, losesServer = false } = options
-  const database = await makeDatabase({ server, isEmpty: true })
-  if (statement !== undefined) await administer(server, (sql) => sql.unsafe(statement(database.name)).simple())
-  const token = await createTokenIn(database.url)
-  const service = await serve(by(database.url), QUIET)
+/** Starts a service on an empty database, a load on it, and probes of `/healthz`. `by` returns the URL that the service gets. */
+export async function startRound(database: string, random: Random, by = (url: string) => url) {
+  const token = await createTokenIn(database)
+  const service = await serve(by(database), QUIET)
   const history = startHistory()
-  const { url } = service
-  const load = startLoad({ url, token, history, random, connections: CONNECTIONS })
+  const load = startLoad({ url: service.url, token, history, random, connections: CONNECTIONS })
   const health = repeatRequest(service, '/healthz', { pauseMs: PROBE_PAUSE_MS })
   await load.acknowledged(1 + random(BEFORE_MAX))
   return {
-    database,
     token,
     service,
     history,
     untilRefusing: () => untilRefusing(service, history),
     untilStoring: () => untilStoring(service, history),
     /** Ends the load and the service, and compares the stored plants with the answers. */
-    async check(refusals: readonly string[], storedIn = database.url): Promise<void> {
+    async check(refusals: readonly string[], storedIn = database): Promise<void> {
       await load.stop()
       expect(await health.stop()).toEqual([200])
       expect(history.refusals().filter((refusal) => !refusals.includes(refusal))).toEqual([])
@@ -64,18 +50,8 @@ export async function startRound(server: string, random: Random, options: RoundO
     async [Symbol.asyncDispose]() {
       await service.kill()
       await Promise.all([load.stop(), health.stop()])
-      if (!losesServer) await database[Symbol.asyncDispose]()
     },
   }
-}
-
-/** Collects how long recoveries took, and prints the longest after the tests. */
-export function printLongestRecovery() {
-  const tookMs: number[] = []
-  afterAll(() =>
-    console.log(`longest time to the first write: ${Math.round(Math.max(...tookMs))} ms of ${tookMs.length}`),
-  )
-  return { record: (ms: number) => void tookMs.push(ms) }
 }
 
 /** The plants of a database by their ids. */
@@ -103,18 +79,18 @@ async function untilRefusing(service: Service, history: History): Promise<void> 
   expect(readiness).toMatch(/^503 5030[123] 1$/)
 }
 
-/** Waits until writes succeed and `/readyz` says so. Resolves to the time until the first write. */
-async function untilStoring(service: Service, history: History): Promise<number> {
+/** Waits until writes succeed and `/readyz` says so. Prints the time until the first write. */
+async function untilStoring(service: Service, history: History): Promise<void> {
   const beginMs = performance.now()
   const stored = history.counts().acknowledged
   await until('plants are stored again', () => history.counts().acknowledged > stored)
   const tookMs = performance.now() - beginMs
+  console.log(`time to the first write: ${Math.round(tookMs)} ms`)
   await until('the service is ready again', async () => (await readinessOf(service)) === '200')
   const readyMs = performance.now() - beginMs
   expect(tookMs).toBeLessThan(RECOVERY_MAX_MS)
   expect(readyMs).toBeLessThan(RECOVERY_MAX_MS + READINESS_MAX_AGE_MS)
   await until('many plants are stored', () => history.counts().acknowledged >= stored + ENOUGH)
-  return tookMs
 }
 
 /** The answer of `/readyz`: its status, and of a failure the code and `Retry-After`. */
