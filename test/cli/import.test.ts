@@ -292,7 +292,9 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
     expect([answer.stdout, answer.exitCode, saidBy(answer)]).toEqual([
       '',
       3,
-      ['plantstore: The database is out of space or read-only, nothing was changed: make room.'],
+      [
+        'plantstore: Stopped, because the database is out of space or read-only: nothing was imported. Run the same command again.',
+      ],
     ])
     expect(answer.stderr).toStartWith(`The lines wait in a file without a name in ${disk.path} `)
     expect(readdirSync(disk.path)).toEqual(['plantstore.db'])
@@ -311,11 +313,13 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
       const lines = Array.from({ length: 30_000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(300) }))
       const args = ['import', '--on-conflict', rule, '--database', database]
       const { stderr, exitCode } = await runPlantstore(args, { stdin: lines.join('') })
-      const [, told] = /^Stopped: (\d+) of 30000 lines are in\./m.exec(stderr) ?? []
+      const [, told] =
+        /^plantstore: Stopped, because the database is out of space or read-only: (\d+) of 30000 lines are in\./m.exec(
+          stderr,
+        ) ?? []
 
       expect(exitCode).toBe(3)
       expect(stderr).toContain(` lines are in. Run the same command again${option} to import the rest.\n`)
-      expect(stderr).toMatch(/out of space/)
       expect(queryAll(database, 'select count(*) from plants')).toEqual([[BigInt(told ?? 0)]])
     },
   )

@@ -33,8 +33,8 @@ export interface ImportJob {
   /** How many lines were read, and how many of them have the user and the id of an earlier line. */
   lines: number
   repeated: number
-  /** How many lines are durable. `undefined` until the first batch is written. */
-  stored: number | undefined
+  /** How many lines are durable. */
+  stored: number
 }
 
 /**
@@ -97,7 +97,6 @@ async function storeLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
   const { rule, isAtomic, target } = job
   const done = { users: 0, created: 0, skipped: 0, replaced: 0 }
   let written = 0
-  job.stored = 0
   if (isAtomic) {
     await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
     await target.begin()

@@ -5,7 +5,7 @@ import { OPTIONS } from '../../config.ts'
 import { AppError, readFailure } from '../../domain/error.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
-import { Ended, type Io } from '../io.ts'
+import type { Io } from '../io.ts'
 import { runUntilSignal } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
 import { type ImportJob, importLines } from './import-lines.ts'
@@ -31,12 +31,9 @@ export const importCommand = (program: Command, io: Io): void => {
       const input = await openInput(file, io)
       const tools = await engineOf(database).fileTools()
       using target = await tools.openImport(rule, io.nowMs)
-      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0, repeated: 0, stored: undefined }
+      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0, repeated: 0, stored: 0 }
       const importAll = (signal: AbortSignal) => importLines(job, signal, io)
-      const counts = await runUntilSignal(io, importAll, () => describeStored(job)).catch(async (error) => {
-        if (job.stored !== undefined && !(error instanceof Ended)) await io.tell(`Stopped: ${describeStored(job)}\n`)
-        throw error
-      })
+      const counts = await runUntilSignal(io, importAll, () => describeStored(job))
       const { created, skipped, replaced, users } = counts
       await io.tell(
         `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
@@ -48,7 +45,7 @@ export const importCommand = (program: Command, io: Io): void => {
 }
 
 /** How far an import came, and how to go on. With `fail` the lines that are stored would be refused. */
-function describeStored({ stored = 0, lines, rule }: ImportJob): string {
+function describeStored({ stored, lines, rule }: ImportJob): string {
   if (stored === 0) return 'nothing was imported. Run the same command again.'
   const option = rule === 'fail' ? ' with --on-conflict skip' : ''
   return `${stored} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`

@@ -1,6 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { AppError } from '../../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../domain/store.ts'
 import { parseValue, userName } from '../../values.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
@@ -56,19 +55,9 @@ const deleteCommand = (user: Command, io: Io) =>
         }
         return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
       }
-      const { plants, tokens } = await runUntilSignal(io, deleteUser, () => stoppedText).catch((error) => {
-        throw stoppedHalfWay(error, stoppedText)
-      })
+      const { plants, tokens } = await runUntilSignal(io, deleteUser, () => stoppedText)
       // Once this command has ended, every server on the same file refuses the tokens.
       await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.\n`)
       if (json) await io.print(toJson({ user: name, tokens, plants }))
     })
-
-/** A lock or a full disk can stop the deletion between two batches. Then a part of the user is deleted. */
-function stoppedHalfWay(error: unknown, stoppedText: string): unknown {
-  if (!(error instanceof AppError) || (error.kind !== 'store_busy' && error.kind !== 'store_full')) return error
-  const reason =
-    error.kind === 'store_busy' ? 'the database is locked by another process or busy' : 'there is no space left'
-  return new AppError(error.kind, { message: `Stopped, because ${reason}: ${stoppedText}`, cause: error })
-}
