@@ -29,129 +29,79 @@ describe('the document', () => {
     for (const { operation } of OPERATIONS) expect(operation.security).toBeUndefined()
   })
 
-  test('has exactly the operations, parameters and statuses of the contract', () => {
-    expect(
-      OPERATIONS.map(({ method, path, operation }) => ({
-        operation: `${operation.operationId}: ${method} ${path}`,
-        parameters: (operation.parameters as OpenAPIV3.ParameterObject[] | undefined)?.map(
-          ({ name, in: place, required }) => `${place} ${name}${required ? ' (required)' : ''}`,
-        ),
-        statuses: Object.keys(operation.responses).join(' '),
-        hasSummary: operation.summary !== undefined,
-      })),
-    ).toEqual([
+  test('has exactly the operations, parameters, statuses and error codes of the contract', () => {
+    const table = OPERATIONS.map(
+      ({ method, path, operation: { operationId, parameters = [], responses, summary } }) => ({
+        operation: `${operationId}: ${method} ${path}${summary === undefined ? ' has no summary' : ''}`,
+        parameters: (parameters as OpenAPIV3.ParameterObject[]).map(({ name, in: place }) => `${place} ${name}`).join(),
+        successes: Object.keys(responses).filter((status) => Number(status) < 400),
+        errors: Object.entries(responses).flatMap(([status, response]) => codesOf(status, response)),
+      }),
+    )
+
+    const common = [40005, 40101, 40102, 42901, 50000, 50302, 50303, 'default']
+    expect(table).toEqual([
       {
         operation: 'listPlants: GET /plants',
-        parameters: ['header If-None-Match', 'query limit', 'query after'],
-        statuses: '200 304 400 401 429 500 503 default',
-        hasSummary: true,
+        parameters: 'header If-None-Match,query limit,query after',
+        successes: ['200', '304'],
+        errors: expect.arrayContaining([...common, 40003]),
       },
       {
         operation: 'createPlant: POST /plants',
-        parameters: [],
-        statuses: '200 400 401 403 409 413 415 429 500 503 default',
-        hasSummary: true,
+        parameters: '',
+        successes: ['200'],
+        errors: expect.arrayContaining([...common, 40001, 40002, 40301, 40901, 41301, 41501, 41502, 50301]),
       },
       {
         operation: 'deletePlant: DELETE /plants/{id}',
-        parameters: ['path id (required)'],
-        statuses: '204 400 401 403 404 429 500 503 default',
-        hasSummary: true,
+        parameters: 'path id',
+        successes: ['204'],
+        errors: expect.arrayContaining([...common, 40004, 40301, 40402, 50301]),
       },
     ])
+    expect(table.map(({ errors }) => errors.length)).toEqual([9, 16, 12])
   })
 
-  test('has the schemas of the specification', () => {
-    const shape = ({ type, required, properties }: OpenAPIV3.SchemaObject) => ({
-      type,
-      required,
-      properties: Object.fromEntries(
-        (Object.entries(properties ?? {}) as [string, OpenAPIV3.SchemaObject][]).map(([name, property]) => [
-          name,
-          [property.type, property.format].filter((part) => part !== undefined).join(' '),
-        ]),
-      ),
-    })
+  test('has the schemas of the specification, and says in words that texts hold no unpaired surrogate', () => {
+    const name = { type: 'string', description: 'The name of the plant', pattern: '^[^\u0000]*$' }
+    const tag = { type: 'string', description: 'Tag that specifies the type of plant', pattern: '^[^\u0000]*$' }
+    const id = { type: 'integer', format: 'int64', description: 'Identification number of the plant' }
+    const fields = Object.entries(SCHEMAS).map(([schema, { properties }]) => [schema, Object.keys(properties ?? {})])
 
-    expect(Object.keys(SCHEMAS).sort()).toEqual(['Error', 'NewPlant', 'Plant'])
-    expect(shape(SCHEMAS.NewPlant ?? {})).toEqual({
-      type: 'object',
-      required: ['id', 'name'],
-      properties: { id: 'integer int64', name: 'string', tag: 'string' },
+    expect(Object.fromEntries(fields)).toEqual({
+      Plant: ['name', 'tag'],
+      NewPlant: ['id', 'name', 'tag'],
+      Error: ['error', 'message'],
     })
-    expect(shape(SCHEMAS.Plant ?? {})).toEqual({
-      type: 'object',
-      required: ['name'],
-      properties: { name: 'string', tag: 'string' },
+    expect(SCHEMAS).toMatchObject({
+      Plant: { type: 'object', required: ['name'], properties: { name, tag } },
+      NewPlant: {
+        type: 'object',
+        required: ['id', 'name'],
+        properties: { id, name, tag },
+        description: expect.stringContaining('unpaired surrogate'),
+      },
+      Error: {
+        type: 'object',
+        required: ['error', 'message'],
+        properties: { error: { type: 'integer', format: 'int32' }, message: { type: 'string' } },
+      },
     })
-    expect(shape(SCHEMAS.Error ?? {})).toEqual({
-      type: 'object',
-      required: ['error', 'message'],
-      properties: { error: 'integer int32', message: 'string' },
-    })
-    expect(SCHEMAS.NewPlant?.properties).toMatchObject({
-      id: { description: 'Identification number of the plant' },
-      name: { description: 'The name of the plant' },
-      tag: { description: 'Tag that specifies the type of plant' },
-    })
-  })
-
-  test('answers every error with an Error, and any other by default', () => {
-    for (const { operation } of OPERATIONS) {
-      const errors = Object.entries(operation.responses).filter(
-        ([status]) => status === 'default' || Number(status) >= 400,
-      )
-      expect(errors.map(([status]) => status)).toContain('default')
-      for (const [, response] of errors) {
-        expect((response as OpenAPIV3.ResponseObject).content).toMatchObject({
-          'application/json': { schema: { $ref: '#/components/schemas/Error' } },
-        })
-      }
-      expect((operation.responses[400] as OpenAPIV3.ResponseObject).description).toStartWith('unexpected error')
-    }
+    // A pattern with surrogates would break validators.
+    expect(new Set(JSON.stringify(DOCUMENT).match(/"pattern":"[^"]*"/g)).size).toBe(1)
   })
 
   test('says that a list ends at 8 MiB, and that Link leads on', () => {
-    const limit = OPERATIONS.flatMap(({ operation }) => operation.parameters ?? []).find(
-      (parameter) => 'name' in parameter && parameter.name === 'limit',
-    )
+    const limit = 'longer than 8 MiB, but holds at least one plant; then `Link` leads on.'
 
-    expect(limit).toMatchObject({
-      description: expect.stringContaining('longer than 8 MiB, but holds at least one plant; then `Link` leads on.'),
-    })
-  })
-
-  test('says for each operation which error codes it has', () => {
-    const codes = Object.fromEntries(
-      OPERATIONS.map(({ operation }) => [
-        operation.operationId,
-        Object.values(operation.responses).flatMap(codesOf).sort(),
-      ]),
-    )
-    const common = [40005, 40101, 40102, 42901, 50000, 50302, 50303]
-
-    expect(codes).toEqual({
-      createPlant: [...common, 40001, 40002, 40301, 40901, 41301, 41501, 41502, 50301].sort(),
-      listPlants: [...common, 40003].sort(),
-      deletePlant: [...common, 40004, 40301, 40402, 50301].sort(),
-    })
+    expect(JSON.stringify(DOCUMENT.paths['/plants']?.get?.parameters)).toContain(limit)
   })
 
   test('has every error code with its meaning', () => {
     const { description } = SCHEMAS.Error ?? {}
 
     for (const { code, when } of Object.values(ERRORS)) expect(description).toContain(`| ${code} | ${when} |`)
-  })
-
-  test('has one pattern for texts, and describes in words that they hold no unpaired surrogate', () => {
-    const patterns = new Set(JSON.stringify(DOCUMENT).match(/"pattern":"[^"]*"/g))
-
-    expect([...patterns]).toEqual(['"pattern":"^[^\\u0000]*$"'])
-    expect(SCHEMAS.NewPlant?.properties).toMatchObject({
-      name: { pattern: '^[^\u0000]*$' },
-      tag: { pattern: '^[^\u0000]*$' },
-    })
-    expect(SCHEMAS.NewPlant?.description).toContain('unpaired surrogate')
   })
 
   test('links a created plant to its deletion', () => {
@@ -167,12 +117,18 @@ describe('the document', () => {
   })
 })
 
-/** The error codes among the examples of an answer. */
-function codesOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject): number[] {
-  const examples = 'content' in response ? response.content?.['application/json']?.examples : undefined
-  return Object.values(examples ?? {}).flatMap((example) =>
-    'value' in example && example.value.error !== undefined ? [example.value.error] : [],
+/** The error codes of an answer, or `default`. Each is an `Error`. */
+function codesOf(status: string, response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject) {
+  if (Number(status) < 400) return []
+  const { description, content } = response as OpenAPIV3.ResponseObject
+  expect(content).toMatchObject({ 'application/json': { schema: { $ref: '#/components/schemas/Error' } } })
+  if (status === '400') expect(description).toStartWith('unexpected error')
+  if (status === 'default') return [status]
+  const codes = Object.values(content?.['application/json']?.examples ?? {}).map((example) =>
+    'value' in example ? example.value.error : undefined,
   )
+  expect(codes.map((code) => Math.floor(code / 100))).toEqual(codes.map(() => Number(status)))
+  return codes
 }
 
 test('the routes are those of the document, and the pages and probes that need no token', async () => {

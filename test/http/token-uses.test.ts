@@ -23,24 +23,7 @@ describe('the recorded uses of tokens', () => {
     expect((await opened.read()).lastUsedAtMs).toBe(START_MS)
   })
 
-  test.each(['the token of the first look-up', 'the stored token'])(
-    'reach the store once a minute: %s',
-    async (name) => {
-      await using opened = await openWithUses()
-      const { token, uses, writes, clock } = opened
-
-      for (const minutes of [0, 0.001, 0.5, 0.999, 1, 1.001, 1.999, 2, 5, 5.5]) {
-        clock.nowMs = minute(minutes)
-        uses.recordUse(name === 'the stored token' ? await opened.read() : token)
-        await uses.flush()
-      }
-
-      expect(TOKEN_USE_RESOLUTION_MS).toBe(60_000)
-      expect(writes).toEqual([0, 1, 2, 5].map((minutes) => [[token.id, minute(minutes)]]))
-    },
-  )
-
-  test('reach the store together, but each token has its own minute', async () => {
+  test('reach the store together once a minute, but each token has its own minute', async () => {
     await using opened = await openWithUses()
     const { token, uses, writes, clock } = opened
     const { token: other } = await createToken(opened.store, 'you')
