@@ -4,20 +4,30 @@
  * if the benchmark cannot run.
  */
 import { join, relative } from 'node:path'
-import { type DatabaseServer, openDatabaseServer } from './database-server.ts'
+import { parseArgs } from 'node:util'
+import { type DatabaseServer, openDatabaseServer, PRIVATE } from './database-server.ts'
 import { describeMachine, describeVersions, installFastify, requireExecutable, requireMachine } from './machine.ts'
-import { parseOptions, USAGE } from './options.ts'
 import { buildPeers } from './peers.ts'
 import { drawPicture } from './picture.ts'
 import { isAcceptable, type Results } from './results.ts'
-import { clearOnSignals, inWorkspace, prepare, runRows } from './run.ts'
+import { POSTGRES_ROWS, ROWS } from './rows/rows.ts'
+import { choose, clearOnSignals, inWorkspace, listed, parseCount, prepare, runRows } from './run.ts'
 import { PROJECT, pinToLoadCore, SCRATCH } from './workspace.ts'
 
+const ROUNDS = 5
+const SECONDS = 3
 const EXIT_BELOW_FLOOR = 1
+const USAGE = `Usage: bun run bench [ROW...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}] [--database URL]
+
+Rows (all of them if none is named):
+${listed(ROWS)}
+
+Rows with --database, on the PostgreSQL server of that URL, whose user can make databases; with "${PRIVATE}" one is started:
+${listed(POSTGRES_ROWS)}`
 
 const say = (text: string) => console.error(text)
 const { options, peers } = prepare(USAGE, () => {
-  const options = parseOptions(process.argv.slice(2))
+  const options = parseOptions()
   const isOnPostgres = options.database !== undefined
   requireMachine(isOnPostgres ? ['taskset', 'wrk', 'node'] : ['taskset', 'wrk', 'strace', 'curl'])
   requireExecutable(say)
@@ -40,16 +50,41 @@ peers.missing.forEach(say)
 say(`It took ${Math.round((performance.now() - startMs) / 1000)} s.`)
 process.exit(rows.every(isAcceptable) ? 0 : EXIT_BELOW_FLOOR)
 
+/** Reads the command line. Throws if an option or a row is unknown. */
+function parseOptions() {
+  const { values, positionals } = parseArgs({
+    options: { rounds: { type: 'string' }, seconds: { type: 'string' }, database: { type: 'string' } },
+    allowPositionals: true,
+  })
+  const rounds = parseCount('--rounds', values.rounds, ROUNDS)
+  const seconds = parseCount('--seconds', values.seconds, SECONDS)
+  const { database } = values
+  const all = database === undefined ? ROWS : POSTGRES_ROWS
+  const rows = choose(all, positionals)
+  return {
+    rows,
+    rounds,
+    seconds,
+    database,
+    isWhole: rows.length === all.length && rounds >= ROUNDS && seconds >= SECONDS,
+  }
+}
+
 /** Writes the results and the picture. Only the whole benchmark writes them to this folder; all other runs write to `SCRATCH`. */
 async function writeResults(results: Results): Promise<void> {
   const isComplete = peers.missing.length === 0 && results.rows.every(({ failure }) => failure === undefined)
   const folder = options.isWhole && isComplete ? import.meta.dir : SCRATCH
   const name = database === undefined ? 'results' : 'results-postgres'
-  const files = new Map([[`${name}.json`, `${JSON.stringify(results, undefined, 2)}\n`]])
+  const files = new Map([[`${name}.json`, toJson(results)]])
   const picture = drawPicture(results)
   if (picture !== undefined) files.set(`${name}.svg`, picture)
   for (const [name, text] of files) {
     await Bun.write(join(folder, name), text)
     say(`wrote ${relative(PROJECT, join(folder, name))}`)
   }
+}
+
+/** JSON with the values of all rounds on one line. */
+function toJson(results: Results): string {
+  return `${JSON.stringify(results, undefined, 2).replace(/\[[^[\]{}"]+\]/g, (numbers) => numbers.replace(/\s+/g, ' '))}\n`
 }

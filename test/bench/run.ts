@@ -1,7 +1,9 @@
-import { reportRow } from './report.ts'
 import { failedRow, measuredRow, type ResultRow } from './results.ts'
 import type { Bench, Row } from './rows/row.ts'
+import { median, type Spread } from './statistics.ts'
 import { makeWorkspace, type Workspace } from './workspace.ts'
+
+type Named = Pick<Row, 'name' | 'title'>
 
 const EXIT_SIGNAL = 130
 const EXIT_CANNOT_RUN = 2
@@ -16,6 +18,23 @@ export function prepare<T>(usage: string, work: () => T): T {
     console.error(`${messageOf(error)}\n\n${usage}`)
     process.exit(EXIT_CANNOT_RUN)
   }
+}
+
+/** A line of a usage for each row or workload. */
+export const listed = (all: readonly Named[]) => all.map(({ name, title }) => `  ${name.padEnd(16)}${title}`).join('\n')
+
+/** Those of these names, or all if none is named. Throws if a name is unknown. */
+export function choose<T extends Named>(all: readonly T[], names: readonly string[]): readonly T[] {
+  const unknown = names.filter((name) => !all.some((each) => each.name === name))
+  if (unknown.length > 0) throw new Error(`There is no ${unknown.join(', ')}.`)
+  return all.filter(({ name }) => names.length === 0 || names.includes(name))
+}
+
+/** Reads a number from 1 to 999. Throws if the text is something else. */
+export function parseCount(name: string, text: string | undefined, defaultCount: number): number {
+  if (text === undefined) return defaultCount
+  if (!/^[1-9]\d{0,2}$/.test(text)) throw new Error(`${name} must be a whole number from 1 to 999.`)
+  return Number(text)
 }
 
 /** Calls `clear` and ends the process on a signal. The workspace of `inWorkspace` is cleared too. */
@@ -65,3 +84,45 @@ async function runRow(row: Row, bench: Omit<Bench, 'workspace' | 'say'>): Promis
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** The text that is printed for a row. */
+function reportRow({ name, title, claims, figures, notes, failure }: ResultRow): string {
+  const figureCells = figures.map((figure) => [
+    `  ${figure.name}`,
+    `${amount(figure.median)} ${figure.unit}`,
+    spread(figure),
+    figure.serverBusy === undefined ? '' : `server busy ${Math.round(median(figure.serverBusy) * 100)} %`,
+  ])
+  const claimCells = claims.map((claim) => [
+    `  ${claim.name}`,
+    `${amount(claim.median)} ${claim.unit}`,
+    spread(claim),
+    `goal ${claim.goal}, floor ${claim.floor}: ${claim.verdict}`,
+  ])
+  return [
+    `${name}: ${title}`,
+    ...(failure === undefined ? [] : [`  FAILED: ${failure}`]),
+    ...align([...figureCells, ...claimCells]),
+    ...notes.map((note) => `  ${note}`),
+    '',
+  ].join('\n')
+}
+
+const spread = ({ min, max }: Spread): string => `(${amount(min)} – ${amount(max)})`
+
+/** Three digits, or all digits before the point. */
+export function amount(value: number): string {
+  if (Math.abs(value) >= 100) return value.toFixed(0)
+  return value.toPrecision(3)
+}
+
+/** Pads the cells of lines, so that columns are aligned. */
+function align(lines: readonly (readonly string[])[]): string[] {
+  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)))
+  return lines.map((cells) =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Bench } from '../rows/row.ts'
 import type { Server } from '../servers.ts'
 import { LOAD_CORE } from '../workspace.ts'
-import type { Schedule, StreamResult } from './stream.ts'
+import type { Schedule, StreamResult } from './generator.ts'
 import { IDS_PER_RUN } from './wrk.ts'
 
 /** The argument of the generator. */

@@ -1,6 +1,6 @@
 import { makeDatabase } from '../databases.ts'
+import type { Schedule } from '../load/generator.ts'
 import { describeStream, runOpenLoop } from '../load/open-loop.ts'
-import type { Schedule } from '../load/stream.ts'
 import { CONNECTIONS, createLoad, freshIds, listLoad, measureRate } from '../load/wrk.ts'
 import { interleave } from '../rounds.ts'
 import { startPlantstore } from '../servers.ts'
