@@ -6,7 +6,7 @@
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type DatabaseServer, openDatabaseServer, PRIVATE } from './database-server.ts'
-import { describeMachine, describeVersions, installFastify, requireExecutable, requireMachine } from './machine.ts'
+import { describeMachine, describeVersions, installFastify, requireMachine } from './machine.ts'
 import { buildPeers } from './peers.ts'
 import { drawPicture } from './picture.ts'
 import { isAcceptable, type Results } from './results.ts'
@@ -30,7 +30,6 @@ const { options, peers } = prepare(USAGE, () => {
   const options = parseOptions()
   const isOnPostgres = options.database !== undefined
   requireMachine(isOnPostgres ? ['taskset', 'wrk', 'node'] : ['taskset', 'wrk', 'strace', 'curl'])
-  requireExecutable(say)
   if (isOnPostgres) installFastify()
   const peers = isOnPostgres ? { present: [], missing: [] } : buildPeers(say)
   pinToLoadCore()

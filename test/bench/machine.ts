@@ -1,11 +1,7 @@
-import { existsSync, statSync } from 'node:fs'
 import { availableParallelism, cpus, platform, release } from 'node:os'
-import { join } from 'node:path'
-import { Glob } from 'bun'
 import { version } from '../../package.json'
-import { EXECUTABLE } from './servers.ts'
 import { measureSync } from './sync.ts'
-import { PROJECT, type Workspace } from './workspace.ts'
+import type { Workspace } from './workspace.ts'
 
 /** The programs that the benchmark starts, with their Debian packages. */
 const PACKAGES = { taskset: 'util-linux', wrk: 'wrk', strace: 'strace', curl: 'curl', node: 'nodejs' } as const
@@ -41,16 +37,6 @@ export function requireMachine(programs: readonly (keyof typeof PACKAGES)[]): vo
   if (missing.length === 0) return
   const packages = missing.map((program) => PACKAGES[program]).join(' ')
   throw new Error(`Missing: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install ${packages}`)
-}
-
-/** Throws if there is no executable. Tells `say` if the executable is older than the source. */
-export function requireExecutable(say: (text: string) => void): void {
-  if (!existsSync(EXECUTABLE)) throw new Error('dist/plantstore is missing: bun run build')
-  const builtMs = statSync(EXECUTABLE).mtimeMs
-  const newer = [...new Glob('src/**/*').scanSync(PROJECT)].filter(
-    (file) => statSync(join(PROJECT, file)).mtimeMs > builtMs,
-  )
-  if (newer.length > 0) say(`dist/plantstore is older than ${newer.join(', ')}: it is measured as it is`)
 }
 
 /** Installs the dependencies of the peer on PostgreSQL. */

@@ -3,8 +3,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { PROJECT, SERVER_CORE, type Workspace } from './workspace.ts'
 
-/** The executable of this working copy. */
-export const EXECUTABLE = join(PROJECT, 'dist/plantstore')
+/** The executable of this working copy, which `bun run bench` builds. */
+const EXECUTABLE = join(PROJECT, 'dist/plantstore')
 
 /** Delays each sync by 5 ms (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering"). */
 const SLOW_SYNCS = [
