@@ -1,13 +1,13 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/lists/pages.ts'
+import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { serve } from '../support/executable.ts'
-import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
+import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { formatRequest } from './clients.ts'
-import { serveOthers } from './other-clients.ts'
 import { PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { testLong } from './rounds.ts'
 import { QUIET } from './test-database.ts'
@@ -25,75 +25,69 @@ const KINDS = [
   ['plants of 10 000 bytes, not in Latin-1', 2000, '€'.repeat(3333)],
 ] as const
 
+const INSERT = {
+  sqlite: `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
+    insert into plants (user_id, id, name, tag) select 1, id, ?2, 'evergreen' from series`,
+  postgres: `insert into plantstore.plants (user_id, id, name, tag)
+    select 1, id, $2, 'evergreen' from generate_series(1, $1::int8) id`,
+}
+
 const STORES = [
-  { store: 'SQLite', requirements: [PROCESS_TOOLS], start: startOnSqlite },
-  { store: 'PostgreSQL', requirements: [PROCESS_TOOLS, POSTGRES_SERVER], start: startOnPostgres },
+  {
+    kind: SQLITE,
+    requirements: [PROCESS_TOOLS],
+    async fill(path: string, plants: number, name: string) {
+      using db = new Database(path)
+      db.run(INSERT.sqlite, [plants, name])
+    },
+  },
+  {
+    kind: POSTGRES,
+    requirements: [PROCESS_TOOLS, POSTGRES_SERVER],
+    fill: (url: string, plants: number, name: string) =>
+      administer(url, async (sql) => void (await sql.unsafe(INSERT.postgres, [plants, name]))),
+  },
 ]
 
-for (const { store, requirements, start } of STORES) {
-  describe.skipIf(lacks(...requirements)).each(KINDS)(`${store}, a list of LIST_MAX_BYTES of %s`, (_, plants, name) => {
-    testLong('lets another user wait less than 50 ms, and memory grow by less than 64 MiB', async () => {
-      await using service = await start(plants, name)
-      const { pid, port } = service.server
-      const other = await createTokenIn(service.database, 'other')
-      using connection = await openConnection(port)
-      const aloneMs = await longestWait(connection, other, Bun.sleep(1000))
-      const residentBeforeMib = residentMib(pid)
+for (const { kind, requirements, fill } of STORES) {
+  describe.skipIf(lacks(...requirements)).each(KINDS)(
+    `${kind.name}, a list of LIST_MAX_BYTES of %s`,
+    (_, plants, name) => {
+      testLong('lets another user wait less than 50 ms, and memory grow by less than 64 MiB', async () => {
+        await using made = await kind.make()
+        const [token, other] = [await createTokenIn(made.database), await createTokenIn(made.database, 'other')]
+        await fill(made.database, plants, name)
+        await using server = await serve(made.database, QUIET)
+        const { pid, port } = server
+        using connection = await openConnection(port)
+        const aloneMs = await longestWait(connection, other, Bun.sleep(1000))
+        const residentBeforeMib = residentMib(pid)
 
-      const besideMs: number[] = []
-      const growthMib: number[] = []
-      for (let count = 0; count < LISTS; count++) {
-        const list = readList(service)
-        besideMs.push(await longestWait(connection, other, list))
-        expect(await list).toBeGreaterThan(LIST_MAX_BYTES * 0.99)
-        growthMib.push(peakMib(pid) - residentBeforeMib)
-      }
+        const besideMs: number[] = []
+        const growthMib: number[] = []
+        for (let count = 0; count < LISTS; count++) {
+          const list = lengthOf(server.request('GET', '/plants?limit=2147483647', { token }))
+          besideMs.push(await longestWait(connection, other, list))
+          expect(await list).toBeGreaterThan(LIST_MAX_BYTES * 0.99)
+          growthMib.push(peakMib(pid) - residentBeforeMib)
+        }
 
-      // A busy machine makes some waits longer. A server that does not take turns makes all of them longer.
-      const [leastMs, mostMs] = [Math.min(...besideMs), Math.max(...besideMs)]
-      const [oneMib = 0, allMib = 0] = [growthMib.at(0), growthMib.at(-1)]
-      console.log(
-        `longest wait: ${aloneMs.toFixed(1)} ms alone, ${leastMs.toFixed(1)} to ${mostMs.toFixed(1)} ms beside a list`,
-      )
-      console.log(`memory: ${oneMib.toFixed(0)} MiB more after one list, ${allMib.toFixed(0)} MiB after ${LISTS}`)
-      expect(leastMs).toBeLessThan(WAIT_MAX_MS)
-      expect(oneMib).toBeLessThan(GROWTH_MAX_MIB)
-      expect(allMib).toBeLessThan(GROWTH_OF_ALL_MAX_MIB)
-    })
-  })
-}
-
-async function startOnSqlite(plants: number, name: string) {
-  const service = await serveOthers(plants)
-  using db = new Database(service.database)
-  db.run('pragma busy_timeout = 5000')
-  db.run("update plants set name = ?1, tag = 'evergreen'", [name])
-  return service
-}
-
-async function startOnPostgres(plants: number, name: string) {
-  const database = await makeDatabase()
-  const token = await createTokenIn(database.url)
-  const sql = `insert into plantstore.plants (user_id, id, name, tag)
-    select users.id, n, $2, 'evergreen' from plantstore.users, generate_series(1, $1::int8) n`
-  await administer(database.url, (connection) => connection.unsafe(sql, [plants, name]))
-  const server = await serve(database.url, QUIET)
-  return {
-    database: database.url,
-    token,
-    server,
-    async [Symbol.asyncDispose]() {
-      await server.kill()
-      await database[Symbol.asyncDispose]()
+        // A busy machine makes some waits longer. A server that does not take turns makes all of them longer.
+        const [leastMs, mostMs] = [Math.min(...besideMs), Math.max(...besideMs)]
+        const [oneMib = 0, allMib = 0] = [growthMib.at(0), growthMib.at(-1)]
+        console.log(
+          `longest wait: ${aloneMs.toFixed(1)} ms alone, ${leastMs.toFixed(1)} to ${mostMs.toFixed(1)} ms beside a list`,
+        )
+        console.log(`memory: ${oneMib.toFixed(0)} MiB more after one list, ${allMib.toFixed(0)} MiB after ${LISTS}`)
+        expect(leastMs).toBeLessThan(WAIT_MAX_MS)
+        expect(oneMib).toBeLessThan(GROWTH_MAX_MIB)
+        expect(allMib).toBeLessThan(GROWTH_OF_ALL_MAX_MIB)
+      })
     },
-  }
+  )
 }
 
-/** Reads a list of any length. Resolves to the length of the answer. */
-async function readList({ server, token }: Awaited<ReturnType<typeof startOnPostgres>>): Promise<number> {
-  const answer = await server.request('GET', '/plants?limit=2147483647', { token })
-  return (await answer.arrayBuffer()).byteLength
-}
+const lengthOf = async (answer: Promise<Response>): Promise<number> => (await (await answer).arrayBuffer()).byteLength
 
 /** The longest wait for a short list until something is over. */
 async function longestWait(connection: Connection, token: string, end: Promise<unknown>): Promise<number> {
