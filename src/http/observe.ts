@@ -5,7 +5,6 @@ import { type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf 
 import type { AppOptions, AppParts } from './app.ts'
 import type { OperationOf } from './operations.ts'
 import type { Connection, Handle } from './server.ts'
-import type { Answered } from './statistics.ts'
 
 /** Why a request got an error: the error's kind, or `in_flight_limit` when --max-in-flight had no place for it. */
 export type Refusal = HttpErrorKind | 'in_flight_limit'
@@ -47,10 +46,25 @@ export function observe(handle: Handle, operationOf: OperationOf, parts: AppPart
   const isTimed = isLogging || statistics !== undefined
 
   const record = ({ method, url }: Request, context: RequestContext, { status }: Response, startedMs: number) => {
+    const { requestId, caller, error } = context
     const path = pathOf(url)
-    const answered = { operation: operationOf(method, path), status, durationMs: monotonicMs() - startedMs }
-    statistics?.answer(answered, context.error)
-    if (isLogging) logRequest(log, method, path, answered, context)
+    const operation = operationOf(method, path)
+    const durationMs = monotonicMs() - startedMs
+    statistics?.answer({ operation, status, durationMs, error })
+    if (!isLogging) return
+    log.info(
+      {
+        requestId,
+        operation,
+        method,
+        path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
+        status,
+        durationMs: Math.round(durationMs * 1000) / 1000,
+        user: caller?.userName,
+        tokenId: caller?.id,
+      },
+      'request',
+    )
   }
   const end = (request: Request) => {
     statistics?.end()
@@ -94,6 +108,9 @@ export function observe(handle: Handle, operationOf: OperationOf, parts: AppPart
     }
   }
 }
+
+/** A token or most of one, percent-encoded too: some client put it in a path. No path of ours has such a word. */
+const TOKEN_TEXT = new RegExp(`${TOKEN_PREFIX}[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}`, 'g')
 
 /** It has no token in it, because the server sends and logs it. */
 const CLIENT_REQUEST_ID = new RegExp(`^(?!.*${TOKEN_PREFIX})[a-z0-9._-]{1,64}$`, 'i')
@@ -175,29 +192,3 @@ export function logFault(log: Logger, { requestId }: RequestContext, error: unkn
   if (error.kind === 'store_failed') log.error(line, 'the store has failed')
   else log.warn(line, 'the store refused')
 }
-
-/** Writes the log line of an answered request. */
-function logRequest(
-  log: Logger,
-  method: string,
-  path: string,
-  { operation, status, durationMs }: Answered,
-  { requestId, caller }: RequestContext,
-): void {
-  log.info(
-    {
-      requestId,
-      operation,
-      method,
-      path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
-      status,
-      durationMs: Math.round(durationMs * 1000) / 1000,
-      user: caller?.userName,
-      tokenId: caller?.id,
-    },
-    'request',
-  )
-}
-
-/** A token or most of one, percent-encoded too: some client put it in a path. No path of ours has such a word. */
-const TOKEN_TEXT = new RegExp(`${TOKEN_PREFIX}[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}`, 'g')

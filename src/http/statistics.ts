@@ -6,11 +6,12 @@ import type { Refusal } from './observe.ts'
 export type Cache = 'callers' | 'lists'
 
 /** An answered request. */
-export interface Answered {
+interface Answered {
   readonly operation: string
   readonly status: number
   /** Until the answer was ready; for a streamed answer, until its head and first part were. */
   readonly durationMs: number
+  readonly error: Refusal | undefined
 }
 
 /** The statistics of requests, in plain numbers. `metrics.ts` makes metrics of them at each scrape. */
@@ -43,7 +44,7 @@ export function countRequests() {
       inFlight++
     },
     /** A request was answered, or its streamed answer begins. */
-    answer({ operation, status, durationMs }: Answered, error: Refusal | undefined): void {
+    answer({ operation, status, durationMs, error }: Answered): void {
       const { statuses, durationsS } = operations[operation] as OperationStatistics
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)

@@ -1,7 +1,7 @@
 import { nextTurn } from '../../domain/next-turn.ts'
 import { PAGE_TEXT_LENGTH, type Page, type Store, type StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { jsonHeaders } from '../answers.ts'
+import { answerTagged } from '../etag.ts'
 import { LIST_MAX_BYTES, type LongBody, PAGE_PLANTS, renderPlants, startLongBody } from './pages.ts'
 
 /** The most bytes that UTF-8 takes for a UTF-16 code unit. */
@@ -29,19 +29,12 @@ export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId,
 
 /** Answers a request with a capped list, or with 304 if the client has the list already. */
 export function answerList({ body, etag, link }: CappedList, request: Request): Response {
-  const ifNoneMatch = request.headers.get('if-none-match')
-  if (ifNoneMatch !== null && matches(ifNoneMatch, etag)) return new Response(null, { status: 304, headers: { etag } })
-  const isHead = request.method === 'HEAD'
-  const response = new Response(isHead ? null : body, CAPPED)
-  response.headers.set('etag', etag)
-  if (link !== '') response.headers.set('link', link)
-  if (isHead) response.headers.set('content-length', String(Buffer.byteLength(body)))
+  const response = answerTagged(request, etag, body)
+  if (link !== '' && response.ok) response.headers.set('link', link)
   // The response has its own copy. The garbage collector would free this one only after several more lists.
   if (typeof body !== 'string') body.buffer.transfer(0)
   return response
 }
-
-const CAPPED = { headers: jsonHeaders('private, no-cache') }
 
 /**
  * Renders the JSON of at most `limit` plants and `LIST_MAX_BYTES`, as `text`, or as `long` beyond `PAGE_TEXT_LENGTH`. `next`
@@ -88,13 +81,3 @@ function renderFitting(plants: readonly StoredPlant[], roomBytes: number, isFirs
   const shown = plants.slice(0, count)
   return { shown, json: renderPlants(shown) }
 }
-
-/** `If-None-Match` compares weakly (RFC 9110 §13.1.2): `W/` does not count, and `*` matches any answer. */
-function matches(ifNoneMatch: string, etag: string): boolean {
-  if (ifNoneMatch.trim() === '*') return true
-  for (const [, tag] of ifNoneMatch.matchAll(ENTITY_TAGS)) if (tag === etag) return true
-  return false
-}
-
-/** The entity tags of a list, without their `W/`. Other text matches nothing. */
-const ENTITY_TAGS = /(?<=^|,)[ \t]*(?:W\/)?("[^"]*")[ \t]*(?=,|$)/g
