@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
+import { refusalWith } from './support/answers.ts'
 import { untilAccepted } from './support/connect.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 import { fillDatabase } from './support/filled-database.ts'
@@ -48,11 +49,8 @@ describe.concurrent('serve refuses', () => {
     ['a burst without a rate', ['--rate-burst', '5'], '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.'],
   ])('%s in one line, with exit code 2', async (_, flags, message) => {
     using made = makeDatabase()
-    const { stdout, stderr, exitCode } = await made.run('serve', ...flags)
 
-    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 })
-    expect(stderr).toMatch(/^plantstore: --[^\n]+\n$/)
-    expect(stderr).toContain(message)
+    expect(await made.run('serve', ...flags)).toEqual(refusalWith(2, message))
   })
 })
 
