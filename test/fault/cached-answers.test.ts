@@ -49,7 +49,7 @@ interface State {
 
 /** Lets two servers and other processes write in turns, and compares each list with the states that it may show. */
 async function compareWithModel(random: Random, steps: number, under: readonly string[] = []): Promise<void> {
-  using db = await makeTestDatabase({ random })
+  await using db = await makeTestDatabase({ random })
   const servers = [await db.serve(QUIET, { under }), await db.serve(QUIET, { under })]
   const history: State[] = [{ ids: [], writer: 'another process', atMs: Number.NEGATIVE_INFINITY }]
   const latest = () => (history.at(-1) as State).ids
@@ -104,27 +104,23 @@ async function compareWithModel(random: Random, steps: number, under: readonly s
     servers[index] = await db.serve(QUIET, { under })
   }
 
-  try {
-    for (let step = 0; step < steps; step++) {
-      const index = random(2)
-      const server = servers[index] as Server
-      const chance = random(100)
-      const steps: Promise<unknown>[] = []
-      if (chance < 35) steps.push(writeBy(server))
-      else if (chance < 45) steps.push(writeByOther())
-      else if (chance < 48) steps.push(runSqlite3(db, 'pragma wal_checkpoint(truncate)'))
-      else if (chance < 50) (await stop(server))()
-      else if (chance < 51) await restart(index)
-      else if (chance < 60) await Bun.sleep(random(PAUSE_MAX_MS))
-      await Bun.sleep(random(2))
-      const checks = await Promise.all(servers.map(readBy))
-      await Promise.all(steps)
-      for (const check of checks) check()
-    }
-    for (const server of servers) expect([await server.end(), server.stderr()]).toEqual([0, ''])
-  } finally {
-    for (const server of servers) await server.kill()
+  for (let step = 0; step < steps; step++) {
+    const index = random(2)
+    const server = servers[index] as Server
+    const chance = random(100)
+    const steps: Promise<unknown>[] = []
+    if (chance < 35) steps.push(writeBy(server))
+    else if (chance < 45) steps.push(writeByOther())
+    else if (chance < 48) steps.push(runSqlite3(db, 'pragma wal_checkpoint(truncate)'))
+    else if (chance < 50) (await stop(server))()
+    else if (chance < 51) await restart(index)
+    else if (chance < 60) await Bun.sleep(random(PAUSE_MAX_MS))
+    await Bun.sleep(random(2))
+    const checks = await Promise.all(servers.map(readBy))
+    await Promise.all(steps)
+    for (const check of checks) check()
   }
+  for (const server of servers) expect([await server.end(), server.stderr()]).toEqual([0, ''])
 }
 
 /** Adds an id to a list, or removes it. */
