@@ -28,6 +28,7 @@ export type ErrorKind =
   | 'plant_not_found'
   | 'method_not_allowed'
   | 'plant_exists'
+  | 'precondition_failed'
   | 'body_too_large'
   | 'content_type_unsupported'
   | 'content_encoding_unsupported'

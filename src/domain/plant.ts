@@ -32,6 +32,12 @@ const plantProperties = {
 export const Plant = Type.Object(plantProperties, { title: 'Plant', description: 'A plant as it is returned.' })
 export type Plant = Static<typeof Plant>
 
+/** A plant as it is listed. Its `id` is there if the client asks for it. */
+export const ListedPlant = Type.Object(
+  { id: Type.Optional(Int64('Identification number of the plant, with `include=id`', 42)), ...plantProperties },
+  { title: 'ListedPlant' },
+)
+
 /** The fields of a plant, in the order in which they are stored and sent. */
 export const PLANT_FIELDS = Object.keys(Plant.properties) as readonly (keyof Plant)[]
 
@@ -85,5 +91,11 @@ export function assignValues<T extends object>(target: T, values: PlantValues): 
   return target as T & Plant
 }
 
-/** The part of a plant that is returned. Its `id` is in no response body. */
-export const toPlant = (plant: Plant): Plant => assignFields({}, plant)
+/** The part of a plant that is returned, without its `id`. */
+export const toPlant = (plant: PlantRow): Plant => assignFields({}, plant)
+
+/** The JSON of a plant, with its `id` if one is given, exact at every digit. */
+export function plantJson(plant: PlantRow, id?: bigint): string {
+  const json = JSON.stringify(toPlant(plant))
+  return id === undefined ? json : `{"id":${id},${json.slice(1)}`
+}

@@ -38,6 +38,9 @@ export interface PlantPage {
   readonly isLast: boolean
 }
 
+/** Whether a plant may be deleted. It depends on the plant alone. */
+export type PlantCondition = (plant: Plant) => boolean
+
 /** A token to store. `hash` has 32 bytes. `userName` becomes a user if there is no user of that name. */
 export interface NewToken {
   readonly userName: string
@@ -83,8 +86,13 @@ export interface Store extends StoreStatistics {
   createPlant(user: UserId, plant: NewPlant): Promise<void>
   /** The user's plants of one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
   listPlants(user: UserId, page: Page): Promise<PlantPage>
-  /** Deletes a plant. Rejects with `plant_not_found` if the user does not have it. */
-  deletePlant(user: UserId, id: bigint): Promise<void>
+  /** A plant of the user. Rejects with `plant_not_found`. */
+  getPlant(user: UserId, id: bigint): Promise<Plant>
+  /**
+   * Deletes a plant. Rejects with `plant_not_found` if the user does not have it, and with `precondition_failed` if `condition` is
+   * false for the plant that would be deleted.
+   */
+  deletePlant(user: UserId, id: bigint, condition?: PlantCondition): Promise<void>
   /**
    * The version of the user's plants. A caller that gets it before it reads may cache what it read while the version stays. A
    * change in this process gives the plants a version that they never had, before the change is answered. A change in another

@@ -46,8 +46,8 @@ export const ERRORS = {
   },
   query_invalid: {
     code: 40003,
-    when: '`limit` or `after` is malformed, out of range or given twice',
-    message: '`limit` and `after` must be whole decimal numbers, each given at most once.',
+    when: '`limit`, `after` or `include` is malformed, out of range or given twice',
+    message: '`limit` and `after` must be whole decimal numbers and `include` must be id, each given at most once.',
   },
   id_invalid: {
     code: 40004,
@@ -74,7 +74,7 @@ export const ERRORS = {
   scope_insufficient: {
     code: 40301,
     when: 'the token has scope `read`, and the operation writes',
-    message: 'This token may only list: use one with the scope write.',
+    message: 'This token may only read: use one with the scope write.',
     headers: { 'WWW-Authenticate': `${REALM}, error="insufficient_scope", scope="write"` },
   },
   path_unknown: {
@@ -96,6 +96,11 @@ export const ERRORS = {
     code: 40901,
     when: 'the user has a plant with this id already; it is left as it was',
     message: 'You have a plant with this id already, and nothing was changed: GET /plants/{id} shows the stored plant.',
+  },
+  precondition_failed: {
+    code: 41201,
+    when: '`If-Match` names neither the `ETag` of the plant nor `*`, or `If-None-Match` names one of them',
+    message: 'The plant has another ETag than the request demands, and was not deleted: get the plant and decide anew.',
   },
   body_too_large: {
     code: 41301,

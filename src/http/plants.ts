@@ -1,13 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { NewPlant, Plant, toPlant } from '../domain/plant.ts'
+import { ListedPlant, NewPlant, Plant, plantJson } from '../domain/plant.ts'
 import { json } from './answers.ts'
 import type { AppParts } from './app.ts'
 import { authentication } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { operation } from './docs/operation.ts'
+import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
 import { listPlants } from './lists/list-plants.ts'
-import { IfNoneMatch, ListQuery, PlantPath } from './query.ts'
+import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (parts: AppParts) => {
@@ -28,23 +29,36 @@ export const plants = (parts: AppParts) => {
           const plant = await readNewPlant(request, headers, maxBodyBytes)
           limits?.requirePlace(request)
           await store.createPlant(caller.userId, plant)
-          return json(JSON.stringify(toPlant(plant)))
+          return json(plantJson(plant))
         },
         { scope: 'write', parse: 'none', body: 'NewPlant', ...CREATE_PLANT },
       )
+      .get(
+        '/plants/:id',
+        async ({ request, caller, params: { id }, query: { include } }) => {
+          limits?.requirePlace(request)
+          const plant = await store.getPlant(caller.userId, id)
+          const etag = entityTagOf(plantJson(plant))
+          // Elysia makes the answer to HEAD of this one.
+          return answerTagged(request, etag, plantJson(plant, include && id), false)
+        },
+        { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET_PLANT },
+      )
       .delete(
         '/plants/:id',
-        async ({ request, caller, params }) => {
+        async ({ request, caller, params: { id } }) => {
           limits?.requirePlace(request)
-          await store.deletePlant(caller.userId, params.id)
+          const precondition = preconditionOf(request)
+          const condition = precondition && ((plant: Plant) => precondition(entityTagOf(plantJson(plant))))
+          await store.deletePlant(caller.userId, id, condition)
           return new Response(null, { status: 204 })
         },
-        { scope: 'write', parse: 'none', params: PlantPath, ...DELETE_PLANT },
+        { scope: 'write', parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE_PLANT },
       )
   )
 }
 
-const PLANTS = Type.Array(Plant, { example: [{ name: 'Monstera', tag: 'evergreen' }, { name: 'Fern' }] })
+const PLANTS = Type.Array(ListedPlant, { example: [{ name: 'Monstera', tag: 'evergreen' }, { name: 'Fern' }] })
 
 const LIST_PLANTS = operation({
   operationId: 'listPlants',
@@ -58,6 +72,9 @@ const LIST_PLANTS = operation({
   errors: ['query_invalid'],
 })
 
+/** A link of a created plant to an operation on it. */
+const linkTo = (operationId: string) => ({ operationId, parameters: { id: '$request.body#/id' } })
+
 const CREATE_PLANT = operation({
   operationId: 'createPlant',
   summary: 'Create a plant',
@@ -66,7 +83,7 @@ const CREATE_PLANT = operation({
     200: {
       description: 'The plant, stored',
       body: Plant,
-      links: { deletePlant: { operationId: 'deletePlant', parameters: { id: '$request.body#/id' } } },
+      links: { getPlant: linkTo('getPlant'), deletePlant: linkTo('deletePlant') },
     },
   },
   errors: [
@@ -81,10 +98,22 @@ const CREATE_PLANT = operation({
   ],
 })
 
+const GET_PLANT = operation({
+  operationId: 'getPlant',
+  summary: 'Get a plant',
+  description: 'A plant of the calling user. Its `ETag` depends on `name` and `tag` alone.',
+  successes: {
+    200: { description: 'The plant', body: ListedPlant, headers: ['ETag'] },
+    304: { description: 'The plant is that of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
+  },
+  errors: ['query_invalid', 'id_invalid', 'plant_not_found'],
+})
+
 const DELETE_PLANT = operation({
   operationId: 'deletePlant',
   summary: 'Delete a plant',
-  description: 'Deletes a plant of the calling user. When the answer arrives, this is done.',
+  description:
+    'Deletes a plant of the calling user. When the answer arrives, this is done. `If-Match` with the `ETag` of `getPlant` deletes the plant only while it has the same `name` and `tag`.',
   successes: { 204: { description: 'The plant is deleted', body: Type.Void() } },
-  errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'store_full'],
+  errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'precondition_failed', 'store_full'],
 })

@@ -2,9 +2,16 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
-import { LIST_MAX_BYTES } from './lists/pages.ts'
+import { type Include, LIST_MAX_BYTES } from './lists/pages.ts'
 
 const LIMIT = /^(?:0|[1-9][0-9]{0,9})$/
+const INCLUDE = Type.Optional(
+  Type.Unsafe<Include>({
+    type: 'string',
+    enum: ['id'],
+    description: '`id`: each plant of the answer has its id, too.',
+  }),
+)
 const LIST_MAX_MIB = LIST_MAX_BYTES / 1024 ** 2
 
 /** The query of a list. Rejects with `query_invalid`; other parameters are ignored. */
@@ -27,13 +34,20 @@ export const ListQuery = checkedBy(
         description: 'Only plants with a larger id than this are listed. `Link` carries it.',
       }),
     ),
+    include: INCLUDE,
   }),
-  ({ limit, after }) => ({
+  ({ limit, after, include }) => ({
     limit: parse('limit', limit, parseLimit, `a whole decimal number from 0 to ${LIMIT_MAX}`),
     after: parse('after', after, parseInt64Decimal, 'the id of a plant as a decimal int64'),
+    include: parseInclude(include),
   }),
 )
 export type ListQuery = Static<typeof ListQuery>
+
+/** The query of one plant, as that of a list. */
+export const PlantQuery = checkedBy(Type.Object({ include: INCLUDE }), ({ include }) => ({
+  include: parseInclude(include),
+}))
 
 /** The parameters of the path of a plant. Rejects with `id_invalid`. */
 export const PlantPath = checkedBy(
@@ -53,18 +67,24 @@ export const PlantPath = checkedBy(
   },
 )
 
-/** The precondition of a list. Any value is allowed: what names no `ETag` matches none. */
-export const IfNoneMatch = checkedBy(
-  Type.Object({
-    'If-None-Match': Type.Optional(
-      Type.Unsafe<string | undefined>({
-        type: 'string',
-        description: 'An `ETag` of an earlier answer, a list of them, or `*`.',
-      }),
-    ),
+const ENTITY_TAGS = Type.Optional(
+  Type.Unsafe<string | undefined>({
+    type: 'string',
+    description: 'An `ETag` of an earlier answer, a list of them, or `*`.',
   }),
+)
+
+/** The precondition of a read. Any value is allowed: text that is no `ETag` matches none. */
+export const IfNoneMatch = checkedBy(Type.Object({ 'If-None-Match': ENTITY_TAGS }), (headers) => headers)
+
+/** The preconditions of a delete, as that of a read. */
+export const Preconditions = checkedBy(
+  Type.Object({ 'If-Match': ENTITY_TAGS, 'If-None-Match': ENTITY_TAGS }),
   (headers) => headers,
 )
+
+const parseInclude = (given: unknown): Include =>
+  parse('include', given, (text) => (text === 'id' ? text : undefined), 'id')
 
 function parseLimit(text: string): number | undefined {
   const limit = LIMIT.test(text) ? Number(text) : undefined

@@ -1,6 +1,13 @@
 import { AppError } from '../domain/error.ts'
-import { assignFields, PLANT_FIELDS, type PlantRow } from '../domain/plant.ts'
-import { PAGE_TEXT_LENGTH, type PlantPage, type Store, type StoredPlant, textLength } from '../domain/store.ts'
+import { assignFields, PLANT_FIELDS, type Plant, type PlantRow, type PlantValues, valuesOf } from '../domain/plant.ts'
+import {
+  PAGE_TEXT_LENGTH,
+  type PlantCondition,
+  type PlantPage,
+  type Store,
+  type StoredPlant,
+  textLength,
+} from '../domain/store.ts'
 import type { User } from '../domain/token.ts'
 import { SCOPES, type Scope, type Token } from '../domain/token.ts'
 
@@ -14,7 +21,35 @@ export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
 export type StoredPlantRow = PlantRow & { readonly id: bigint }
 
 /** The methods of a store for plants. */
-export type PlantMethods = Pick<Store, 'createPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'>
+export type PlantMethods = Pick<
+  Store,
+  'createPlant' | 'getPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'
+>
+
+/** How often `deleteIf` reads a plant that others replace at the same time. */
+const CONDITION_ATTEMPTS_MAX = 10
+
+/**
+ * Deletes a plant that fulfils a condition. `deleteSame` deletes it only while it has these values, and else rejects with
+ * `plant_not_found`. So the condition holds for the deleted plant, although it is evaluated before the transaction.
+ */
+export async function deleteIf(
+  condition: PlantCondition,
+  read: () => Promise<Plant>,
+  deleteSame: (values: PlantValues) => Promise<void>,
+): Promise<void> {
+  for (let attempt = 0; attempt < CONDITION_ATTEMPTS_MAX; attempt++) {
+    const plant = await read()
+    if (!condition(plant)) throw new AppError('precondition_failed')
+    try {
+      return await deleteSame(valuesOf(plant))
+    } catch (error) {
+      // Another request has deleted the plant, and maybe created it anew.
+      if (!(error instanceof AppError && error.kind === 'plant_not_found')) throw error
+    }
+  }
+  throw new AppError('store_busy', { cause: 'other requests replace the plant again and again' })
+}
 
 /** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */
 export function takePage(rows: Iterable<StoredPlantRow>, limit: number): PlantPage {

@@ -15,7 +15,7 @@ const sharedWith = (origin: string) => ({
   'access-control-allow-origin': origin,
   'access-control-expose-headers': EXPOSED,
   'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
-  'access-control-allow-headers': 'Authorization, Content-Type, If-None-Match, X-Request-Id',
+  'access-control-allow-headers': 'Authorization, Content-Type, If-Match, If-None-Match, X-Request-Id',
 })
 
 const besidesFor = (origin: string) => (method: string) => ({
@@ -80,7 +80,7 @@ describe.each(TRANSPORTS)('pages of other origins, $name', (transport) => {
 
     for (const [path, allow] of [
       ['/plants', 'GET, HEAD, POST, OPTIONS'],
-      ['/plants/1', 'DELETE, OPTIONS'],
+      ['/plants/1', 'GET, HEAD, DELETE, OPTIONS'],
       ['/healthz', 'GET, HEAD, OPTIONS'],
     ] as const) {
       for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {

@@ -16,7 +16,7 @@ const INVALID = {
 const INSUFFICIENT = {
   status: 403,
   challenge: 'Bearer realm="plantstore", error="insufficient_scope", scope="write"',
-  body: { error: 40301, message: 'This token may only list: use one with the scope write.' },
+  body: { error: 40301, message: 'This token may only read: use one with the scope write.' },
 }
 
 const seen = ({ status, headers, body }: Answer) => ({ status, challenge: headers.get('www-authenticate'), body })

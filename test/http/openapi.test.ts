@@ -43,7 +43,7 @@ describe('the document', () => {
     expect(table).toEqual([
       {
         operation: 'listPlants: GET /plants',
-        parameters: 'header If-None-Match,query limit,query after',
+        parameters: 'header If-None-Match,query limit,query after,query include',
         successes: ['200', '304'],
         errors: expect.arrayContaining([...common, 40003]),
       },
@@ -54,13 +54,19 @@ describe('the document', () => {
         errors: expect.arrayContaining([...common, 40001, 40002, 40301, 40901, 41301, 41501, 41502, 50301]),
       },
       {
+        operation: 'getPlant: GET /plants/{id}',
+        parameters: 'header If-None-Match,path id,query include',
+        successes: ['200', '304'],
+        errors: expect.arrayContaining([...common, 40003, 40004, 40402]),
+      },
+      {
         operation: 'deletePlant: DELETE /plants/{id}',
-        parameters: 'path id',
+        parameters: 'header If-Match,header If-None-Match,path id',
         successes: ['204'],
-        errors: expect.arrayContaining([...common, 40004, 40301, 40402, 50301]),
+        errors: expect.arrayContaining([...common, 40004, 40301, 40402, 41201, 50301]),
       },
     ])
-    expect(table.map(({ errors }) => errors.length)).toEqual([9, 16, 12])
+    expect(table.map(({ errors }) => errors.length)).toEqual([9, 16, 11, 13])
   })
 
   test('has the schemas of the specification, and says in words that texts hold no unpaired surrogate', () => {
@@ -73,7 +79,13 @@ describe('the document', () => {
       Plant: ['name', 'tag'],
       NewPlant: ['id', 'name', 'tag'],
       Error: ['error', 'message'],
+      ListedPlant: [],
     })
+    expect(SCHEMAS.ListedPlant?.allOf).toMatchObject([
+      { $ref: '#/components/schemas/Plant' },
+      { type: 'object', properties: { id: { type: 'integer', format: 'int64' } } },
+    ])
+    expect(SCHEMAS.ListedPlant?.allOf?.[1]).not.toHaveProperty('required')
     expect(SCHEMAS).toMatchObject({
       Plant: { type: 'object', required: ['name'], properties: { name, tag } },
       NewPlant: {
@@ -104,16 +116,16 @@ describe('the document', () => {
     for (const { code, when } of Object.values(ERRORS)) expect(description).toContain(`| ${code} | ${when} |`)
   })
 
-  test('links a created plant to its deletion', () => {
+  test.each([
+    ['getPlant', 'GET'],
+    ['deletePlant', 'DELETE'],
+  ])('links a created plant to %s', (operationId, method) => {
     const created = DOCUMENT.paths['/plants']?.post?.responses[200] as OpenAPIV3.ResponseObject
-    const { operationId, parameters } = (created.links?.deletePlant ?? {}) as OpenAPIV3.LinkObject
 
-    expect(parameters).toEqual({ id: '$request.body#/id' })
-    expect(OPERATIONS.find(({ operation }) => operation.operationId === operationId)).toMatchObject({
-      method: 'DELETE',
-      path: '/plants/{id}',
-      operation: { parameters: [{ name: 'id', in: 'path' }] },
-    })
+    expect(created.links?.[operationId]).toEqual({ operationId, parameters: { id: '$request.body#/id' } })
+    const target = OPERATIONS.find(({ operation }) => operation.operationId === operationId)
+    expect(target).toMatchObject({ method, path: '/plants/{id}' })
+    expect(target?.operation.parameters).toContainEqual(expect.objectContaining({ name: 'id', in: 'path' }))
   })
 })
 

@@ -97,4 +97,5 @@ function answer(
 const refTo = (body: TSchema): OpenAPIV3.ReferenceObject | OpenAPIV3.ArraySchemaObject =>
   body.type === 'array' ? { type: 'array', items: refTo(body.items) } : ref('schemas', body.title)
 
-const ref = (kind: 'schemas' | 'headers', name = '') => ({ $ref: `#/components/${kind}/${name}` })
+/** A reference to a component of the document. */
+export const ref = (kind: 'schemas' | 'headers', name = '') => ({ $ref: `#/components/${kind}/${name}` })

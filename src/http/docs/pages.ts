@@ -5,10 +5,11 @@ import type { OpenAPIV3 } from 'openapi-types'
 // The executable embeds the script of the page: the page loads nothing from other hosts.
 import scalarScript from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
 import { Error as ErrorBody } from '../../domain/error.ts'
-import { NewPlant, Plant } from '../../domain/plant.ts'
+import { ListedPlant, NewPlant, Plant } from '../../domain/plant.ts'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
 import { codeTable, ERRORS, JSON_TYPE, json } from '../answers.ts'
 import { DOCS_PATHS } from './docs.ts'
+import { ref } from './operation.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
 const PHONE_STYLE =
@@ -153,6 +154,12 @@ const SCHEMAS = {
     example: { id: 42, ...EXAMPLE_PLANT },
   },
   Plant: { ...plain(Plant), example: EXAMPLE_PLANT },
+  ListedPlant: {
+    title: 'ListedPlant',
+    description: 'A plant as it is read, with its id if the query asks for it.',
+    allOf: [ref('schemas', 'Plant'), { type: 'object', properties: { id: plain(ListedPlant.properties.id) } }],
+    example: EXAMPLE_PLANT,
+  } as const satisfies OpenAPIV3.SchemaObject,
   Error: {
     ...plain(ErrorBody),
     description: `What every error answer carries.\n\n${codeTable()}`,
@@ -178,7 +185,7 @@ const HEADERS = {
   'WWW-Authenticate': header(true, 'What credentials are missing (RFC 6750).', 'Bearer realm="plantstore"'),
   'Accept-Encoding': header(false, 'The only Content-Encoding that a body may have; with code 41502.', 'identity'),
   'Retry-After': header(true, 'Seconds after which to try again.', '1'),
-  ETag: header(false, 'Names a capped answer; strong.', '"5d41402abc4b2a76"'),
+  ETag: header(false, 'Names the answer to `getPlant`, or a capped list; strong.', '"5d41402abc4b2a76"'),
   Link: header(
     false,
     'Where the list goes on, relative to its own address (RFC 8288).',

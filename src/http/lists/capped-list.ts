@@ -1,8 +1,8 @@
 import { nextTurn } from '../../domain/next-turn.ts'
 import { PAGE_TEXT_LENGTH, type Page, type Store, type StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { answerTagged } from '../etag.ts'
-import { LIST_MAX_BYTES, type LongBody, PAGE_PLANTS, renderPlants, startLongBody } from './pages.ts'
+import { answerTagged, entityTagOf } from '../etag.ts'
+import { type Include, LIST_MAX_BYTES, type LongBody, PAGE_PLANTS, renderPlants, startLongBody } from './pages.ts'
 
 /** The most bytes that UTF-8 takes for a UTF-16 code unit. */
 const UTF8_BYTES_PER_UNIT_MAX = 3
@@ -18,13 +18,19 @@ export interface CappedList {
   readonly next: bigint | undefined
 }
 
+/** The part of a list that a client asks for. */
+interface ListPage extends Page {
+  readonly include: Include
+}
+
 /** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. */
-export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId, page: Page): Promise<CappedList> {
+export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId, page: ListPage): Promise<CappedList> {
   const { text, long, next } = await render(store, user, page)
-  const link = next === undefined ? '' : `<?limit=${page.limit}&after=${next}>; rel="next"`
+  const include = page.include === undefined ? '' : `&include=${page.include}`
+  const link = next === undefined ? '' : `<?limit=${page.limit}&after=${next}${include}>; rel="next"`
   // The hash includes the Link: the same plants with and without others behind them are two answers.
-  const { body, hash } = long?.end(link) ?? { body: text, hash: Bun.SHA256.hash(text + link, 'base64url') }
-  return { body, etag: `"${hash}"`, link, next }
+  const { body, etag } = long?.end(link) ?? { body: text, etag: entityTagOf(text + link) }
+  return { body, etag, link, next }
 }
 
 /** Answers a request with a capped list, or with 304 if the client has the list already. */
@@ -40,7 +46,7 @@ export function answerList({ body, etag, link }: CappedList, request: Request): 
  * Renders the JSON of at most `limit` plants and `LIST_MAX_BYTES`, as `text`, or as `long` beyond `PAGE_TEXT_LENGTH`. `next`
  * is the id of the last plant if more follow. Each page takes a turn of the event loop.
  */
-async function render({ listPlants }: Pick<Store, 'listPlants'>, user: UserId, { after, limit }: Page) {
+async function render({ listPlants }: Pick<Store, 'listPlants'>, user: UserId, { after, limit, include }: ListPage) {
   if (limit === 0) return { text: '[]' }
   let long: LongBody | undefined
   let text = ''
@@ -49,7 +55,7 @@ async function render({ listPlants }: Pick<Store, 'listPlants'>, user: UserId, {
   for (let rest = limit; ; ) {
     const { plants, isLast } = await listPlants(user, { after: last, limit: Math.min(rest, PAGE_PLANTS) })
     const isFirst = rest === limit
-    const { shown, json } = renderFitting(plants, roomBytes, isFirst)
+    const { shown, json } = renderFitting(plants, include, roomBytes, isFirst)
     text += text === '' || json === '' ? json : `,${json}`
     if (long !== undefined || text.length > PAGE_TEXT_LENGTH) {
       long ??= startLongBody()
@@ -67,17 +73,17 @@ async function render({ listPlants }: Pick<Store, 'listPlants'>, user: UserId, {
 }
 
 /** Renders as many of these plants as fit into `roomBytes`, and at least one if `isFirst`. */
-function renderFitting(plants: readonly StoredPlant[], roomBytes: number, isFirst: boolean) {
-  const json = renderPlants(plants)
+function renderFitting(plants: readonly StoredPlant[], include: Include, roomBytes: number, isFirst: boolean) {
+  const json = renderPlants(plants, include)
   const fits = json.length * UTF8_BYTES_PER_UNIT_MAX <= roomBytes || Buffer.byteLength(json) <= roomBytes
   if (fits) return { shown: plants, json }
   let count = 0
   let bytes = 0
   for (const plant of plants) {
-    bytes += Buffer.byteLength(renderPlants([plant])) + (count > 0 ? ','.length : 0)
+    bytes += Buffer.byteLength(renderPlants([plant], include)) + (count > 0 ? ','.length : 0)
     if (bytes > roomBytes && !(isFirst && count === 0)) break
     count++
   }
   const shown = plants.slice(0, count)
-  return { shown, json: renderPlants(shown) }
+  return { shown, json: renderPlants(shown, include) }
 }

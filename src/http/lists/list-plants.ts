@@ -14,15 +14,19 @@ interface ListRequest {
 /** Answers a list: whole if it has a limit, as a stream if it has none. */
 export const listPlants = (parts: AppParts) => {
   const { store, lists, limits, listMax = Number.POSITIVE_INFINITY } = parts
-  return async ({ request, caller: { userId }, query: { limit = listMax, after } }: ListRequest): Promise<Response> => {
+  return async ({
+    request,
+    caller: { userId },
+    query: { limit = listMax, after, include },
+  }: ListRequest): Promise<Response> => {
     limits?.requirePlace(request)
     const cap = Math.min(limit, listMax)
     if (!Number.isFinite(cap)) {
-      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, userId, after)
+      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, userId, { after, include })
     }
     // Asked before the read: a change during the read makes the cached list outdated.
     const version = store.plantsVersion(userId)
-    const list = await cappedList(store, userId, { limit: cap, after })
+    const list = await cappedList(store, userId, { limit: cap, after, include })
     lists.set(userId, request.url, version, list)
     if (typeof list.body !== 'string') allowSlowReader(contextOf(request))
     return answerList(list, request)

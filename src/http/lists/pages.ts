@@ -1,11 +1,17 @@
-import { toPlant } from '../../domain/plant.ts'
+import { plantJson, toPlant } from '../../domain/plant.ts'
 import type { StoredPlant } from '../../domain/store.ts'
 
 /** How many plants the server reads from the store at once. They make one chunk of a streamed list. */
 export const PAGE_PLANTS = 500
 
+/** What a list shows of each plant besides its fields: its `id`, or nothing. */
+export type Include = 'id' | undefined
+
 /** The JSON of plants, without the brackets around them. */
-export const renderPlants = (plants: readonly StoredPlant[]): string => JSON.stringify(plants.map(toPlant)).slice(1, -1)
+export const renderPlants = (plants: readonly StoredPlant[], include: Include): string =>
+  include === undefined
+    ? JSON.stringify(plants.map(toPlant)).slice(1, -1)
+    : plants.map((plant) => plantJson(plant, plant.id)).join()
 
 /** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
 export const LIST_MAX_BYTES = 8 * 1024 * 1024
@@ -39,10 +45,10 @@ export function startLongBody() {
       write(length === 0 ? '[' : ',')
       write(plants)
     },
-    /** Ends the array. Returns it, and the hash of it and of `link` in base64url. */
+    /** Ends the array. Returns it, and the entity tag of it and of `link`. */
     end(link: string) {
       write(']')
-      return { body: buffer.subarray(0, length), hash: hash.update(link).digest('base64url') }
+      return { body: buffer.subarray(0, length), etag: `"${hash.update(link).digest('base64url')}"` }
     },
   }
 }

@@ -5,7 +5,7 @@ import { JSON_TYPE, json } from '../answers.ts'
 import type { AppParts } from '../app.ts'
 import { contextOf, logFault, type RequestContext } from '../observe.ts'
 import { SLOW_READER_S } from '../server.ts'
-import { PAGE_PLANTS, renderPlants } from './pages.ts'
+import { type Include, PAGE_PLANTS, renderPlants } from './pages.ts'
 
 /**
  * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. Logs an
@@ -15,7 +15,7 @@ export async function streamedList(
   { store, log }: AppParts,
   request: Request,
   user: UserId,
-  after: bigint | undefined,
+  { after, include }: { readonly after: bigint | undefined; readonly include: Include },
 ) {
   const context = contextOf(request)
   const pages = readPages(store, user, after)
@@ -34,7 +34,7 @@ export async function streamedList(
             ended.resolve()
             return
           }
-          controller.enqueue(opening + renderPlants(page.value))
+          controller.enqueue(opening + renderPlants(page.value, include))
           opening = ','
           page = await pages.next()
           if (page.done) opening = ''

@@ -1,7 +1,9 @@
+import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { assignValues, PLANT_FIELDS, type PlantValues, valuesOf } from '../../domain/plant.ts'
 import { PAGE_TEXT_LENGTH } from '../../domain/store.ts'
-import { EMPTY_PAGE, FIELD_COLUMNS, type PlantMethods, takePage } from '../rows.ts'
+import type { UserId } from '../../domain/token.ts'
+import { deleteIf, EMPTY_PAGE, FIELD_COLUMNS, type PlantMethods, takePage } from '../rows.ts'
 import type { Connections } from './connections.ts'
 
 type SelectedPlant = [id: bigint, ...values: PlantValues]
@@ -9,6 +11,7 @@ type SelectedPlant = [id: bigint, ...values: PlantValues]
 /** The length of a plant's text in bytes. PostgreSQL knows it without reading the text. */
 const PLANT_TEXT_BYTES = PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')
 
+const SELECT_ONE = `select ${FIELD_COLUMNS} from plantstore.plants where user_id = $1 and id = $2`
 const SELECT = `select id, ${FIELD_COLUMNS} from plantstore.plants where user_id = $1 and id >= $2 order by id limit $3`
 /**
  * The same up to the first plant behind $4 bytes of text: 500 large plants would not fit in memory. The plant before that
@@ -26,6 +29,11 @@ const SHORT_LIST_PLANTS = 32
 
 /** Plants in PostgreSQL. */
 export function plants({ read, plants }: Connections): PlantMethods {
+  const getPlant = async (user: UserId, id: bigint) => {
+    const [values] = await read<[...PlantValues]>(SELECT_ONE, [user, id])
+    if (values === undefined) throw new AppError('plant_not_found')
+    return assignValues({}, values)
+  }
   return {
     createPlant: (user, plant) => plants.create({ user, id: plant.id, values: valuesOf(plant) }),
 
@@ -42,7 +50,16 @@ export function plants({ read, plants }: Connections): PlantMethods {
       )
     },
 
-    deletePlant: (user, id) => plants.delete(user, id),
+    getPlant,
+
+    deletePlant: (user, id, condition) =>
+      condition === undefined
+        ? plants.delete({ user, id, values: [] })
+        : deleteIf(
+            condition,
+            () => getPlant(user, id),
+            (values) => plants.delete({ user, id, values }),
+          ),
 
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,

@@ -1,9 +1,17 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { type PlantValues, valuesOf } from '../../domain/plant.ts'
+import { type PlantRow, type PlantValues, toPlant, valuesOf } from '../../domain/plant.ts'
 import type { UserId } from '../../domain/token.ts'
-import { EMPTY_PAGE, FIELD_COLUMNS, PLANT_COLUMNS, type PlantMethods, type StoredPlantRow, takePage } from '../rows.ts'
+import {
+  deleteIf,
+  EMPTY_PAGE,
+  FIELD_COLUMNS,
+  PLANT_COLUMNS,
+  type PlantMethods,
+  type StoredPlantRow,
+  takePage,
+} from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
 import { insertInto } from './insert.ts'
@@ -14,7 +22,19 @@ export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Con
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )
 
+  const selectOne = reader.prepare<PlantRow, [UserId, bigint]>(
+    `select ${FIELD_COLUMNS} from plants where user_id = ?1 and id = ?2`,
+  )
+  const getPlant = (user: UserId, id: bigint) =>
+    read(() => {
+      const row = selectOne.get(user, id)
+      if (row === null) throw new AppError('plant_not_found')
+      return toPlant(row)
+    })
+
   return {
+    getPlant,
+
     createPlant: (user, plant) => write(['createPlant', user, plant.id, ...valuesOf(plant)]),
 
     listPlants: (user, { after, limit }) =>
@@ -24,7 +44,14 @@ export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Con
         return takePage(select.iterate(user, first, limit + 1), limit)
       }),
 
-    deletePlant: (user, id) => write(['deletePlant', user, id]),
+    deletePlant: (user, id, condition) =>
+      condition === undefined
+        ? write(['deletePlant', user, id])
+        : deleteIf(
+            condition,
+            () => getPlant(user, id),
+            (values) => write(['deletePlant', user, id, ...values]),
+          ),
 
     plantsVersion,
     hasOnlyGrown,
@@ -40,13 +67,18 @@ export function plantWrites(writer: Database) {
     `${insertInto('plants', PLANT_COLUMNS)} on conflict do nothing`,
   )
   const deleteOne = writer.prepare<unknown, [UserId, bigint]>('delete from plants where user_id = ?1 and id = ?2')
+  const deleteSame = writer.prepare<unknown, PlantParameters>(
+    `delete from plants where ${PLANT_COLUMNS.map((column) => `${column} is ?`).join(' and ')}`,
+  )
 
   return {
     createPlant(...row: PlantParameters): void {
       if (insertOne(row) === 0) throw new AppError('plant_exists')
     },
-    deletePlant(user: UserId, id: bigint): void {
-      if (deleteOne.run(user, id).changes === 0) throw new AppError('plant_not_found')
+    /** With values it deletes the plant only while it has them. */
+    deletePlant(user: UserId, id: bigint, ...values: PlantValues): void {
+      const { changes } = values.length === 0 ? deleteOne.run(user, id) : deleteSame.run(user, id, ...values)
+      if (changes === 0) throw new AppError('plant_not_found')
     },
   }
 

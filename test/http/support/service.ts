@@ -84,6 +84,8 @@ export async function startService(transport: Transport, options: ServiceOptions
         body: typeof plant === 'string' ? plant : JSON.stringify(plant),
       }),
     list: (query = '', options: RequestOptions = {}) => request('GET', `/plants${query}`, options),
+    /** Sends `GET /plants/{id}`. The id may be followed by a query. */
+    get: (id: string | number | bigint, options: RequestOptions = {}) => request('GET', `/plants/${id}`, options),
     delete: (id: string | number | bigint, options: RequestOptions = {}) => request('DELETE', `/plants/${id}`, options),
     /** The names of all plants that the token sees. */
     async names(token = ownToken): Promise<string[]> {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import type { Plant } from '../../../src/domain/plant.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { closeNow, createUser, IDS, listAll, listIds } from '../fixtures.ts'
+import { closeNow, createUser, IDS, listAll, listIds, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 
 const TEXTS = [
@@ -115,6 +116,131 @@ export function plantsContract({ open }: StoreUnderTest): void {
       for (const id of [1n, 2n, INT64_MIN, INT64_MAX]) {
         expect(await rejectionOf(opened.store.deletePlant(user, id))).toMatchObject({ kind: 'plant_not_found' })
       }
+    })
+  })
+
+  describe('getPlant', () => {
+    test('returns the fields of a plant, and no field that the plant lacks', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      await store.createPlant(user, { id: INT64_MIN, name: 'Fern', tag: 'indoor' })
+      await store.createPlant(user, { id: INT64_MAX, name: '' })
+
+      const plants = [await store.getPlant(user, INT64_MIN), await store.getPlant(user, INT64_MAX)]
+
+      expect(plants).toStrictEqual([{ name: 'Fern', tag: 'indoor' }, { name: '' }])
+    })
+
+    test("rejects with plant_not_found for a plant that is absent, deleted or another user's", async () => {
+      await using opened = await open()
+      const { store } = opened
+      const [me, you] = [await createUser(store, 'me'), await createUser(store, 'you')]
+      await store.createPlant(me, { id: 1n, name: 'Fern' })
+      await store.deletePlant(me, 1n)
+      await store.createPlant(you, { id: 2n, name: 'Fern' })
+
+      for (const id of [0n, 1n, 2n]) {
+        expect(await rejectionOf(store.getPlant(me, id))).toMatchObject({ kind: 'plant_not_found' })
+      }
+    })
+  })
+
+  describe('deletePlant with a condition', () => {
+    const isFern = ({ name }: Plant) => name === 'Fern'
+
+    test('deletes a plant that fulfils the condition, with and without a tag', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      const plants = [
+        { id: 1n, name: 'Fern', tag: 'indoor' },
+        { id: 2n, name: 'Fern' },
+      ]
+      for (const plant of plants) await store.createPlant(user, plant)
+      const asked: Plant[] = []
+
+      for (const { id } of plants) await store.deletePlant(user, id, (plant) => asked.push(plant) > 0)
+
+      expect(asked).toStrictEqual([{ name: 'Fern', tag: 'indoor' }, { name: 'Fern' }])
+      expect(await listAll(store, user)).toEqual([])
+    })
+
+    test('rejects with precondition_failed for another plant and keeps it, and with plant_not_found for none', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      await store.createPlant(user, { id: 1n, name: 'Ivy' })
+
+      expect(await outcomesOf([1n, 2n].map((id) => store.deletePlant(user, id, isFern)))).toEqual([
+        'precondition_failed',
+        'plant_not_found',
+      ])
+
+      expect(await listIds(store, user)).toEqual([1n])
+    })
+
+    test('deletes a plant once if several requests delete it at once', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const other = await opened.reopen()
+      const user = await createUser(store, 'me')
+      await store.createPlant(user, { id: 1n, name: 'Fern' })
+
+      const outcomes = await outcomesOf([store, store, other].map((each) => each.deletePlant(user, 1n, isFern)))
+
+      expect(outcomes.toSorted()).toEqual(['done', 'plant_not_found', 'plant_not_found'])
+    })
+
+    test('keeps a plant that replaces the expected one in the same group', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      await store.createPlant(user, { id: 1n, name: 'Fern' })
+      let replaced: Promise<unknown> | undefined
+
+      const deletion = store.deletePlant(user, 1n, (plant) => {
+        replaced ??= Promise.all([store.deletePlant(user, 1n), store.createPlant(user, { id: 1n, name: 'Ivy' })])
+        return isFern(plant)
+      })
+
+      expect(await rejectionOf(deletion)).toMatchObject({ kind: 'precondition_failed' })
+      await replaced
+      expect(await listAll(store, user)).toEqual([{ id: 1n, name: 'Ivy' }])
+    })
+
+    test('keeps a plant by which another opening replaces the expected one', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const other = await opened.reopen()
+      const user = await createUser(store, 'me')
+      for (let round = 0; round < 20; round++) {
+        const id = BigInt(round)
+        await store.createPlant(user, { id, name: 'Fern' })
+
+        const deletion = outcomesOf([store.deletePlant(user, id, isFern)])
+        const [replaced] = await outcomesOf([other.deletePlant(user, id)])
+        await other.createPlant(user, { id, name: 'Ivy' })
+
+        const [deleted] = await deletion
+        expect([deleted, replaced].filter((outcome) => outcome === 'done')).toEqual(['done'])
+      }
+      expect(new Set((await listAll(store, user)).map(({ name }) => name))).toEqual(new Set(['Ivy']))
+    })
+
+    test('deletes without it if the plant has changed, although an equal delete with a condition is refused', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const user = await createUser(store, 'me')
+      await store.createPlant(user, { id: 1n, name: 'Fern' })
+
+      const replaced = [store.deletePlant(user, 1n), store.createPlant(user, { id: 1n, name: 'Ivy' })]
+      const deletions = [store.deletePlant(user, 1n, isFern), store.deletePlant(user, 1n)]
+
+      expect(await outcomesOf(replaced)).toEqual(['done', 'done'])
+      const [conditional, unconditional] = await outcomesOf(deletions)
+      expect(['precondition_failed', 'plant_not_found']).toContain(String(conditional))
+      expect(unconditional).toBe('done')
     })
   })
 

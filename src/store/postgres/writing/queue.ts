@@ -71,7 +71,7 @@ export function queueWrites(options: QueueOptions) {
 
   return {
     create: (plant: PlantWrite) => ask('create', plant),
-    delete: (user: UserId, id: bigint) => ask('delete', { user, id, values: [] }),
+    delete: (plant: PlantWrite) => ask('delete', plant),
     /** The writes that are not durable yet. */
     load: waiting.load,
     /** Refuses all writes from now on, waiting ones included. Resolves when the current groups have their results. */

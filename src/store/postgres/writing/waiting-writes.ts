@@ -15,9 +15,10 @@ export interface Write {
   isInGroup: boolean
 }
 
-/** The writes of one plant: those of one kind that a group may take now, and the later ones that wait until these have ended. */
+/** The writes of one plant: equal ones that a group may take now, and the later ones that wait until these have ended. */
 interface Turn {
-  readonly kind: WriteKind
+  /** `undefined` for a delete with values: another delete may find the plant although this one does not. */
+  readonly kind: WriteKind | undefined
   unfinished: number
   readonly later: Write[]
 }
@@ -31,8 +32,9 @@ export function waitingWrites() {
 
   const admit = (write: Write) => {
     const turn = turns.get(write.key)
-    if (turn === undefined) turns.set(write.key, { kind: write.kind, unfinished: 1, later: [] })
-    else if (turn.kind === write.kind && turn.later.length === 0) turn.unfinished++
+    const kind = write.kind === 'delete' && write.plant.values.length > 0 ? undefined : write.kind
+    if (turn === undefined) turns.set(write.key, { kind, unfinished: 1, later: [] })
+    else if (kind !== undefined && turn.kind === kind && turn.later.length === 0) turn.unfinished++
     else {
       turn.later.push(write)
       return

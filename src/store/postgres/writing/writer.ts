@@ -13,7 +13,7 @@ const ENTRY_MAX_AGE_MS = 7 * 86_400_000
 /** The two kinds of writes. A group holds writes of one kind. */
 export type WriteKind = 'create' | 'delete'
 
-/** A plant to create or delete. A delete uses only its key, the user and the id, and has no values. */
+/** A plant to create or delete. A delete with values deletes the plant only while it has them. */
 export interface PlantWrite {
   readonly user: UserId
   readonly id: bigint
@@ -129,6 +129,10 @@ const statement = (write: string): string => `with gate as (
   )
   where id = (select id from gate) returning refused`
 
+/** A delete without values deletes the plant whatever it is. */
+const IS_ANY = PLANT_FIELDS.map((field) => `wanted.${field} is null`).join(' and ')
+const IS_SAME = `(${PLANT_FIELDS.map((field) => `plants.${field} is not distinct from wanted.${field}`).join(' and ')})`
+
 const STATEMENTS: Readonly<Record<WriteKind, string>> = {
   // Every process inserts in the same order, so that two of them do not wait for each other. Of equal creates the first one
   // inserts its plant.
@@ -141,7 +145,7 @@ const STATEMENTS: Readonly<Record<WriteKind, string>> = {
     returning user_id, id`),
   delete: statement(`
     delete from plantstore.plants using gate, wanted
-    where plants.user_id = wanted.user_id and plants.id = wanted.id
+    where plants.user_id = wanted.user_id and plants.id = wanted.id and (${IS_ANY} or ${IS_SAME})
     returning plants.user_id, plants.id`),
 }
 
