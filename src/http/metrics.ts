@@ -86,7 +86,7 @@ function registerRequests(registry: Registry, http: RequestStatistics): void {
   register(registry, 'gauge', {
     name: 'plantstore_http_requests_in_flight',
     help: 'Requests in flight. A list without a limit counts until it ends.',
-    values: () => [{ value: http.inFlight() }],
+    values: () => [{ value: http.inFlight }],
   })
   register(registry, 'counter', {
     name: 'plantstore_http_requests_rejected_total',

@@ -3,7 +3,7 @@ import { ERRORS } from './answers.ts'
 import type { Refusal } from './observe.ts'
 
 /** The caches: of tokens by their `Authorization` lines, and of capped lists. */
-export type Cache = 'callers' | 'lists'
+type Cache = 'callers' | 'lists'
 
 /** An answered request. */
 interface Answered {
@@ -19,21 +19,18 @@ export type RequestStatistics = ReturnType<typeof countRequests>
 
 /** Counts requests from now on. No label is a user, a token or a path that a client wrote. */
 export function countRequests() {
-  const operations: Record<string, OperationStatistics> = {}
+  /** For each operation, how many answers had a status, and their durations. A status without answers has no element. */
+  const operations: Record<string, { statuses: number[]; durationsS: Histogram }> = {}
   // Every kind starts at 0: otherwise the first of a kind would show no increase.
-  const rejected = Object.fromEntries([...Object.keys(ERRORS), 'in_flight_limit'].map((kind) => [kind, 0])) as Record<
-    Refusal,
-    number
-  >
+  const kinds = [...Object.keys(ERRORS), 'in_flight_limit']
+  const rejected = Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<Refusal, number>
   const caches = { callers: { hits: 0, misses: 0 }, lists: { hits: 0, misses: 0 } } satisfies Record<Cache, unknown>
-  let inFlight = 0
-
   return {
     operations,
     rejected,
     caches,
     /** How many requests are under way. A streamed list is, until its end. */
-    inFlight: () => inFlight,
+    inFlight: 0,
 
     /** Names the operations that `answer` gets. Each starts at 0. */
     setOperations(names: readonly string[]): void {
@@ -41,18 +38,18 @@ export function countRequests() {
     },
     /** A request has come. */
     begin(): void {
-      inFlight++
+      this.inFlight++
     },
     /** A request was answered, or its streamed answer begins. */
     answer({ operation, status, durationMs, error }: Answered): void {
-      const { statuses, durationsS } = operations[operation] as OperationStatistics
+      const { statuses, durationsS } = operations[operation] as (typeof operations)[string]
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)
       if (error !== undefined) rejected[error]++
     },
     /** The answer to a request has ended. */
     end(): void {
-      inFlight--
+      this.inFlight--
     },
     /** A cache had what a request needs. */
     hit(cache: Cache): void {
@@ -63,10 +60,4 @@ export function countRequests() {
       caches[cache].misses++
     },
   }
-}
-
-interface OperationStatistics {
-  /** How many answers had a status, by the status. Sparse: a status without answers has no element. */
-  readonly statuses: number[]
-  readonly durationsS: Histogram
 }
