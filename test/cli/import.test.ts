@@ -10,7 +10,6 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
-import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
@@ -222,17 +221,6 @@ describe.concurrent('import', () => {
       refusal(1, `Cannot read ${file}: ${reason}. Name another file, or - for stdin.`),
     )
     expect(made.plants()).toEqual(HAD)
-  })
-
-  test.skipIf(lacks(SETPRIV))('says in one sentence that this user may not read a file', async () => {
-    using made = await makePlants()
-    const file = join(made.folder, 'plants.jsonl')
-    writeFileSync(file, lineOf({ user: 'me', id: 3, name: 'Fern' }), { mode: 0o200 })
-    const refused = await runPlantstore(['import', file, '--database', made.database], { under: RESTRICTED })
-
-    expect(refused).toEqual(
-      refusal(1, `Cannot read ${file}: this user may not read it. Name another file, or - for stdin.`),
-    )
   })
 
   test('refuses a missing database, and bad options', async () => {

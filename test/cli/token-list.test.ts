@@ -27,6 +27,8 @@ describe.concurrent('token list', () => {
       { id: 1, user: 'me', scope: 'write', label: null, ...unused, expires: null, state: 'revoked' },
       { id: 2, user: 'you', scope: 'read', label: 'laptop', ...unused, expires: ISO_TIME, state: 'active' },
     ])
+    const [, { created, expires }] = JSON.parse(json.stdout)
+    expect(Date.parse(expires) - Date.parse(created)).toBe(90 * 86_400_000)
     expect(Object.keys(JSON.parse(json.stdout)[0])).toEqual(
       'id user scope label created expires lastUsed state'.split(' '),
     )

@@ -47,17 +47,6 @@ describe('user list', () => {
       { user: 'you', plants: 3, tokens: 1, created },
     ])
   })
-
-  test('prints control characters in the name of a user as JSON escapes', async () => {
-    using made = await makeUsers('me')
-    {
-      using db = new Database(made.database)
-      db.run("update users set name = 'a\u001b[2K\n\u009b\u2028\u202eb'")
-    }
-    const { stdout } = await made.run('user', 'list')
-
-    expect(columns(stdout)[1]).toEqual([String.raw`a\u001b[2K\u000a\u009b\u2028\u202eb`, '0', '1'])
-  })
 })
 
 /** The first three columns of a table. */

@@ -40,27 +40,12 @@ describe.each(TRANSPORTS)('GET /plants, $name', (transport) => {
     }
   })
 
-  test('answers with an empty array if there is nothing to list', async () => {
+  test('answers with plants by id, as numbers, and the first ones, as many as limit says', async () => {
     await using service = await startService(transport)
-
-    for (const query of ['', '?limit=5', '?limit=0', '?after=0', '?limit=5&after=-5']) {
-      const answer = await service.list(query)
-      expect([query, answer.status, answer.text]).toEqual([query, 200, '[]'])
-    }
-  })
-
-  test('orders plants by id, as numbers', async () => {
-    await using service = await startService(transport)
+    for (const query of ['', '?limit=5']) expect((await service.list(query)).text).toBe('[]')
     await createAll(service)
 
     expect(await service.names()).toEqual(ASCENDING)
-    expect(await namesOf(service, '?limit=100')).toEqual(ASCENDING)
-  })
-
-  test('answers with the first plants, as many as limit says', async () => {
-    await using service = await startService(transport)
-    await createAll(service)
-
     for (const limit of [0, 1, 2, IDS.length - 1, IDS.length, IDS.length + 1, 1000, LIMIT_MAX]) {
       expect(await namesOf(service, `?limit=${limit}`)).toEqual(ASCENDING.slice(0, limit))
     }

@@ -1,7 +1,7 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
 import type { Token } from '../../src/domain/token.ts'
-import { BURST_PERIODS, limitRate, type RateLimit } from '../../src/http/limits.ts'
+import { limitRate, type RateLimit } from '../../src/http/limits.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { expectCodes, post, type Row } from './support/answers.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
@@ -145,14 +145,5 @@ describe.skipIf(EXECUTABLE !== undefined)('the counts of the rate limit', () => 
     expect(timers() - before).toBeLessThanOrEqual(2)
     for (let id = 2; id <= 500; id++) await count(token(id))
     expect(timers() - before).toBeGreaterThanOrEqual(499)
-  })
-
-  test('are dropped with their period', async () => {
-    const count = limitRate({ requests: 3, periodMs: 100, burst: 2 })
-    const before = timers()
-
-    for (let id = 1; id <= 500; id++) await count(token(id))
-
-    while (timers() > before) await Bun.sleep(BURST_PERIODS)
   })
 })
