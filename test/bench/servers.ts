@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { PROJECT, SERVER_CORE, type Workspace } from './workspace.ts'
 
@@ -41,13 +40,8 @@ interface PlantstoreOptions {
 
 /** Starts the service on a database with default options, except that it logs errors only. */
 export async function startPlantstore(workspace: Workspace, database: string, options: PlantstoreOptions = {}) {
-  const metricsPort = options.hasMetrics ? await freePort() : undefined
-  const server = spawnPlantstore(workspace, database, await freePort(), options, metricsPort)
-  const deadlineMs = performance.now() + START_TIMEOUT_MS
-  while (!(await isListening(server.port))) {
-    if (performance.now() > deadlineMs) throw new Error('the service did not start')
-    await Bun.sleep(5)
-  }
+  const server = spawnPlantstore(workspace, database, options)
+  await untilOk(server, '/readyz', 5)
   return server
 }
 
@@ -55,14 +49,33 @@ export async function startPlantstore(workspace: Workspace, database: string, op
 export function spawnPlantstore(
   workspace: Workspace,
   database: string,
-  port: number,
-  { hasSlowSyncs = false, executable = EXECUTABLE, cores = String(SERVER_CORE) }: PlantstoreOptions = {},
-  metricsPort?: number,
+  {
+    hasSlowSyncs = false,
+    hasMetrics = false,
+    executable = EXECUTABLE,
+    cores = String(SERVER_CORE),
+  }: PlantstoreOptions = {},
 ): Server {
-  const metrics = metricsPort === undefined ? [] : ['--metrics-listen', `127.0.0.1:${metricsPort}`]
+  const port = freePort()
+  const metrics = hasMetrics ? ['--metrics-listen', '127.0.0.1:0'] : []
   const flags = ['--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error', ...metrics]
   const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), executable, 'serve', ...flags])
   return toServer('plantstore', child, port)
+}
+
+/** Waits until a server answers a request with success. Each request has a connection of its own. */
+export async function untilOk({ name, url }: Server, path: string, pollMs: number, token = ''): Promise<void> {
+  const headers = { authorization: `Bearer ${token}`, connection: 'close' }
+  const isOk = () =>
+    fetch(url + path, { headers }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+  const deadlineMs = performance.now() + START_TIMEOUT_MS
+  while (!(await isOk())) {
+    if (performance.now() > deadlineMs) throw new Error(`${name} did not start`)
+    await Bun.sleep(pollMs)
+  }
 }
 
 /** Starts a contestant, which prints its port. */
@@ -100,25 +113,9 @@ export function cpuMs(pid: number, { withEnded = false } = {}): number {
   return (ticks * 1000) / TICKS_PER_SECOND
 }
 
-async function isListening(port: number): Promise<boolean> {
-  try {
-    const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })
-    socket.terminate()
-    return true
-  } catch {
-    return false
-  }
-}
-
 /** A port that is free now. */
-export function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  const server = createServer()
-  server.on('error', reject)
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address()
-    const port = address !== null && typeof address === 'object' ? address.port : 0
-    server.close(() => resolve(port))
-  })
-  return promise
+function freePort(): number {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  listener.stop(true)
+  return listener.port
 }

@@ -1,14 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { makeDatabase } from '../databases.ts'
 import { mixLoad, runWrk } from '../load/wrk.ts'
-import { freePort, type Server, spawnPlantstore, startPlantstore } from '../servers.ts'
+import { type Server, spawnPlantstore, startPlantstore, untilOk } from '../servers.ts'
 import { LOAD_CORE, type Workspace } from '../workspace.ts'
 import type { Row } from './row.ts'
 
 const STARTS_MIN = 15
 const STARTS_PER_ROUND = 3
 const POLL_MS = 0.5
-const START_TIMEOUT_MS = 20_000
 
 const REQUESTS = 1_000_000
 const IDLE_MS = 2000
@@ -40,17 +39,8 @@ const start: Row = {
 
 async function timeStart(workspace: Workspace, database: string, token: string): Promise<number> {
   const startMs = performance.now()
-  const server = spawnPlantstore(workspace, database, await freePort())
-  const request = { headers: { authorization: `Bearer ${token}`, connection: 'close' } }
-  const isAnswering = () =>
-    fetch(`${server.url}/plants?limit=20`, request).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  while (!(await isAnswering())) {
-    if (performance.now() - startMs > START_TIMEOUT_MS) throw new Error('the service did not start')
-    await Bun.sleep(POLL_MS)
-  }
+  const server = spawnPlantstore(workspace, database)
+  await untilOk(server, '/plants?limit=20', POLL_MS, token)
   const durationMs = performance.now() - startMs
   await server.stop()
   return durationMs
