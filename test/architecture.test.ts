@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { relative, resolve } from 'node:path'
 import { Glob, type ImportKind, Transpiler } from 'bun'
+import { runProgram } from './support/program.ts'
 
 const SRC = resolve(import.meta.dir, '../src')
 
@@ -147,24 +148,10 @@ describe('the house', () => {
   })
 
   test('importing a module does nothing', async () => {
-    const child = Bun.spawnSync({
-      cmd: [
-        process.execPath,
-        '-e',
-        files
-          .filter((file) => !ENTRY_POINTS.includes(file))
-          .map((file) => `await import(${JSON.stringify(resolve(SRC, file))})`)
-          .join('\n'),
-      ],
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
+    const modules = files.filter((file) => !ENTRY_POINTS.includes(file))
+    const script = modules.map((file) => `await import(${JSON.stringify(resolve(SRC, file))})`).join('\n')
 
-    expect({ exitCode: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() }).toEqual({
-      exitCode: 0,
-      stdout: '',
-      stderr: '',
-    })
+    expect(await runProgram([process.execPath, '-e', script])).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
 })
 

@@ -1,6 +1,5 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { resolve } from 'node:path'
 import { median } from '../bench/statistics.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { randomNumbers } from '../support/random.ts'
@@ -28,8 +27,6 @@ const RESIDENT_FACTOR = 1.1
 const RESIDENT_SLACK_MIB = 10
 const DESCRIPTORS_SLACK = 8
 const WAL_SLACK_MIB = 4
-
-const PICTURE = resolve(import.meta.dir, '../../dist/fault/soak.svg')
 
 /** Drops the log lines of requests. The server writes them as by default, but they are too many to be kept. */
 const WITHOUT_REQUESTS = ['bash', '-c', `exec "$@" > >(grep --line-buffered -v '"msg":"request"')`, 'bash']
@@ -62,7 +59,6 @@ describe.skipIf(!IS_LONG || lacks(PROCESS_TOOLS))(`${MINUTES} minutes at 70 % of
     const exitCode = await server.end()
 
     const title = `${(requests / 1e6).toFixed(1)} million requests, ${cuts} cut connections`
-    await Bun.write(PICTURE, draw(title, curves))
     console.log(`${title}: ${curves.map(describeCurve).join('; ')}`)
 
     expect({ exitCode, lost, wrong: mix.wrong }).toEqual({ exitCode: 0, lost: 0, wrong: [] })
@@ -159,47 +155,4 @@ function expectPlants(database: string, mix: Mix): void {
   const { live, possible } = mix.plants()
   expect(new Set(live).difference(new Set(ids))).toEqual(new Set())
   expect(new Set(ids).difference(new Set(live)).difference(possible)).toEqual(new Set())
-}
-
-const WIDTH = 760
-const LEFT = 60
-const PANEL_HEIGHT = 130
-const PANEL_STEP = 190
-const TOP = 60
-const STYLE = `
-  text { font: 13px system-ui, sans-serif; fill: #1f2328 }
-  .small { font-size: 12px; fill: #59636e }
-  .axis { stroke: #d1d9e0; fill: none }
-  .curve { stroke: #1a7f37; fill: none; stroke-width: 1.5 }`
-
-/** A picture with a panel for each curve, one below the other, over the same time. */
-function draw(title: string, curves: readonly Curve[]): string {
-  const height = TOP + curves.length * PANEL_STEP
-  const panels = curves.map((curve, index) => drawPanel(curve, TOP + index * PANEL_STEP))
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">
-<title>${title}</title>
-<style>${STYLE}
-</style>
-<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>
-<text x="10" y="24">${title}</text>
-${panels.join('\n')}
-</svg>
-`
-}
-
-function drawPanel({ name, unit, values }: Curve, top: number): string {
-  const last = values.length
-  const max = Math.max(1, ...values)
-  const bottom = top + PANEL_HEIGHT
-  const x = (second: number) => (LEFT + (second / last) * (WIDTH - LEFT - 20)).toFixed(1)
-  const y = (value: number) => (bottom - (value / max) * (PANEL_HEIGHT - 20)).toFixed(1)
-  const points = values.map((value, second) => `${x(second)},${y(value)}`)
-  return [
-    `<text x="${LEFT}" y="${top}">${name}</text>`,
-    `<path class="axis" d="M${LEFT} ${top + 8}V${bottom}H${WIDTH - 20}"/>`,
-    `<polyline class="curve" points="${points.join(' ')}"/>`,
-    `<text class="small" x="${LEFT - 6}" y="${y(max)}" text-anchor="end">${max.toFixed(0)} ${unit}</text>`,
-    `<text class="small" x="${LEFT - 6}" y="${bottom}" text-anchor="end">0</text>`,
-    `<text class="small" x="${WIDTH - 20}" y="${bottom + 16}" text-anchor="end">${(last / 60).toFixed(0)} min</text>`,
-  ].join('\n')
 }

@@ -6,6 +6,8 @@ import { runProgram } from '../../support/program.ts'
 import type { Random } from '../../support/random.ts'
 import { type History, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
+import { ROUNDS_TIMEOUT_MS } from '../rounds.ts'
+import { until } from '../until.ts'
 import { EVERYTHING, emptyDisk, type Files } from './disk.ts'
 import { type Event, type FileId, readEvents, strace } from './events.ts'
 
@@ -18,7 +20,6 @@ const CONNECTIONS = 8
 const WAL_RESTARTS = 1
 const ANSWERS_AFTER_RESTART = 100
 const ANSWERS_OF_SECOND_SERVER = 50
-const POLL_MS = 10
 /** The end of a trace that is long enough for the line about the end of the process. */
 const TRACE_END_BYTES = 4096
 
@@ -79,13 +80,15 @@ export async function recordLoad(flags: readonly string[], random: Random): Prom
     const serveUntil = async (isEnough: (answers: number) => Promise<boolean>, known?: string) => {
       const more = known === undefined ? ['--first-token'] : []
       await using server = await serve(database, [...flags, ...more], { under: strace(trace, { detached: true }) })
-      const token = known ?? (await firstTokenOf(server))
+      const firstToken = () => /plst_\w+/.exec(server.stderr())?.[0]
+      await until('the server has made a token', () => known !== undefined || firstToken() !== undefined)
+      const token = known ?? firstToken() ?? ''
       const load = startLoad({ url: server.url, token, history, random, connections: CONNECTIONS })
-      while (!(await isEnough(load.answers()))) await pauseOf(server)
+      await until('the load is enough', () => isEnough(load.answers()), ROUNDS_TIMEOUT_MS)
       await load.stop()
       const exitCode = await server.end()
       if (exitCode !== 0) throw new Error(`the server ends with ${exitCode}: ${server.stderr()}`)
-      while (!(await isTraced(trace, server.pid))) await Bun.sleep(POLL_MS)
+      await until('strace has written all', () => isTraced(trace, server.pid))
       return token
     }
 
@@ -99,22 +102,6 @@ export async function recordLoad(flags: readonly string[], random: Random): Prom
     await serveUntil(async (answers) => answers >= ANSWERS_OF_SECOND_SERVER, token)
   })
   return { ...recording, history }
-}
-
-type Server = Awaited<ReturnType<typeof serve>>
-
-/** Waits for a moment. Throws if the server has ended. */
-async function pauseOf({ pid }: Server): Promise<void> {
-  process.kill(pid, 0)
-  await Bun.sleep(POLL_MS)
-}
-
-async function firstTokenOf(server: Server): Promise<string> {
-  for (;;) {
-    const [token] = /plst_\w+/.exec(server.stderr()) ?? []
-    if (token !== undefined) return token
-    await pauseOf(server)
-  }
 }
 
 /** Whether strace has written all calls of a process. strace is no child of the tests that could be waited for. */
