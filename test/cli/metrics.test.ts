@@ -23,7 +23,7 @@ async function startMetered(flags: readonly string[] = []) {
 
 const TEXT_FORM = 'text/plain; version=0.0.4; charset=utf-8'
 const REJECTED = 'plantstore_http_requests_rejected_total'
-const OPERATIONS = ['createPlant', 'deletePlant', 'docs', 'health', 'listPlants', 'other', 'ready']
+const OPERATIONS = ['createPlant', 'deletePlant', 'docs', 'getPlant', 'health', 'listPlants', 'other', 'ready']
 const REASONS = [...Object.keys(ERRORS), 'in_flight_limit']
 
 const isInFlight = (count: number) => (all: Series) => all.plantstore_http_requests_in_flight === count
@@ -74,11 +74,12 @@ describe.concurrent('the metrics of requests', () => {
       'operation="listPlants",status="401"': 1,
       'operation="deletePlant",status="204"': 1,
       'operation="deletePlant",status="404"': 1,
+      'operation="getPlant",status="404"': 1,
       'operation="health",status="200"': 1,
       'operation="ready",status="200"': 1,
       'operation="docs",status="200"': 2,
       'operation="other",status="404"': 1,
-      'operation="other",status="405"': 2,
+      'operation="other",status="405"': 1,
       'operation="other",status="204"': 1,
     })
     const durations = 'plantstore_http_request_duration_seconds'
