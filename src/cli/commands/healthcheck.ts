@@ -28,20 +28,17 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
     .action(async ({ listen, tlsCert, json }) => {
       const client = await clientFor(tlsCert)
       const target = clientTarget(listen)
-      const { status, cause } = await statusOf(target, client).then(
-        (status) => ({ status, cause: undefined }),
-        (cause: unknown) => ({ status: null, cause }),
-      )
+      const answer = await askReadiness(target, client)
+      const status = answer instanceof Error ? null : answer
       if (json) await io.print(toJson({ isReady: status === 200, status }))
       if (status === 200) return io.tell('The server is ready.\n')
-      const address = formatAddress(target, client.scheme)
-      const failure = `There is no answer from ${address}: ${reasonOf(cause)}.`
-      const message = status === null ? failure : `The server is not ready: ${status}.`
-      throw new AppError('address_unavailable', { message, cause })
+      const message =
+        answer instanceof Error
+          ? `There is no answer from ${formatAddress(target, client.scheme)}: ${reasonOf(answer)}.`
+          : `The server is not ready: ${status}.`
+      throw new AppError('address_unavailable', { message, cause: answer })
     })
 }
-
-type Client = Awaited<ReturnType<typeof clientFor>>
 
 /** With a certificate, the server must have the same one, or one for the same names of the same authority. */
 async function clientFor(certPath: string | undefined) {
@@ -52,19 +49,19 @@ async function clientFor(certPath: string | undefined) {
   return { get, trust: trustAlone(readCertificate(certPath)), scheme: 'https' } as const
 }
 
-/** The status of `/readyz`. `fetch` would ask a proxy of the environment, so this does not use it. */
-function statusOf(target: Address, { get, trust }: Client): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
+/** The status of `/readyz`, or why there is none. `fetch` would ask a proxy of the environment, so this does not use it. */
+function askReadiness(target: Address, { get, trust }: Awaited<ReturnType<typeof clientFor>>): Promise<number | Error> {
+  const { promise, resolve } = Promise.withResolvers<number | Error>()
   const signal = AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS)
-  signal.addEventListener('abort', () => reject(signal.reason))
+  signal.addEventListener('abort', () => resolve(signal.reason))
   get({ ...target, ...trust, path: '/readyz', signal }, (response) => {
     response.resume()
     resolve(response.statusCode ?? 0)
-  }).on('error', reject)
+  }).on('error', resolve)
   return promise
 }
 
-function reasonOf(cause: unknown): string {
-  if (!(cause instanceof Error) || cause.name === 'TimeoutError') return 'it took too long'
-  return 'code' in cause ? String(cause.code) : cause.message
+function reasonOf(error: Error): string {
+  if (error.name === 'TimeoutError') return 'it took too long'
+  return 'code' in error ? String(error.code) : error.message
 }

@@ -64,15 +64,9 @@ const listCommand = (token: Command, io: Io) =>
         state: tokenState(each, nowMs),
       }))
       if (json) return io.print(toJson(rows))
-      const cells = rows.map((row) => {
-        const { label, expires, lastUsed } = row
-        return Object.values({
-          ...row,
-          label: label ?? '-',
-          expires: expires ?? 'never',
-          lastUsed: lastUsed ?? 'never',
-        })
-      })
+      const cells = rows.map((row) =>
+        Object.entries(row).map(([name, value]) => value ?? (name === 'label' ? '-' : 'never')),
+      )
       await io.print(table([['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state'], ...cells]))
     })
 
@@ -100,9 +94,8 @@ async function select(id: string | undefined, user: string | undefined, io: Io):
   if (id === undefined && user !== undefined) return { userName: user }
   if (id === undefined || user !== undefined) throw misused('Say which: an id, or - for stdin, or --user.')
   if (id === '-') {
-    const text = Buffer.concat(await Array.fromAsync(io.stdin()))
-      .toString()
-      .trim()
+    const bytes = Buffer.concat(await Array.fromAsync(io.stdin()))
+    const text = bytes.toString().trim()
     if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
     return { hash: hashToken(text) }
   }
