@@ -2,20 +2,27 @@ import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
-import type { Version } from '../domain/store.ts'
+import type { Store, Version } from '../domain/store.ts'
 import { hashToken, isTokenText, type Scope, type Token, tokenState } from '../domain/token.ts'
-import type { AppOptions, AppParts } from './app.ts'
+import type { Limits } from './limits.ts'
 import { contextOf } from './observe.ts'
+import type { RequestStatistics } from './statistics.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
+
+interface AuthenticationParts {
+  readonly tokens: TokenCache
+  readonly limits: Limits | undefined
+  readonly statistics: RequestStatistics | undefined
+}
 
 /**
  * Gives every route behind it its `caller`: the accepted token. Rejects with `token_missing`, `token_invalid` or
  * `rate_exceeded`, before anything else of the request is checked. A route with `scope: 'write'` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, limits, statistics }: AppParts) => {
+export const authentication = ({ tokens, limits, statistics }: AuthenticationParts) => {
   const identify = async (request: Request, text: string) => {
     const context = contextOf(request)
     if (context.caller === undefined)
@@ -73,11 +80,20 @@ const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
 /** The measured size of an entry without its key. */
 const ENTRY_BYTES = 1024
 
+interface TokenCacheParts {
+  readonly store: Pick<Store, 'findToken' | 'tokensVersion'>
+  /** Called with every token that the cache accepts. */
+  readonly recordUse: (token: Token) => void
+  readonly statistics: RequestStatistics | undefined
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly nowMs: () => number
+}
+
 /** The tokens of `Authorization` lines. */
 export type TokenCache = ReturnType<typeof createTokenCache>
 
 /** Caches tokens by the `Authorization` line that carried them. Any change of tokens, by any process, invalidates them all. */
-export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOptions) {
+export function createTokenCache({ store, recordUse, statistics, nowMs }: TokenCacheParts) {
   const entries = new LRUCache<string, { readonly token: Token; readonly version: Version }>({
     maxSize: TOKEN_CACHE_MAX_BYTES,
     // Only lines that hold a token come here: they are ASCII, and take a byte for each character.

@@ -1,6 +1,5 @@
 import { AppError } from '../domain/error.ts'
 import type { Token } from '../domain/token.ts'
-import type { AppOptions } from './app.ts'
 import { contextOf } from './observe.ts'
 
 /** How many requests a token may send to this process. Other processes count by themselves. */
@@ -18,7 +17,7 @@ export const BURST_PERIODS = 10
 export type Limits = NonNullable<ReturnType<typeof createLimits>>
 
 /** Makes the limits that the options name; `undefined` if they name none. */
-export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateLimit' | 'maxInFlight'>) {
+export function createLimits(rateLimit: RateLimit | undefined, maxInFlight: number | undefined) {
   if (rateLimit === undefined && maxInFlight === undefined) return undefined
   const countRequest = rateLimit && limitRate(rateLimit)
   const holders = new Set<Request>()

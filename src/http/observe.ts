@@ -1,13 +1,9 @@
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX, type Token } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
-import { type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf } from './answers.ts'
-import type { AppOptions, AppParts } from './app.ts'
-import type { OperationOf } from './operations.ts'
+import { type CacheControl, ERRORS, errorResponse, type HttpErrorKind, type Refusal, statusOf } from './answers.ts'
 import type { Connection, Handle } from './server.ts'
-
-/** Why a request got an error: the error's kind, or `in_flight_limit` when --max-in-flight had no place for it. */
-export type Refusal = HttpErrorKind | 'in_flight_limit'
+import type { RequestStatistics } from './statistics.ts'
 
 /** A request while the server answers it. */
 export interface RequestContext {
@@ -36,12 +32,29 @@ export function contextOf(request: RequestWithContext): RequestContext {
   return context
 }
 
+/** `isDraining` is true from the first signal on: the server is about to end. */
+export interface Lifecycle {
+  isDraining: boolean
+}
+
+interface Observation {
+  readonly log: Logger
+  readonly logsRequests: boolean
+  readonly statistics: RequestStatistics | undefined
+  readonly lifecycle: Lifecycle
+  readonly usesTls: boolean
+  readonly monotonicMs: () => number
+  /** Names the operation that a request asks for. No path that a client wrote is ever a name. */
+  readonly operationOf: (method: string, path: string) => string
+  readonly limits: { release(request: Request): void } | undefined
+}
+
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
  * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
  */
-export function observe(handle: Handle, operationOf: OperationOf, parts: AppParts): Handle {
-  const { log, logsRequests, statistics, monotonicMs, limits } = parts
+export function observe(handle: Handle, options: Observation): Handle {
+  const { log, logsRequests, statistics, monotonicMs, operationOf, limits } = options
   const isLogging = logsRequests && log.isLevelEnabled('info')
   const isTimed = isLogging || statistics !== undefined
 
@@ -71,7 +84,7 @@ export function observe(handle: Handle, operationOf: OperationOf, parts: AppPart
     limits?.release(request)
   }
   const finish = (request: Request, context: RequestContext, response: Response, startedMs: number): Response => {
-    setCommonHeaders(response.headers, request, context, parts)
+    setCommonHeaders(response.headers, request, context, options)
     if (isTimed) record(request, context, response, startedMs)
     if (context.streamEnd === undefined) end(request)
     else void context.streamEnd.then(() => end(request))
@@ -146,7 +159,7 @@ function setCommonHeaders(
   headers: Headers,
   { method }: Request,
   { requestId }: RequestContext,
-  { lifecycle, usesTls }: AppOptions,
+  { lifecycle, usesTls }: Observation,
 ): void {
   headers.set('x-request-id', requestId)
   // Answers with JSON have these two already.

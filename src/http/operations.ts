@@ -12,16 +12,13 @@ interface Route {
 /** The operation of requests that no route takes, and of OPTIONS. */
 const OTHER = 'other'
 
-/** Names the operation that a request asks for, by its method and path. No path that a client wrote is ever a name. */
-export type OperationOf = (method: string, path: string) => string
-
 /** The names of the operations of these routes: their `operationId`s, and `other`. */
 export const operationNames = (routes: readonly Route[]): readonly string[] => [
   ...new Set([...routes.flatMap(({ hooks }) => hooks.detail?.operationId ?? []), OTHER]),
 ]
 
 /** Finds the operations of requests to these routes. A HEAD belongs to the operation of the GET. */
-export function operationsOf(routes: readonly Route[]): OperationOf {
+export function operationsOf(routes: readonly Route[]): (method: string, path: string) => string {
   const byMethod = Map.groupBy(
     routes.flatMap(({ method, path, hooks }) => {
       const name = hooks.detail?.operationId

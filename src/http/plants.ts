@@ -2,12 +2,12 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { ListedPlant, NewPlant, Plant, plantJson } from '../domain/plant.ts'
 import { json } from './answers.ts'
-import type { AppParts } from './app.ts'
 import { authentication } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { operation } from './docs/operation.ts'
 import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
 import { listPlants } from './lists/list-plants.ts'
+import type { AppParts } from './parts.ts'
 import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */

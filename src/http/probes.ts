@@ -1,15 +1,10 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { json } from './answers.ts'
-import type { AppOptions } from './app.ts'
+import type { AppOptions } from './parts.ts'
 
 /** How old the answer to `/readyz` may be, in milliseconds. All requests within this time share one check of the store. */
 const READINESS_MAX_AGE_MS = 1000
-
-/** `isDraining` is true from the first signal on: the server is about to end. */
-export interface Lifecycle {
-  isDraining: boolean
-}
 
 const ok = () => json('{"status":"ok"}')
 

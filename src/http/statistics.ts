@@ -1,6 +1,5 @@
 import { DURATION_BOUNDS_S, type Histogram, histogram } from '../domain/statistics.ts'
-import { ERRORS } from './answers.ts'
-import type { Refusal } from './observe.ts'
+import { ERRORS, type Refusal } from './answers.ts'
 
 /** The caches: of tokens by their `Authorization` lines, and of capped lists. */
 type Cache = 'callers' | 'lists'

@@ -1,10 +1,10 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
-import type { AppParts } from '../app.ts'
+import type { AppParts } from '../parts.ts'
 import { plants } from '../plants.ts'
 
 /** Where the documentation is. The page names the other two relative to itself, so that it works behind any prefix. */
-export const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/openapi.json' } as const
+const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/openapi.json' } as const
 
 /** The API's documentation. It is made at the first request for it: a start does not wait for its libraries to load. */
 export function docs(api: AnyElysia, publicUrl: string | undefined) {
@@ -29,4 +29,4 @@ export async function openApiDocument(publicUrl: string | undefined): Promise<Op
 }
 
 const makePages = async (api: AnyElysia, publicUrl: string | undefined) =>
-  (await import('./pages.ts')).pages(api, publicUrl)
+  (await import('./pages.ts')).pages(api, DOCS_PATHS, publicUrl)

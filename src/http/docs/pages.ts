@@ -8,7 +8,6 @@ import { Error as ErrorBody } from '../../domain/error.ts'
 import { ListedPlant, NewPlant, Plant } from '../../domain/plant.ts'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
 import { codeTable, ERRORS, JSON_TYPE, json } from '../answers.ts'
-import { DOCS_PATHS } from './docs.ts'
 import { ref } from './operation.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
@@ -16,8 +15,8 @@ const PHONE_STYLE =
   "@media (max-width: 767px) { .scalar-sidebar-toggle, [data-testid='auth-indicator'] { display: none } }"
 
 /** The page sends nothing to other hosts: no token through a proxy, and no requests for fonts, telemetry or an assistant. */
-const SCALAR_CONFIG = {
-  url: DOCS_PATHS.document.slice(1),
+const scalarConfig = (paths: DocsPaths) => ({
+  url: paths.document.slice(1),
   proxyUrl: '',
   withDefaultFonts: false,
   telemetry: false,
@@ -25,35 +24,36 @@ const SCALAR_CONFIG = {
   mcp: { disabled: true },
   hideClientButton: true,
   showDeveloperTools: 'never',
-}
+})
+
+type DocsPaths = Readonly<Record<'page' | 'script' | 'document', string>>
 
 /** The pages of the documentation: the document for programs, and a page for people that works without a network. */
-export function pages(api: AnyElysia, publicUrl: string | undefined): { fetch(request: Request): Promise<Response> } {
+export function pages(api: AnyElysia, paths: DocsPaths, publicUrl: string | undefined) {
   // A short Host would otherwise shift the path.
   const app = new Elysia({ name: 'pages', handler: { standardHostname: false } })
     // The document arrives as an object, for which Elysia would send a charset that JSON does not have.
     .mapResponse(({ response }) => (isDocument(response) ? json(documentText(response)) : undefined))
     .use(
       swagger({
-        path: DOCS_PATHS.page,
-        specPath: DOCS_PATHS.document,
-        scalarCDN: DOCS_PATHS.script.slice(1),
-        scalarConfig: SCALAR_CONFIG,
+        path: paths.page,
+        specPath: paths.document,
+        scalarCDN: paths.script.slice(1),
+        scalarConfig: scalarConfig(paths),
         documentation: documentation(publicUrl),
       }),
     )
-    .get(
-      DOCS_PATHS.script,
-      () => new Response(Bun.file(scalarScript), { headers: { 'content-type': 'text/javascript' } }),
-      { parse: 'none', detail: { hide: true } },
-    )
+    .get(paths.script, () => new Response(Bun.file(scalarScript), { headers: { 'content-type': 'text/javascript' } }), {
+      parse: 'none',
+      detail: { hide: true },
+    })
     .use(api)
   return {
-    async fetch(request) {
+    async fetch(request: Request): Promise<Response> {
       const response = await app.fetch(request)
       // Only requests for these paths come here.
       if (!response.ok) throw new Error(`the documentation was not found where it is: ${response.status}`)
-      return new URL(request.url).pathname === DOCS_PATHS.page ? withPolicy(response, publicUrl) : response
+      return new URL(request.url).pathname === paths.page ? withPolicy(response, publicUrl) : response
     },
   }
 }

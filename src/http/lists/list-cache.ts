@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import type { Version } from '../../domain/store.ts'
+import type { Store, Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { AppOptions } from '../app.ts'
+import type { RequestStatistics } from '../statistics.ts'
 import type { CappedList } from './capped-list.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
@@ -25,7 +25,10 @@ interface CachedList extends CappedList {
 export type ListCache = ReturnType<typeof createListCache>
 
 /** Caches capped lists. A list is used only while it is what a new read would give, whichever process writes. */
-export function createListCache({ store, statistics }: AppOptions) {
+export function createListCache(
+  store: Pick<Store, 'plantsVersion' | 'hasOnlyGrown'>,
+  statistics: RequestStatistics | undefined,
+) {
   const users = new LRUCache<UserId, readonly CachedList[]>({
     maxSize: LIST_CACHE_MAX_BYTES,
     sizeCalculation: (lists) => lists.reduce((sum, { bytes }) => sum + bytes, USER_BYTES),

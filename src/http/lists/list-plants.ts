@@ -1,6 +1,6 @@
 import type { Token } from '../../domain/token.ts'
-import type { AppParts } from '../app.ts'
 import { contextOf } from '../observe.ts'
+import type { AppParts } from '../parts.ts'
 import type { ListQuery } from '../query.ts'
 import { answerList, type CappedList, cappedList } from './capped-list.ts'
 import { allowSlowReader, streamedList, streamedListHead } from './streamed-list.ts'
