@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Token } from '../../src/domain/token.ts'
 import { limitRate, type RateLimit } from '../../src/http/limits.ts'
 import { EXECUTABLE } from '../support/executable.ts'
-import { expectCodes, post, type Row } from './support/answers.ts'
+import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
@@ -74,25 +74,8 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
   })
 
   test('counts what a later check refuses, and is checked before it; what is answered without a token does not count', async () => {
-    const refusals: Row[] = [
-      ['GET', '/plants?limit=x', {}, 40003],
-      ['DELETE', '/plants/x', {}, 40004],
-      ['POST', '/plants', { body: '{}' }, 41501],
-      ['POST', '/plants', post(' '.repeat(101)), 41301],
-      ['POST', '/plants', post('{'), 40001],
-      ['POST', '/plants', post('[]'), 40002],
-      ['DELETE', '/plants/7', {}, 40402],
-    ]
-    const uncounted: Row[] = [
-      ['GET', '/healthz', {}, 200],
-      ['GET', '/readyz', {}, 200],
-      ['GET', '/openapi.json', {}, 200],
-      ['OPTIONS', '/plants', {}, 204],
-      ['GET', '/nothing', {}, 40401],
-      ['PUT', '/plants', {}, 40501],
-      ['GET', '/plants', { token: null }, 40101],
-      ['GET', '/plants', { token: 'nobody' }, 40102],
-    ]
+    const refusals: Row[] = [...REFUSED_BY_THEMSELVES, ['DELETE', '/plants/7', {}, 40402]]
+    const uncounted: Row[] = [...ANSWERED_BEFORE_TOKENS, ['GET', '/readyz', {}, 200]]
     await using service = await startService(transport, { rateLimit: perHour(refusals.length), maxBodyBytes: 100 })
     const { text: token } = await service.createToken({ scope: 'read' })
     const readerRefused: Row = ['DELETE', '/plants/1', { token }, 40301]
