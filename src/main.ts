@@ -66,7 +66,7 @@ const io: Io = {
   // A command also does its work without a reader of stderr.
   tell: (text) => print(STDERR, text).catch(() => undefined),
   // Using `process.stderr` makes the stream non-blocking for all processes that share it.
-  terminal: () => (tellsTerminal ? process.stderr : undefined),
+  terminal: () => (tellsTerminal && process.env.TERM !== 'dumb' ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),
   stdin: () => Bun.stdin.stream(),
   onSignal(next) {

@@ -7,7 +7,7 @@ export interface Io {
   print(text: string | Uint8Array): Promise<void>
   /** Prints a message for people on stderr. */
   tell(text: string): Promise<void>
-  /** Stderr, if it is a terminal. */
+  /** Stderr, if it is a terminal that understands escape codes. Emacs and others set `TERM=dumb`. */
   terminal(): NodeJS.WritableStream | undefined
   /** Whether stdout is a terminal. */
   readonly printsToTerminal: boolean
@@ -27,9 +27,6 @@ export interface Io {
   /** Ends the process at once. */
   exit(code: number): never
 }
-
-/** Whether a terminal understands escape codes for colours and the cursor. Emacs and others set `TERM=dumb`. */
-export const takesEscapeCodes = (env: Io['env']): boolean => env.TERM !== 'dumb'
 
 /** The signals that ask a process to end. */
 export type Signal = 'SIGTERM' | 'SIGINT'

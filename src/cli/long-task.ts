@@ -2,7 +2,7 @@ import { SingleBar } from 'cli-progress'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { nextTurn } from '../domain/next-turn.ts'
 import type { CopyOptions } from '../store/file-tools.ts'
-import { Ended, exitCodeOf, type Io, type Signal, takesEscapeCodes } from './io.ts'
+import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 
 /** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */
 export const LINE_EVERY_MS = 2000
@@ -24,12 +24,8 @@ export interface Progress extends Disposable {
  * Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. `what` follows the
  * count: "plants copied". If the task takes long, it also prints the note, once.
  */
-export function showProgress(
-  io: Pick<Io, 'terminal' | 'env' | 'tell' | 'monotonicMs'>,
-  what: string,
-  note?: string,
-): Progress {
-  const stream = takesEscapeCodes(io.env) ? io.terminal() : undefined
+export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, what: string, note?: string): Progress {
+  const stream = io.terminal()
   const bar =
     stream &&
     new SingleBar({

@@ -9,12 +9,11 @@ import { fillDatabase } from './support/filled-database.ts'
 const MANY_PLANTS = 150_000
 
 /** A clock that the test turns, and what is told meanwhile. */
-function makeIo(terminal?: NodeJS.WritableStream, env: Readonly<Record<string, string>> = {}) {
+function makeIo(terminal?: NodeJS.WritableStream) {
   const told: string[] = []
   let nowMs = 0
   return {
     io: {
-      env,
       terminal: () => terminal,
       monotonicMs: () => nowMs,
       tell: async (text: string) => {
@@ -44,9 +43,8 @@ function makeTerminal() {
 }
 
 describe('progress', () => {
-  test.each(['without a terminal', 'on a dumb terminal'])('is a line now and then %s', (place) => {
-    const terminal = makeTerminal()
-    const { io, told, pass } = place === 'without a terminal' ? makeIo() : makeIo(terminal.stream, { TERM: 'dumb' })
+  test('is a line now and then without a terminal', () => {
+    const { io, told, pass } = makeIo()
     using progress = showProgress(io, 'plants copied')
 
     progress.update(1, 9)
@@ -58,10 +56,7 @@ describe('progress', () => {
     pass(LINE_EVERY_MS)
     progress.update(5, 9)
 
-    expect({ drawn: terminal.text(), told }).toEqual({
-      drawn: '',
-      told: ['3 of 9 plants copied\n', '5 of 9 plants copied\n'],
-    })
+    expect(told).toEqual(['3 of 9 plants copied\n', '5 of 9 plants copied\n'])
   })
 
   test('is a bar on a terminal, without lines', () => {

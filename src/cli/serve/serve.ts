@@ -8,7 +8,7 @@ import { createLogger, type LineFormat, type Logger, logToStdout, prettyLines } 
 import { engineOf, openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { openOptionsOf } from '../command.ts'
-import { Ended, EXIT, type Io, takesEscapeCodes } from '../io.ts'
+import { Ended, EXIT, type Io } from '../io.ts'
 import { completeOptions, defineServe, type ServeOptions } from './options.ts'
 import { type Endings, runService, watchEndings } from './service.ts'
 
@@ -40,7 +40,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 /** The format of lines for people, or `undefined` for JSON. `NO_COLOR` turns colours off (https://no-color.org). */
 async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }: Io): Promise<LineFormat | undefined> {
   if ((logFormat ?? (printsToTerminal ? 'pretty' : 'json')) === 'json') return undefined
-  return prettyLines(printsToTerminal && takesEscapeCodes(env) && !env.NO_COLOR)
+  return prettyLines(printsToTerminal && env.TERM !== 'dumb' && !env.NO_COLOR)
 }
 
 /** Opens the store, serves it and its metrics, and closes it. */
