@@ -15,14 +15,7 @@ export interface Connection {
 export const SLOW_READER_S = 255
 
 /** A server that listens. */
-export interface RunningServer {
-  /** The address that the server listens on, with the port that the system chose. */
-  readonly address: Address
-  /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
-  stop(): Promise<void>
-  /** Closes the remaining connections. Returns how many requests were under way on them. */
-  kill(): number
-}
+export type RunningServer = Awaited<ReturnType<typeof listen>>
 
 /** How a server treats its connections. */
 export interface ListenOptions {
@@ -45,7 +38,7 @@ export const schemeOf = ({ tls }: Pick<ListenOptions, 'tls'>): Scheme => (tls ==
 export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
 
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
-export async function listen(address: Address, handle: Handle, options: ListenOptions): Promise<RunningServer> {
+export async function listen(address: Address, handle: Handle, options: ListenOptions) {
   const refusal = (reason: string, cause?: unknown) =>
     new AppError('address_unavailable', {
       message: `Cannot listen on ${formatAddress(address, schemeOf(options))}: ${reason}. Choose another with ${options.flag}.`,
@@ -62,8 +55,11 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
   })
   if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
   return {
+    /** The address that the server listens on, with the port that the system chose. */
     address: 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port },
+    /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
     stop: () => server.stop(),
+    /** Closes the remaining connections. Returns how many requests were under way on them. */
     kill() {
       const requests = server.pendingRequests
       server.stop(true)

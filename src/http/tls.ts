@@ -11,20 +11,7 @@ export interface TlsFiles {
 }
 
 /** A certificate with its key, and the facts in it. */
-export interface Tls {
-  /** The options of the runtime for TLS 1.2 and 1.3. */
-  readonly context: {
-    readonly cert: string
-    readonly key: string
-    readonly secureOptions: number
-    readonly ciphers: string
-  }
-  /** The first host name in the certificate, unless that is a wildcard. */
-  readonly host: string | undefined
-  /** The time for which the certificate is valid, in milliseconds since 1970-01-01 UTC. */
-  readonly validFromMs: number
-  readonly validToMs: number
-}
+export type Tls = ReturnType<typeof readTls>
 
 /** RFC 8996 forbids TLS 1.0 and 1.1. */
 const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
@@ -35,7 +22,7 @@ const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
 const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** Reads both files. Rejects with `misused` and one sentence if the server cannot use them. */
-export function readTls({ certPath, keyPath }: TlsFiles): Tls {
+export function readTls({ certPath, keyPath }: TlsFiles) {
   const cert = readCertificate(certPath)
   const key = readPem(keyPath, '--tls-key')
   const own = parseCertificate(cert, certPath)
@@ -55,8 +42,11 @@ export function readTls({ certPath, keyPath }: TlsFiles): Tls {
     )
   }
   return {
+    /** The options of the runtime for TLS 1.2 and 1.3. */
     context,
+    /** The first host name in the certificate, unless that is a wildcard. */
     host: /(?:^|, )DNS:([A-Za-z0-9.-]+)(?:,|$)/.exec(own.subjectAltName ?? '')?.[1],
+    /** The time for which the certificate is valid, in milliseconds since 1970-01-01 UTC. */
     validFromMs: Date.parse(own.validFrom),
     validToMs: Date.parse(own.validTo),
   }
