@@ -1,41 +1,17 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { runSql, snapshot } from '../store/sqlite/files.ts'
+import { damageTable, runSql, snapshot } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
-import { createTokenIn } from '../support/tokens.ts'
 import { done, refusal } from './support/answers.ts'
-
-const PAGE_BYTES = 4096
-const PLANTS = 1000
-
-/** A database of many pages, whose path it returns. */
-async function makeDatabase(folder: string): Promise<string> {
-  const path = join(folder, 'plants.db')
-  await createTokenIn(path)
-  using db = new Database(path)
-  db.run(
-    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
-     insert into plants (user_id, id, name) select users.id, series.id, hex(zeroblob(100)) from users, series`,
-    [PLANTS],
-  )
-  return path
-}
-
-function overwritePage(path: string, page: number, byte: number) {
-  const file = openSync(path, 'r+')
-  writeSync(file, Buffer.alloc(PAGE_BYTES, byte), 0, PAGE_BYTES, (page - 1) * PAGE_BYTES)
-  closeSync(file)
-}
+import { fillDatabase } from './support/filled-database.ts'
 
 const check = (database: string) => runPlantstore(['check', '--database', database])
 
 describe.concurrent('check', () => {
   test('finds a database whole, with and without --json, also while a server uses it', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
+    using made = await fillDatabase(1000)
+    const path = made.database
     const text = done(`The database ${path} is whole.`)
     const json = await runPlantstore(['check', '--json', '--database', path])
 
@@ -46,13 +22,10 @@ describe.concurrent('check', () => {
     expect(await check(path)).toEqual(text)
   })
 
-  test.each([
-    ['zeros', 0x00],
-    ['noise', 0xa5],
-  ])('says that a database with a page of %s is damaged, and exits with 3', async (_, byte) => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
-    overwritePage(path, 20, byte)
+  test('says that a database with a damaged page is damaged, and exits with 3', async () => {
+    using made = await fillDatabase(1000)
+    const path = made.database
+    damageTable(path, 'plants')
     const { stdout, stderr, exitCode } = await check(path)
 
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
@@ -60,8 +33,8 @@ describe.concurrent('check', () => {
   })
 
   test('prints each problem in a line, with control characters as JSON escapes, and exits with 3', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
+    using made = await fillDatabase(1000)
+    const path = made.database
     using db = new Database(path)
     const name = 'x\n\u001b[2K\u202e'
     db.run(`create table "${name}" (id integer primary key, parent references "${name}" (id))`)
@@ -82,10 +55,10 @@ describe.concurrent('check', () => {
   })
 
   test('and every other command name a trigger of another program and exit with 3', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
+    using made = await fillDatabase(1000)
+    const path = made.database
     runSql(path, 'create trigger evil after insert on plants begin delete from plants; end')
-    const before = snapshot(folder.path)
+    const before = snapshot(made.folder)
     const commands = [
       ['check'],
       ['serve', '--listen', '127.0.0.1:0'],
@@ -94,18 +67,18 @@ describe.concurrent('check', () => {
       ['token', 'create', '--user', 'me'],
       ['user', 'list'],
       ['export'],
-      ['backup', join(folder.path, 'backup.db')],
+      ['backup', join(made.folder, 'backup.db')],
     ]
     const answers = await Promise.all(commands.map((args) => runPlantstore([...args, '--database', path])))
 
     const message = `The database ${path} has a schema that another program has changed: added trigger "evil". Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore.`
     expect(answers).toEqual(commands.map(() => refusal(3, message)))
-    expect(snapshot(folder.path)).toEqual(before)
+    expect(snapshot(made.folder)).toEqual(before)
   })
 
   test('lists the tables and indexes of other programs, of which a server warns once', async () => {
-    using folder = makeFolder()
-    const path = await makeDatabase(folder.path)
+    using made = await fillDatabase(1000)
+    const path = made.database
     runSql(path, 'create table "notes\u0085" (text)', 'create index by_name on plants (name)')
     const { stderr, exitCode } = await check(path)
     await using server = await serve(path)

@@ -47,20 +47,6 @@ describe('the recorded uses of tokens', () => {
     ])
   })
 
-  test('do not reach the store within a minute of the last use that the token knows', async () => {
-    await using opened = await openWithUses()
-    const { token, uses, writes, clock } = opened
-    const used = { ...token, lastUsedAtMs: minute(-1) + 1 }
-
-    uses.recordUse(used)
-    await uses.flush()
-    clock.nowMs += 1
-    uses.recordUse(used)
-    await uses.flush()
-
-    expect(writes).toEqual([[[token.id, START_MS + 1]]])
-  })
-
   test('follow the clock also after it was ahead by a day and was set right', async () => {
     await using opened = await openWithUses()
     const { token, uses, writes, clock } = opened

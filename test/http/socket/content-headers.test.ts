@@ -7,15 +7,12 @@ const JSON_TYPE = 'Content-Type: application/json'
 const IS_ENCODED = 'The server decodes no body: send it without a Content-Encoding.'
 
 const TYPES = [
-  'application/json',
-  'APPLICATION/Json',
-  'application/json;charset=utf-8',
-  'application/json; CharSet="Utf-8"',
-  'application/json ; charset=utf-8',
-  'application/json;',
-  'application/json; profile="a,b; charset=latin1"; charset=utf-8',
-  'application/json; charset=utf-8; profile="\\""',
-  'application/json; charset="utf\\-8"',
+  ...['application/json', 'APPLICATION/Json', 'application/json;', 'application/json;charset=utf-8'],
+  ...['application/json; CharSet="Utf-8"', 'application/json ; charset=utf-8', 'application/json; charset="utf\\-8"'],
+  ...[
+    'application/json; profile="a,b; charset=latin1"; charset=utf-8',
+    'application/json; charset=utf-8; profile="\\""',
+  ],
 ]
 
 const OTHER_TYPES = [
