@@ -135,11 +135,7 @@ describe('the house', () => {
     [
       'nothing but backups and open files is found by reading folders',
       /\breaddir|\bGlob\b|scandir/,
-      [
-        'store/sqlite/files/moved-files.ts',
-        'store/sqlite/files/partial-files.ts',
-        'store/sqlite/tools/backup-folder.ts',
-      ],
+      ['store/sqlite/files/moved-files.ts', 'store/sqlite/tools/backup.ts', 'store/sqlite/tools/new-database.ts'],
     ],
   ])('%s', (_, pattern, allowed) => {
     const found = sources.filter(({ text }) => pattern.test(withoutComments(text))).map(({ file }) => file)

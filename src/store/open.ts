@@ -5,7 +5,7 @@ import type { Engine, OpenOptions } from './engine.ts'
 import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
 import { sqliteEngine } from './sqlite/engine.ts'
-import { realPath } from './sqlite/files/real-path.ts'
+import { realPath } from './sqlite/files/file-system.ts'
 import type { Digest } from './tools/contents.ts'
 import type { ContentsOptions } from './tools/copy-contents.ts'
 

@@ -24,7 +24,7 @@ const ENOUGH = 500
 const MANY_PLANTS = 400_000
 const SUBSETS = rounds(60, 300)
 const KILLED_AT = ['pwrite64', 'fsync', 'link'] as const
-const NEW_FILE = resolve(import.meta.dir, '../../src/store/sqlite/files/new-file.ts')
+const NEW_DATABASE = resolve(import.meta.dir, '../../src/store/sqlite/tools/new-database.ts')
 const WITHOUT_LINKS = { calls: ['link'], fault: 'error=EPERM', when: '1+' } as const
 let kills = 0
 afterAll(() => console.log(`killed ${kills} backups`))
@@ -144,7 +144,7 @@ describe('a backup', () => {
       using trace = traceCalls({ inject: WITHOUT_LINKS })
       const program = `const { renameToNew } = await import(process.argv[1])
       console.log(renameToNew(process.argv[2], process.argv[3]))`
-      const { stdout } = await runProgram([...trace.under, process.execPath, '-e', program, NEW_FILE, made, taken])
+      const { stdout } = await runProgram([...trace.under, process.execPath, '-e', program, NEW_DATABASE, made, taken])
 
       expect((await trace.seen()).calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
       expect(stdout).toBe('false\n')

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { BACKUP_OF } from '../../src/store/sqlite/files/backup-record.ts'
+import { BACKUP_OF } from '../../src/store/sqlite/files/schema.ts'
 
 /**
  * All that a database holds: the ids in its header, its schema, and all rows of all tables. Leaves out the record that only a

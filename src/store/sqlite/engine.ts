@@ -1,6 +1,6 @@
 import type { Engine } from '../engine.ts'
 import { RESTORE } from '../errors.ts'
-import { filesOpenToOthers } from './files/file-identity.ts'
+import { filesOpenToOthers } from './files/file-system.ts'
 import { openSqliteStore } from './store.ts'
 
 /** The SQLite file at this path. */
@@ -16,7 +16,7 @@ export const sqliteEngine = (path: string): Engine => ({
   },
 
   async copyTools() {
-    const { readSqlite } = await import('./tools/copy-source.ts')
+    const { readSqlite } = await import('./tools/contents.ts')
     const { fillSqlite } = await import('./tools/copy-target.ts')
     return {
       read: (options, use) => readSqlite(path, options, use),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../../src/domain/error.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
-import { fileIdentity } from '../../../src/store/sqlite/files/file-identity.ts'
+import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { QUEUE_MAX_WAIT_MS, queueWrites } from '../../../src/store/sqlite/writing/queue.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writing/writer.ts'

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { storeUnusable } from '../../errors.ts'
 import { openDatabase, rowsOf } from '../connection.ts'
 import { isLocked } from '../errors.ts'
-import { syncDirectory } from './partial-files.ts'
+import { syncDirectory } from './file-system.ts'
 
 /** A locked database. No other process has it open or can open it until it is released or disposed of. */
 export interface Locked extends Disposable {

@@ -1,5 +1,5 @@
 import { readdirSync, readlinkSync } from 'node:fs'
-import { fileIdentity } from './file-identity.ts'
+import { fileIdentity } from './file-system.ts'
 
 /** Links to what this process has open, one for each descriptor (proc_pid_fd(5)). */
 const DESCRIPTORS = '/proc/self/fd'

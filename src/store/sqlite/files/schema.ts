@@ -3,7 +3,12 @@ import type { AppError } from '../../../domain/error.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { openDatabase } from '../connection.ts'
 import { MIGRATIONS } from '../migrate.ts'
-import { BACKUP_OF } from './backup-record.ts'
+
+/**
+ * The table in a backup that names its database. A database in use has no such table, because `restore` leaves it out, and so
+ * does a backup of a backup.
+ */
+export const BACKUP_OF = 'backup_of'
 
 /** The table or index of another program in a database of ours. */
 export interface ForeignObject {

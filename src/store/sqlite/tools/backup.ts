@@ -1,13 +1,16 @@
-import { closeSync, existsSync, fstatSync, readSync, statSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { closeSync, existsSync, fstatSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
+import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import type { Copied, CopyOptions } from '../../file-tools.ts'
-import { fileIdentity } from '../files/file-identity.ts'
+import { openImmutable, rowsOf } from '../connection.ts'
+import { sqliteCode } from '../errors.ts'
+import { fileIdentity, SIDE_FILES, syncDirectory } from '../files/file-system.ts'
 import { lockAlone } from '../files/lock.ts'
-import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
 import { inspect } from '../files/preflight.ts'
+import { BACKUP_OF } from '../files/schema.ts'
 import { copyDatabase } from './copy-database.ts'
+import { removeLeftovers } from './new-database.ts'
 
 /**
  * Makes a backup of a database as it is at one moment, while other processes may write. The file gets its name once it is
@@ -16,15 +19,15 @@ import { copyDatabase } from './copy-database.ts'
 export async function backupSqlite(database: string, target: string, options: CopyOptions = {}): Promise<Copied> {
   requireDatabase(database)
   refuseTarget(database, target, options)
-  removeLeftovers(dirname(target), (name) => name === basename(target))
-  using copy = await copyDatabase('database', database, target, options)
-  if (options.force === true && existsSync(target)) {
-    lockAlone(target).release()
-    copy.replace()
-  } else {
-    copy.placeNew(targetExists(target))
-  }
-  return { ...copy.counts, path: target, bytes: statSync(target).size }
+  return copyDatabase('database', database, target, options, ({ counts, replace, placeNew }) => {
+    if (options.force === true && existsSync(target)) {
+      lockAlone(target).release()
+      replace()
+    } else if (!placeNew()) {
+      throw targetExists(target)
+    }
+    return { ...counts, path: target, bytes: statSync(target).size }
+  })
 }
 
 /** The size of one read of a backup. */
@@ -36,13 +39,12 @@ const CHUNK_BYTES = 1024 * 1024
  */
 export async function backupSqliteToRead(database: string, options: CopyOptions = {}) {
   requireDatabase(database)
-  const target = `${database}-backup`
-  removeLeftovers(dirname(target), (name) => name === basename(target))
-  using copy = await copyDatabase('database', database, target, options)
-  // Nothing asks for the signal after this.
-  options.signal?.throwIfAborted()
-  const file = copy.open()
-  return { ...copy.counts, bytes: fstatSync(file).size, chunks: readChunks(file) }
+  return copyDatabase('database', database, `${database}-backup`, options, ({ counts, openFile }) => {
+    // Nothing asks for the signal after this.
+    options.signal?.throwIfAborted()
+    const file = openFile()
+    return { ...counts, bytes: fstatSync(file).size, chunks: readChunks(file) }
+  })
 }
 
 function* readChunks(file: number): Generator<Uint8Array> {
@@ -84,7 +86,7 @@ function refuseTarget(database: string, target: string, { force = false }: CopyO
 }
 
 /** Throws `file_unusable` unless backups can be made in this directory. */
-export function refuseDirectory(directory: string): void {
+function refuseDirectory(directory: string): void {
   const found = statSync(directory, { throwIfNoEntry: false })
   if (found === undefined) throw fileUnusable(`There is no directory ${directory}: create it.`)
   if (!found.isDirectory()) throw fileUnusable(`${directory} is not a directory: name one.`)
@@ -94,3 +96,83 @@ const targetExists = (target: string) =>
   fileUnusable(`${target} is there already: name another file, or repeat it with --force.`)
 
 const fileUnusable = (message: string, cause?: unknown) => new AppError('file_unusable', { message, cause })
+
+/** Makes a backup in a directory. Its name has the time. Rejects as `backupSqlite` does. */
+export async function backupSqliteInto(
+  database: string,
+  directory: string,
+  nowMs: number,
+  options: CopyOptions,
+): Promise<Copied> {
+  refuseDirectory(directory)
+  removeLeftovers(directory, isNameOf(database))
+  return backupSqlite(database, join(directory, backupName(database, nowMs)), options)
+}
+
+/**
+ * Deletes the backups of a database that are beside its latest one, but for the latest `keep`. It counts and deletes a file only
+ * if this program named it, it records this database's path, and it is no later than the latest one. Throws `misused` and
+ * deletes nothing if the directory holds a backup of another path. Returns the names of the deleted backups, and what the
+ * operator should know of the files that it left.
+ */
+export function keepLatestBackups(database: string, latest: string, keep: number) {
+  const directory = dirname(latest)
+  const files = readdirSync(directory, { withFileTypes: true })
+    .filter((file) => file.isFile())
+    .map(({ name }) => ({ name, path: recordedPath(join(directory, name)) }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+  const foreign = files.find(({ path }) => path !== undefined && path !== database)
+  if (foreign !== undefined) throw foreignBackup(directory, foreign.name, String(foreign.path))
+  const named = files.filter(({ name }) => isNameOf(database)(name))
+  const unknown = named.filter(({ path }) => path === undefined)
+  const future = named.filter(({ name, path }) => path !== undefined && name > basename(latest))
+  const deleted = named
+    .filter((file) => !unknown.includes(file) && !future.includes(file))
+    .slice(0, -keep)
+    .map(({ name }) => name)
+  for (const name of deleted) rmSync(join(directory, name), { force: true })
+  if (deleted.length > 0) syncDirectory(directory)
+  const notice = (reason: string) => (file: { readonly name: string }) =>
+    `${file.name} ${reason}: it is neither counted nor deleted.`
+  return {
+    deleted,
+    notices: [
+      ...unknown.map(notice('does not say which database it is a backup of')),
+      ...future.map(notice('is dated in the future')),
+    ],
+  }
+}
+
+const foreignBackup = (directory: string, name: string, path: string) =>
+  new AppError('misused', {
+    message:
+      `No old backup was deleted: ${directory} also holds ${name}, a backup of ${path}. ` +
+      'Each database needs a folder of its own: name another one in --dir, or move that file away.',
+  })
+
+/** The name of a backup: the name of the database and the time in UTC. So the order of names is the order of time. */
+const backupName = (database: string, nowMs: number): string =>
+  `${stemOf(database)}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`
+
+/** Whether `backupName` gives such a name. */
+const isNameOf = (database: string) => (name: string) => {
+  const stem = `${stemOf(database)}-`
+  return name.startsWith(stem) && /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/.test(name.slice(stem.length))
+}
+
+const stemOf = (database: string): string => basename(database, extname(database))
+
+/** The path that a backup records. `undefined` if it records none or is no readable database. Leaves no trace. */
+function recordedPath(file: string): string | undefined {
+  try {
+    const db = openImmutable(file)
+    try {
+      return rowsOf<[string]>(db.prepare(`select path from ${BACKUP_OF}`).values())[0]?.[0]
+    } finally {
+      db.close(true)
+    }
+  } catch (error) {
+    if (sqliteCode(error) === undefined) throw error
+    return undefined
+  }
+}

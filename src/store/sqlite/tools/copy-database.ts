@@ -1,78 +1,144 @@
 import { constants, type Database } from 'bun:sqlite'
-import { openSync, renameSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
+import { nextTurn } from '../../../domain/next-turn.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { CopyOptions, Counts } from '../../file-tools.ts'
+import { rowsOf } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
-import { fileIdentity } from '../files/file-identity.ts'
-import { createFile, renameToNew } from '../files/new-file.ts'
-import { partialPath, syncDirectory } from '../files/partial-files.ts'
-import { refuseChangedSchema } from '../files/schema.ts'
+import { databaseEmpty } from '../files/preflight.ts'
+import { BACKUP_OF, type ForeignObject, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
-import { pragmaNumber } from '../migrate.ts'
-import { copyRows, countRows } from './copy-rows.ts'
-import { openUnfinished } from './unfinished-database.ts'
+import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
+import { createDatabase, type NewDatabase } from './new-database.ts'
 
 /** How SQLite opens the source: other processes use a database, and nobody writes to a backup (https://sqlite.org/uri.html). */
 const ACCESS: Readonly<Record<FileRole, string>> = { database: 'mode=rw', backup: 'immutable=1' }
+/** Copying so many rows takes a few milliseconds. After each batch, signals are handled. */
+const BATCH_ROWS = 20_000
+
+/** A verified copy that has no name yet, the numbers of its rows, and the objects of the source that were not copied. */
+interface DatabaseCopy extends Pick<NewDatabase, 'replace' | 'placeNew' | 'openFile'> {
+  readonly counts: Counts
+  readonly dropped: readonly ForeignObject[]
+}
 
 /**
- * Copies a database, as it is at one moment, to a new file beside `target`, and verifies the copy. Rejects with
- * `store_unusable` if the source is damaged, and with `file_unusable` if the copy cannot be made. Then nothing of it is left.
+ * Copies a database, as it is at one moment, to a new file beside `target`, verifies the copy, and passes it to `place`. Rejects
+ * with `store_unusable` if the source is damaged, and with `file_unusable` if the copy cannot be made. Nothing of a copy is left
+ * that `place` does not give its name.
  *
  * It does not use `vacuum into`, which does not sync its file, cannot be stopped, and does not say how many rows it has read.
  */
-export async function copyDatabase(role: FileRole, source: string, target: string, options: CopyOptions = {}) {
-  const partial = partialPath(target)
-  let copy: Database | undefined
-  let isPlaced = false
-  let identity: string | undefined
-  const requireOurs = () => {
-    if (fileIdentity(partial) !== identity) throw cannotMake(target, 'somebody has taken it away meanwhile')
-  }
-  const place = (rename: () => void) => {
-    requireOurs()
-    rename()
-    isPlaced = true
-    syncDirectory(dirname(target))
-  }
-  const discard = () => {
-    copy?.close(true)
-    if (!isPlaced) rmSync(partial, { force: true })
-  }
+export async function copyDatabase<T>(
+  role: FileRole,
+  source: string,
+  target: string,
+  options: CopyOptions,
+  place: (copy: DatabaseCopy) => T,
+): Promise<T> {
   try {
-    createFile(partial, options.force === true ? target : undefined)
-    identity = fileIdentity(partial)
-    copy = openUnfinished(partial, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
-    copy.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
-    const { expected, dropped } = await copyRows(copy, role, source, options)
-    copy.run('detach source')
-    const counts = verify(copy, role, source, expected)
-    return {
-      counts,
-      /** The objects of the source that were not copied. */
-      dropped,
-      /** Renames the copy to `target`, durably. It replaces a file of that name. */
-      replace: () => place(() => renameSync(partial, target)),
-      /** Renames the copy to `target`, durably. Throws `exists` if there is a file of that name. */
-      placeNew: (exists: AppError) =>
-        place(() => {
-          if (!renameToNew(partial, target)) throw exists
-        }),
-      /** Opens the copy for reading. The descriptor outlives the copy's name. */
-      open(): number {
-        requireOurs()
-        return openSync(partial, 'r')
-      },
-      /** Closes the copy, and deletes it unless it was renamed to `target`. */
-      [Symbol.dispose]: discard,
-    }
+    using copy = createDatabase(target, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
+    copy.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
+    const { expected, dropped } = await copyRows(copy.db, role, source, options)
+    copy.db.run('detach source')
+    const counts = verify(copy.db, role, source, expected)
+    return place({ ...copy, counts, dropped })
   } catch (error) {
-    discard()
     throw toCopyError(error, role, source, target)
   }
 }
+
+/**
+ * Copies the schema and all rows of the attached database `source` in one transaction. A backup may come from anybody, so the
+ * objects of other programs in it are dropped. Returns the counts of the source, and the dropped objects.
+ */
+async function copyRows(
+  copy: Database,
+  role: FileRole,
+  source: string,
+  { onProgress = () => {}, signal }: CopyOptions,
+): Promise<{ readonly expected: Counts; readonly dropped: readonly ForeignObject[] }> {
+  copy.run('begin')
+  if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(source)
+  const foreign = refuseChangedSchema(role, source, copy, pragmaNumber(copy, 'user_version', 'source'), 'source')
+  const dropped = role === 'backup' ? foreign : []
+  const schema = schemaToCopy(copy, new Set(dropped.map(({ name }) => name)))
+  const tables = schema.filter(({ type }) => type === 'table')
+  for (const pragma of ['application_id', 'user_version'] as const) {
+    copy.run(`pragma main.${pragma} = ${pragmaNumber(copy, pragma, 'source')}`)
+  }
+  // `prepare` takes only the first statement of a text. `run` would execute all of them.
+  for (const { sql } of tables) copy.prepare(sql).run()
+  const expected = countRows(copy, 'source')
+  for (const { name } of tables) {
+    if (name !== 'plants') copy.run(`insert into main.${quoted(name)} select * from source.${quoted(name)}`)
+  }
+  let plants = 0
+  for (const rows of copyPlants(copy)) {
+    signal?.throwIfAborted()
+    plants += rows
+    onProgress(plants, expected.plants)
+    await nextTurn()
+  }
+  copyInternalTables(copy)
+  // SQLite makes an index faster, and denser, once the rows are there.
+  for (const { type, sql } of schema) if (type !== 'table') copy.prepare(sql).run()
+  if (role === 'database') {
+    copy.run(`create table main.${BACKUP_OF} (path text not null) strict`)
+    copy.run(`insert into main.${BACKUP_OF} (path) values (?1)`, [source])
+  }
+  copy.run('commit')
+  return { expected, dropped }
+}
+
+const schemaToCopy = (copy: Database, dropped: ReadonlySet<string>) =>
+  rowsOf<[type: string, name: string, sql: string]>(
+    copy.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
+  )
+    .map(([type, name, sql]) => ({ type, name, sql }))
+    .filter(({ name }) => !name.startsWith('sqlite_') && name !== BACKUP_OF && !dropped.has(name))
+
+/** Copies the plants in batches by their key. Yields the size of each batch. */
+function* copyPlants(copy: Database): Generator<number> {
+  const prepare = (condition: string) =>
+    copy.prepare(
+      `insert into main.plants select * from source.plants ${condition} order by user_id, id limit ${BATCH_ROWS}`,
+    )
+  let next = prepare('')
+  const later = prepare(
+    'where (user_id, id) > (select user_id, id from main.plants order by user_id desc, id desc limit 1)',
+  )
+  for (;;) {
+    const { changes } = next.run()
+    yield changes
+    if (changes < BATCH_ROWS) return
+    next = later
+  }
+}
+
+/** Copies what SQLite keeps for itself: the statistics of `analyze`, and the last identifiers, which are never used again. */
+function copyInternalTables(copy: Database): void {
+  if (copy.prepare(`select 1 from source.sqlite_schema where name = 'sqlite_stat1'`).values().length > 0) {
+    // Only SQLite can make this table.
+    copy.run('analyze main.sqlite_schema')
+    copy.run('insert into main.sqlite_stat1 select tbl, idx, stat from source.sqlite_stat1')
+  }
+  copy.run('delete from main.sqlite_sequence')
+  copy.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
+}
+
+function countRows(db: Database, schema: 'main' | 'source'): Counts {
+  const [counts] = db
+    .prepare<Counts, []>(
+      `select (select count(*) from ${schema}.users) as users, (select count(*) from ${schema}.tokens) as tokens,
+         (select count(*) from ${schema}.plants) as plants`,
+    )
+    .all()
+  return counts ?? { users: 0, tokens: 0, plants: 0 }
+}
+
+/** Any name as an identifier in SQL. */
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Throws if the file is damaged or lacks a row. */
 function verify(copy: Database, role: FileRole, source: string, expected: Counts): Counts {
@@ -92,13 +158,11 @@ function toCopyError(error: unknown, role: FileRole, source: string, target: str
   if (error instanceof AppError) return error
   if (isDamage(error)) return damaged(role, source, [String(error)])
   if (isLocked(error)) return storeUnusable(`The database ${source} is locked by another process: try again.`, error)
-  if (isOutOfSpace(error)) return cannotMake(target, 'there is no space: make room', error)
   const isSystemError = error instanceof Error && 'code' in error
-  return isSystemError ? cannotMake(target, error.message, error) : error
+  if (!isSystemError) return error
+  const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message
+  return new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
 }
 
 const damaged = (role: FileRole, source: string, problems: readonly string[]) =>
   fileDamaged(role, source, `is damaged: ${problems.join('; ')}`)
-
-const cannotMake = (target: string, reason: string, cause?: unknown) =>
-  new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause })

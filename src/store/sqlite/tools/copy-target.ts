@@ -1,19 +1,17 @@
-import type { Database, SQLQueryBindings } from 'bun:sqlite'
-import { renameSync, rmSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import type { SQLQueryBindings } from 'bun:sqlite'
+import { existsSync, statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import { COLUMNS, type TABLES, type Target } from '../../tools/contents.ts'
+import { COLUMNS, TABLES, type Table, type Target } from '../../tools/contents.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
-import { fileIdentity } from '../files/file-identity.ts'
-import { createFile } from '../files/new-file.ts'
-import { partialPath, removeLeftovers, syncDirectory } from '../files/partial-files.ts'
+import { fileIdentity, SIDE_FILES } from '../files/file-system.ts'
+import { lockAlone } from '../files/lock.ts'
+import { inspect, isUnfinishedCopy } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
 import { insertInto } from '../insert.ts'
-import { migrate } from '../migrate.ts'
+import { migrate, UNFINISHED_ID } from '../migrate.ts'
 import { contentsOf } from './contents.ts'
-import { openUnfinished } from './unfinished-database.ts'
-import { placeMark } from './unfinished-mark.ts'
+import { createDatabase, type NewDatabase } from './new-database.ts'
 
 /**
  * `CopyTools.fill` for SQLite. Until the copy is finished, a file with the database's name marks an unfinished copy, and every
@@ -21,32 +19,22 @@ import { placeMark } from './unfinished-mark.ts'
  */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
   using mark = placeMark(path)
-  removeLeftovers(dirname(path), (name) => name === basename(path))
-  const partial = partialPath(path)
-  let db: Database | undefined
   try {
-    createFile(partial, path)
-    db = openUnfinished(partial, { readwrite: true, create: false, safeIntegers: true, strict: true })
-    migrate(db, partial)
-    const identity = fileIdentity(partial)
-    const replaceMark = () => {
-      if (fileIdentity(partial) !== identity || fileIdentity(path) !== mark.identity) {
-        throw storeUnusable(`The database ${path}, or what was to be it, was moved or replaced.`)
-      }
-      renameSync(partial, path)
-      syncDirectory(dirname(path))
-    }
-    return await fill(targetOf(db, partial, replaceMark))
+    using copy = createDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
+    migrate(copy.db, copy.path)
+    return await fill(
+      targetOf(copy, () => {
+        if (fileIdentity(path) === mark.identity) return copy.replace()
+        throw storeUnusable(`The database ${path} was moved or replaced meanwhile.`)
+      }),
+    )
   } catch (error) {
     throw toFillError(error, path)
-  } finally {
-    db?.close(true)
-    rmSync(partial, { force: true })
   }
 }
 
-function targetOf(db: Database, partial: string, replaceMark: () => void): Target {
-  const prepare = (table: (typeof TABLES)[number]) =>
+function targetOf({ db, path }: NewDatabase, replaceMark: () => void): Target {
+  const prepare = (table: Table) =>
     db.prepare<unknown, SQLQueryBindings[]>(insertInto(table, Object.keys(COLUMNS[table])))
   const inserts = { users: prepare('users'), tokens: prepare('tokens'), plants: prepare('plants') }
   db.run('begin')
@@ -60,7 +48,7 @@ function targetOf(db: Database, partial: string, replaceMark: () => void): Targe
       db.run('pragma shrink_memory')
       const problems = findProblems(db)
       if (problems.length > 0) throw storeUnusable(`The copy is damaged: ${problems.join('; ')}.`)
-      const found = await use(contentsOf(db, partial))
+      const found = await use(contentsOf(db, path))
       db.run('rollback')
       return found
     },
@@ -72,6 +60,43 @@ function targetOf(db: Database, partial: string, replaceMark: () => void): Targe
       replaceMark()
     },
   }
+}
+
+/** A database without tables, whose application id says that it is an unfinished copy. It is locked until `dispose`. */
+interface Mark extends Disposable {
+  readonly identity: string
+}
+
+/** Gives the name of the database to a mark, durably. Throws `store_unusable` if there is a database that is not empty. */
+function placeMark(path: string): Mark {
+  if (!isUnfinishedCopy(path)) {
+    requireEmpty(path)
+    using made = createDatabase(path, { readwrite: true, create: false })
+    made.db.run(`pragma application_id = ${UNFINISHED_ID}`)
+    made.replace()
+  }
+  const identity = fileIdentity(path)
+  const locked = lockAlone(path, 'it may be another plantstore copy: let it end')
+  if (fileIdentity(path) !== identity) {
+    locked[Symbol.dispose]()
+    throw storeUnusable(`The database ${path} was made by another process meanwhile.`)
+  }
+  return { identity, [Symbol.dispose]: locked[Symbol.dispose] }
+}
+
+/** Throws `store_unusable` unless there is no store, or an empty one. Removes the side files of an empty one. */
+function requireEmpty(path: string): void {
+  if (inspect(path) && statSync(path).size > 0) {
+    using locked = lockAlone(path, 'end it')
+    const hasTables = locked.db.prepare('select name from sqlite_schema').values().length > 0
+    const anyRow = TABLES.map((table) => `select 1 from ${table}`).join(' union all ')
+    if (hasTables && locked.db.prepare(`${anyRow} limit 1`).values().length > 0) {
+      throw storeUnusable(`The database ${path} is not empty: name another one.`)
+    }
+    locked.release()
+  }
+  const beside = SIDE_FILES.map((name) => path + name).filter((file) => existsSync(file))
+  if (beside.length > 0) throw storeUnusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
 }
 
 /** Says why the database cannot be made. An `AppError` says already why the source cannot be read. */

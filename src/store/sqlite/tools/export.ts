@@ -5,7 +5,7 @@ import type { Row } from '../../tools/contents.ts'
 import { openReader } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { requireUser } from '../users.ts'
-import { readBatches } from './rows.ts'
+import { readBatches } from './contents.ts'
 
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')

@@ -82,7 +82,8 @@ export function openImport(path: string, rule: ConflictRule, nowMs: () => number
     if (isAtomic) return { ...write(batch), heldMs: 0 }
     // If a checkpoint fails before the transaction, nothing of the batch is in doubt.
     wal.runIfDue()
-    db.run('begin immediate')
+    // The first statement takes the lock. `begin immediate` would also write to the staging table, whose commit walks its pages.
+    db.run('begin')
     const startMs = performance.now()
     try {
       const counts = write(batch)
@@ -228,12 +229,12 @@ function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
 
   const write = (batch: ImportBatch): ImportCounts => {
     const keys = [...batch.after, ...batch.last]
+    const users = insertUsers.run(...keys, nowMs()).changes
     const existing = findExisting(batch)
     const [first] = existing
     if (first !== undefined && rule === 'fail') {
       throw new AppError('plant_exists', { message: `The user ${first.user} has got plant ${first.id} meanwhile.` })
     }
-    const users = insertUsers.run(...keys, nowMs()).changes
     insertPlants.run(...keys)
     const [skipped, replaced] = rule === 'replace' ? [0, existing.length] : [existing.length, 0]
     return { users, created: batch.plants - existing.length, skipped, replaced }

@@ -1,11 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import type { CopyOptions } from '../../file-tools.ts'
-import { fileIdentity } from '../files/file-identity.ts'
+import { fileIdentity, SIDE_FILES } from '../files/file-system.ts'
 import { type Locked, lockAlone } from '../files/lock.ts'
-import { removeLeftovers, SIDE_FILES } from '../files/partial-files.ts'
 import { inspect, inspectAtRest, restingState } from '../files/preflight.ts'
 import { listed } from '../files/schema.ts'
 import { copyDatabase } from './copy-database.ts'
@@ -21,15 +19,18 @@ export async function restoreSqlite(backup: string, database: string, options: C
     throw new AppError('misused', { message: `${backup} is the database itself: name a backup of it.` })
   }
   using replaced = lockDatabase(database, options)
-  removeLeftovers(dirname(database), (name) => name === basename(database))
-  using copy = await copyDatabase('backup', backup, database, options)
-  if (restingState(backup) !== state) {
-    throw storeUnusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
-  }
-  replaced?.release()
-  if (replaced === undefined) copy.placeNew(databaseExists(database))
-  else copy.replace()
-  return { ...copy.counts, path: database, bytes: statSync(database).size, dropped: listed(copy.dropped) }
+  return await copyDatabase('backup', backup, database, options, ({ counts, dropped, replace, placeNew }) => {
+    if (restingState(backup) !== state) {
+      throw storeUnusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
+    }
+    if (replaced !== undefined) {
+      replaced.release()
+      replace()
+    } else if (!placeNew()) {
+      throw databaseExists(database)
+    }
+    return { ...counts, path: database, bytes: statSync(database).size, dropped: listed(dropped) }
+  })
 }
 
 /** Locks the database that is to be replaced. Returns `undefined` if there is none. */

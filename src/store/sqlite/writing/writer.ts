@@ -1,4 +1,4 @@
-import { fileIdentity } from '../files/file-identity.ts'
+import { fileIdentity } from '../files/file-system.ts'
 import { openGroupWriter, type WriterOptions } from './group-commit.ts'
 import type { Call, CheckpointReport, Failure, GroupResult } from './writes.ts'
 

@@ -1,0 +1,95 @@
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+/** The endings of the files that SQLite keeps beside a database. */
+export const SIDE_FILES = ['-wal', '-shm', '-journal'] as const
+
+/**
+ * The absolute path of a file without links, because SQLite puts its other files beside the file itself and not beside a link.
+ * A link to a pipe, like /dev/stdout, leads to no path: what is neither file nor directory keeps its name.
+ */
+export function realPath(path: string): string {
+  if (!existsSync(path)) return resolve(path)
+  const found = statSync(path)
+  return found.isFile() || found.isDirectory() ? realpathSync(path) : resolve(path)
+}
+
+/**
+ * The file that is at a path now: its device and inode. A link to a file is not the same as the file, because SQLite looks for
+ * the WAL beside the target of the link.
+ */
+export function fileIdentity(path: string): string {
+  try {
+    const file = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    return file === undefined ? 'nothing' : `${file.dev} ${file.ino}`
+  } catch {
+    return 'out of reach'
+  }
+}
+
+/** The bits of a file's mode that let other users read and write it. */
+const OPEN_TO_OTHERS = 0o066
+
+/** The files of the database that other users may read or write. */
+export const filesOpenToOthers = (path: string): string[] =>
+  [path, `${path}-wal`, `${path}-shm`].filter((file) => {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    return (mode & OPEN_TO_OTHERS) !== 0
+  })
+
+/** Makes the entries of a directory durable: new names, and names that are gone. */
+export function syncDirectory(path: string): void {
+  const directory = openSync(path, 'r')
+  try {
+    fsyncSync(directory)
+  } finally {
+    closeSync(directory)
+  }
+}
+
+/** The permission bits of a file's mode. */
+const PERMISSIONS = 0o777
+const ROOT_ID = 0
+/** The errors of a system that cannot change a file's owner (chown(2)). */
+const CHOWN_REFUSALS = ['EPERM', 'EINVAL', 'ENOTSUP']
+
+/**
+ * Creates an empty file that only its owner may read and write. If root creates it, the service's own user must be able to use
+ * it. So it gets the owner, group and mode of `replaced`, the file that it will replace. If there is none, it gets the owner and
+ * group of its directory. SQLite does the same for the files beside a database.
+ */
+export function createFile(path: string, replaced?: string): void {
+  const file = openSync(path, 'wx', 0o600)
+  try {
+    if (fstatSync(file).uid === ROOT_ID) giveAway(file, path, replaced)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function giveAway(file: number, path: string, replaced?: string): void {
+  const old = replaced === undefined ? undefined : statSync(replaced, { throwIfNoEntry: false })
+  const { uid, gid } = old ?? statSync(dirname(path))
+  try {
+    fchownSync(file, uid, gid)
+  } catch (error) {
+    // Some file systems have no owners, and in some containers root may not change them. The file stays root's.
+    if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
+    return
+  }
+  if (old !== undefined) fchmodSync(file, old.mode & PERMISSIONS)
+}
+
+/** The code of a system error, like `EEXIST`. */
+export const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')

@@ -1,0 +1,138 @@
+import type { Database } from 'bun:sqlite'
+import { closeSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { AppError } from '../../../domain/error.ts'
+import { BUSY_TIMEOUT_MS, openDatabase, openReader } from '../connection.ts'
+import { isLocked } from '../errors.ts'
+import { codeOf, createFile, fileIdentity, syncDirectory } from '../files/file-system.ts'
+
+/** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
+export type NewDatabase = ReturnType<typeof createDatabase>
+
+/**
+ * Creates a database that will get the path `target`. It has the permissions of the file that it replaces. It is locked until
+ * it is closed, so that other processes know that it is being made. Removes what killed processes left of the same target.
+ */
+export function createDatabase(target: string, options: Parameters<typeof openDatabase>[1]) {
+  removeLeftovers(dirname(target), (name) => name === basename(target))
+  const path = target + PARTIAL + crypto.randomUUID()
+  createFile(path, target)
+  const identity = fileIdentity(path)
+  const requireOurs = () => {
+    if (fileIdentity(path) === identity) return
+    throw new AppError('file_unusable', { message: `${target} cannot be made: somebody has taken its file away.` })
+  }
+  let db: Database | undefined
+  const discard = () => {
+    db?.close(true)
+    if (fileIdentity(path) === identity) rmSync(path, { force: true })
+  }
+  try {
+    db = openUnfinished(path, options)
+  } catch (error) {
+    discard()
+    throw error
+  }
+  return {
+    db,
+    path,
+    /** Gives it its final path, durably. It replaces a file there. */
+    replace(): void {
+      requireOurs()
+      renameSync(path, target)
+      syncDirectory(dirname(target))
+    },
+    /** Gives it its final path, durably, unless there is a file. Returns whether it did. */
+    placeNew(): boolean {
+      requireOurs()
+      const isPlaced = renameToNew(path, target)
+      if (isPlaced) syncDirectory(dirname(target))
+      return isPlaced
+    },
+    /** Opens its file for reading. The descriptor outlives the file's name. */
+    openFile(): number {
+      requireOurs()
+      return openSync(path, 'r')
+    },
+    [Symbol.dispose]: discard,
+  }
+}
+
+/** It needs no journal on disk, because an unfinished file is deleted. Commits are synced. */
+function openUnfinished(path: string, options: Parameters<typeof openDatabase>[1]): Database {
+  const db = openDatabase(path, options)
+  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  // Only the main database: a database that is attached later keeps its own modes.
+  db.run('pragma main.locking_mode = exclusive')
+  db.run('pragma main.journal_mode = memory')
+  db.run('pragma main.synchronous = full')
+  db.run('pragma fullfsync = 1')
+  return db
+}
+
+/**
+ * Renames a file, unless a file has the new name already. Returns whether it did. `link` refuses a name that is taken, but
+ * `rename` does not. If `link` fails for another reason, the file system may have no links. Then an empty file takes the name
+ * first, and a kill in between leaves that empty file.
+ */
+export function renameToNew(from: string, to: string): boolean {
+  try {
+    linkSync(from, to)
+  } catch (error) {
+    return !isTaken(error) && renameToReserved(from, to)
+  }
+  rmSync(from, { force: true })
+  return true
+}
+
+function renameToReserved(from: string, to: string): boolean {
+  try {
+    closeSync(openSync(to, 'wx', 0o600))
+  } catch (error) {
+    if (isTaken(error)) return false
+    throw error
+  }
+  renameSync(from, to)
+  return true
+}
+
+const isTaken = (error: unknown): boolean => codeOf(error) === 'EEXIST'
+
+/** The name of an unfinished database is its final name, this, and a UUID. */
+const PARTIAL = '.partial-'
+
+/** Matches these names. The group is the final name. */
+const PARTIAL_NAME = new RegExp(`^(.+)\\${PARTIAL}[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, 's')
+
+/**
+ * Removes the unfinished databases that killed processes of this program left in a directory, if `isFinal` knows their final
+ * names. A live process has locked the database that it makes: that one stays.
+ */
+export function removeLeftovers(directory: string, isFinal: (name: string) => boolean): void {
+  for (const name of readdirSync(directory)) {
+    const [, final] = PARTIAL_NAME.exec(name) ?? []
+    if (final !== undefined && isFinal(final)) removeLeftover(join(directory, name))
+  }
+}
+
+function removeLeftover(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found?.isFile() !== true) return
+  // A file that also has its final name is finished, and another process may use it.
+  if (found.nlink > 1 || !isInUse(path)) rmSync(path, { force: true })
+}
+
+/** Whether another process has locked a database. A file that is no database is not in use. */
+function isInUse(path: string): boolean {
+  try {
+    const db = openReader(path, { busyTimeoutMs: 0 })
+    try {
+      db.prepare('select 1 from sqlite_schema').values()
+      return false
+    } finally {
+      db.close(true)
+    }
+  } catch (error) {
+    return isLocked(error)
+  }
+}
