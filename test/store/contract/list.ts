@@ -8,13 +8,6 @@ import { createUser, IDS, listAll } from '../fixtures.ts'
 /** Tests what the comments of `Store` say about listing plants. */
 export function listContract({ open }: StoreUnderTest): void {
   describe('listPlants', () => {
-    test('of a user without plants is empty', async () => {
-      await using opened = await open()
-      const user = await createUser(opened.store, 'me')
-
-      expect(await listAll(opened.store, user)).toEqual([])
-    })
-
     test('ends a page before the limit only with the plant that fills it', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')

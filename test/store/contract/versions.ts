@@ -39,25 +39,16 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expect(await untilTold(store, me)).toEqual(before)
     })
 
-    test.each(CHANGES)('change with %s', async (_, changed, write) => {
-      await using opened = await openUsed(open)
-      const { store, me } = opened
-      const before = await untilTold(store, me)
+    test.each(CHANGES)('change with %s, here and in another opening', async (_, changed, write) => {
+      for (const isElsewhere of [false, true]) {
+        await using opened = await openUsed(open)
+        const { store, me } = opened
+        const before = await untilTold(store, me)
 
-      await write(store)
+        await write(isElsewhere ? await opened.reopen() : store)
 
-      expectOver(before, told(store, me), changed)
-    })
-
-    test.each(CHANGES)('change with %s in another opening', async (_, changed, write) => {
-      await using opened = await openUsed(open)
-      const { store, me } = opened
-      const other = await opened.reopen()
-      const before = await untilTold(store, me)
-
-      await write(other)
-
-      expectOver(before, await untilSeen(store, me, before, changed), changed)
+        expectOver(before, isElsewhere ? await untilSeen(store, me, before, changed) : told(store, me), changed)
+      }
     })
 
     test('change with creates and revocations of other processes', async () => {

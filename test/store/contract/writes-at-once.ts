@@ -30,20 +30,6 @@ export function writesAtOnceContract({ open }: StoreUnderTest): void {
       for (const each of [store, other]) expect(await listIds(each, user)).toEqual(stored)
     })
 
-    test('store one of two plants with the same id, and refuse the other', async () => {
-      await using opened = await open()
-      const { store } = opened
-      const user = await createUser(store, 'me')
-
-      const pairs = Array.from({ length: MANY }, (_, id) => [
-        store.createPlant(user, { id: BigInt(id), name: 'Fern' }),
-        store.createPlant(user, { id: BigInt(id), name: 'Ivy' }),
-      ])
-
-      expect(await Promise.all(pairs.map(outcomesOf))).toEqual(pairs.map(() => ['done', 'plant_exists']))
-      expect(await listAll(store, user)).toEqual(pairs.map((_, id) => ({ id: BigInt(id), name: 'Fern' })))
-    })
-
     test('are done in the order in which they were asked for', async () => {
       await using opened = await open()
       const { store } = opened
