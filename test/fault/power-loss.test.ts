@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect } from 'bun:test'
 import { join } from 'node:path'
 import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
@@ -15,7 +15,6 @@ import {
   recordCommand,
   recordFolder,
   recordLoad,
-  recordProgram,
 } from './power-loss/recording.ts'
 import { IS_LONG, rounds, testRounds } from './rounds.ts'
 
@@ -29,9 +28,6 @@ const LOSSES_PER_START = rounds(25, 10)
 const MANY_SYNCS = 50
 /** Subsets of unsynced changes after each event while a database is made. Most of them are alike. */
 const SUBSETS_OF_MAKING = 400
-/** Changes a folder. Half of the changes are synced. */
-const SCRIPT = `: >"$1/a"; truncate -s 700 "$1/a"; sync "$1/a"; mv "$1/a" "$1/b"; ln "$1/b" "$1/c"; : >"$1/d"; sync "$1"
-  rm "$1/b"; truncate -s 100 "$1/c"`
 /** Length of a WAL's header (https://sqlite.org/walformat.html#the_wal_file_format). */
 const WAL_HEADER_BYTES = 32
 /** More faults say nothing more. */
@@ -109,17 +105,6 @@ describe.skipIf(lacks(STRACE))('a loss of power', () => {
       console.log(`${seen.size} starts`)
     },
   )
-
-  test('is replayed from creates, truncates, renames, links, unlinks and syncs', async () => {
-    const { events } = await recordFolder(async (path, trace) => {
-      await recordProgram(trace, 'sh', '-c', SCRIPT, 'sh', path)
-    })
-
-    const [nothing, everything] = losePower(events, [events.length], 0, () => 0)
-
-    expect(sizesOf(nothing?.files)).toEqual({ b: 700, c: 700, d: 0 })
-    expect(sizesOf(everything?.files)).toEqual({ c: 100, d: 0 })
-  })
 })
 
 /** Expects in a recording what gives its losses a meaning: whole answers, new WALs, and checkpoints. */
@@ -159,8 +144,6 @@ async function checkLosses(recording: LoadRecording, random: Random, findFaults:
   }
   return { faults: faults.slice(0, MAX_FAULTS), cutsWithUnsynced: unsynced.size }
 }
-
-const sizesOf = (files: Files = new Map()) => Object.fromEntries([...files].map(([name, { length }]) => [name, length]))
 
 /**
  * Chooses after how many events the power is lost, in ascending order: a third each while the database is made, next to a rare

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { SLACK_MS } from '../support/slack.ts'
 import { residentMib } from './process.ts'
@@ -66,14 +66,10 @@ async function serveUnderLoad(script: string) {
       return acknowledged
     },
     async [Symbol.asyncDispose]() {
-      await server.kill()
+      await db[Symbol.asyncDispose]()
       await load.stop()
-      try {
-        if (!Number.isNaN(readerPid)) process.kill(readerPid, 'SIGKILL')
-      } catch {
-        // The reader has ended by itself.
-      }
-      db[Symbol.dispose]()
+      // The reader may have ended by itself.
+      if (existsSync(`/proc/${readerPid}`)) process.kill(readerPid, 'SIGKILL')
     },
   }
 }
