@@ -57,13 +57,14 @@ interface AppErrorOptions {
 /** The error class of this program. One place turns it into an answer, another into an exit code. */
 export class AppError extends globalThis.Error {
   override readonly name = 'AppError'
-  readonly kind: ErrorKind
   readonly outcomeIsUnknown: boolean
   readonly retryAfterS: number | undefined
 
-  constructor(kind: ErrorKind, { message = '', outcomeIsUnknown = false, retryAfterS, cause }: AppErrorOptions = {}) {
+  constructor(
+    readonly kind: ErrorKind,
+    { message = '', outcomeIsUnknown = false, retryAfterS, cause }: AppErrorOptions = {},
+  ) {
     super(message, { cause })
-    this.kind = kind
     this.outcomeIsUnknown = outcomeIsUnknown
     this.retryAfterS = retryAfterS
   }

@@ -10,21 +10,18 @@ export const JSON_DEPTH_MAX = 64
  */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
-    return parse(utf8.decode(bytes))
+    const text = utf8.decode(bytes)
+    const isPlain = !text.includes('[') && !text.includes('{', 1) && !INEXACT.test(text)
+    // For a body of 60 characters, the walk takes 250 ns and `JSON.parse` 100 ns. Most bodies do not need the walk.
+    const idSource = isPlain ? undefined : findIdSource(text)
+    const value: unknown = JSON.parse(text)
+    if (!hasNumericId(value)) return value
+    const id = idSource === undefined ? BigInt(value.id) : parseInt64JsonNumber(idSource)
+    if (id !== undefined) value.id = id
+    return value
   } catch (cause) {
-    throw cause instanceof AppError ? cause : new AppError('body_not_json', { cause })
+    throw new AppError('body_not_json', { cause })
   }
-}
-
-function parse(text: string): unknown {
-  const isPlain = !text.includes('[') && !text.includes('{', 1) && !INEXACT.test(text)
-  // For a body of 60 characters, the walk takes 250 ns and `JSON.parse` 100 ns. Most bodies do not need the walk.
-  const idSource = isPlain ? undefined : findIdSource(text)
-  const value: unknown = JSON.parse(text)
-  if (!hasNumericId(value)) return value
-  const id = idSource === undefined ? BigInt(value.id) : parseInt64JsonNumber(idSource)
-  if (id !== undefined) value.id = id
-  return value
 }
 
 /** `ignoreBOM` keeps a BOM in the text, where `JSON.parse` refuses it. */
@@ -63,7 +60,7 @@ function findIdSource(text: string): string {
       case OPEN_BRACE:
       case OPEN_BRACKET:
         depth++
-        if (depth > JSON_DEPTH_MAX) throw new AppError('body_not_json')
+        if (depth > JSON_DEPTH_MAX) throw new SyntaxError(`more than ${JSON_DEPTH_MAX} levels`)
         break
       case COMMA:
       case CLOSE_BRACE:
@@ -83,7 +80,7 @@ function findStringEnd(text: string, start: number): number {
     while (text.charCodeAt(escapes - 1) === BACKSLASH) escapes--
     if ((end - escapes) % 2 === 0) return end
   }
-  throw new AppError('body_not_json')
+  throw new SyntaxError('a string does not end')
 }
 
 /** Whether a string is `id`, with or without escapes. */
