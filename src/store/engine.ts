@@ -20,11 +20,7 @@ export interface Engine {
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
   /** Loads what `copy` needs. */
-  copyTools(options: CopyToolsOptions): Promise<CopyTools>
-}
-
-export interface CopyToolsOptions extends Required<Pick<OpenOptions, 'onEvent'>> {
-  readonly passwordFile: string | undefined
+  copyTools(options: Pick<OpenOptions, 'onEvent' | 'passwordFile'>): Promise<CopyTools>
 }
 
 /** Both ends of a copy. */

@@ -133,7 +133,8 @@ async function kill(node: Node, what: 'database' | 'machine'): Promise<void> {
     await node.process?.exited
     node.process = undefined
   }
-  for (const pid of pids) killOne(pid)
+  // Some may have ended with their parent.
+  Bun.spawnSync(['kill', '-KILL', ...pids.map(String)], { stderr: 'ignore' })
 }
 
 async function nodesIn(role: Role, nodes: readonly Node[]): Promise<readonly Node[]> {
@@ -163,15 +164,6 @@ function spawn(log: string, ...command: readonly string[]) {
 function makeServerFolder(path: string): void {
   mkdirSync(path, { mode: 0o700 })
   ownedByServer(path)
-}
-
-function killOne(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch (error) {
-    // It ended with its parent.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
-  }
 }
 
 /** The shortest times that Patroni allows. `primary_start_timeout: 0` replaces a primary that has ended at once. */

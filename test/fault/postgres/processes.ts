@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Cluster } from '../../support/postgres-cluster.ts'
 
@@ -22,18 +22,5 @@ export function freeze(cluster: Pick<Cluster, 'data'>) {
   }
 }
 
-/** See proc_pid_stat(5): the 4th field is the parent. */
-const childrenOf = (parent: number): number[] =>
-  readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => pid > 0 && parentOf(pid) === parent)
-
-function parentOf(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
-  } catch {
-    // It has ended since.
-    return undefined
-  }
-}
+const childrenOf = (pid: number): readonly number[] =>
+  (readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').match(/\d+/g) ?? []).map(Number)
