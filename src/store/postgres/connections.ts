@@ -38,11 +38,6 @@ export function connect(options: ConnectOptions) {
   const transaction = openTransactions(client, requireOpen)
   const plants = queueWrites({
     writers: { create: openWriter('create', creates), delete: openWriter('delete', deletes) },
-    async existingUsers(users) {
-      const found = [client.column(users, 'int8')]
-      const rows = await read<[bigint]>('select id from plantstore.users where id = any($1::int8[])', found)
-      return new Set(rows.map(([id]) => Number(id)))
-    },
     observer: options.observer,
   })
   const versions = watchTokens(async () => {

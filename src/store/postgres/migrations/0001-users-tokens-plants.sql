@@ -39,8 +39,8 @@ create table plantstore.plants (
 );
 
 -- The ledger: a row per process and kind of write, with the number of groups that it has written and the plants that the
--- last group refused, numbered from 1. A group is written only if it is the next one of an open writer. So the row tells
--- the outcome of a group whose connection was lost before the answer.
+-- last group refused, numbered from 1, or from -1 if the user does not exist. A group is written only if it is the next one of
+-- an open writer. So the row tells the outcome of a group whose connection was lost before the answer.
 create table plantstore.writers (
   id text primary key,
   groups int8 not null,

@@ -3,7 +3,7 @@ import type { StoreObserver } from '../../../domain/statistics.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { linger } from '../../linger.ts'
 import { type Write, waitingWrites } from './waiting-writes.ts'
-import type { PlantWrite, WriteGroup, WriteKind } from './writer.ts'
+import { type PlantWrite, REFUSALS, type WriteGroup, type WriteKind } from './writer.ts'
 
 /** How long a write may wait until its group begins, and how often the queue looks for writes that have waited too long. */
 const WAIT_TIMEOUT_MS = 1500
@@ -11,8 +11,6 @@ const LATE_CHECK_MS = 250
 
 interface QueueOptions {
   readonly writers: Readonly<Record<WriteKind, WriteGroup>>
-  /** Which of these users exist. */
-  readonly existingUsers: (users: readonly UserId[]) => Promise<ReadonlySet<UserId>>
   readonly observer: StoreObserver | undefined
 }
 
@@ -88,38 +86,20 @@ export function queueWrites(options: QueueOptions) {
 async function writeGroup(
   kind: WriteKind,
   group: readonly Write[],
-  options: QueueOptions,
+  { writers, observer }: QueueOptions,
 ): Promise<readonly unknown[]> {
-  const { writers, existingUsers, observer } = options
   const startMs = performance.now()
   try {
-    const refused = await writers[kind](group.map(({ plant }) => plant))
+    const refusals = await writers[kind](group.map(({ plant }) => plant))
     observer?.recordGroup(group.length, performance.now() - startMs)
     const keys = new Set<string>()
-    for (const [index, { key }] of group.entries()) {
+    return group.map(({ key }, index) => {
       // Of several creates only the first can store the plant, and of several deletes only the first can find it.
-      if (keys.has(key)) refused.add(index)
+      const refusal = refusals.get(index) ?? (keys.has(key) ? REFUSALS[kind] : undefined)
       keys.add(key)
-    }
-    if (kind === 'delete')
-      return group.map((_, index) => (refused.has(index) ? new AppError('plant_not_found') : undefined))
-    const users = new Set(group.flatMap(({ plant }, index) => (refused.has(index) ? plant.user : [])))
-    const errorOf = await explainCreates(users, existingUsers)
-    return group.map(({ plant }, index) => (refused.has(index) ? errorOf(plant.user) : undefined))
+      return refusal && new AppError(refusal)
+    })
   } catch (error) {
     return group.map(() => error)
-  }
-}
-
-/** Says why the creates of these users were refused. What was written stays written, even if the users cannot be read. */
-async function explainCreates(
-  users: ReadonlySet<UserId>,
-  existingUsers: QueueOptions['existingUsers'],
-): Promise<(user: UserId) => unknown> {
-  try {
-    const existing = users.size === 0 ? users : await existingUsers([...users])
-    return (user) => new AppError(existing.has(user) ? 'plant_exists' : 'token_invalid')
-  } catch (error) {
-    return () => error
   }
 }

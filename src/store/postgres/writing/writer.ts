@@ -1,4 +1,4 @@
-import { AppError } from '../../../domain/error.ts'
+import { AppError, type ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
@@ -26,12 +26,14 @@ interface LedgerEntry {
   groups: number
 }
 
+/** Why a write is refused whose user exists. */
+export const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
+
 /**
- * Writes a group durably, or nothing of it. Resolves to the indexes of the refused writes: a plant to create exists already or
- * its user does not, or a plant to delete does not exist. If a plant is in the group several times, all of its writes get the
- * result of the first one. Rejects with an `AppError`.
+ * Writes a group durably, or nothing of it. Resolves to the refusals, by the indexes of their writes. If a plant is in the group
+ * several times, all of its writes get the result of the first one. Rejects with an `AppError`.
  */
-export type WriteGroup = (plants: readonly PlantWrite[]) => Promise<Set<number>>
+export type WriteGroup = (plants: readonly PlantWrite[]) => Promise<ReadonlyMap<number, ErrorKind>>
 
 /**
  * Writes groups of one kind, one group at a time. `client` belongs to this writer alone, and has one connection.
@@ -68,11 +70,13 @@ export function openWriter(kind: WriteKind, client: Client): WriteGroup {
     return attempt(plants, leftMs)
   }
 
+  const refusalOf = (number: bigint) => (kind === 'create' && number < 0n ? 'token_invalid' : REFUSALS[kind])
+
   return async (plants) => {
     try {
       const isRepeatable = (error: unknown) => isConflict(error) || isConnectionLost(error)
       const refused = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(plants, leftMs))
-      return new Set(refused.map((number) => Number(number) - 1))
+      return new Map(refused.map((number) => [Math.abs(Number(number)) - 1, refusalOf(number)]))
     } catch (error) {
       throw toAppError(error)
     }
@@ -115,7 +119,7 @@ const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).joi
 
 /**
  * Each group is one statement, and so one transaction. The gate locks the writer's entry. It has no row if this group is not
- * the writer's next one, or the entry is closed. Refused writes are numbered from 1.
+ * the writer's next one, or the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
  */
 const statement = (write: string): string => `with gate as (
     select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
@@ -124,7 +128,8 @@ const statement = (write: string): string => `with gate as (
       as wanted (user_id, id, ${FIELD_COLUMNS}, number)
   ), done as (${write})
   update plantstore.writers set groups = groups + 1, refused = array(
-    select wanted.number from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
+    select case when exists (select 1 from plantstore.users where users.id = wanted.user_id) then number else -number end
+    from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
     where done.id is null
   )
   where id = (select id from gate) returning refused`
