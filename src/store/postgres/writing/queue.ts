@@ -1,6 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
 import type { StoreObserver } from '../../../domain/statistics.ts'
-import type { UserId } from '../../../domain/token.ts'
 import { linger } from '../../linger.ts'
 import { type Write, waitingWrites } from './waiting-writes.ts'
 import { type PlantWrite, REFUSALS, type WriteGroup, type WriteKind } from './writer.ts'
