@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { chmodSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { runPlantstore, serve, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { lacks, type Requirement } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { makeDatabase } from './support/database.ts'
 
@@ -85,5 +86,105 @@ describe.concurrent('a database that is open to others', () => {
     await using server = await serve(database)
 
     expect(logged(server.stdout()).map(({ level }) => level)).toEqual(['info'])
+  })
+})
+
+/** The service's own user and group: numbers that no account needs to have. */
+const [USER, GROUP] = [4321, 4322]
+const AS_SERVICE = ['setpriv', `--reuid=${USER}`, `--regid=${GROUP}`, '--clear-groups']
+/** Root as some containers have it. */
+const WITHOUT_CHOWN = ['setpriv', '--bounding-set=-chown', '--inh-caps=-chown']
+
+/** Only root can become another user. With `CI=true` the tests fail instead of being skipped. */
+const CHANGE_OF_USER: Requirement = { missing: 'root or setpriv is missing', isMet: canChangeUser }
+
+function canChangeUser(): boolean {
+  const commands = [AS_SERVICE, WITHOUT_CHOWN]
+  return Bun.which('setpriv') !== null && commands.every((command) => Bun.spawnSync([...command, 'true']).success)
+}
+
+/** A directory of the service's user, and a backup that root has made elsewhere. */
+async function makeDirectory() {
+  const folder = makeFolder()
+  // Others must get to the directory inside.
+  chmodSync(folder.path, 0o755)
+  const [directory = '', original = '', backup = ''] = ['data', 'original.db', 'backup.db'].map((name) =>
+    join(folder.path, name),
+  )
+  mkdirSync(directory)
+  chownSync(directory, USER, GROUP)
+  const token = await createTokenIn(original)
+  await runPlantstore(['backup', backup, '--database', original])
+  const database = join(directory, 'plantstore.db')
+  return { directory, original, backup, database, token, [Symbol.dispose]: folder[Symbol.dispose] }
+}
+
+/** The owner, group and mode of each file in a directory. */
+const ownersIn = (directory: string) =>
+  Object.fromEntries(
+    readdirSync(directory).map((name) => {
+      const { uid, gid, mode } = statSync(join(directory, name))
+      return [name, [uid, gid, mode & 0o777]]
+    }),
+  )
+
+describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
+  test('restores a database that its own user can serve, with the same owner, group and mode', async () => {
+    using made = await makeDirectory()
+    await runPlantstore(['token', 'create', '--user', 'old', '--database', made.database], { under: AS_SERVICE })
+    chmodSync(made.database, 0o640)
+    const restored = await runPlantstore(['restore', made.backup, '--force', '--database', made.database])
+    await using server = await serve(made.database, [], { under: AS_SERVICE })
+    const { status } = await server.request('POST', '/plants', { token: made.token, body: { id: 1, name: 'Fern' } })
+
+    expect([restored.exitCode, status, await server.end()]).toEqual([0, 200, 0])
+    expect(ownersIn(made.directory)).toEqual({ 'plantstore.db': [USER, GROUP, 0o640] })
+  })
+
+  test('replaces a backup by one with the same owner, group and mode', async () => {
+    using made = await makeDirectory()
+    chownSync(made.backup, USER, GROUP)
+    chmodSync(made.backup, 0o440)
+    await runPlantstore(['backup', made.backup, '--force', '--database', made.original])
+
+    expect(ownersIn(join(made.backup, '..'))['backup.db']).toEqual([USER, GROUP, 0o440])
+  })
+
+  test.each([
+    ['token create', ({ database }) => ['token', 'create', '--user', 'me', '--database', database]],
+    ['restore', ({ database, backup }) => ['restore', backup, '--database', database]],
+    ['copy', ({ database, original }) => ['copy', '--from', original, '--to', database]],
+    ['backup FILE', ({ database, original }) => ['backup', database, '--database', original]],
+    ['backup --dir', ({ directory, original }) => ['backup', '--dir', directory, '--database', original]],
+  ] satisfies readonly [string, (made: Awaited<ReturnType<typeof makeDirectory>>) => readonly string[]][])(
+    'gives the owner and group of the directory to a file that %s makes',
+    async (_, argsOf) => {
+      using made = await makeDirectory()
+      const { exitCode } = await runPlantstore(argsOf(made))
+
+      expect(exitCode).toBe(0)
+      expect(Object.values(ownersIn(made.directory))).toEqual([[USER, GROUP, 0o600]])
+    },
+  )
+
+  test('gives all files of a server the owner and group of the directory', async () => {
+    using made = await makeDirectory()
+    await using _server = await serve(made.database)
+
+    const owner = [USER, GROUP, 0o600]
+    expect(ownersIn(made.directory)).toEqual({
+      'plantstore.db': owner,
+      'plantstore.db-shm': owner,
+      'plantstore.db-wal': owner,
+    })
+  })
+
+  test('makes a backup for itself if it may not change owners', async () => {
+    using made = await makeDirectory()
+    const file = join(made.directory, 'plants.db')
+    const { exitCode } = await runPlantstore(['backup', file, '--database', made.original], { under: WITHOUT_CHOWN })
+
+    expect(exitCode).toBe(0)
+    expect(ownersIn(made.directory)).toEqual({ 'plants.db': [0, 0, 0o600] })
   })
 })
