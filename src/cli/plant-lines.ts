@@ -66,9 +66,8 @@ export async function* readLines(
 export function parsePlantLine(line: LineBytes, defaultUser: string | undefined): OwnedPlant | string {
   if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
   try {
-    const value = parseJson(line)
-    const plant = toNewPlant(value)
-    const user = userOf(value) ?? defaultUser
+    const plant = toNewPlant(parseJson(line))
+    const user = ('user' in plant ? plant.user : undefined) ?? defaultUser
     if (user === undefined) return '`user` is missing: every line has one, or --user says whose plants these are.'
     if (typeof user !== 'string' || !USER_NAME.test(user)) return `\`user\` must be ${USER_NAME_RULE}.`
     if (defaultUser !== undefined && user !== defaultUser) return `this is a plant of ${user}, not of ${defaultUser}.`
@@ -79,6 +78,3 @@ export function parsePlantLine(line: LineBytes, defaultUser: string | undefined)
     return error.message || `it must be a JSON object with ${describeFields(['user'])}.`
   }
 }
-
-const userOf = (value: unknown): unknown =>
-  typeof value === 'object' && value !== null && 'user' in value ? value.user : undefined
