@@ -6,8 +6,7 @@ import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
 import { sqliteEngine } from './sqlite/engine.ts'
 import { realPath } from './sqlite/files/file-system.ts'
-import type { Digest } from './tools/contents.ts'
-import type { ContentsOptions } from './tools/copy-contents.ts'
+import type { ContentsOptions, Digest } from './tools/copy-contents.ts'
 
 /** The engine of the database that `--database` names: the path of a SQLite file, or the URL of a PostgreSQL database. */
 export function engineOf(database: string): Engine {

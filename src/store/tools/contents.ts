@@ -60,30 +60,6 @@ export interface Target {
   finish(lastIds: LastIds): Promise<void>
 }
 
-/** The number of rows of each table, and the SHA-256 of all rows. Equal stores of any kind have equal digests. */
-export interface Digest {
-  readonly counts: Counts
-  readonly digest: string
-}
-
-/** Reads all contents in order, passes each batch to `take`, and digests it. */
-export async function digestContents(contents: Contents, take: Target['insert']): Promise<Digest> {
-  const hasher = new Bun.CryptoHasher('sha256')
-  const counts = { users: 0, tokens: 0, plants: 0 }
-  for (const table of TABLES) {
-    hasher.update(`${table}\n`)
-    for await (const rows of contents.batches(table)) {
-      hasher.update(rows.map(lineOf).join(''))
-      counts[table] += rows.length
-      await take(table, rows)
-    }
-  }
-  return { counts, digest: hasher.digest('hex') }
-}
-
-/** The row as JSON. Integers and bytes are strings. A column has one type, so no two rows have the same line. */
-const lineOf = (row: Row): string => `${JSON.stringify(row.map(toText))}\n`
-
 /** A value as text: an integer in decimal, bytes in hexadecimal. */
 export const toText = (value: Row[number]): string | null =>
   value instanceof Uint8Array ? Buffer.from(value).toString('hex') : (value?.toString() ?? null)

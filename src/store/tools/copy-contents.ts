@@ -1,6 +1,13 @@
 import { nextTurn } from '../../domain/next-turn.ts'
 import { storeUnusable } from '../errors.ts'
-import { type Contents, type Digest, digestContents, type Source, type Target } from './contents.ts'
+import type { Counts } from '../file-tools.ts'
+import { type Contents, type Row, type Source, TABLES, type Target, toText } from './contents.ts'
+
+/** The number of rows of each table, and the SHA-256 of all rows. Equal stores of any kind have equal digests. */
+export interface Digest {
+  readonly counts: Counts
+  readonly digest: string
+}
 
 /** The stages of a copy. Plants are copied, read again from the copy, and read again from the source. */
 export type CopyStage = 'copied' | 'verified' | 'compared'
@@ -34,20 +41,29 @@ export async function copyContents(source: Source, target: Target, options: Cont
   return copied
 }
 
-function digestWith(
+/** Reads and digests all contents in order, and passes each batch to `insert`. */
+async function digestWith(
   contents: Contents,
   stage: CopyStage,
   { onProgress, signal }: ContentsOptions,
   insert?: Target['insert'],
 ): Promise<Digest> {
-  let plants = 0
-  return digestContents(contents, async (table, rows) => {
-    await insert?.(table, rows)
-    // Reading a file is synchronous, so signals need a turn.
-    await nextTurn()
-    signal.throwIfAborted()
-    if (table !== 'plants') return
-    plants += rows.length
-    onProgress(stage, plants, contents.counts.plants)
-  })
+  const hasher = new Bun.CryptoHasher('sha256')
+  const counts = { users: 0, tokens: 0, plants: 0 }
+  for (const table of TABLES) {
+    hasher.update(`${table}\n`)
+    for await (const rows of contents.batches(table)) {
+      hasher.update(rows.map(lineOf).join(''))
+      counts[table] += rows.length
+      await insert?.(table, rows)
+      // Reading a file is synchronous, so signals need a turn.
+      await nextTurn()
+      signal.throwIfAborted()
+      if (table === 'plants') onProgress(stage, counts.plants, contents.counts.plants)
+    }
+  }
+  return { counts, digest: hasher.digest('hex') }
 }
+
+/** The row as JSON. Integers and bytes are strings. A column has one type, so no two rows have the same line. */
+const lineOf = (row: Row): string => `${JSON.stringify(row.map(toText))}\n`

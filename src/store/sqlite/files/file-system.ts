@@ -12,8 +12,11 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** The endings of the files that SQLite keeps beside a database. */
-export const SIDE_FILES = ['-wal', '-shm', '-journal'] as const
+/** The files that SQLite keeps beside a database. */
+export const sideFilesOf = (path: string): string[] => ['-wal', '-shm', '-journal'].map((name) => path + name)
+
+/** Those of them that exist. */
+export const foundSideFiles = (path: string): string[] => sideFilesOf(path).filter((file) => existsSync(file))
 
 /**
  * The absolute path of a file without links, because SQLite puts its other files beside the file itself and not beside a link.

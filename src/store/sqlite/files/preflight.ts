@@ -64,9 +64,9 @@ export function refuseLeftWal(path: string): void {
 
 /**
  * Refuses a backup that is not a whole database of ours by itself. It writes nothing, because the backup and its directory may
- * belong to another user. Returns the resting state of the file, which any write changes.
+ * belong to another user. Also returns the resting state of the file, which any write changes.
  */
-export function inspectAtRest(path: string): string {
+export function inspectAtRest(path: string): Inspected & { readonly state: string } {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file === undefined) throw storeUnusable(`There is no file ${path}: name the backup.`)
   if (!file.isFile()) throw storeUnusable(`${path} is not a regular file: name the backup.`)
@@ -75,8 +75,7 @@ export function inspectAtRest(path: string): string {
     throw storeUnusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
   refuseForeignHeader('backup', path)
   refuseTruncated('backup', path)
-  inspectSchema('backup', path, openImmutable)
-  return state
+  return { state, ...inspectSchema('backup', path, openImmutable) }
 }
 
 /**

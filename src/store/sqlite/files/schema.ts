@@ -16,9 +16,6 @@ export interface ForeignObject {
   readonly name: string
 }
 
-/** A database that is open on a connection. */
-type Schema = 'main' | 'source'
-
 /** A row of `sqlite_schema` (https://sqlite.org/schematab.html). Null becomes '', and other values than texts `NO_TEXT`. */
 type Definition = readonly [type: string, name: string, table: string, sql: string]
 const NO_TEXT = '\0'
@@ -46,14 +43,13 @@ export function refuseChangedSchema(
   path: string,
   db: Database,
   version: number,
-  schema: Schema = 'main',
 ): readonly ForeignObject[] {
   const { expected, names } = ownDefinitions(version)
-  const found = definitionsIn(db, schema)
+  const found = definitionsIn(db)
   const isOwn = (name: string) => names.has(name.toLowerCase())
   const missing = without(expected, found)
   const added = without(found, expected)
-  const harmful = added.filter((definition) => !isHarmless(definition, isOwn, db, schema))
+  const harmful = added.filter((definition) => !isHarmless(definition, isOwn, db))
   if (missing.length > 0 || harmful.length > 0) throw changed(role, path, missing, harmful)
   return added
     .filter(([, name, , sql]) => !name.startsWith('sqlite_') && !UNLISTED.some((pattern) => pattern.test(sql)))
@@ -71,44 +67,39 @@ export function listed(objects: readonly ForeignObject[]): string {
  * Whether an object of another program cannot change an answer. SQLite compares the type, name and table of a definition with
  * its SQL, but ignores case and everything after a NUL. So only a lower-case `table` or `index` without NUL passes here.
  */
-function isHarmless(
-  [type, name, table, sql]: Definition,
-  isOwn: (name: string) => boolean,
-  db: Database,
-  schema: Schema,
-): boolean {
+function isHarmless([type, name, table, sql]: Definition, isOwn: (name: string) => boolean, db: Database): boolean {
   if (isOwn(name) || [name, table].some((text) => text.includes('\0'))) return false
   // The index of a constraint has no SQL. SQLite refuses such an index if its table does not have the constraint.
-  if (type === 'index') return !isOwn(table) || (sql !== '' && takesEveryRow(db, schema, table, name))
-  return type === 'table' && !referencesOf(db, schema, name).some(isOwn)
+  if (type === 'index') return !isOwn(table) || (sql !== '' && takesEveryRow(db, table, name))
+  return type === 'table' && !referencesOf(db, name).some(isOwn)
 }
 
 /** A write can fail because of an index that is unique, or has an expression, a condition or an unknown collation. */
-const takesEveryRow = (db: Database, schema: Schema, table: string, index: string): boolean =>
+const takesEveryRow = (db: Database, table: string, index: string): boolean =>
   db
     .prepare(
-      `select 1 from pragma_index_list(?1, ?3) where name = ?2 and not "unique" and not partial and not exists (
-         select 1 from pragma_index_xinfo(?2, ?3) where cid = -2 or upper(coll) not in ('BINARY', 'NOCASE', 'RTRIM'))`,
+      `select 1 from pragma_index_list(?1) where name = ?2 and not "unique" and not partial and not exists (
+         select 1 from pragma_index_xinfo(?2) where cid = -2 or upper(coll) not in ('BINARY', 'NOCASE', 'RTRIM'))`,
     )
-    .values(table, index, schema).length > 0
+    .values(table, index).length > 0
 
 /** The tables that the foreign keys of a table refer to. */
-const referencesOf = (db: Database, schema: Schema, table: string): readonly string[] =>
-  db.prepare('select "table" from pragma_foreign_key_list(?1, ?2)').values(table, schema).flat().map(String)
+const referencesOf = (db: Database, table: string): readonly string[] =>
+  db.prepare('select "table" from pragma_foreign_key_list(?1)').values(table).flat().map(String)
 
 /** The definitions that the migrations up to a version make, and all names of this executable's schema in lower case. */
 function ownDefinitions(version: number) {
   using db = openDatabase(':memory:', { readwrite: true, create: true })
   for (const migration of MIGRATIONS.slice(0, version)) db.run(migration)
-  const expected = definitionsIn(db, 'main')
+  const expected = definitionsIn(db)
   for (const migration of MIGRATIONS.slice(version)) db.run(migration)
-  const names = [...expected, ...definitionsIn(db, 'main')].map(([, name]) => name.toLowerCase())
+  const names = [...expected, ...definitionsIn(db)].map(([, name]) => name.toLowerCase())
   return { expected, names: new Set(names) }
 }
 
-const definitionsIn = (db: Database, schema: Schema): readonly Definition[] =>
+const definitionsIn = (db: Database): readonly Definition[] =>
   db
-    .prepare(`select type, name, tbl_name, sql from ${schema}.sqlite_schema`)
+    .prepare(`select type, name, tbl_name, sql from sqlite_schema`)
     .values()
     .map(([type, name, table, sql]) => [textOf(type), textOf(name), textOf(table), textOf(sql)])
 

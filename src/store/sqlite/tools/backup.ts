@@ -5,7 +5,7 @@ import { storeUnusable } from '../../errors.ts'
 import type { Copied, CopyOptions } from '../../file-tools.ts'
 import { openImmutable, rowsOf } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
-import { fileIdentity, SIDE_FILES, syncDirectory } from '../files/file-system.ts'
+import { fileIdentity, foundSideFiles, sideFilesOf, syncDirectory } from '../files/file-system.ts'
 import { lockAlone } from '../files/lock.ts'
 import { inspect } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
@@ -17,9 +17,9 @@ import { removeLeftovers } from './new-database.ts'
  * verified and on disk. Rejects with `store_unusable` for the database, and with `file_unusable` for the backup.
  */
 export async function backupSqlite(database: string, target: string, options: CopyOptions = {}): Promise<Copied> {
-  requireDatabase(database)
+  const source = sourceOf(database)
   refuseTarget(database, target, options)
-  return copyDatabase('database', database, target, options, ({ counts, replace, placeNew }) => {
+  return copyDatabase(source, target, options, ({ counts, replace, placeNew }) => {
     if (options.force === true && existsSync(target)) {
       lockAlone(target).release()
       replace()
@@ -38,8 +38,7 @@ const CHUNK_BYTES = 1024 * 1024
  * so nothing of it is left when the process ends. Rejects as `backupSqlite` does.
  */
 export async function backupSqliteToRead(database: string, options: CopyOptions = {}) {
-  requireDatabase(database)
-  return copyDatabase('database', database, `${database}-backup`, options, ({ counts, openFile }) => {
+  return copyDatabase(sourceOf(database), `${database}-backup`, options, ({ counts, openFile }) => {
     // Nothing asks for the signal after this.
     options.signal?.throwIfAborted()
     const file = openFile()
@@ -60,8 +59,9 @@ function* readChunks(file: number): Generator<Uint8Array> {
   }
 }
 
-function requireDatabase(path: string): void {
+function sourceOf(path: string) {
   if (!inspect(path)) throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
+  return { role: 'database', path, dropped: [] } as const
 }
 
 function refuseTarget(database: string, target: string, { force = false }: CopyOptions): void {
@@ -69,11 +69,11 @@ function refuseTarget(database: string, target: string, { force = false }: CopyO
   refuseDirectory(directory)
   if (!existsSync(target)) {
     // SQLite would take the file for a part of the backup.
-    const [beside] = SIDE_FILES.map((name) => target + name).filter((path) => existsSync(path))
+    const [beside] = foundSideFiles(target)
     if (beside !== undefined) throw fileUnusable(`${beside} is there without its database: move it away.`)
     return
   }
-  if (['', ...SIDE_FILES].some((name) => fileIdentity(database + name) === fileIdentity(target))) {
+  if ([database, ...sideFilesOf(database)].some((file) => fileIdentity(file) === fileIdentity(target))) {
     throw fileUnusable(`${target} is the database itself: name another file.`)
   }
   if (!statSync(target).isFile()) throw fileUnusable(`${target} is not a regular file: name another one.`)

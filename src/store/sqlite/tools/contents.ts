@@ -1,4 +1,6 @@
 import type { Database, Statement } from 'bun:sqlite'
+import { assignValues, PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
+import type { OwnedPlant } from '../../../domain/transfer.ts'
 import {
   BATCH_ROWS,
   BATCH_TEXT_LENGTH,
@@ -13,7 +15,14 @@ import {
 import { openReader, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
-import { updateSchema } from './update-schema.ts'
+import { openSqliteStore } from '../store.ts'
+import { requireUser } from '../users.ts'
+
+/** Updates the schema of a database. Refuses every database that a server would refuse. */
+export async function updateSchema(path: string): Promise<void> {
+  const store = await openSqliteStore(path, () => {}, { mustExist: true })
+  await store.close()
+}
 
 /** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
 export async function readSqlite<T>(
@@ -59,8 +68,48 @@ export function contentsOf(db: Database, path: string): Contents {
 const selectAll = (table: Table): string =>
   `select ${Object.keys(COLUMNS[table]).join(', ')} from ${table} order by ${KEYS[table].join(', ')}`
 
+/** The table `users` has a column `name`, too. */
+const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
+
+/** Begins to read all plants, or the plants of a user, by user name and id, as of now. Throws `user_not_found`. `dispose` ends it. */
+export function exportPlants(path: string, userName: string | undefined) {
+  const reader = openReader(path)
+  try {
+    return { ...readPlants(reader, userName, path), [Symbol.dispose]: () => reader.close(true) }
+  } catch (error) {
+    reader.close(true)
+    throw toAppError(error, { duringWrite: false, path })
+  }
+}
+
+function readPlants(reader: Database, userName: string | undefined, path: string) {
+  reader.run('begin')
+  const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
+  const [[plants] = []] = reader
+    .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
+    .values()
+  const select = reader.prepare(
+    `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
+     ${condition} order by users.name, plants.id`,
+  )
+  async function* batches() {
+    try {
+      for (const rows of readBatches(select)) yield rows.map(toOwnedPlant)
+    } catch (error) {
+      throw toAppError(error, { duringWrite: false, path })
+    }
+  }
+  return { plants: Number(plants), batches: batches() }
+}
+
+function toOwnedPlant(row: Row): OwnedPlant {
+  // These are the columns that the statement selects.
+  const [user, id, ...values] = row as readonly [string, bigint, ...PlantValues]
+  return assignValues({ user, id }, values)
+}
+
 /** Reads the rows of a statement in batches. */
-export function* readBatches(select: Statement<unknown, []>): Generator<readonly Row[]> {
+function* readBatches(select: Statement<unknown, []>): Generator<readonly Row[]> {
   let batch: Row[] = []
   let length = 0
   for (const object of select.iterate()) {

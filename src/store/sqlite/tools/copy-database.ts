@@ -16,10 +16,16 @@ const ACCESS: Readonly<Record<FileRole, string>> = { database: 'mode=rw', backup
 /** Copying so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
 
-/** A verified copy that has no name yet, the numbers of its rows, and the objects of the source that were not copied. */
+/** A database to copy, and the objects in it that are not copied. Its schema was inspected. */
+interface Source {
+  readonly role: FileRole
+  readonly path: string
+  readonly dropped: readonly ForeignObject[]
+}
+
+/** A verified copy that has no name yet, and the numbers of its rows. */
 interface DatabaseCopy extends Pick<NewDatabase, 'replace' | 'placeNew' | 'openFile'> {
   readonly counts: Counts
-  readonly dropped: readonly ForeignObject[]
 }
 
 /**
@@ -30,38 +36,31 @@ interface DatabaseCopy extends Pick<NewDatabase, 'replace' | 'placeNew' | 'openF
  * It does not use `vacuum into`, which does not sync its file, cannot be stopped, and does not say how many rows it has read.
  */
 export async function copyDatabase<T>(
-  role: FileRole,
-  source: string,
+  source: Source,
   target: string,
   options: CopyOptions,
   place: (copy: DatabaseCopy) => T,
 ): Promise<T> {
   try {
     using copy = createDatabase(target, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
-    copy.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source).href}?${ACCESS[role]}`])
-    const { expected, dropped } = await copyRows(copy.db, role, source, options)
+    copy.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${ACCESS[source.role]}`])
+    const expected = await copyRows(copy.db, source, options)
     copy.db.run('detach source')
-    const counts = verify(copy.db, role, source, expected)
-    return place({ ...copy, counts, dropped })
+    const counts = verify(copy.db, source, expected)
+    return place({ ...copy, counts })
   } catch (error) {
-    throw toCopyError(error, role, source, target)
+    throw toCopyError(error, source, target)
   }
 }
 
-/**
- * Copies the schema and all rows of the attached database `source` in one transaction. A backup may come from anybody, so the
- * objects of other programs in it are dropped. Returns the counts of the source, and the dropped objects.
- */
+/** Copies the schema and all rows of the attached database `source` in one transaction. Returns the counts of the source. */
 async function copyRows(
   copy: Database,
-  role: FileRole,
-  source: string,
+  { role, path, dropped }: Source,
   { onProgress = () => {}, signal }: CopyOptions,
-): Promise<{ readonly expected: Counts; readonly dropped: readonly ForeignObject[] }> {
+): Promise<Counts> {
   copy.run('begin')
-  if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(source)
-  const foreign = refuseChangedSchema(role, source, copy, pragmaNumber(copy, 'user_version', 'source'), 'source')
-  const dropped = role === 'backup' ? foreign : []
+  if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(path)
   const schema = schemaToCopy(copy, new Set(dropped.map(({ name }) => name)))
   const tables = schema.filter(({ type }) => type === 'table')
   for (const pragma of ['application_id', 'user_version'] as const) {
@@ -85,10 +84,10 @@ async function copyRows(
   for (const { type, sql } of schema) if (type !== 'table') copy.prepare(sql).run()
   if (role === 'database') {
     copy.run(`create table main.${BACKUP_OF} (path text not null) strict`)
-    copy.run(`insert into main.${BACKUP_OF} (path) values (?1)`, [source])
+    copy.run(`insert into main.${BACKUP_OF} (path) values (?1)`, [path])
   }
   copy.run('commit')
-  return { expected, dropped }
+  return expected
 }
 
 const schemaToCopy = (copy: Database, dropped: ReadonlySet<string>) =>
@@ -140,13 +139,13 @@ function countRows(db: Database, schema: 'main' | 'source'): Counts {
 /** Any name as an identifier in SQL. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Throws if the file is damaged or lacks a row. */
-function verify(copy: Database, role: FileRole, source: string, expected: Counts): Counts {
+/** Throws if the file is damaged or lacks a row, or if another program has changed the schema since it was inspected. */
+function verify(copy: Database, source: Source, expected: Counts): Counts {
   // Read the file itself, and not the cache.
   copy.run('pragma shrink_memory')
   const problems = findProblems(copy)
-  if (problems.length > 0) throw damaged(role, source, problems)
-  refuseChangedSchema(role, source, copy, pragmaNumber(copy, 'user_version'))
+  if (problems.length > 0) throw damaged(source, problems)
+  refuseChangedSchema(source.role, source.path, copy, pragmaNumber(copy, 'user_version'))
   const counts = countRows(copy, 'main')
   if (!Bun.deepEquals(counts, expected)) {
     throw new Error(`of ${JSON.stringify(expected)} rows the copy has ${JSON.stringify(counts)}`)
@@ -154,15 +153,16 @@ function verify(copy: Database, role: FileRole, source: string, expected: Counts
   return counts
 }
 
-function toCopyError(error: unknown, role: FileRole, source: string, target: string): unknown {
+function toCopyError(error: unknown, source: Source, target: string): unknown {
   if (error instanceof AppError) return error
-  if (isDamage(error)) return damaged(role, source, [String(error)])
-  if (isLocked(error)) return storeUnusable(`The database ${source} is locked by another process: try again.`, error)
+  if (isDamage(error)) return damaged(source, [String(error)])
+  if (isLocked(error))
+    return storeUnusable(`The database ${source.path} is locked by another process: try again.`, error)
   const isSystemError = error instanceof Error && 'code' in error
   if (!isSystemError) return error
   const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message
   return new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
 }
 
-const damaged = (role: FileRole, source: string, problems: readonly string[]) =>
-  fileDamaged(role, source, `is damaged: ${problems.join('; ')}`)
+const damaged = ({ role, path }: Source, problems: readonly string[]) =>
+  fileDamaged(role, path, `is damaged: ${problems.join('; ')}`)

@@ -1,10 +1,10 @@
 import type { SQLQueryBindings } from 'bun:sqlite'
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, TABLES, type Table, type Target } from '../../tools/contents.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
-import { fileIdentity, SIDE_FILES } from '../files/file-system.ts'
+import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
 import { lockAlone } from '../files/lock.ts'
 import { inspect, isUnfinishedCopy } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
@@ -95,7 +95,7 @@ function requireEmpty(path: string): void {
     }
     locked.release()
   }
-  const beside = SIDE_FILES.map((name) => path + name).filter((file) => existsSync(file))
+  const beside = foundSideFiles(path)
   if (beside.length > 0) throw storeUnusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
 }
 

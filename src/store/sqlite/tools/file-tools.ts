@@ -2,11 +2,10 @@ import type { ConflictRule } from '../../../domain/transfer.ts'
 import type { CopyOptions } from '../../file-tools.ts'
 import { realPath } from '../files/file-system.ts'
 import { backupSqlite, backupSqliteInto, backupSqliteToRead, keepLatestBackups } from './backup.ts'
-import { exportPlants } from './export.ts'
+import { exportPlants, updateSchema } from './contents.ts'
 import { openImport } from './import.ts'
 import { restoreSqlite } from './restore.ts'
 import { sqliteStatus } from './status.ts'
-import { updateSchema } from './update-schema.ts'
 
 /** The tools for the SQLite file at this path. */
 export const fileTools = (path: string) => ({

@@ -1,8 +1,8 @@
-import { existsSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import type { CopyOptions } from '../../file-tools.ts'
-import { fileIdentity, SIDE_FILES } from '../files/file-system.ts'
+import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
 import { type Locked, lockAlone } from '../files/lock.ts'
 import { inspect, inspectAtRest, restingState } from '../files/preflight.ts'
 import { listed } from '../files/schema.ts'
@@ -14,12 +14,14 @@ import { copyDatabase } from './copy-database.ts'
  * there is a database. Returns the objects of other programs that were not copied, for a message.
  */
 export async function restoreSqlite(backup: string, database: string, options: CopyOptions = {}) {
-  const state = inspectAtRest(backup)
+  const { state, foreignObjects } = inspectAtRest(backup)
   if (fileIdentity(backup) === fileIdentity(database)) {
     throw new AppError('misused', { message: `${backup} is the database itself: name a backup of it.` })
   }
   using replaced = lockDatabase(database, options)
-  return await copyDatabase('backup', backup, database, options, ({ counts, dropped, replace, placeNew }) => {
+  // A backup may come from anybody, so the objects of other programs in it are dropped.
+  const source = { role: 'backup', path: backup, dropped: foreignObjects } as const
+  return await copyDatabase(source, database, options, ({ counts, replace, placeNew }) => {
     if (restingState(backup) !== state) {
       throw storeUnusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
     }
@@ -29,7 +31,7 @@ export async function restoreSqlite(backup: string, database: string, options: C
     } else if (!placeNew()) {
       throw databaseExists(database)
     }
-    return { ...counts, path: database, bytes: statSync(database).size, dropped: listed(dropped) }
+    return { ...counts, path: database, bytes: statSync(database).size, dropped: listed(foreignObjects) }
   })
 }
 
@@ -41,7 +43,7 @@ function lockDatabase(database: string, { force = false }: CopyOptions): Locked 
     locked[Symbol.dispose]()
     throw databaseExists(database)
   }
-  const beside = SIDE_FILES.map((name) => database + name).filter((path) => existsSync(path))
+  const beside = foundSideFiles(database)
   if (beside.length === 0) return undefined
   throw storeUnusable(`${beside.join(' and ')} would be taken for a part of what is restored: move what is there away.`)
 }
