@@ -2,7 +2,7 @@ import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { parseJson } from '../domain/json.ts'
 import { toNewPlant } from '../domain/new-plant.ts'
-import { assignFields, describeFields, toPlant } from '../domain/plant.ts'
+import { assignFields, describeFields, plantJson } from '../domain/plant.ts'
 import { USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 import type { OwnedPlant } from '../domain/transfer.ts'
 
@@ -14,9 +14,8 @@ const LINE_FEED = 0x0a
 export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
   escapeControlsInLines(plants.map(renderPlantLine).join(''))
 
-/** `JSON.stringify` refuses the `id`, a bigint. */
 const renderPlantLine = (plant: OwnedPlant): string =>
-  `{"user":${JSON.stringify(plant.user)},"id":${plant.id},${JSON.stringify(toPlant(plant)).slice(1)}\n`
+  `{"user":${JSON.stringify(plant.user)},${plantJson(plant, plant.id).slice(1)}\n`
 
 /** Stands for a line that is longer than `maxBytes`. */
 export const TOO_LONG = Symbol('a line that is too long')
