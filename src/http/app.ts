@@ -40,9 +40,9 @@ export function routes(parts: AppParts) {
     })
     .onRequest(requireOneHost)
     .onRequest(answerCachedList(parts))
+    .use(api)
     .use(parts.servesDocs ? docs(api, parts.publicUrl) : new Elysia())
     .use(probes(parts))
-    .use(api)
   return app.use(otherMethods(app.routes))
 }
 
