@@ -8,8 +8,7 @@ import {
   type StoredPlant,
   textLength,
 } from '../domain/store.ts'
-import type { User } from '../domain/token.ts'
-import { SCOPES, type Scope, type Token } from '../domain/token.ts'
+import { SCOPES, type Scope, type Token, type User } from '../domain/token.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
 export const PLANT_KEY = ['user_id', 'id'] as const

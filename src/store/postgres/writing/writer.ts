@@ -10,8 +10,9 @@ const RESOLVE_MS = 1000
 /** A new entry of the ledger deletes much older ones. Most of their processes have ended; the others add new ones. */
 const ENTRY_MAX_AGE_MS = 7 * 86_400_000
 
-/** The two kinds of writes. A group holds writes of one kind. */
-export type WriteKind = 'create' | 'delete'
+/** The two kinds of writes, and why one is refused whose user exists. */
+export const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
+export type WriteKind = keyof typeof REFUSALS
 
 /** A plant to create or delete. A delete with values deletes the plant only while it has them. */
 export interface PlantWrite {
@@ -25,9 +26,6 @@ interface LedgerEntry {
   readonly id: string
   groups: number
 }
-
-/** Why a write is refused whose user exists. */
-export const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
 
 /**
  * Writes a group durably, or nothing of it. Resolves to the refusals, by the indexes of their writes. If a plant is in the group
@@ -155,19 +153,8 @@ const STATEMENTS: Readonly<Record<WriteKind, string>> = {
 }
 
 /** The keys and fields of plants, as the parameters of a statement. */
-const columnsOf = (plants: readonly PlantWrite[], { column }: Client) => [
-  column(
-    plants.map(({ user }) => user),
-    'int8',
-  ),
-  column(
-    plants.map(({ id }) => id),
-    'int8',
-  ),
-  ...PLANT_FIELDS.map((_, index) =>
-    column(
-      plants.map(({ values }) => values[index] ?? null),
-      'text',
-    ),
-  ),
-]
+function columnsOf(plants: readonly PlantWrite[], { column }: Client) {
+  const [users, ids] = [plants.map(({ user }) => user), plants.map(({ id }) => id)]
+  const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index] ?? null))
+  return [column(users, 'int8'), column(ids, 'int8'), ...fields.map((texts) => column(texts, 'text'))]
+}
