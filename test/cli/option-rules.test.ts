@@ -13,33 +13,35 @@ const LABEL_MAX = 200
 const NAME_MAX = 64
 
 interface ValueRules {
-  readonly takes: readonly (readonly [string, unknown])[]
+  readonly takes: Readonly<Record<string, unknown>>
   readonly refuses: readonly string[]
 }
 
-const same = (texts: readonly string[]) => texts.map((text) => [text, text] as const)
+const same = (texts: readonly string[]) => Object.fromEntries(texts.map((text) => [text, text]))
 
 /** What one option of each kind of value makes of texts, at the limits and one past them. */
 const KINDS = {
   listen: {
-    takes: [
-      ['127.0.0.1:0', { host: '127.0.0.1', port: 0 }],
-      ['0.0.0.0:65535', { host: '0.0.0.0', port: 65535 }],
-      ['localhost:3000', { host: 'localhost', port: 3000 }],
-      ['[::1]:3000', { host: '::1', port: 3000 }],
-      ['[::]:3000', { host: '::', port: 3000 }],
-      ['unix:/run/plantstore.sock', { socketPath: '/run/plantstore.sock' }],
-      ['unix:relative.sock', { socketPath: 'relative.sock' }],
-    ],
+    takes: {
+      '127.0.0.1:0': { host: '127.0.0.1', port: 0 },
+      '0.0.0.0:65535': { host: '0.0.0.0', port: 65535 },
+      'localhost:3000': { host: 'localhost', port: 3000 },
+      '[::1]:3000': { host: '::1', port: 3000 },
+      '[::]:3000': { host: '::', port: 3000 },
+      'unix:/run/plantstore.sock': { socketPath: '/run/plantstore.sock' },
+      'unix:relative.sock': { socketPath: 'relative.sock' },
+    },
     refuses: ['', '3000', ':3000', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '127.0.0.1:3000x']
       .concat(['::1:3000', '[::1]', '[::1:3000', 'a b:3000', 'http://localhost:3000', 'unix:', '127.0.0.1:0x10'])
       .concat(['[localhost]:3000', '[.]:3000']),
   },
   database: {
-    takes: same(['plantstore.db', '/var/lib/plants and more.db', 'me@home/env=prod/10:00.db'])
-      .concat(same(['postgres://me@host/plants', 'postgresql://me:p%40ss@host:5433/plants?sslmode=require']))
-      .concat(same(['postgres://me@[::1]:5433/plants?sslmode=verify-ca', 'postgres://me@%2Frun%2Fpostgresql/plants']))
-      .concat(same(['postgres://me@host/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem'])),
+    takes: same(
+      ['plantstore.db', '/var/lib/plants and more.db', 'me@home/env=prod/10:00.db', 'postgres://me@host/plants']
+        .concat(['postgresql://me:p%40ss@host:5433/plants?sslmode=require', 'postgres://me@%2Frun%2Fpostgresql/plants'])
+        .concat(['postgres://me@[::1]:5433/plants?sslmode=verify-ca'])
+        .concat(['postgres://me@host/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem']),
+    ),
     refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'mysql://me@host/plants']
       .concat(['postgres://', 'postgres://host/plants', 'postgres://me@host', 'postgres://me@/plants'])
       .concat(['postgres://me@one,two/plants', 'postgres://me@one:1,two:2/plants', 'postgres://me@host:65536/plants'])
@@ -49,83 +51,50 @@ const KINDS = {
   },
   durability: { takes: same(['full', 'normal']), refuses: ['', 'Full', 'off', 'full ', 'toString'] },
   maxBody: {
-    takes: [
-      ['1B', 1],
-      ['64KiB', 64 * KIB],
-      ['1024MiB', KIB ** 3],
-    ],
-    refuses: [
-      '',
-      '0B',
-      '64',
-      '64KB',
-      '64 KiB',
-      '64kib',
-      '-1B',
-      '1.5MiB',
-      '1025MiB',
-      `${KIB ** 3 + 1}B`,
-      '1e3B',
-      '9GiB',
-    ],
+    takes: { '1B': 1, '64KiB': 64 * KIB, '1024MiB': KIB ** 3 },
+    refuses: ['', '0B', '64', '64KB', '64 KiB', '64kib', '-1B', '1.5MiB', `${KIB ** 3 + 1}B`, '1e3B', '9GiB'],
   },
   listMax: {
-    takes: [
-      ['1', 1],
-      ['2147483647', 2147483647],
-    ],
+    takes: { '1': 1, '2147483647': 2147483647 },
     refuses: ['', '0', '-1', '1.5', '1e3', '0x10', ' 5', '05', '2147483648'],
   },
   rateLimit: {
-    takes: [
-      ['1/s', { requests: 1, periodMs: 1000 }],
-      ['100/m', { requests: 100, periodMs: MINUTE_MS }],
-      ['1000000/h', { requests: 1_000_000, periodMs: 60 * MINUTE_MS }],
-    ],
+    takes: {
+      '1/s': { requests: 1, periodMs: 1000 },
+      '100/m': { requests: 100, periodMs: MINUTE_MS },
+      '1000000/h': { requests: 1_000_000, periodMs: 60 * MINUTE_MS },
+    },
     refuses: ['', '100', '0/s', '-1/s', '1.5/s', '1e3/s', '01/s', '100/d', '100/S', '100 /s', '100/1s', '1000001/s'],
   },
   rateBurst: {
-    takes: [
-      ['1', 1],
-      ['1000000', 1_000_000],
-    ],
+    takes: { '1': 1, '1000000': 1_000_000 },
     refuses: ['', '0', '01', '5/s', '1000001'],
   },
   idleTimeout: {
-    takes: [
-      ['5s', 5000],
-      ['255s', 255_000],
-      ['4m', 4 * MINUTE_MS],
-    ],
+    takes: { '5s': 5000, '255s': 255_000, '4m': 4 * MINUTE_MS },
     refuses: ['', '0s', '4s', '256s', '5m', '1h', '30', '5000ms'],
   },
   drain: {
-    takes: [
-      ['0s', 0],
-      ['8s', 8000],
-      ['2m', 2 * MINUTE_MS],
-      ['1h', 60 * MINUTE_MS],
-      ['36500d', 36_500 * DAY_MS],
-    ],
+    takes: { '0s': 0, '8s': 8000, '2m': 2 * MINUTE_MS, '1h': 60 * MINUTE_MS, '36500d': 36_500 * DAY_MS },
     refuses: ['', '8', 's', '8ms', '8 s', '-8s', '1.5s', '8S', '1w', '36501d', '1m30s', '1e3s'],
   },
-  expires: { takes: [['1s', 1000]], refuses: ['0s', 'never', '90D'] },
+  expires: { takes: { '1s': 1000 }, refuses: ['0s', 'never', '90D'] },
   tlsCert: { takes: same(['/etc/plants and more.crt', 'plants.crt']), refuses: ['', 'a\0b'] },
   corsOrigin: {
-    takes: [
-      ['http://localhost:5173,https://a_b.org:8443', ['http://localhost:5173', 'https://a_b.org:8443']],
-      ['http://[::1]:8080', ['http://[::1]:8080']],
-      ['https://xn--bcher-kva.example', ['https://xn--bcher-kva.example']],
-    ],
+    takes: {
+      'http://localhost:5173,https://a_b.org:8443': ['http://localhost:5173', 'https://a_b.org:8443'],
+      'http://[::1]:8080': ['http://[::1]:8080'],
+      'https://xn--bcher-kva.example': ['https://xn--bcher-kva.example'],
+    },
     refuses: ['', '*', 'null', 'app.example.org', '//app.example.org', 'https://app.example.org/', 'https://a.org/b']
       .concat(['https://A.org', 'https://a.org:443', 'http://a.org:80', 'https://*.a.org', 'https://me@a.org'])
       .concat(['https://a.org,', ',https://a.org', 'https://a.org, https://b.org', 'https://bücher.example']),
   },
   publicUrl: {
-    takes: [
-      ['https://plants.example.org', 'https://plants.example.org'],
-      ['http://localhost:8080/api/', 'http://localhost:8080/api'],
-    ],
+    takes: {
+      'https://plants.example.org': 'https://plants.example.org',
+      'http://localhost:8080/api/': 'http://localhost:8080/api',
+    },
     refuses: ['', 'plants.example.org', 'ftp://example.org', 'https://me@example.org', 'https://a.org/?b']
       .concat(['https://a.org/#b', 'javascript:alert(1)', 'https://:secret@example.org', 'https://a.org/?'])
       .concat([' https://a.org']),
@@ -158,7 +127,7 @@ describe.each(Object.entries<ValueRules>(KINDS))('a value like that of %s', (nam
   const option = OPTIONS[name as keyof typeof KINDS] as AnyOption
 
   test('is taken up to its limits', () => {
-    expect(takes.map(([text]) => [text, parse(option, text)])).toEqual(takes.map(([text, value]) => [text, value]))
+    for (const [text, value] of Object.entries(takes)) expect([text, parse(option, text)]).toEqual([text, value])
   })
 
   test('is refused past its limits, with the flag, the variable and the rule in one sentence', () => {

@@ -12,34 +12,33 @@ const PART_LENGTH = 12
 async function use(url: string, token: string): Promise<string> {
   const own = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const bare = token.slice('plst_'.length)
+  const paths = [token, token.replace('_', '%5F'), percentEncoded(token), bare, `plants?access_token=${token}`]
+  const headers: Record<string, string>[] = [
+    { cookie: `access_token=${token}` },
+    { 'proxy-authorization': `Bearer ${token}` },
+    { authorization: `Basic ${Buffer.from(`me:${token}`).toString('base64')}` },
+    { authorization: token },
+    { authorization: `Bearer ${token},` },
+    { ...own, 'x-request-id': token },
+    { ...own, 'if-none-match': `"${token}"` },
+    { ...own, 'user-agent': token, referer: `http://x/?token=${token}` },
+  ]
+  const bodies = [`{"access_token":"${token}"}`, `{"id":"${token}","name":1}`, token]
+  bodies.push(`{"id":2,"name":"Ivy","${token}":"${token}"}`)
   const requests: [path: string, init: RequestInit][] = [
     ['/plants', { method: 'POST', headers: own, body: '{"id":1,"name":"Fern"}' }],
     ['/plants', { method: 'POST', headers: own, body: '{"id":1,"name":"Fern"}' }],
     ['/plants', { headers: own }],
     ['/plants/1', { method: 'DELETE', headers: own }],
-    ['/plants?limit=1', { headers: own }],
-    ['/plants?limit=1', { headers: own }],
     ['/readyz', { headers: own }],
-    [`/${token}`, {}],
-    [`/${token.replace('_', '%5F')}`, {}],
-    [`/${percentEncoded(token)}`, {}],
-    [`/${bare}`, {}],
     [`/plants/${token}`, { method: 'DELETE', headers: own }],
-    [`/plants?access_token=${token}`, {}],
-    [`/plants?limit=${token}`, { headers: own }],
-    [`/plants?after=${token}`, { headers: own }],
-    ['/plants', { headers: { cookie: `access_token=${token}` } }],
-    ['/plants', { headers: { 'proxy-authorization': `Bearer ${token}` } }],
-    ['/plants', { headers: { authorization: `Basic ${Buffer.from(`me:${token}`).toString('base64')}` } }],
-    ['/plants', { headers: { authorization: token } }],
-    ['/plants', { headers: { authorization: `Bearer ${token},` } }],
-    ['/plants', { headers: { ...own, 'x-request-id': token } }],
-    ['/plants', { headers: { ...own, 'if-none-match': `"${token}"` } }],
-    ['/plants', { headers: { ...own, 'user-agent': token, referer: `http://x/?token=${token}` } }],
-    ['/plants', { method: 'POST', headers: own, body: `{"access_token":"${token}"}` }],
-    ['/plants', { method: 'POST', headers: own, body: `{"id":"${token}","name":1}` }],
-    ['/plants', { method: 'POST', headers: own, body: `{"id":2,"name":"Ivy","${token}":"${token}"}` }],
-    ['/plants', { method: 'POST', headers: own, body: token }],
+    ...paths.map((path): [string, RequestInit] => [`/${path}`, {}]),
+    ...['limit=1', 'limit=1', `limit=${token}`, `after=${token}`].map((query): [string, RequestInit] => [
+      `/plants?${query}`,
+      { headers: own },
+    ]),
+    ...headers.map((each): [string, RequestInit] => ['/plants', { headers: each }]),
+    ...bodies.map((body): [string, RequestInit] => ['/plants', { method: 'POST', headers: own, body }]),
     ['/plants', { method: 'POST', headers: { ...own, 'content-type': `text/${token}` }, body: token }],
     ['/plants', { method: 'PUT', headers: own, body: token }],
   ]
