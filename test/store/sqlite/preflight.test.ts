@@ -15,15 +15,18 @@ import {
   runSqlAndDie,
   SHM,
   snapshot,
+  WAL,
 } from './files.ts'
 
 const FOREIGN_ID = 0x0f055112
 const PAGE_BYTES = 4096
+const SECTOR_BYTES = 512
+const JOURNAL_MAGIC = Buffer.from('d9d505f920a163d7', 'hex')
 
 /** Refused files, with the message of each. test/fault/start.test.ts has those that need no WAL and no exact length. */
 const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown, message: RegExp])[] = [
   ['a text file of one byte', (path) => writeFileSync(path, 'F'), /\.db is not a database\.$/],
-  ['zeros', (path) => writeFileSync(path, new Uint8Array(PAGE_BYTES)), /\.db is not a database\.$/],
+  ['zeros', makeZeros, /\.db is not a database\.$/],
   ['a part of the first word', (path) => writeFileSync(path, 'SQLite for'), /\.db is not a database\.$/],
   [
     'of another application that says its name',
@@ -46,6 +49,21 @@ const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown
     /-wal holds the latest writes of a database that is not/,
   ],
   ['emptied, with its WAL left', (path) => leaveWal(path, truncateSync), /-wal holds the latest writes of a database/],
+  [
+    'a text file beside a rollback journal',
+    withJournal((path) => writeFileSync(path, 'Fern\n'.repeat(1000)), 0),
+    /\.db is not a database\.$/,
+  ],
+  [
+    'zeros beside a rollback journal of a file that had pages before',
+    withJournal(makeZeros, 1),
+    /\.db is not a database\.$/,
+  ],
+  [
+    'of another application, beside a rollback journal',
+    withJournal((path) => makeForeign(path, `pragma application_id = ${FOREIGN_ID}`), 0),
+    /\.db belongs to another application: /,
+  ],
 ]
 
 /** Refused databases with a WAL. SQLite creates the WAL-index beside a WAL to read it. */
@@ -165,19 +183,20 @@ describe('a database that only looks foreign or damaged opens', () => {
     expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
   })
 
-  test.each<[string, (path: string) => void]>([
+  test.each<[string, (path: string) => unknown]>([
     ['is empty', (path) => writeFileSync(path, '')],
-    [
-      'has no tables, because another first start has just created it',
-      (path) => runSql(path, 'pragma journal_mode = wal'),
-    ],
+    ['has no tables, because another first start has just created it', makePage],
+    ['lost its first write in a power loss', withJournal(makeZeros, 0)],
+    ['has its first write, which a power loss kept from its commit', withJournal(makePage, 0)],
+    ['has its first write and a new WAL, after a power loss', withJournal(makePageAndWal, 0)],
   ])('if it %s', async (_, make) => {
     using files = makeDatabaseFolder()
-    make(files.path)
+    await make(files.path)
 
     await using opened = await openForTest(files.path)
 
     expect(await opened.store.hasTokens()).toBe(false)
+    expect(await opened.store.checkIntegrity()).toEqual([])
     expect(await createUser(opened.store, 'me')).toBe(1)
   })
 })
@@ -199,3 +218,32 @@ function leaveWal(path: string, take: (path: string) => void): void {
 
 const makeForeign = (path: string, ...statements: readonly string[]): void =>
   runSql(path, ...statements, 'create table notes (text)', "insert into notes values ('hello')")
+
+function makeZeros(path: string): void {
+  writeFileSync(path, new Uint8Array(PAGE_BYTES))
+}
+
+function makePage(path: string): void {
+  runSql(path, 'pragma journal_mode = wal')
+}
+
+function makePageAndWal(path: string): void {
+  makePage(path)
+  writeFileSync(path + WAL, new Uint8Array(32))
+}
+
+/**
+ * Makes a file with a rollback journal without pages, of a database that had so many pages before
+ * (https://sqlite.org/fileformat.html#the_rollback_journal).
+ */
+function withJournal(make: (path: string) => unknown, pagesBefore: number) {
+  const journal = Buffer.alloc(SECTOR_BYTES)
+  JOURNAL_MAGIC.copy(journal)
+  journal.writeUInt32BE(pagesBefore, 16)
+  journal.writeUInt32BE(SECTOR_BYTES, 20)
+  journal.writeUInt32BE(PAGE_BYTES, 24)
+  return async (path: string): Promise<void> => {
+    await make(path)
+    writeFileSync(`${path}-journal`, journal)
+  }
+}

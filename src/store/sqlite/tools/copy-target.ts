@@ -62,13 +62,11 @@ function targetOf({ db, path }: NewDatabase, replaceMark: () => void): Target {
   }
 }
 
-/** A database without tables, whose application id says that it is an unfinished copy. It is locked until `dispose`. */
-interface Mark extends Disposable {
-  readonly identity: string
-}
-
-/** Gives the name of the database to a mark, durably. Throws `store_unusable` if there is a database that is not empty. */
-function placeMark(path: string): Mark {
+/**
+ * Gives the name of the database to a mark, durably: a database without tables, whose application id says that it is an
+ * unfinished copy. It is locked until `dispose`. Throws `store_unusable` if there is a database that is not empty.
+ */
+function placeMark(path: string) {
   if (!isUnfinishedCopy(path)) {
     requireEmpty(path)
     using made = createDatabase(path, { readwrite: true, create: false })

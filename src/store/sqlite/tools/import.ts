@@ -82,7 +82,7 @@ export function openImport(path: string, rule: ConflictRule, nowMs: () => number
     if (isAtomic) return { ...write(batch), heldMs: 0 }
     // If a checkpoint fails before the transaction, nothing of the batch is in doubt.
     wal.runIfDue()
-    // The first statement takes the lock. `begin immediate` would also write to the staging table, whose commit walks its pages.
+    // The first statement takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
     db.run('begin')
     const startMs = performance.now()
     try {
@@ -119,7 +119,7 @@ export function openImport(path: string, rule: ConflictRule, nowMs: () => number
      * `limit` returns the size of the next batch. A batch is smaller if its text is long.
      */
     *batches(limit: () => number): Generator<ImportBatch> {
-      staging.endAdding()
+      attempt(staging.endAdding)
       // No user has an empty name.
       let after: Key = ['', 0n]
       for (;;) {
@@ -138,7 +138,7 @@ export function openImport(path: string, rule: ConflictRule, nowMs: () => number
     write: (batch: ImportBatch) => attemptLocked(() => writeBatch(batch), true),
     /** Makes all later writes one transaction. All other writes wait until `commit`. */
     async begin(): Promise<void> {
-      staging.endAdding()
+      attempt(staging.endAdding)
       await attemptLocked(() => db.run('begin immediate'), true)
       isAtomic = true
     },
