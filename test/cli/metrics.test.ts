@@ -23,7 +23,6 @@ async function startMetered(flags: readonly string[] = []) {
 
 const TEXT_FORM = 'text/plain; version=0.0.4; charset=utf-8'
 const REJECTED = 'plantstore_http_requests_rejected_total'
-const OPERATIONS = ['createPlant', 'deletePlant', 'docs', 'getPlant', 'health', 'listPlants', 'other', 'ready']
 const REASONS = [...Object.keys(ERRORS), 'in_flight_limit']
 
 const isInFlight = (count: number) => (all: Series) => all.plantstore_http_requests_in_flight === count
@@ -172,16 +171,8 @@ describe.concurrent('the metrics of requests', () => {
     await ask('second')
     const second = await scrape(server)
 
-    const labels = Object.keys(second).flatMap((series) => [...series.matchAll(/([a-z_]+)="([^"]*)"/g)])
-    const valuesOf = (name: string) => [
-      ...new Set(labels.filter(([, label]) => label === name).map(([, , value]) => value)),
-    ]
-    expect(new Set(labels.map(([, name]) => name))).toEqual(
-      new Set(['operation', 'status', 'reason', 'cache', 'le', 'version', 'bun_version']),
-    )
-    expect(valuesOf('operation').sort()).toEqual(OPERATIONS)
-    expect(valuesOf('status').sort()).toEqual(['200', '400', '401', '404', '405'])
-    expect(valuesOf('reason').sort()).toEqual([...REASONS, 'locked', 'queue_full'].sort())
+    const labels = Object.keys(second).flatMap((series) => series.match(/[a-z_]+(?==")/g) ?? [])
+    expect(new Set(labels)).toEqual(new Set(['operation', 'status', 'reason', 'cache', 'le', 'version', 'bun_version']))
     expect(Object.keys(second)).toEqual(Object.keys(first))
   })
 })

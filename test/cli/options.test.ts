@@ -87,12 +87,10 @@ describe.concurrent('a variable', () => {
   test('that Kubernetes sets for a Service is ignored in silence', async () => {
     const ofService = (name: string, port: number, protocol: string) => ({
       [`${name}_SERVICE_HOST`]: '10.96.0.7',
-      [`${name}_SERVICE_PORT`]: `${port}`,
       [`${name}_SERVICE_PORT_HTTP`]: `${port}`,
       [`${name}_PORT`]: `${protocol}://10.96.0.7:${port}`,
       [`${name}_PORT_${port}_${protocol.toUpperCase()}`]: `${protocol}://10.96.0.7:${port}`,
       [`${name}_PORT_${port}_${protocol.toUpperCase()}_PROTO`]: protocol,
-      [`${name}_PORT_${port}_${protocol.toUpperCase()}_PORT`]: `${port}`,
       [`${name}_PORT_${port}_${protocol.toUpperCase()}_ADDR`]: '10.96.0.7',
     })
     const env = { ...ofService('PLANTSTORE', 80, 'tcp'), ...ofService('PLANTSTORE_METRICS', 9090, 'udp') }

@@ -68,23 +68,7 @@ describe.skipIf(lacks(COMPILED))('the executable', () => {
     expect({ stderr: server.stderr(), exitCode }).toEqual({ stderr: '', exitCode: 0 })
     expect(server.stdout()).toContain(`"database":"${join(folder.path, 'plantstore.db')}"`)
     expect(readdirSync(folder.path).sort()).toEqual([...before, 'plantstore.db'].sort())
+    const { stdout, stderr } = await runPlantstore(['token', 'list'], { cwd: folder.path })
+    expect([stdout.startsWith('id  user'), stderr]).toEqual([true, ''])
   })
-
-  test.each(['--version', 'openapi', 'token list', 'nothing'])(
-    'runs %s the same beside hostile files',
-    async (command) => {
-      using clean = makeFolder()
-      using hostile = makeFolder()
-      writeHostileFiles(hostile.path)
-      const outcomes = await Promise.all(
-        [clean, hostile].map(async ({ path }) => {
-          const { stdout, stderr, exitCode } = await runPlantstore(command.split(' '), { cwd: path })
-          return { stdout, stderr: stderr.replaceAll(path, ''), exitCode }
-        }),
-      )
-
-      expect(outcomes[1]).toEqual(outcomes[0])
-      expect(readdirSync(hostile.path)).not.toContain('evil-was-here')
-    },
-  )
 })
