@@ -62,8 +62,11 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
     /** Sends a request, or the rest of one. Rejects if the connection ends before the answer is whole. */
     async request(bytes: string): Promise<RawAnswer> {
       void send(bytes)
-      await until(() => parseWhole(text) !== undefined)
-      const answer = parseWhole(text)
+      let answer = parseWhole(text)
+      await until(() => {
+        answer ??= parseWhole(text)
+        return answer !== undefined
+      })
       if (answer === undefined) throw new Error(`the connection ended after ${text.length} bytes of an answer`)
       text = ''
       return answer
