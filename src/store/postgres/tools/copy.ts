@@ -2,8 +2,8 @@ import { describeAddress, type PostgresAddress } from '../../../domain/database-
 import { AppError } from '../../../domain/error.ts'
 import type { CopyTools } from '../../engine.ts'
 import { storeUnusable } from '../../errors.ts'
-import { COLUMNS, type ColumnType, type Row, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
-import { APPLICATION_NAME, type Client, type ConnectionOptions, createClient, type Parameter } from '../connection.ts'
+import { COLUMNS, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
+import { APPLICATION_NAME, type Client, type ConnectionOptions, createClient } from '../connection.ts'
 import { repeat, toAppError, toOpenError } from '../errors.ts'
 import { inspect, migrate, SCHEMA_VERSION, schemaVersion, UNFINISHED_VERSION } from '../schema.ts'
 import { lockTokens } from '../versions.ts'
@@ -16,6 +16,8 @@ const STATEMENT_TIMEOUT_MS = 60_000
 /** PostgreSQL keeps the connection of a process that has ended for a moment. */
 const PATIENCE_MS = 2000
 
+const ARRAY_TYPES = { integer: 'int8', text: 'text', bytes: 'text' } as const
+
 /**
  * Inserts rows, with one array of values for each column. The driver cannot send an array of bytes, so bytes are sent in
  * hexadecimal.
@@ -24,7 +26,7 @@ const insertInto = (table: Table): string => {
   const columns = Object.entries(COLUMNS[table])
   const names = columns.map(([name]) => name).join(', ')
   const values = columns.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
-  const arrays = columns.map(([, type], index) => `$${index + 1}::${type === 'integer' ? 'int8' : 'text'}[]`)
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${ARRAY_TYPES[type]}[]`)
   return `insert into plantstore.${table} (${names})
     select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`
 }
@@ -133,7 +135,10 @@ async function mark(client: Client, database: string): Promise<void> {
 
 const targetOf = (client: Client): Target => ({
   async insert(table, rows) {
-    const columns = Object.values(COLUMNS[table]).map((type, index) => toColumn(client, type, rows, index))
+    const columns = Object.values(COLUMNS[table]).map((type, index) => {
+      const texts = rows.map((row) => toText(row[index] ?? null))
+      return client.column(texts, ARRAY_TYPES[type])
+    })
     await client.query(insertInto(table), columns, STATEMENT_TIMEOUT_MS)
   },
 
@@ -151,11 +156,3 @@ const targetOf = (client: Client): Target => ({
     }, COPY_TIMEOUT_MS)
   },
 })
-
-/** The values of one column of the rows. */
-function toColumn(client: Client, type: ColumnType, rows: readonly Row[], index: number): Parameter {
-  const values = rows.map((row) => row[index] ?? null)
-  // The type of a column is the type of its values.
-  if (type === 'integer') return client.column(values as readonly (bigint | null)[], 'int8')
-  return client.column(values.map(toText), 'text')
-}
