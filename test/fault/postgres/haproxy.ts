@@ -4,12 +4,11 @@ import { makeFolder } from '../../support/folder.ts'
 import { endWithThisProcess, freePort } from '../../support/postgres-system.ts'
 import { startProgram } from '../../support/program.ts'
 import type { Requirement } from '../../support/requirement.ts'
+import { until } from '../until.ts'
 
 const PROGRAM = Bun.which('haproxy') ?? Bun.which('haproxy', { PATH: '/usr/sbin' })
 
 export const HAPROXY: Requirement = { missing: 'haproxy is missing', isMet: () => PROGRAM !== null }
-
-const START_TIMEOUT_MS = 5000
 
 /** Starts HAProxy on a free port. The lines of the backend name the servers. */
 export async function startHaproxy(mode: 'http' | 'tcp', backend: readonly string[]) {
@@ -35,23 +34,17 @@ backend back
 ${backend.map((line) => `  ${line}`).join('\n')}
 `,
   )
-  const { child, stderr } = startProgram([PROGRAM, '-db', '-f', file])
+  const { child } = startProgram([PROGRAM, '-db', '-f', file])
   endWithThisProcess(['kill', '-KILL', String(child.pid)], folder.path)
-  const stop = async () => {
-    child.kill('SIGKILL')
-    await child.exited
-    folder[Symbol.dispose]()
+  await until('HAProxy accepts connections', () => accepts(port))
+  return {
+    port,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL')
+      await child.exited
+      folder[Symbol.dispose]()
+    },
   }
-  const deadlineMs = performance.now() + START_TIMEOUT_MS
-  while (!(await accepts(port))) {
-    if (child.exitCode !== null || performance.now() > deadlineMs) {
-      const reason = stderr()
-      await stop()
-      throw new Error(`haproxy did not start: ${reason}`)
-    }
-    await Bun.sleep(10)
-  }
-  return { port, [Symbol.asyncDispose]: stop }
 }
 
 async function accepts(port: number): Promise<boolean> {

@@ -48,19 +48,9 @@ export async function startPatroni() {
   const etcd = startEtcd(folder.path)
   const nodes = NODES.map((index) => makeNode(folder.path, `node${index}`, etcd.ports))
   for (const node of nodes) start(node)
-  const stop = async () => {
-    for (const node of nodes) await kill(node, 'machine')
-    await etcd.stop()
-    folder[Symbol.dispose]()
-  }
   const untilThereIs = (role: Role) => until(`no node is ${role}`, async () => (await nodesIn(role, nodes))[0])
-  try {
-    await untilThereIs('primary')
-    await untilThereIs('sync')
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  await untilThereIs('primary')
+  await untilThereIs('sync')
   return {
     nodes,
     start,
@@ -74,7 +64,11 @@ export async function startPatroni() {
       }),
     /** The URL of the first database, through a port that leads to the primary. */
     urlBy: (port: number) => `postgres://${OWNER}:${PASSWORD}@127.0.0.1:${port}/postgres?sslmode=disable`,
-    [Symbol.asyncDispose]: stop,
+    async [Symbol.asyncDispose]() {
+      for (const node of nodes) await kill(node, 'machine')
+      await etcd.stop()
+      folder[Symbol.dispose]()
+    },
   }
 }
 
