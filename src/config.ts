@@ -1,7 +1,7 @@
 import { type CommandUnknownOpts, Option } from '@commander-js/extra-typings'
+import { CONFLICT_RULES } from './domain/plant.ts'
 import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
-import { CONFLICT_RULES } from './domain/transfer.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
 import { defaulted, listed, optionName, valued } from './values.ts'

@@ -1,6 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
 import { AppError, type ErrorKind } from '../domain/error.ts'
-import { nextTurn } from '../domain/next-turn.ts'
 import type { CopyOptions } from '../store/file-tools.ts'
 import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 

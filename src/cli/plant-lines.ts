@@ -2,9 +2,9 @@ import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { parseJson } from '../domain/json.ts'
 import { toNewPlant } from '../domain/new-plant.ts'
+import type { OwnedPlant } from '../domain/plant.ts'
 import { assignFields, describeFields, plantJson } from '../domain/plant.ts'
 import { USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
-import type { OwnedPlant } from '../domain/transfer.ts'
 
 /** The largest line of an import: the maximum of `--max-body`, and room for the name of a user. */
 export const LINE_MAX_BYTES = 1024 ** 3 + 1024

@@ -1,7 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../domain/error.ts'
 import { parseJson } from '../domain/json.ts'
 import { toNewPlant } from '../domain/new-plant.ts'
-import { nextTurn } from '../domain/next-turn.ts'
 import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './answers.ts'
 

@@ -1,4 +1,4 @@
-import { nextTurn } from '../domain/next-turn.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 
 /** Turns of the event loop for which a group of writes waits at most. Each turn may bring the writes of further requests. */
 const LINGER_TURNS_MAX = 2

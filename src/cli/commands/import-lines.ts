@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/error.ts'
-import type { ConflictRule } from '../../domain/transfer.ts'
+import type { ConflictRule } from '../../domain/plant.ts'
 import type { ImportCounts, PlantImport } from '../../store/file-tools.ts'
 import type { Io } from '../io.ts'
 import { showBatches, untilAborted } from '../long-task.ts'

@@ -1,4 +1,4 @@
-import { nextTurn } from '../../domain/next-turn.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PAGE_TEXT_LENGTH, type Page, type Store, type StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { answerTagged, entityTagOf } from '../etag.ts'

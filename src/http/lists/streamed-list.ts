@@ -1,4 +1,4 @@
-import { nextTurn } from '../../domain/next-turn.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Store, StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { JSON_TYPE, json } from '../answers.ts'

@@ -1,4 +1,4 @@
-import { nextTurn } from '../../domain/next-turn.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { storeUnusable } from '../errors.ts'
 import type { Counts } from '../file-tools.ts'
 import { type Contents, type Row, type Source, TABLES, type Target, toText } from './contents.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { nextTurn } from '../../../src/domain/next-turn.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Store, Version } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { runElsewhere } from '../../support/elsewhere.ts'

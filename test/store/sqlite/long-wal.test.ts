@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import { nextTurn } from '../../../src/domain/next-turn.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoreEvent } from '../../../src/store/engine.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/writing/checkpoints.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { nextTurn } from '../../../src/domain/next-turn.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { openWriterInThread } from '../../../src/store/sqlite/writing/writer.ts'

@@ -1,6 +1,6 @@
 import type { Database, Statement } from 'bun:sqlite'
+import type { OwnedPlant } from '../../../domain/plant.ts'
 import { assignValues, PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
-import type { OwnedPlant } from '../../../domain/transfer.ts'
 import {
   BATCH_ROWS,
   BATCH_TEXT_LENGTH,

@@ -1,6 +1,6 @@
 import { constants, type Database } from 'bun:sqlite'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../../../domain/error.ts'
-import { nextTurn } from '../../../domain/next-turn.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { CopyOptions, Counts } from '../../file-tools.ts'
 import { rowsOf } from '../connection.ts'

@@ -1,4 +1,4 @@
-import type { ConflictRule } from '../../../domain/transfer.ts'
+import type { ConflictRule } from '../../../domain/plant.ts'
 import type { CopyOptions } from '../../file-tools.ts'
 import { realPath } from '../files/file-system.ts'
 import { backupSqlite, backupSqliteInto, backupSqliteToRead, keepLatestBackups } from './backup.ts'
