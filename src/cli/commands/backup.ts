@@ -1,5 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
+import { escapeControls } from '../../controls.ts'
 import type { Copied, FileTools } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual, misused } from '../command.ts'
@@ -59,8 +60,35 @@ export const backupCommand = (program: Command, io: Io): void => {
   }
 }
 
+/** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
+export const restoreCommand = (program: Command, io: Io): void => {
+  program
+    .command('restore')
+    .description('Replaces the database by a backup. No process may have the database open.')
+    .addHelpText(
+      'after',
+      manual('restore plants.db', 'restore plants.db --force', {
+        failed: 'The backup cannot be read.',
+        storeUnusable: 'The backup is damaged, or the database is in use, or exists and --force is missing.',
+      }),
+    )
+    .argument('<file>', 'The backup.')
+    .addOption(OPTIONS.force)
+    .addOption(OPTIONS.json)
+    .addOption(OPTIONS.database)
+    .action(async (file, { database, force = false, json }) => {
+      if (file === '-') throw misused('restore does not read stdin: save the backup as a file and name it.')
+      const tools = await engineOf(database).fileTools()
+      const copied = await runCopy(io, (options) => tools.restore(file, { ...options, force }))
+      if (copied.dropped !== '') {
+        await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)
+      }
+      await tellCopied('Restored', copied, io, json)
+    })
+}
+
 /** Prints how much was copied on stderr, and the path of the copy on stdout. */
-export async function tellCopied(what: string, copied: Copied, io: Io, json = false): Promise<void> {
+async function tellCopied(what: string, copied: Copied, io: Io, json = false): Promise<void> {
   const { path, bytes, users, tokens, plants } = copied
   await tellCounts(what, copied, io)
   await io.print(json ? toJson({ path, bytes, users, tokens, plants }) : `${path}\n`)
