@@ -22,8 +22,16 @@ export function casesWith(token: string): readonly Case[] {
   const caller = { authorization: `Bearer ${token}` }
   const stranger = { authorization: 'Bearer nobody' }
   const JSON_BODY = { 'content-type': 'application/json' }
-  const get = (query: string, headers = caller): Request => ({ method: 'GET', path: `/plants${query}`, headers })
-  const remove = (id: string, headers = caller): Request => ({ method: 'DELETE', path: `/plants/${id}`, headers })
+  const get = (query: string, headers: Request['headers'] = caller): Request => ({
+    method: 'GET',
+    path: `/plants${query}`,
+    headers,
+  })
+  const remove = (id: string, headers: Request['headers'] = caller): Request => ({
+    method: 'DELETE',
+    path: `/plants/${id}`,
+    headers,
+  })
   const post = (body: string, headers: Request['headers'] = { ...caller, ...JSON_BODY }): Request => ({
     method: 'POST',
     path: '/plants',
@@ -58,6 +66,14 @@ export function casesWith(token: string): readonly Case[] {
     [get('?limit=x'), 400, true],
     [get('?after=9223372036854775808'), 400, true],
     [get('', stranger), 401, false],
+    [get('?include=id&limit=1'), 200, false],
+    [get('?include=x'), 400, true],
+    [get('/1'), 200, false],
+    [get('/9223372036854775807?include=id'), 200, false],
+    [get('/1', { ...caller, 'if-none-match': '*' }), 304, false],
+    [get('/7'), 404, false],
+    [get('/x'), 400, true],
+    [remove('1', { ...caller, 'if-match': '"x"' }), 412, false],
     [remove('1'), 204, false],
     [remove('1'), 404, false],
     [remove('-9223372036854775808'), 204, false],

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { python, run, SCRATCH } from './tools.ts'
+import { HERE, python, run, SCRATCH } from './tools.ts'
 
 /** All phases and checks of Schemathesis. */
 const PHASES = ['examples', 'coverage', 'fuzzing', 'stateful']
@@ -28,7 +28,7 @@ export async function runSchemathesis(document: string, server: { url: string; t
   const seed = process.env.SCHEMATHESIS_SEED
   rmSync(reportFile, { force: true })
   const { exitCode, stdout, stderr } = await run([
-    ...[python('schemathesis'), 'run', document, '--url', server.url],
+    ...[python('schemathesis'), '--config-file', join(HERE, 'schemathesis.toml'), 'run', document, '--url', server.url],
     ...['--header', `Authorization: Bearer ${server.token}`, ...EVERYTHING],
     ...['--report', 'json', '--report-json-path', reportFile],
     ...(seed === undefined ? [] : ['--seed', seed]),
@@ -48,6 +48,13 @@ export async function runSchemathesis(document: string, server: { url: string; t
       operations.tested === operations.total &&
       PHASES.every((name) => phases[name]?.status === 'success'),
     failures: [...failures, ...errors],
-    warnings: Object.fromEntries(Object.entries(warnings).filter(([, about]) => about.length > 0)),
+    // Most generated preconditions name no plant, so most deletes are refused.
+    warnings: Object.fromEntries(
+      Object.entries(warnings)
+        .map(([name, about]) => [name, name === 'validation_mismatch' ? about.filter(isNoDelete) : about] as const)
+        .filter(([, about]) => about.length > 0),
+    ),
   }
 }
+
+const isNoDelete = (operation: unknown): boolean => operation !== 'DELETE /plants/{id}'

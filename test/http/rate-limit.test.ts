@@ -74,7 +74,11 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
   })
 
   test('counts what a later check refuses, and is checked before it; what is answered without a token does not count', async () => {
-    const refusals: Row[] = [...REFUSED_BY_THEMSELVES, ['DELETE', '/plants/7', {}, 40402]]
+    const refusals: Row[] = [
+      ...REFUSED_BY_THEMSELVES,
+      ['GET', '/plants/7', {}, 40402],
+      ['DELETE', '/plants/7', {}, 40402],
+    ]
     const uncounted: Row[] = [...ANSWERED_BEFORE_TOKENS, ['GET', '/readyz', {}, 200]]
     await using service = await startService(transport, { rateLimit: perHour(refusals.length), maxBodyBytes: 100 })
     const { text: token } = await service.createToken({ scope: 'read' })

@@ -8,6 +8,9 @@ const DOCUMENT = process.env.TEST_PROXY_DOCUMENT ?? ''
 /** The file that gets a line for each answer. */
 const ANSWERS = process.env.TEST_PROXY_ANSWERS ?? ''
 
+/** Prism takes an int64 for the integers that a double holds exactly. The service has all of int64. */
+const IS_OF_LARGE_ID = /\bid must be (?:>= -|<= )9007199254740991$/
+
 /** The headers that Prism adds or changes. */
 const ADDED_HEADERS = ['sl-violations', 'connection', 'keep-alive']
 
@@ -45,7 +48,9 @@ export async function startProxy(upstream: string) {
       if (!isUnchangedByPrism(path, init)) return fetch(upstream + path, init)
       const answer = await fetch(url + path, init)
       const found: Violation[] = JSON.parse(answer.headers.get('sl-violations') ?? '[]')
-      const violations = found.filter(({ location }) => location[0] === 'response')
+      const violations = found.filter(
+        ({ location, message }) => location[0] === 'response' && !IS_OF_LARGE_ID.test(message),
+      )
       const route = path.replace(/[?].*/, '').replace(/^\/plants\/.+/, '/plants/{id}')
       appendFileSync(ANSWERS, `${init.method} ${route} ${answer.status}\n`)
       if (violations.length > 0) throw new Error(`Prism: ${init.method} ${path}: ${JSON.stringify(violations)}`)

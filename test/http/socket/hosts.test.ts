@@ -31,7 +31,7 @@ describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
         await ask(service, 'GET', '/abc/plants', { host }),
         await ask(service, 'DELETE', '/a/plants/1', { host }),
         await ask(service, 'GET', '/nothing', { host }),
-        await ask(service, 'GET', '/plants/1', { host }),
+        await ask(service, 'PUT', '/plants/1', { host }),
       ]),
     )
 
@@ -42,7 +42,7 @@ describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
         PATH_UNKNOWN,
         PATH_UNKNOWN,
         PATH_UNKNOWN,
-        { status: 405, body: 40501, allow: 'DELETE, OPTIONS' },
+        { status: 405, body: 40501, allow: 'GET, HEAD, DELETE, OPTIONS' },
       ])
     }
   })
@@ -87,7 +87,7 @@ describe.each(SOCKET_TRANSPORTS)('the Host line, $name', (transport) => {
     expect(await http10('GET', '/plants?limit=x')).toEqual({ status: 400, body: 40003, allow: null })
     expect(await http10('GET', '/x/%2E%2e/plants?limit=0')).toEqual(success('[]'))
     expect(await http10('GET', '//plants')).toEqual(PATH_UNKNOWN)
-    expect(await http10('OPTIONS', '/plants/1')).toEqual({ status: 204, body: '', allow: 'DELETE, OPTIONS' })
+    expect(await http10('OPTIONS', '/plants/1')).toEqual({ status: 204, body: '', allow: 'GET, HEAD, DELETE, OPTIONS' })
     expect(await http10('DELETE', '/plants/1')).toEqual({ status: 404, body: 40402, allow: null })
   })
 })
