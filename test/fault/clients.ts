@@ -4,11 +4,17 @@ import { type History, requestIdOf, type Write } from './history.ts'
 const OPENED_AT_ONCE = 100
 const NEW_CLIENTS = 16
 
-/** The bytes of a request that keeps its connection open. */
-export function formatRequest(method: string, path: string, token: string, body?: object, headers = ''): string {
+/** The bytes of a request that keeps its connection open. An object is sent as JSON. */
+export function formatRequest(
+  method: string,
+  path: string,
+  token: string,
+  body?: object | string,
+  headers = '',
+): string {
   const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n${headers}`
   if (body === undefined) return `${head}\r\n`
-  const text = JSON.stringify(body)
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
   return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`
 }
 
@@ -27,7 +33,7 @@ const formatCreate = (token: string, history: History, write: Write): string =>
   formatRequest('POST', '/plants', token, history.plantOf(write.id), `X-Request-Id: ${requestIdOf(write)}\r\n`)
 
 /** An answer to a new client. */
-export interface NewClientAnswer {
+interface NewClientAnswer {
   /** When the create was sent, by `performance.now()`. */
   readonly sentMs: number
   /** Whether the answer ends the connection. */

@@ -5,7 +5,7 @@ import type { Random } from '../support/random.ts'
  * What a client knows of a write: it was answered with success, it was refused and changed nothing, or neither, because the
  * connection ended or the answer said so.
  */
-export type Outcome = 'acknowledged' | 'refused' | 'unknown'
+type Outcome = 'acknowledged' | 'refused' | 'unknown'
 
 /** A write that was sent. */
 export interface Write {

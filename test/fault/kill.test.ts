@@ -71,20 +71,16 @@ describe('the next server starts and has all that was acknowledged', () => {
 async function killUnderLoad(db: TestDatabase): Promise<void> {
   const unknownBefore = db.history.counts().unknown
   while (db.history.counts().unknown === unknownBefore) {
-    await killAtAMoment(db)
+    await using server = await restart(db.database)
+    const load = db.startLoad(server)
+    await load.acknowledged(1 + db.random(MOMENT_MAX.answers))
+    // Another process kills, because this one is busy just when the server waits for it.
+    Bun.spawn(['sh', '-c', `sleep ${db.random(MOMENT_MAX.laterMs) / 1000} && kill -KILL ${server.pid}`])
+    await server.ended()
+    await load.stop()
     db.checkCopy()
   }
   kills['under load']++
-}
-
-async function killAtAMoment(db: TestDatabase): Promise<void> {
-  await using server = await restart(db.database)
-  const load = db.startLoad(server)
-  await load.acknowledged(1 + db.random(MOMENT_MAX.answers))
-  // Another process kills, because this one is busy just when the server waits for it.
-  Bun.spawn(['sh', '-c', `sleep ${db.random(MOMENT_MAX.laterMs) / 1000} && kill -KILL ${server.pid}`])
-  await server.ended()
-  await load.stop()
 }
 
 /** Kills a server in a checkpoint. With a WAL nothing else writes to the database file (https://sqlite.org/wal.html). */

@@ -75,8 +75,7 @@ const BODY_MAX = 64 * 1024
 
 /** Requests that are refused, with their status. None of them ends the connection. */
 function refusedRequests({ write, read, revoked }: MixTokens): readonly Expected[] {
-  const json = (body: string) =>
-    `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${write}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const json = (body: object | string) => formatRequest('POST', '/plants', write, body)
   return [
     [400, json('{"id":')],
     [400, json('[[[[[[')],
@@ -90,7 +89,7 @@ function refusedRequests({ write, read, revoked }: MixTokens): readonly Expected
     [404, formatRequest('GET', '/nowhere', write)],
     [404, formatRequest('DELETE', '/plants/-1', write)],
     [405, formatRequest('PUT', '/plants', write)],
-    [413, json(JSON.stringify({ id: 1, name: 'x'.repeat(BODY_MAX) }))],
+    [413, json({ id: 1, name: 'x'.repeat(BODY_MAX) })],
     [415, json('{}').replace('application/json', 'text/plain')],
   ]
 }

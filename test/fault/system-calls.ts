@@ -12,7 +12,7 @@ export const SYNCS = ['fsync', 'fdatasync'] as const
 const SEEN = [...SYNCS, 'pread64', 'pwrite64', 'ftruncate', 'link', 'unlink', 'unlinkat', 'rename'] as const
 
 /** The name of a system call that is seen. */
-export type CallName = (typeof SEEN)[number]
+type CallName = (typeof SEEN)[number]
 
 /** A fault in system calls. */
 interface Fault {

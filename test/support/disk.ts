@@ -83,7 +83,7 @@ export function mountFragileDisk() {
 }
 
 /** Mounts a file as a disk, with a file system that a command makes. */
-export function mountImage(bytes: number, makeFileSystem: readonly string[]) {
+function mountImage(bytes: number, makeFileSystem: readonly string[]) {
   const outside = makeFolder()
   const folder = makeFolder()
   const file = join(outside.path, 'disk')
@@ -108,7 +108,7 @@ export function mountImage(bytes: number, makeFileSystem: readonly string[]) {
 export const EXT4_DISKS = diskImages('mkfs.ext4', mountFragileDisk)
 
 /** A program that makes a file system in a file, and a kernel that mounts it. `CI=true` asks for the program alone. */
-export function diskImages(mkfs: string, mountOne: () => Disposable): Requirement {
+function diskImages(mkfs: string, mountOne: () => Disposable): Requirement {
   return {
     missing: `${mkfs} is missing, or a file with its file system cannot be mounted`,
     isMet: () => canMount(mountOne),

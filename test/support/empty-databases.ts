@@ -15,7 +15,7 @@ export interface EmptyDatabase extends AsyncDisposable {
 }
 
 /** All rows of all tables by their keys, and the last identifiers of a user and a token. */
-export type Dump = Readonly<Record<'users' | 'tokens' | 'plants' | 'lastIds', readonly unknown[][]>>
+type Dump = Readonly<Record<'users' | 'tokens' | 'plants' | 'lastIds', readonly unknown[][]>>
 
 /** A kind of database. */
 export interface DatabaseKind {

@@ -2,7 +2,7 @@
 export type Series = Readonly<Record<string, number>>
 
 /** Reads metrics in Prometheus' text format. Throws at a malformed line. */
-export function readMetrics(text: string): Series {
+function readMetrics(text: string): Series {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   return Object.fromEntries(
     lines.map((line) => {

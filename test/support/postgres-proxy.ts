@@ -4,10 +4,10 @@ import { parsePostgresUrl } from '../../src/domain/database-url.ts'
 type Side = 'client' | 'server'
 
 /** What happens to bytes. `cut` holds them and ends the client's connection. `passThenCut` passes them on and ends both. */
-export type Fate = 'pass' | 'hold' | 'cut' | 'passThenCut'
+type Fate = 'pass' | 'hold' | 'cut' | 'passThenCut'
 
 /** Decides on bytes that come from one side of a connection. */
-export type Decide = (from: Side, bytes: Buffer, connection: object) => Fate
+type Decide = (from: Side, bytes: Buffer, connection: object) => Fate
 
 /** A connection of a client, and the one to the server that belongs to it. */
 interface Pair {

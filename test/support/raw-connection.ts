@@ -126,7 +126,7 @@ function parse(text: string) {
 }
 
 /** An answer as it was sent. */
-export type RawAnswer = ReturnType<typeof parse>
+type RawAnswer = ReturnType<typeof parse>
 
 /** The first answer of a text, without the frame of its chunks; `undefined` until it is whole. */
 export function parseWhole(text: string): RawAnswer | undefined {
