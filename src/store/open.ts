@@ -6,7 +6,7 @@ import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
 import { sqliteEngine } from './sqlite/engine.ts'
 import { realPath } from './sqlite/files/file-system.ts'
-import type { ContentsOptions, Digest } from './tools/copy-contents.ts'
+import type { ContentsOptions, Digest } from './tools/contents.ts'
 
 /** The engine of the database that `--database` names: the path of a SQLite file, or the URL of a PostgreSQL database. */
 export function engineOf(database: string): Engine {
@@ -42,7 +42,7 @@ export async function copyStore(
   if (source.location === target.location) {
     throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
   }
-  const { copyContents } = await import('./tools/copy-contents.ts')
+  const { copyContents } = await import('./tools/contents.ts')
   const reader = await source.copyTools({ ...options, passwordFile: from.passwordFile })
   const writer = await target.copyTools({ ...options, passwordFile: to.passwordFile })
   return reader.read(options, (contents) => writer.fill((filled) => copyContents(contents, filled, options)))

@@ -122,33 +122,26 @@ export function keepLatestBackups(database: string, latest: string, keep: number
     .map(({ name }) => ({ name, path: recordedPath(join(directory, name)) }))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   const foreign = files.find(({ path }) => path !== undefined && path !== database)
-  if (foreign !== undefined) throw foreignBackup(directory, foreign.name, String(foreign.path))
+  if (foreign !== undefined) {
+    throw new AppError('misused', {
+      message:
+        `No old backup was deleted: ${directory} also holds ${foreign.name}, a backup of ${foreign.path}. ` +
+        'Each database needs a folder of its own: name another one in --dir, or move that file away.',
+    })
+  }
+  const doubtOf = ({ name, path }: (typeof files)[number]): string | undefined => {
+    if (path === undefined) return 'does not say which database it is a backup of'
+    return name > basename(latest) ? 'is dated in the future' : undefined
+  }
   const named = files.filter(({ name }) => isNameOf(database)(name))
-  const unknown = named.filter(({ path }) => path === undefined)
-  const future = named.filter(({ name, path }) => path !== undefined && name > basename(latest))
-  const deleted = named
-    .filter((file) => !unknown.includes(file) && !future.includes(file))
-    .slice(0, -keep)
-    .map(({ name }) => name)
+  const unsure = named.filter((file) => doubtOf(file) !== undefined)
+  const sure = named.filter((file) => !unsure.includes(file))
+  const deleted = sure.slice(0, -keep).map(({ name }) => name)
   for (const name of deleted) rmSync(join(directory, name), { force: true })
   if (deleted.length > 0) syncDirectory(directory)
-  const notice = (reason: string) => (file: { readonly name: string }) =>
-    `${file.name} ${reason}: it is neither counted nor deleted.`
-  return {
-    deleted,
-    notices: [
-      ...unknown.map(notice('does not say which database it is a backup of')),
-      ...future.map(notice('is dated in the future')),
-    ],
-  }
+  const notices = unsure.map((file) => `${file.name} ${doubtOf(file)}: it is neither counted nor deleted.`)
+  return { deleted, notices }
 }
-
-const foreignBackup = (directory: string, name: string, path: string) =>
-  new AppError('misused', {
-    message:
-      `No old backup was deleted: ${directory} also holds ${name}, a backup of ${path}. ` +
-      'Each database needs a folder of its own: name another one in --dir, or move that file away.',
-  })
 
 /** The name of a backup: the name of the database and the time in UTC. So the order of names is the order of time. */
 const backupName = (database: string, nowMs: number): string =>
