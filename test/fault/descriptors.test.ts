@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { type Connection, openConnection } from '../support/raw-connection.ts'
+import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
-import { formatRequest } from './clients.ts'
+import { formatRequest, openConnections } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
 import { countDescriptors, countOpen, PROCESS_TOOLS } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
@@ -16,11 +16,9 @@ const ACCEPT_LIMIT_MS = 1000
 
 /** Opens more connections than the server has descriptors. The others wait in the backlog of the kernel. */
 async function takeAll({ server, token }: OthersService) {
-  const connections: Connection[] = []
+  const connections = await openConnections(server.port, DESCRIPTORS_MAX + WAITING)
   const statuses: number[] = []
-  for (let count = 0; count < DESCRIPTORS_MAX + WAITING; count++) {
-    const connection = await openConnection(server.port)
-    connections.push(connection)
+  for (const connection of connections) {
     void connection.request(formatRequest('GET', '/healthz', token)).then(
       ({ status }) => statuses.push(status),
       () => {},
