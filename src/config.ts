@@ -6,7 +6,7 @@ import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
 import { defaulted, listed, optionName, valued } from './values.ts'
 
-type OptionGroup = Readonly<Record<string, Pick<Option, 'flags' | 'env' | 'helpGroup'>>>
+type OptionGroup = Readonly<Record<string, Pick<Option, 'name' | 'env' | 'helpGroup'>>>
 
 const VARIABLE_PREFIX = 'PLANTSTORE_'
 
@@ -234,8 +234,7 @@ const KUBERNETES_VARIABLE =
 /** Options that say where things are and how `serve` runs, under a heading of the help. They have variables. */
 function settings<T extends OptionGroup>(heading: string, options: T): T {
   for (const option of Object.values(options)) {
-    const [long = ''] = option.flags.split(' ')
-    option.env(VARIABLE_PREFIX + long.slice('--'.length).replaceAll('-', '_').toUpperCase())
+    option.env(VARIABLE_PREFIX + option.name().replaceAll('-', '_').toUpperCase())
   }
   return group(heading, options)
 }

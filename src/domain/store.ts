@@ -55,7 +55,7 @@ export interface NewToken {
 export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Array } | { readonly userName: string }
 
 /** How to watch and stop the deletion of a user. */
-export interface DeletionOptions {
+interface DeletionOptions {
   /**
    * Called before each batch of plants, with the number of deleted plants and the number at the start. The deletion waits for it
    * and holds no lock meanwhile.

@@ -11,7 +11,7 @@ export interface RateLimit {
 }
 
 /** The number of periods that share one burst. */
-export const BURST_PERIODS = 10
+const BURST_PERIODS = 10
 
 /** The limits of a service: a rate for each token, and a semaphore for the requests under way. */
 export type Limits = NonNullable<ReturnType<typeof createLimits>>

@@ -3,13 +3,13 @@ export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
 /** A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. */
 export const GROUP_MAX_WRITES = 512
-export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
+const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
 export const DELETE_PAUSE_MS = 20
 
 /** Some writes, and the length of their text in UTF-16 code units. */
-export interface WriteLoad {
+interface WriteLoad {
   readonly writes: number
   readonly textLength: number
 }

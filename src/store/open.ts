@@ -24,7 +24,7 @@ export const openStore = async (
 ): Promise<Store> => engineOf(database).open(onFailure, options)
 
 /** A store by the value of `--database`, and the file with its password. */
-export interface StoreLocation {
+interface StoreLocation {
   readonly database: string
   readonly passwordFile: string | undefined
 }

@@ -34,7 +34,7 @@ export const BATCH_ROWS = 2000
 export const BATCH_TEXT_LENGTH = 256 * 1024
 
 /** The last identifiers of a user and a token. A store never uses an identifier again, even if its row is deleted. */
-export interface LastIds {
+interface LastIds {
   readonly userId: bigint
   readonly tokenId: bigint
 }
