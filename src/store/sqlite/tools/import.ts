@@ -25,17 +25,10 @@ const TAKE_NEW = PLANT_FIELDS.map((field) => `${field} = excluded.${field}`).joi
 type Key = readonly [user: string, id: bigint]
 
 /** Some plants of the staging table: those after one key, up to another key. */
-export interface ImportBatch {
+interface ImportBatch {
   readonly plants: number
   readonly after: Key
   readonly last: Key
-}
-
-/** A plant of the staging table whose id its user already has. */
-export interface ExistingPlant {
-  readonly line: number
-  readonly user: string
-  readonly id: bigint
 }
 
 /** What an import did. */
@@ -208,6 +201,7 @@ function stagingTable(db: Database, rule: ConflictRule) {
 function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
   const prepare = (sql: string) => db.prepare<unknown, SQLQueryBindings[]>(sql)
   const range = 'where (lines.user, lines.id) > (?1, ?2) and (lines.user, lines.id) <= (?3, ?4)'
+  // A cross join reads the batch first (https://sqlite.org/optoverview.html#crossjoin).
   const ofUsers = 'from temp.lines cross join main.users on users.name = lines.user'
   const insertUsers = prepare(
     `insert into main.users (name, created_at_ms) select distinct user, ?5 from temp.lines ${range} on conflict do nothing`,
@@ -222,13 +216,14 @@ function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
      order by lines.user, lines.id on conflict do ${rule === 'replace' ? `update set ${TAKE_NEW}` : 'nothing'}`,
   )
 
-  const findExisting = ({ after, last }: ImportBatch): readonly ExistingPlant[] =>
-    rowsOf<[bigint, ...Key]>(selectExisting.values(...after, ...last)).map(([line, user, id]) => {
+  const findExisting = ({ after, last }: ImportBatch) =>
+    rowsOf<[line: bigint, ...Key]>(selectExisting.values(...after, ...last)).map(([line, user, id]) => {
       return { line: Number(line), user, id }
     })
 
   const write = (batch: ImportBatch): ImportCounts => {
     const keys = [...batch.after, ...batch.last]
+    // First, because this takes the lock.
     const users = insertUsers.run(...keys, nowMs()).changes
     const existing = findExisting(batch)
     const [first] = existing
