@@ -13,23 +13,28 @@ const clientOf = ({ port, token }: Service) =>
 test.each(SOCKET_TRANSPORTS)('a client of @elysiajs/eden has the types of the routes, $name', async (transport) => {
   await using service = await startService(transport)
   const client = clientOf(service)
+  await service.create({ id: 7, name: 'Fern' })
 
-  const listed = await client.plants.get({ query: { limit: 5 } })
+  const listed = await client.plants.get({ query: { limit: 0 } })
   // The compiler checks these lines: a wrong type of a route fails `tsc`.
   const plants: Plants = listed.data || []
   const refused = await client.plants.get({ query: { limit: -1 } })
   const error: number | undefined = refused.error?.status === 400 ? refused.error.value.error : undefined
+  const got = await client.plants({ id: '7' }).get({ query: { include: 'id' } })
+  const plant: { readonly id?: bigint; readonly name: string; readonly tag?: string } | undefined =
+    got.data || undefined
   const deleted = await client.plants({ id: '7' }).delete()
   // @ts-expect-error no list answers 404
   const isNotFound = refused.error?.status === 404
   // @ts-expect-error a plant needs a name
   const unsent = () => client.plants.post({ id: 1n })
 
-  expect({ plants, error, isNotFound, deleted: deleted.status }).toEqual({
+  expect({ plants, plant: String(plant?.id), error, isNotFound, deleted: deleted.status }).toEqual({
     plants: [],
+    plant: '7',
     error: 40003,
     isNotFound: false,
-    deleted: 404,
+    deleted: 204,
   })
   expect(unsent).toBeFunction()
 })
