@@ -38,9 +38,10 @@ export const plants = (parts: AppParts) => {
         async ({ request, caller, params: { id }, query: { include } }) => {
           limits?.requirePlace(request)
           const plant = await store.getPlant(caller.userId, id)
-          const etag = entityTagOf(plantJson(plant))
+          const json = plantJson(plant)
+          const body = include === undefined ? json : plantJson(plant, id)
           // Elysia makes the answer to HEAD of this one.
-          return answerTagged(request, etag, plantJson(plant, include && id), false)
+          return answerTagged(request, entityTagOf(json), body, false)
         },
         { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET_PLANT },
       )

@@ -47,6 +47,25 @@ const deleteRow: Row = {
   },
 }
 
+/** One plant, against lists of 20. */
+const get: Row = {
+  name: 'get',
+  title: 'get one plant against a list of 20, one user, 64 connections',
+  async run(bench) {
+    const { workspace } = bench
+    const { path, tokensFile } = await makeDatabase(workspace.file('get.db'), { users: 1, plantsPerUser: 1000 })
+    const server = await startPlantstore(workspace, path)
+    const { figures, ratio } = await compareRates(bench, [
+      { name: 'get', server, load: listLoad(tokensFile, '/plants/7') },
+      { name: 'list of 20, cached', server, load: listLoad(tokensFile) },
+      { name: 'list of 20, never the same', server, load: pagesLoad(tokensFile, 0, 1000 - PLANTS_PER_LIST) },
+    ])
+    const rounds = ratio('get', 'list of 20, never the same')
+    const claim = { name: 'get / list of 20, never the same', unit: '×', goal: 1, floor: 0.8, rounds } as const
+    return { figures, claims: [claim] }
+  },
+}
+
 /** The cost of more plants. */
 const size: Row = {
   name: 'size',
@@ -147,4 +166,4 @@ const metrics: Row = {
 }
 
 /** The rows that compare the service with itself. */
-export const OWN_RATES: readonly Row[] = [deleteRow, size, page, metrics]
+export const OWN_RATES: readonly Row[] = [deleteRow, get, size, page, metrics]
