@@ -51,8 +51,8 @@ export interface NewToken {
   readonly expiresAtMs: number | undefined
 }
 
-/** Which tokens to revoke: one token by its identifier or by the hash of its text, or all tokens of a user. */
-export type TokenSelection = { readonly id: TokenId } | { readonly hash: Uint8Array } | { readonly userName: string }
+/** Which tokens to revoke: one token, or all tokens of a user. */
+export type TokenSelection = { readonly id: TokenId } | { readonly userName: string }
 
 /** How to watch and stop the deletion of a user. */
 interface DeletionOptions {

@@ -1,13 +1,6 @@
 import { AppError } from '../domain/error.ts'
 import { assignFields, PLANT_FIELDS, type Plant, type PlantRow, type PlantValues, valuesOf } from '../domain/plant.ts'
-import {
-  PAGE_TEXT_LENGTH,
-  type PlantCondition,
-  type PlantPage,
-  type Store,
-  type StoredPlant,
-  textLength,
-} from '../domain/store.ts'
+import { PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage, type StoredPlant, textLength } from '../domain/store.ts'
 import { SCOPES, type Scope, type Token, type User } from '../domain/token.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
@@ -18,12 +11,6 @@ export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
 
 /** A row of the table `plants`. */
 export type StoredPlantRow = PlantRow & { readonly id: bigint }
-
-/** The methods of a store for plants. */
-export type PlantMethods = Pick<
-  Store,
-  'createPlant' | 'getPlant' | 'listPlants' | 'deletePlant' | 'plantsVersion' | 'hasOnlyGrown'
->
 
 /** How often `deleteIf` reads a plant that others replace at the same time. */
 const CONDITION_ATTEMPTS_MAX = 10
@@ -79,19 +66,6 @@ export type TokenRow = [
   lastUsedAtMs: bigint | null,
 ]
 
-/** The methods of a store for tokens. */
-export type TokenMethods = Pick<
-  Store,
-  | 'findToken'
-  | 'createToken'
-  | 'createFirstToken'
-  | 'hasTokens'
-  | 'listTokens'
-  | 'revokeTokens'
-  | 'touchTokens'
-  | 'tokensVersion'
->
-
 export const toToken = ([id, userId, userName, scope, label, ...times]: TokenRow): Token => {
   const [createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs] = times
   return {
@@ -113,15 +87,15 @@ const optionalNumber = (value: bigint | null): number | undefined => (value === 
 /** A user with the numbers of plants and tokens, as every database returns it. */
 export type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
 
-/** The methods of a store for users. */
-export type UserMethods = Pick<Store, 'listUsers' | 'deleteUser'>
-
 export const toUser = ([name, createdAtMs, plants, tokens]: UserRow): User => ({
   name,
   createdAtMs: Number(createdAtMs),
   plants: Number(plants),
   tokens: Number(tokens),
 })
+
+/** The error of a command for a token that does not exist. */
+export const tokenNotFound = (): AppError => new AppError('token_not_found', { message: 'There is no such token.' })
 
 /** The error of a command for a user who does not exist. */
 export const userNotFound = (name: string): AppError =>

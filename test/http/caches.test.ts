@@ -75,7 +75,7 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
     const { ask, token } = await countReads(opened, {
       async findToken(hash) {
         const found = await store.findToken(hash)
-        await store.revokeTokens({ hash }, Date.now())
+        if (found !== undefined) await store.revokeTokens({ id: found.id }, Date.now())
         return found
       },
     })

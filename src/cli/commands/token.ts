@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
-import { OTHERS_SEEN_WITHIN_MS, type Store, type TokenSelection } from '../../domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
 import { hashToken, isTokenText, makeToken, TOKEN_RANDOM_BYTES, type Token, tokenState } from '../../domain/token.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import { type Io, isClosedPipe } from '../io.ts'
@@ -82,55 +82,52 @@ const revokeCommand = (token: Command, io: Io) =>
     .addOption(OPTIONS.yes)
     .addOption(OPTIONS.json)
     .action(async (id, { user, yes, json, ...options }) => {
-      const selection = await select(id, user, io)
-      const { count, text } = await withStore(options, (store) => revoke(store, selection, yes === true, io.nowMs()))
+      const revoke = await revocationOf(id, user, yes === true, io)
+      const { count, text } = await withStore(options, revoke)
       // Once this command has ended, every server on the same file refuses the token.
       await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       await io.tell(`${text}\n`)
       if (json) await io.print(toJson({ revoked: count }))
     })
 
-async function select(id: string | undefined, user: string | undefined, io: Io): Promise<TokenSelection> {
-  if (id === undefined && user !== undefined) return { userName: user }
+/** What the arguments ask for. It returns how many tokens were not revoked before, and a sentence for the operator. */
+async function revocationOf(id: string | undefined, user: string | undefined, isConfirmed: boolean, io: Io) {
+  if (id === undefined && user !== undefined) return (store: Store) => revokeAll(store, user, isConfirmed, io.nowMs())
   if (id === undefined || user !== undefined) throw misused('Say which: an id, or - for stdin, or --user.')
+  const find = await finderOf(id, io)
+  return async (store: Store) => revokeOne(store, await find(store), io.nowMs())
+}
+
+/** Returns a function that finds the token with an id, or with the text on stdin. */
+async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<Token | undefined>> {
   if (id === '-') {
-    const bytes = Buffer.concat(await Array.fromAsync(io.stdin()))
-    const text = bytes.toString().trim()
+    const text = Buffer.concat(await Array.fromAsync(io.stdin()))
+      .toString()
+      .trim()
     if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
-    return { hash: hashToken(text) }
+    return (store) => store.findToken(hashToken(text))
   }
   if (!/^[1-9]\d{0,15}$/.test(id)) throw misused('The id of a token is a positive whole number, or -.')
-  return { id: Number(id) }
+  return async (store) => (await store.listTokens()).find((token) => token.id === Number(id))
 }
 
-/** Revokes the selected tokens. Returns how many were not revoked before, and a sentence for the operator. */
-async function revoke(store: Store, selection: TokenSelection, isConfirmed: boolean, nowMs: number) {
-  const tokens = await find(store, selection)
-  if ('userName' in selection) {
-    const { userName: user } = selection
-    const left = tokens.filter(({ revokedAtMs }) => revokedAtMs === undefined).length
-    if (!isConfirmed)
-      throw misused(
-        `This revokes all tokens of ${user} that are not revoked yet, ${left}, for good: repeat it with --yes.`,
-      )
-    const count = await store.revokeTokens(selection, nowMs)
-    const revoked = `Revoked ${counted(count, 'token')} of user ${user}.`
-    return { count, text: count === 0 ? `User ${user} has no token left to revoke.` : revoked }
-  }
-  const [token] = tokens
+async function revokeAll(store: Store, userName: string, isConfirmed: boolean, nowMs: number) {
+  const left = (await store.listTokens(userName)).filter(({ revokedAtMs }) => revokedAtMs === undefined).length
+  if (!isConfirmed)
+    throw misused(
+      `This revokes all tokens of ${userName} that are not revoked yet, ${left}, for good: repeat it with --yes.`,
+    )
+  const count = await store.revokeTokens({ userName }, nowMs)
+  const revoked = `Revoked ${counted(count, 'token')} of user ${userName}.`
+  return { count, text: count === 0 ? `User ${userName} has no token left to revoke.` : revoked }
+}
+
+async function revokeOne(store: Store, token: Token | undefined, nowMs: number) {
   if (token === undefined)
     throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
-  const count = await store.revokeTokens(selection, nowMs)
+  const count = await store.revokeTokens({ id: token.id }, nowMs)
   const text = count === 0 ? `Nothing to do: ${describe(token)} was already revoked.` : `Revoked ${describe(token)}.`
   return { count, text }
-}
-
-/** The selected tokens, in any state. Rejects with `user_not_found`. */
-async function find(store: Store, selection: TokenSelection): Promise<readonly Token[]> {
-  if ('userName' in selection) return store.listTokens(selection.userName)
-  if ('id' in selection) return (await store.listTokens()).filter(({ id }) => id === selection.id)
-  const token = await store.findToken(selection.hash)
-  return token === undefined ? [] : [token]
 }
 
 type NewToken = Pick<Token, 'id' | 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'>

@@ -1,9 +1,9 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { assignValues, PLANT_FIELDS, type PlantValues, valuesOf } from '../../domain/plant.ts'
-import { PAGE_TEXT_LENGTH } from '../../domain/store.ts'
+import { PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { deleteIf, EMPTY_PAGE, FIELD_COLUMNS, type PlantMethods, takePage } from '../rows.ts'
+import { deleteIf, EMPTY_PAGE, FIELD_COLUMNS, takePage } from '../rows.ts'
 import type { Connections } from './connections.ts'
 
 type SelectedPlant = [id: bigint, ...values: PlantValues]
@@ -28,7 +28,7 @@ const PAGE_TEXT_BYTES = 3 * PAGE_TEXT_LENGTH
 const SHORT_LIST_PLANTS = 32
 
 /** Plants in PostgreSQL. */
-export function plants({ read, plants }: Connections): PlantMethods {
+export function plants({ read, plants }: Connections) {
   const getPlant = async (user: UserId, id: bigint) => {
     const [values] = await read<[...PlantValues]>(SELECT_ONE, [user, id])
     if (values === undefined) throw new AppError('plant_not_found')
@@ -64,5 +64,5 @@ export function plants({ read, plants }: Connections): PlantMethods {
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,
     hasOnlyGrown: () => false,
-  }
+  } satisfies Partial<Store>
 }

@@ -1,9 +1,8 @@
-import { AppError } from '../../domain/error.ts'
-import type { NewToken, TokenSelection } from '../../domain/store.ts'
-import { type TokenMethods, type TokenRow, toToken } from '../rows.ts'
-import type { Parameter, Transaction } from './connection.ts'
-import type { Connections } from './connections.ts'
-import { READ_ALL_TIMEOUT_MS } from './connections.ts'
+import type { NewToken, Store } from '../../domain/store.ts'
+import type { TokenId } from '../../domain/token.ts'
+import { type TokenRow, tokenNotFound, toToken } from '../rows.ts'
+import type { Transaction } from './connection.ts'
+import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { findUser, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
@@ -11,7 +10,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, toke
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
-export function tokens({ read, transaction, changeTokens, tokensVersion, column }: Connections): TokenMethods {
+export function tokens({ read, transaction, changeTokens, tokensVersion, column }: Connections) {
   return {
     async findToken(hash) {
       const [row] = await read<TokenRow>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -39,10 +38,13 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
 
     revokeTokens: (selection, nowMs) =>
       changeTokens(async (inside) => {
-        const [condition, value] = await conditionOf(inside, selection)
+        const [column, id] =
+          'userName' in selection
+            ? ['user_id', await requireUser(inside, selection.userName)]
+            : ['id', await requireToken(inside, selection.id)]
         const revoked = await inside.query(
-          `update plantstore.tokens set revoked_at_ms = $2 where revoked_at_ms is null and ${condition} returning id`,
-          [value, nowMs],
+          `update plantstore.tokens set revoked_at_ms = $2 where revoked_at_ms is null and ${column} = $1 returning id`,
+          [id, nowMs],
         )
         return revoked.length
       }),
@@ -57,7 +59,7 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
       }),
 
     tokensVersion,
-  }
+  } satisfies Partial<Store>
 }
 
 async function insertToken(inside: Transaction, token: NewToken) {
@@ -84,16 +86,8 @@ async function nextId({ query }: Transaction, counter: 'last_user_id' | 'last_to
   return id
 }
 
-/** The SQL condition of a selection, with its value. Rejects if the selected user or token does not exist. */
-async function conditionOf(
-  inside: Transaction,
-  selection: TokenSelection,
-): Promise<[condition: string, value: Parameter]> {
-  if ('userName' in selection) {
-    return ['user_id = $1', await requireUser(inside, selection.userName)]
-  }
-  const [condition, value] = 'id' in selection ? ['id = $1', selection.id] : ['hash = $1', selection.hash]
-  const found = await inside.query(`select 1 from plantstore.tokens where ${condition}`, [value])
-  if (found.length === 0) throw new AppError('token_not_found', { message: 'There is no such token.' })
-  return [condition, value]
+async function requireToken({ query }: Transaction, id: TokenId): Promise<TokenId> {
+  const found = await query('select 1 from plantstore.tokens where id = $1', [id])
+  if (found.length === 0) throw tokenNotFound()
+  return id
 }

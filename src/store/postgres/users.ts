@@ -1,8 +1,8 @@
+import type { Store } from '../../domain/store.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { toUser, type UserMethods, type UserRow, userNotFound } from '../rows.ts'
+import { toUser, type UserRow, userNotFound } from '../rows.ts'
 import type { Transaction } from './connection.ts'
-import type { Connections } from './connections.ts'
-import { READ_ALL_TIMEOUT_MS } from './connections.ts'
+import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 
 const COUNT_PLANTS =
   'select count(*) from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
@@ -11,7 +11,7 @@ const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
 
 /** Users in PostgreSQL. */
-export function users({ read, transaction, changeTokens }: Connections): UserMethods {
+export function users({ read, transaction, changeTokens }: Connections) {
   return {
     async listUsers() {
       const rows = await read<UserRow>(
@@ -52,7 +52,7 @@ export function users({ read, transaction, changeTokens }: Connections): UserMet
       })
       return { plants, tokens }
     },
-  }
+  } satisfies Partial<Store>
 }
 
 /** The identifier of the user with this name, or `undefined`. */

@@ -2,22 +2,15 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type PlantValues, toPlant, valuesOf } from '../../domain/plant.ts'
+import type { Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import {
-  deleteIf,
-  EMPTY_PAGE,
-  FIELD_COLUMNS,
-  PLANT_COLUMNS,
-  type PlantMethods,
-  type StoredPlantRow,
-  takePage,
-} from '../rows.ts'
+import { deleteIf, EMPTY_PAGE, FIELD_COLUMNS, PLANT_COLUMNS, type StoredPlantRow, takePage } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
 import { insertInto } from './insert.ts'
 
 /** Plants in SQLite. */
-export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Connections): PlantMethods {
+export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Connections) {
   const select = reader.prepare<StoredPlantRow, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )
@@ -55,7 +48,7 @@ export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Con
 
     plantsVersion,
     hasOnlyGrown,
-  }
+  } satisfies Partial<Store>
 }
 
 /** The values of `PLANT_COLUMNS`. */

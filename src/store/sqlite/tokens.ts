@@ -1,8 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../domain/error.ts'
-import type { NewToken, TokenSelection } from '../../domain/store.ts'
+import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
 import type { TokenId } from '../../domain/token.ts'
-import { type TokenMethods, type TokenRow, toToken } from '../rows.ts'
+import { type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { requireUser } from './users.ts'
@@ -12,7 +11,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
   from tokens join users on users.id = tokens.user_id`
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
-export function tokens({ reader, read, write, tokensVersion }: Connections): TokenMethods {
+export function tokens({ reader, read, write, tokensVersion }: Connections) {
   const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
 
   return {
@@ -42,7 +41,7 @@ export function tokens({ reader, read, write, tokensVersion }: Connections): Tok
     touchTokens: (lastUsedAtMs) => write(['touchTokens', lastUsedAtMs]),
 
     tokensVersion,
-  }
+  } satisfies Partial<Store>
 }
 
 /** The writes of tokens, as in the contract of `Store`. */
@@ -59,13 +58,12 @@ export function tokenWrites(writer: Database) {
     },
 
     revokeTokens(selection: TokenSelection, nowMs: number): number {
-      const [condition, value] = conditionOf(selection)
-      const found = writer.prepare<unknown, [typeof value]>(`select 1 from tokens where ${condition} limit 1`)
-      if ('userName' in selection) requireUser(writer, selection.userName)
-      else if (found.values(value).length === 0)
-        throw new AppError('token_not_found', { message: 'There is no such token.' })
-      return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${condition}`, [
-        value,
+      const [column, id] =
+        'userName' in selection
+          ? ['user_id', requireUser(writer, selection.userName)]
+          : ['id', requireToken(writer, selection.id)]
+      return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${column} = ?1`, [
+        id,
         nowMs,
       ]).changes
     },
@@ -74,6 +72,12 @@ export function tokenWrites(writer: Database) {
       for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs)
     },
   }
+}
+
+function requireToken(db: Database, id: TokenId): TokenId {
+  const found = db.prepare<unknown, [TokenId]>('select 1 from tokens where id = ?1').values(id)
+  if (found.length === 0) throw tokenNotFound()
+  return id
 }
 
 const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0
@@ -89,10 +93,4 @@ function insertToken(writer: Database, { userName, hash, scope, label, createdAt
     [userName, hash, scope, label ?? null, createdAtMs, expiresAtMs ?? null],
   )
   return { id: Number(lastInsertRowid), userIsNew: changes > 0 }
-}
-
-function conditionOf(selection: TokenSelection): [condition: string, value: number | string | Uint8Array] {
-  if ('id' in selection) return ['id = ?1', selection.id]
-  if ('hash' in selection) return ['hash = ?1', selection.hash]
-  return ['user_id = (select id from users where name = ?1)', selection.userName]
 }

@@ -1,11 +1,12 @@
 import type { Database } from 'bun:sqlite'
+import type { Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { toUser, type UserMethods, type UserRow, userNotFound } from '../rows.ts'
+import { toUser, type UserRow, userNotFound } from '../rows.ts'
 import type { Connections } from './connections.ts'
 
 /** Users in SQLite. */
-export function users({ reader, read, write, emptyWal }: Connections): UserMethods {
+export function users({ reader, read, write, emptyWal }: Connections) {
   return {
     listUsers: () =>
       read(() => {
@@ -37,7 +38,7 @@ export function users({ reader, read, write, emptyWal }: Connections): UserMetho
       await emptyWal()
       return { plants, tokens }
     },
-  }
+  } satisfies Partial<Store>
 }
 
 /** The identifier of a user. Rejects with `user_not_found`. */
