@@ -1,3 +1,4 @@
+import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/statistics.ts'
 import type { Durability } from '../../domain/store.ts'
@@ -36,7 +37,12 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
     onFailure(error)
   }
   const reader = openReader(path)
-  const { writer, versions, queue } = openQueue(path, recordFailure, options)
+  const { writer, changes, queue } = openQueue(path, recordFailure, options)
+  const versions = readVersions(changes, {
+    requestCheck: writer.checkOthers,
+    dataVersion: dataVersionOf(reader),
+    monotonicMs: options.monotonicMs,
+  })
 
   const close = async () => {
     await queue.refuse(new AppError('store_busy'))
@@ -87,7 +93,6 @@ function openQueue(path: string, onFailure: (error: unknown) => void, options: C
     if ('failure' in report) onFailure(toError(report.failure))
     else onEvent(report.event)
   })
-  const versions = readVersions(changes, writer.checkOthers, monotonicMs)
   const queue = queueWrites({
     writer,
     monotonicMs,
@@ -95,7 +100,19 @@ function openQueue(path: string, onFailure: (error: unknown) => void, options: C
     onCommit: (writes) => observer?.recordGroup(writes, commitMs[0] ?? 0),
     onRefusal: observer?.recordRefusal,
   })
-  return { writer, versions, queue }
+  return { writer, changes, queue }
+}
+
+/** Returns a function that reads `pragma data_version`, or `undefined` if SQLite fails: then the thread that writes finds the reason. */
+function dataVersionOf(db: Database): () => unknown {
+  const select = db.prepare('pragma data_version')
+  return () => {
+    try {
+      return select.values()[0]?.[0]
+    } catch {
+      return undefined
+    }
+  }
 }
 
 function throwFailure(failure: Failure | undefined): void {

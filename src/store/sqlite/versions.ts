@@ -24,10 +24,10 @@ const SLOTS = USER_SLOTS + 1
 /** A change of everything changes each slot. */
 const EVERYTHING = Array.from({ length: SLOTS }, (_, slot) => slot)
 
-/** After this time a server asks the thread again for commits of other processes, if requests come. */
+/** After this time a server looks again for commits of other processes, if requests come. */
 const CHECK_AFTER_MS = OTHERS_SEEN_WITHIN_MS * 0.4
 
-/** After a pause of requests as long as this, the first answer does not come from a cache. */
+/** After a pause of requests as long as this, no check counts as recent. */
 const PAUSE_MAX_MS = 3_600_000
 
 /** What the thread that writes shares with the thread that reads. */
@@ -112,28 +112,45 @@ const placeOf = (slot: number, change: number): number => slot * KNOWN_CHANGES +
 
 const userSlot = (user: UserId): number => user % USER_SLOTS
 
-/** The versions that a reader uses. */
-export type Versions = ReturnType<typeof readVersions>
+interface ReaderOptions {
+  /** Asks the thread for a check, and does not wait. */
+  readonly requestCheck: (nowMs: number) => void
+  /** `pragma data_version` of the connection that reads: it changes with every commit. */
+  readonly dataVersion: () => unknown
+  readonly monotonicMs: () => number
+}
 
-/** The side of the reader. `requestCheck` asks the thread for a check and does not wait. */
+/** The side of the reader. */
 export function readVersions(
   { begun, ended, lowestIds, checkedAt }: Changes,
-  requestCheck: (nowMs: number) => void,
-  monotonicMs: () => number,
+  { requestCheck, dataVersion, monotonicMs }: ReaderOptions,
 ) {
-  let requestedAtMs = monotonicMs() - OTHERS_SEEN_WITHIN_MS
+  let askedAtMs = monotonicMs()
+  let requestedAtMs = askedAtMs - OTHERS_SEEN_WITHIN_MS
+  let versionAtRequest: unknown
+  /** Milliseconds from the last completed check to this time. Less than 0 if the check is younger. */
+  const sinceCheckMs = (nowMs: number): number => (toClock(nowMs) - Atomics.load(checkedAt, 0)) | 0
 
+  /** If nobody has committed since a check that is completed was requested, this is a check too. It saves waking the thread. */
+  const check = (nowMs: number) => {
+    const found = dataVersion()
+    const isCompleted = sinceCheckMs(requestedAtMs) <= 0
+    if (found !== undefined && found === versionAtRequest && isCompleted) {
+      Atomics.store(checkedAt, 0, toClock(nowMs))
+      return
+    }
+    versionAtRequest = found
+    requestedAtMs = nowMs
+    requestCheck(nowMs)
+  }
   /** Whether the versions show every commit of another process that is older than `OTHERS_SEEN_WITHIN_MS`. */
   const isChecked = (): boolean => {
     const nowMs = monotonicMs()
-    const pauseMs = nowMs - requestedAtMs
-    if (pauseMs > CHECK_AFTER_MS) {
-      requestedAtMs = nowMs
-      requestCheck(nowMs)
-    }
-    // After a long pause the int32 could have wrapped, and an old check would look recent.
-    if (pauseMs > PAUSE_MAX_MS) return false
-    return (toClock(nowMs) - Atomics.load(checkedAt, 0)) >>> 0 < OTHERS_SEEN_WITHIN_MS
+    // The int32 could have wrapped in a long pause, and an old check would look recent.
+    if (nowMs - askedAtMs > PAUSE_MAX_MS) Atomics.store(checkedAt, 0, toClock(nowMs - OTHERS_SEEN_WITHIN_MS))
+    askedAtMs = nowMs
+    if (sinceCheckMs(nowMs) > CHECK_AFTER_MS && nowMs - requestedAtMs > CHECK_AFTER_MS) check(nowMs)
+    return sinceCheckMs(nowMs) < OTHERS_SEEN_WITHIN_MS
   }
   const versionOf = (slot: number): Version | undefined => {
     if (!isChecked()) return undefined

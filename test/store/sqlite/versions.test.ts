@@ -54,11 +54,12 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   const writes = createWrites(writer)
   /** Checks that the thread has been asked for and has not done yet. */
   const requests: number[] = []
-  const versions = readVersions(
-    changes,
-    (askedAtMs) => requests.push(askedAtMs),
-    () => nowMs,
-  )
+  const selectDataVersion = reader.prepare('pragma data_version')
+  const versions = readVersions(changes, {
+    requestCheck: (askedAtMs) => requests.push(askedAtMs),
+    dataVersion: () => selectDataVersion.values()[0]?.[0],
+    monotonicMs: () => nowMs,
+  })
 
   /** Every state since the beginning, with the time of its commit, and whether it was answered or is another's. */
   const history: { state: State; atMs: number; isOurs: boolean; isAnswered: boolean }[] = [
@@ -214,17 +215,17 @@ describe('versions of plants', () => {
     let nowMs = 0
     const requests: number[] = []
     const changes = shareChanges(nowMs)
-    const versions = readVersions(
-      changes,
-      (askedAtMs) => requests.push(askedAtMs),
-      () => nowMs,
-    )
+    const versions = readVersions(changes, {
+      requestCheck: (askedAtMs) => requests.push(askedAtMs),
+      dataVersion: () => undefined,
+      monotonicMs: () => nowMs,
+    })
     changes.checkedAt[0] = nowMs
     expect(versions.tokens()).toBeNumber()
     requests.length = 0
 
     nowMs = days * 86_400_000
 
-    expect([versions.tokens(), requests]).toEqual([undefined, [nowMs]])
+    expect([versions.tokens(), versions.tokens(), requests]).toEqual([undefined, undefined, [nowMs]])
   })
 })
