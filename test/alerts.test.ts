@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { blockAfter } from './support/docs.ts'
 import { serve } from './support/executable.ts'
 import { makeFolder } from './support/folder.ts'
 import { scrape } from './support/metrics.ts'
 import { PROMTOOL, runPromtool } from './support/promtool.ts'
-import { README } from './support/readme.ts'
 import { lacks } from './support/requirement.ts'
 
 const MIB = 1024 * 1024
@@ -60,12 +60,7 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
   ],
 }
 
-/** The rules in the README. */
-async function readRules(): Promise<string> {
-  const readme = await Bun.file(README).text()
-  const [, rules = ''] = /<!-- alerts: [^>]*-->\n```yaml\n([\s\S]*?)```/.exec(readme) ?? []
-  return rules
-}
+const readRules = () => blockAfter('alerts: promtool tests them')
 
 /** A folder with the rules and their trials. */
 async function makeTrials(rules: string) {
@@ -85,7 +80,7 @@ async function makeTrials(rules: string) {
   return folder
 }
 
-describe('the alert rules of the README', () => {
+describe('the alert rules of the documentation', () => {
   test('are five, each with a comment and each with trials', async () => {
     const rules = await readRules()
     const alerts = [...rules.matchAll(/^ +# .+\n +- alert: (\w+)$/gm)].map(([, name]) => name)

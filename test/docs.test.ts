@@ -1,25 +1,79 @@
-import { expect, test } from 'bun:test'
-import { resolve } from 'node:path'
-import { README, withGeneratedParts } from './support/readme.ts'
+import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import GithubSlugger from 'github-slugger'
+import { EXIT, exitCodeOf } from '../src/cli/io.ts'
+import { GENERATED_PAGES, PAGES, pathOfPage, readPage, withGeneratedParts } from './support/docs.ts'
+import { logCalls } from './support/log-calls.ts'
 
-test('the tables of codes, options and commands in the README are those of the code', async () => {
-  const readme = await Bun.file(README).text()
+const texts = new Map(await Promise.all(PAGES.map(async (page) => [page, await readPage(page)] as const)))
+const textOf = (page: string): string => texts.get(page) ?? ''
 
-  expect(readme).toBe(await withGeneratedParts(readme))
+/** A page without its blocks of code. */
+const proseOf = (page: string): string => textOf(page).replace(/^ *```[\s\S]*?^ *```$/gm, '')
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(page: string): readonly string[] {
+  const slugger = new GithubSlugger()
+  return [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => slugger.slug(title))
+}
+
+/** The cells of a column of the tables under a heading, without their code marks. */
+function columnOf(page: string, heading: string, column: number): readonly string[] {
+  const [, section = ''] = textOf(page).split(`\n## ${heading}\n`)
+  const [own = ''] = section.split(/^## /m)
+  const rows = own.split('\n').filter((line) => line.startsWith('| '))
+  return rows.slice(1).map((row) => row.split(/(?<!\\) \| /)[column]?.replace(/^\| /, '') ?? '')
+}
+
+describe('the documentation', () => {
+  test.each(GENERATED_PAGES)('has the tables of the code in %s', async (page) => {
+    expect(textOf(page)).toBe(await withGeneratedParts(page))
+  })
+
+  test('links only to files and headings that exist', () => {
+    const broken = PAGES.flatMap((page) =>
+      [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {
+        if (/^(?:https?|mailto):/.test(link)) return []
+        const [file = '', anchor] = link.split('#')
+        const target = file === '' ? page : resolve('/', dirname(page), file).slice(1)
+        // The other pages are being written.
+        if (!existsSync(pathOfPage(target)) && target.startsWith('docs/')) return []
+        const leads = existsSync(pathOfPage(target)) && (anchor === undefined || anchorsOf(target).includes(anchor))
+        return leads ? [] : [`${page}: ${link}`]
+      }),
+    )
+
+    expect(broken).toEqual([])
+  })
+
+  test('names every exit code', () => {
+    const codes = [...Object.values(EXIT), exitCodeOf('SIGINT'), exitCodeOf('SIGTERM')]
+
+    expect(columnOf('docs/reference/cli.md', 'Exit codes', 0).map(Number)).toEqual(codes.sort((a, b) => a - b))
+  })
 })
 
-test('the README links only to existing files and headings', async () => {
-  const readme = await Bun.file(README).text()
-  const headings = [...readme.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
-    title
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  )
-  const links = [...readme.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+describe('the reference of the log', () => {
+  const PAGE = 'docs/reference/metrics-and-logs.md'
+  const unquoted = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text)
 
-  for (const link of links) {
-    if (link.startsWith('#')) expect(headings).toContain(link.slice(1))
-    else if (!link.startsWith('https://')) expect(await Bun.file(resolve(README, '..', link)).exists()).toBe(true)
-  }
+  test('has every field, and no other', async () => {
+    const calls = await logCalls()
+    const named = calls.flatMap(({ fields }) => fields)
+
+    expect(columnOf(PAGE, 'Fields', 0).flatMap(unquoted).sort()).toEqual(
+      [...new Set(['level', 'time', 'msg', ...named])].sort(),
+    )
+  })
+
+  test('has every message with its level, and no other', async () => {
+    const calls = await logCalls()
+    const told = columnOf(PAGE, 'Messages', 1).flatMap(unquoted)
+    const levels = columnOf(PAGE, 'Messages', 0)
+
+    expect(told.map((message, index) => `${levels[index]}: ${message}`).sort()).toEqual(
+      [...new Set(calls.map(({ level, message }) => `${level}: ${message}`))].sort(),
+    )
+  })
 })

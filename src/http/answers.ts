@@ -21,7 +21,7 @@ export const json = (body: string | ReadableStream<string>): Response => new Res
 interface ErrorEntry {
   /** The HTTP status times 100, plus a number. Never changes its meaning. */
   readonly code: number
-  /** When the server answers this: a row of the table in the README and in the OpenAPI document. */
+  /** When the server answers this: a row of the table in docs/reference/api.md and in the OpenAPI document. */
   readonly when: string
   /** The message to the client, unless the error has a more precise one. */
   readonly message: string

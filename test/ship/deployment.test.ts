@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { fileInDocs, yamlInDocs } from '../support/docs.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program } from '../support/requirement.ts'
-import { readmeFile, readmeYaml } from './readme-blocks.ts'
 import { PROJECT, runIn } from './run.ts'
 
 /** The default of `--drain`. Docker and Kubernetes must wait longer for a server to end. */
@@ -12,12 +12,12 @@ const DRAIN_DEFAULT_S = 8
 const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
 const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 
-const compose = await readmeYaml('compose.yaml')
-const [statefulSet, service] = await readmeYaml('plantstore.yaml')
+const compose = await yamlInDocs('compose.yaml')
+const [statefulSet, service] = await yamlInDocs('plantstore.yaml')
 const pod = statefulSet.spec.template.spec
 const [container] = pod.containers
 
-describe('the Compose file of the README', () => {
+describe('the Compose file of the documentation', () => {
   test.skipIf(lacks(program('docker-compose')))('is valid for docker-compose, which refuses a wrong one', async () => {
     using folder = makeFolder()
     const file = join(folder.path, 'compose.yaml')
@@ -25,7 +25,7 @@ describe('the Compose file of the README', () => {
       await Bun.write(file, text)
       return runIn(['docker-compose', '--file', file, 'config', '--quiet'])
     }
-    const text = await readmeFile('compose.yaml')
+    const text = await fileInDocs('compose.yaml')
     const wrong = await config(text.replace('read_only', 'read_onely'))
 
     expect(await config(text)).toEqual({ stdout: '', stderr: '', exitCode: 0 })
@@ -47,7 +47,7 @@ describe('the Compose file of the README', () => {
   })
 })
 
-describe('the Kubernetes manifest of the README', () => {
+describe('the Kubernetes manifest of the documentation', () => {
   test('fits the types of the API of Kubernetes', async () => {
     const misspelt = structuredClone(statefulSet)
     misspelt.spec.template.spec.containers[0].securityContext.readOnlyRootFilesytem = true

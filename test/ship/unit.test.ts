@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { blockAfter, fileInDocs, PAGES, readPage } from '../support/docs.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
-import { readmeCommands, readmeFile } from './readme-blocks.ts'
 import { PROJECT, runIn } from './run.ts'
 import { bootSystemd, PROJECT_INSIDE, SYSTEMD } from './systemd.ts'
 
@@ -10,6 +10,9 @@ const UNIT = 'plantstore.service'
 /** On a scale up to 10, which is worst. */
 const EXPOSURE_MAX = 2.5
 const BOOT_TIMEOUT_MS = 180_000
+
+/** All pages, the nightly backup among them. */
+const docs = async () => (await Promise.all(PAGES.map(readPage))).join('\n')
 
 let systemd: Awaited<ReturnType<typeof bootSystemd>>
 
@@ -29,14 +32,14 @@ async function healthyPid(): Promise<string> {
   return (await systemd.show(['MainPID'])).MainPID ?? ''
 }
 
-describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
+describe.skipIf(lacks(SYSTEMD))('the systemd unit of the documentation', () => {
   let token = ''
 
   beforeAll(async () => {
     systemd = await bootSystemd()
-    await systemd.write(`/tmp/${UNIT}`, await readmeFile(UNIT))
+    await systemd.write(`/tmp/${UNIT}`, await fileInDocs(UNIT))
     await systemd.run(['cp', (EXECUTABLE || 'none').replace(PROJECT, PROJECT_INSIDE), '/tmp/plantstore'])
-    const commands = await readmeCommands(UNIT)
+    const commands = await blockAfter(`commands of: ${UNIT}`)
     // The last command need not wait for the service, because it makes the database if that does not exist.
     token = (await systemd.run(['/bin/sh', '-euc', `cd /tmp\n${commands}`])).trim().split('\n').at(-1) ?? ''
   }, BOOT_TIMEOUT_MS)
@@ -45,22 +48,19 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
   test('has an exposure under 2.5, and passes systemd-analyze verify', async () => {
     using folder = makeFolder()
     const file = `${folder.path}/${UNIT}`
-    await Bun.write(file, await readmeFile(UNIT))
+    await Bun.write(file, await fileInDocs(UNIT))
     const { stdout } = await runIn(['systemd-analyze', 'security', '--offline=yes', '--no-pager', file])
     const verify = ['systemd-analyze', 'verify', '--recursive-errors=no', `/etc/systemd/system/${UNIT}`]
     const verified = await systemd.tryRun(verify)
     const exposure = Number(/Overall exposure level for plantstore\.service: ([\d.]+) /.exec(stdout)?.[1])
 
     expect(exposure).toBeLessThan(EXPOSURE_MAX)
-    expect(await Bun.file(`${PROJECT}/README.md`).text()).toContain(
-      `\`systemd-analyze security\` gives it ${exposure},`,
-    )
+    expect(await docs()).toContain(`\`systemd-analyze security\` gives it ${exposure},`)
     expect(verified).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
 
-  test('has a nightly backup that works in the directory that the README makes', async () => {
-    const readme = await Bun.file(`${PROJECT}/README.md`).text()
-    const [, command] = /^ExecStart=(\S+ backup .+)$/m.exec(readme) ?? []
+  test('has a nightly backup that works in the directory that the documentation makes', async () => {
+    const [, command] = /^ExecStart=(\S+ backup .+)$/m.exec(await docs()) ?? []
     const printed = await systemd.run(['/bin/sh', '-euc', `runuser -u plantstore -- ${command}`])
 
     expect(printed).toMatch(/^\/var\/backups\/plantstore\/plantstore-\S+\.db\n$/)
@@ -69,7 +69,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the README', () => {
     )
   })
 
-  test('serves after the commands of the README, as a user without rights', async () => {
+  test('serves after the commands of the documentation, as a user without rights', async () => {
     await healthyPid()
     const { FragmentPath, ActiveState, UnitFileState } = await systemd.show([
       'FragmentPath',

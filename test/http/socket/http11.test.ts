@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
 import { makeCertificate, OPENSSL, openssl } from '../../support/certificates.ts'
+import { readPage } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { answersTo, exchange, openConnection } from '../../support/raw-connection.ts'
-import { README } from '../../support/readme.ts'
 import { lacks } from '../../support/requirement.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -159,7 +158,7 @@ describe('the table of HTTP/1.1', () => {
     }
   })
 
-  test('follows RFC 9110 and RFC 9112, or the README lists the difference', () => {
+  test('follows RFC 9110 and RFC 9112, or the reference lists the difference', async () => {
     const listed = new Set([
       ...rows.flatMap(([, , , line]) => line ?? []),
       PIPELINED,
@@ -169,7 +168,7 @@ describe('the table of HTTP/1.1', () => {
       ALPN,
     ])
     const [, table = ''] =
-      /<!-- http: each row is tested -->(.*?)<!-- \/http -->/s.exec(readFileSync(README, 'utf8')) ?? []
+      /<!-- http: each row is tested -->(.*?)<!-- \/http -->/s.exec(await readPage('docs/reference/http.md')) ?? []
     const told = table.split('\n').flatMap((line) => /^\| (.+?) \| .+ \| .+ \|$/.exec(line)?.[1] ?? [])
 
     expect(told.slice(1).sort()).toEqual([...listed].sort())

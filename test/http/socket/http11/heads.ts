@@ -1,9 +1,9 @@
 import { HIDDEN, type Requests, type Row } from './requests.ts'
 
-const HOST = 'a `Host` that no host can have, an absolute target of HTTP with whatever host and user'
+const HOST = 'a `Host` that no host can have, an absolute target of HTTP with any host and user'
 const HOSTS = 'a comma and a space in a `Host`'
 const TYPE = 'a comma and a space in quotes in a `Content-Type`'
-const EXPECT = '`Expect: 100-continue` of a stranger, or with HTTP/1.0'
+const EXPECT = '`Expect: 100-continue` without a valid token, or with HTTP/1.0'
 const ASTERISK = 'the target `*`'
 const PATH = 'dot segments, percent-encoded ones included, and `\\` for `/` in a path'
 const NO_URL = 'characters that no URL has, and fragments, in a target'

@@ -7,7 +7,7 @@ export type Row = readonly [
    * own, without a body. `next` answers a request that is sent behind: without it the connection has ended.
    */
   answers: string,
-  /** The row of the README that explains an answer that differs from RFC 9110 and RFC 9112. */
+  /** The row of docs/reference/http.md that explains an answer that differs from RFC 9110 and RFC 9112. */
   listed?: string,
 ]
 

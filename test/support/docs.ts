@@ -1,0 +1,188 @@
+import { resolve } from 'node:path'
+import type { CommandUnknownOpts } from '@commander-js/extra-typings'
+import { Glob } from 'bun'
+import type { OpenAPIV3 } from 'openapi-types'
+import { run } from '../../src/cli/cli.ts'
+import { OPTIONS } from '../../src/config.ts'
+import { countWrites } from '../../src/domain/statistics.ts'
+import { codeTable, ERRORS } from '../../src/http/answers.ts'
+import { openApiDocument } from '../../src/http/docs/docs.ts'
+import { createMetricsApp } from '../../src/http/metrics.ts'
+import { countRequests } from '../../src/http/statistics.ts'
+import { createLogger } from '../../src/log.ts'
+import { leafCommands, nameOf } from './commands.ts'
+import { makeIo } from './io.ts'
+
+const PROJECT = resolve(import.meta.dir, '../..')
+
+/** The path of a page. */
+export const pathOfPage = (page: string): string => resolve(PROJECT, page)
+
+/** The text of a page. */
+export const readPage = (page: string): Promise<string> => Bun.file(pathOfPage(page)).text()
+
+/** All pages for people, by their paths in the repository. */
+export const PAGES: readonly string[] = [
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'].filter((page) => Bun.file(pathOfPage(page)).size > 0),
+  ...[...new Glob('docs/**/*.md').scanSync(PROJECT)].sort(),
+]
+
+/** The block that a page shows after a comment. Every such comment is on one page alone. */
+export async function blockAfter(comment: string): Promise<string> {
+  const texts = await Promise.all(PAGES.map(readPage))
+  const all = texts.filter((text) => text.includes(`<!-- ${comment} -->\n`))
+  // Until the new README is there, the old one still has blocks that a page has, too.
+  const found = all.length > 1 ? all.slice(1) : all
+  if (found.length !== 1) throw new Error(`${found.length} pages have a comment ${comment}`)
+  const block = /^```\w+\n([\s\S]*?)^```$/m.exec(found[0]?.split(`<!-- ${comment} -->\n`)[1] ?? '')
+  if (block?.[1] === undefined || block.index !== 0) throw new Error(`no block follows the comment ${comment}`)
+  return block[1]
+}
+
+/** A file that a page shows after a comment with the name of the file. */
+export const fileInDocs = (name: string): Promise<string> => blockAfter(`file: ${name}`)
+
+/** Such a file, which is YAML. */
+// biome-ignore lint/suspicious/noExplicitAny: tests compare it as a whole
+export async function yamlInDocs(name: string): Promise<any> {
+  return Bun.YAML.parse(await fileInDocs(name))
+}
+
+/** The parts of pages that are generated from the code, by the name in the comment before each. */
+const GENERATED: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
+  'docs/reference/api.md': { operations: operationTable, codes: codeTable },
+  'docs/reference/cli.md': { commands: commandTable, options: optionTable, help: commandSections },
+  'docs/reference/metrics-and-logs.md': { metrics: metricTable, reasons: reasonTable },
+}
+
+/** The pages with generated parts. */
+export const GENERATED_PAGES: readonly string[] = Object.keys(GENERATED)
+
+/** A page with its generated parts made again. */
+export async function withGeneratedParts(page: string): Promise<string> {
+  let text = await readPage(page)
+  for (const [name, write] of Object.entries(GENERATED[page] ?? {})) {
+    const part = new RegExp(`(<!-- ${name}: written by bun run docs -->)[^]*?(<!-- /${name} -->)`)
+    if (!part.test(text)) throw new Error(`${page} has no part ${name}`)
+    const written = await write()
+    text = text.replace(part, (_, start: string, end: string) => `${start}\n${written}\n${end}`)
+  }
+  return text
+}
+
+const markdownTable = (columns: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [columns, columns.map(() => '---'), ...rows]
+    .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
+    .join('\n')
+
+const code = (text: string): string => `\`${text}\``
+
+async function operationTable(): Promise<string> {
+  const { paths } = await openApiDocument(undefined)
+  const rows = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item ?? {}).map(([method, operation]) => operationRow(method, path, operation as Described)),
+  )
+  return markdownTable(['operation', 'request', 'parameters', 'success', '`error`'], rows)
+}
+
+type Described = OpenAPIV3.OperationObject<{ parameters?: OpenAPIV3.ParameterObject[] }>
+
+function operationRow(method: string, path: string, { operationId = '', parameters = [], responses }: Described) {
+  const names = (parameters as readonly OpenAPIV3.ParameterObject[]).map(({ name }) => code(name))
+  const statuses = Object.keys(responses)
+  const errors = Object.values(responses).flatMap((response) => {
+    const examples = 'content' in response ? response.content?.['application/json']?.examples : undefined
+    return Object.values(examples ?? {}).flatMap((example) => ('value' in example ? [Number(example.value.error)] : []))
+  })
+  const successes = statuses.filter((status) => Number(status) < 400)
+  return [
+    code(operationId),
+    code(`${method.toUpperCase()} ${path}`),
+    names.join(', '),
+    successes.join(', '),
+    errors.sort((a, b) => a - b).join(', '),
+  ]
+}
+
+function optionTable(): string {
+  const rows = Object.values(OPTIONS).map(({ flags, envVar, defaultValueDescription, description }) => {
+    const [variable = '', byDefault = ''] = [envVar, defaultValueDescription].map((text) => (text ? code(text) : ''))
+    return [code(flags), variable, byDefault, description]
+  })
+  return markdownTable(['option', 'variable', 'default', 'what it does'], rows)
+}
+
+/** The words that call a command. */
+const callOf = (command: CommandUnknownOpts): string => ['plantstore', ...nameOf(command)].join(' ')
+
+async function commandTable(): Promise<string> {
+  const commands = await leafCommands()
+  const rows = commands.map((command) => {
+    const call = callOf(command)
+    return [`[${code(call)}](#${call.replaceAll(' ', '-')})`, command.description()]
+  })
+  return markdownTable(['command', 'what it does'], rows)
+}
+
+/** A section for each command: how it is called, its arguments and options, examples, and its exit codes. */
+async function commandSections(): Promise<string> {
+  const sections = (await leafCommands()).map(async (command) => {
+    const { io, stdout } = makeIo(['help', ...nameOf(command)])
+    await run(io)
+    const [, manual = ''] = stdout().split('\nExamples:\n')
+    const [examples = '', exitCodes = ''] = manual.split('\nExit codes:\n')
+    const [usage = ''] = stdout().split('\n')
+    const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${argument.description}\n`)
+    const options = command.options.map(({ long }) => `${code(long ?? '')}`)
+    const codes = [...exitCodes.matchAll(/^ {2}(\d+) +(.+)$/gm)].map(([, number, when]) => `- ${number}: ${when}`)
+    const parts = [
+      `### ${callOf(command)}`,
+      command.description(),
+      `\`\`\`text\n${usage.replace('Usage: ', '')}\n\`\`\``,
+      args.join('').trim(),
+      options.length > 0 ? `Options: ${options.join(', ')}.` : '',
+      `Examples:\n\n\`\`\`text\n${examples.trimEnd().replace(/^ {2}/gm, '')}\n\`\`\``,
+      `Exit codes:\n\n${codes.join('\n')}`,
+    ]
+    return parts.filter((part) => part !== '').join('\n\n')
+  })
+  return (await Promise.all(sections)).join('\n\n')
+}
+
+/** What a server without requests answers at `/metrics`. Each counter and histogram has its labels already. */
+async function emptyMetrics(): Promise<string> {
+  const http = countRequests()
+  http.setOperations(['listPlants'])
+  http.answer({ operation: 'listPlants', status: 200, durationMs: 1, error: undefined })
+  const store = {
+    load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
+    sizes: async () => ({ databaseBytes: 0, walBytes: 0 }),
+  }
+  const sources = { http, writes: countWrites(), store, version: '' }
+  const answer = createMetricsApp(sources, createLogger('error', process.stderr))
+  return (await answer(new Request('http://localhost/metrics'))).text()
+}
+
+async function metricTable(): Promise<string> {
+  const text = await emptyMetrics()
+  const rows = [...text.matchAll(/^# HELP (\w+) (.+)\n# TYPE \w+ (\w+)$/gm)].map(
+    ([, name = '', help = '', type = '']) => {
+      const [, labels = ''] = new RegExp(`^${name}(?:_bucket)?\\{(.*)\\} `, 'm').exec(text) ?? []
+      const names = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label).filter((label) => label !== 'le')
+      return [code(name), type, names.map(code).join(', '), help]
+    },
+  )
+  return markdownTable(['metric', 'type', 'labels', 'meaning'], rows)
+}
+
+function reasonTable(): string {
+  const rows = Object.entries(ERRORS).map(([reason, entry]) => [code(reason), String(entry.code)])
+  return markdownTable(
+    ['reason', '`error`'],
+    [...rows, [code('in_flight_limit'), `${ERRORS.store_busy.code}, from \`--max-in-flight\``]],
+  )
+}
+
+if (import.meta.main) {
+  for (const page of GENERATED_PAGES) await Bun.write(pathOfPage(page), await withGeneratedParts(page))
+}
