@@ -5,7 +5,8 @@ import { docs } from './docs/docs.ts'
 import { answerCachedList } from './lists/list-plants.ts'
 import { answerError, contextOf, observe } from './observe.ts'
 import { operationNames, operationsOf, otherMethods } from './operations.ts'
-import { type AppOptions, type AppParts, makeParts } from './parts.ts'
+import type { AppOptions } from './options.ts'
+import { type AppParts, makeParts } from './parts.ts'
 import { plants } from './plants.ts'
 import { probes } from './probes.ts'
 import type { Handle } from './server.ts'
@@ -38,15 +39,9 @@ export function routes(parts: AppParts) {
       const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
       return answerError(cause, contextOf(request), parts.log)
     })
-    .onRequest(requireOneHost)
     .onRequest(answerCachedList(parts))
     .use(api)
     .use(parts.servesDocs ? docs(api, parts.publicUrl) : new Elysia())
     .use(probes(parts))
   return app.use(otherMethods(app.routes))
-}
-
-/** The runtime joins several Host lines with a comma and a space, which no host name has. */
-function requireOneHost({ request }: { readonly request: Request }): void {
-  if (request.headers.get('host')?.includes(', ')) throw new AppError('several_hosts')
 }

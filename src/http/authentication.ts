@@ -2,19 +2,18 @@ import { bearer } from '@elysiajs/bearer'
 import { Elysia } from 'elysia'
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
-import type { Store, Version } from '../domain/store.ts'
+import type { Version } from '../domain/store.ts'
 import { hashToken, isTokenText, type Scope, type Token, tokenState } from '../domain/token.ts'
 import type { Limits } from './limits.ts'
 import { contextOf } from './observe.ts'
-import type { RequestStatistics } from './statistics.ts'
+import type { AppOptions } from './options.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
 
-interface AuthenticationParts {
-  readonly tokens: TokenCache
+interface AuthenticationParts extends Pick<AppOptions, 'statistics'> {
+  readonly tokens: ReturnType<typeof createTokenCache>
   readonly limits: Limits | undefined
-  readonly statistics: RequestStatistics | undefined
 }
 
 /**
@@ -27,7 +26,7 @@ export const authentication = ({ tokens, limits, statistics }: AuthenticationPar
     const context = contextOf(request)
     if (context.caller === undefined)
       context.caller = await tokens.read(request.headers.get('authorization') ?? '', text)
-    else statistics?.hit('callers')
+    else statistics?.lookUp('callers', 'hits')
     await limits?.admit(context.caller, request)
     return { caller: context.caller }
   }
@@ -41,7 +40,7 @@ export const authentication = ({ tokens, limits, statistics }: AuthenticationPar
     .derive({ as: 'scoped' }, ({ bearer, request }) => {
       const { caller } = contextOf(request)
       if (caller === undefined || limits !== undefined) return identify(request, bearer ?? '')
-      statistics?.hit('callers')
+      statistics?.lookUp('callers', 'hits')
       return { caller }
     })
     .macro({
@@ -80,20 +79,8 @@ const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
 /** The measured size of an entry without its key. */
 const ENTRY_BYTES = 1024
 
-interface TokenCacheParts {
-  readonly store: Pick<Store, 'findToken' | 'tokensVersion'>
-  /** Called with every token that the cache accepts. */
-  readonly recordUse: (token: Token) => void
-  readonly statistics: RequestStatistics | undefined
-  /** Milliseconds since 1970-01-01 UTC. */
-  readonly nowMs: () => number
-}
-
-/** The tokens of `Authorization` lines. */
-export type TokenCache = ReturnType<typeof createTokenCache>
-
 /** Caches tokens by the `Authorization` line that carried them. Any change of tokens, by any process, invalidates them all. */
-export function createTokenCache({ store, recordUse, statistics, nowMs }: TokenCacheParts) {
+export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOptions) {
   const entries = new LRUCache<string, { readonly token: Token; readonly version: Version }>({
     maxSize: TOKEN_CACHE_MAX_BYTES,
     // Only lines that hold a token come here: they are ASCII, and take a byte for each character.
@@ -117,7 +104,7 @@ export function createTokenCache({ store, recordUse, statistics, nowMs }: TokenC
     /** Reads the token with this text from the store and caches it by its line. Rejects with `token_invalid`. */
     async read(line: string, text: string): Promise<Token> {
       if (!isTokenText(text)) throw new AppError('token_invalid')
-      statistics?.miss('callers')
+      statistics?.lookUp('callers', 'misses')
       // Asked before the read: a change during the read makes the entry outdated.
       const version = store.tokensVersion()
       const token = await store.findToken(hashToken(text))

@@ -1,14 +1,7 @@
 import { AppError } from '../domain/error.ts'
 import type { Token } from '../domain/token.ts'
 import { contextOf } from './observe.ts'
-
-/** How many requests a token may send to this process. Other processes count by themselves. */
-export interface RateLimit {
-  readonly requests: number
-  readonly periodMs: number
-  /** How many more requests a token may send within `BURST_PERIODS` periods. */
-  readonly burst: number
-}
+import type { AppOptions, RateLimit } from './options.ts'
 
 /** The number of periods that share one burst. */
 const BURST_PERIODS = 10
@@ -17,7 +10,7 @@ const BURST_PERIODS = 10
 export type Limits = NonNullable<ReturnType<typeof createLimits>>
 
 /** Makes the limits that the options name; `undefined` if they name none. */
-export function createLimits(rateLimit: RateLimit | undefined, maxInFlight: number | undefined) {
+export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateLimit' | 'maxInFlight'>) {
   if (rateLimit === undefined && maxInFlight === undefined) return undefined
   const countRequest = rateLimit && limitRate(rateLimit)
   const holders = new Set<Request>()

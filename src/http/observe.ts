@@ -2,8 +2,8 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX, type Token } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import { type CacheControl, ERRORS, errorResponse, type HttpErrorKind, type Refusal, statusOf } from './answers.ts'
+import type { AppOptions } from './options.ts'
 import type { Connection, Handle } from './server.ts'
-import type { RequestStatistics } from './statistics.ts'
 
 /** A request while the server answers it. */
 export interface RequestContext {
@@ -32,18 +32,8 @@ export function contextOf(request: RequestWithContext): RequestContext {
   return context
 }
 
-/** `isDraining` is true from the first signal on: the server is about to end. */
-export interface Lifecycle {
-  isDraining: boolean
-}
-
-interface Observation {
-  readonly log: Logger
-  readonly logsRequests: boolean
-  readonly statistics: RequestStatistics | undefined
-  readonly lifecycle: Lifecycle
-  readonly usesTls: boolean
-  readonly monotonicMs: () => number
+interface Observation
+  extends Pick<AppOptions, 'log' | 'logsRequests' | 'statistics' | 'lifecycle' | 'usesTls' | 'monotonicMs'> {
   /** Names the operation that a request asks for. No path that a client wrote is ever a name. */
   readonly operationOf: (method: string, path: string) => string
   readonly limits: { release(request: Request): void } | undefined
@@ -63,7 +53,7 @@ export function observe(handle: Handle, options: Observation): Handle {
     const path = pathOf(url)
     const operation = operationOf(method, path)
     const durationMs = monotonicMs() - startedMs
-    statistics?.answer({ operation, status, durationMs, error })
+    statistics?.answer(operation, status, durationMs, error)
     if (!isLogging) return
     log.info(
       {
@@ -80,7 +70,7 @@ export function observe(handle: Handle, options: Observation): Handle {
     )
   }
   const end = (request: Request) => {
-    statistics?.end()
+    if (statistics !== undefined) statistics.inFlight--
     limits?.release(request)
   }
   const finish = (request: Request, context: RequestContext, response: Response, startedMs: number): Response => {
@@ -99,7 +89,7 @@ export function observe(handle: Handle, options: Observation): Handle {
 
   return (received, connection) => {
     const startedMs = isTimed ? monotonicMs() : 0
-    statistics?.begin()
+    if (statistics !== undefined) statistics.inFlight++
     const context: RequestContext = {
       requestId: requestId(received),
       received,
@@ -136,10 +126,13 @@ function requestId(request: Request): string {
 
 /**
  * Elysia looks for the path behind `http://` and a host. Without a usable Host (HTTP/1.0 needs none) the URL is a path alone, and
- * `https://` is longer by a letter. For either the router gets a copy of the request with a URL that it can read.
+ * `https://` is longer by a letter. For either the router gets a copy of the request with a URL that it can read. Throws
+ * `several_hosts`.
  */
 function routable(request: Request): Request {
   const { url } = request
+  // The runtime joins several Host lines with a comma and a space, which no host name has.
+  if (request.headers.get('host')?.includes(', ')) throw new AppError('several_hosts')
   if (url.startsWith('https:')) return new Request(`http:${url.slice('https:'.length)}`, request)
   return url.startsWith('/') ? new Request(new URL(`http://localhost${url}`).href, request) : request
 }

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { json } from './answers.ts'
-import type { AppOptions } from './parts.ts'
+import type { AppOptions } from './options.ts'
 
 /** How old the answer to `/readyz` may be, in milliseconds. All requests within this time share one check of the store. */
 const READINESS_MAX_AGE_MS = 1000

@@ -1,18 +1,6 @@
 import { DURATION_BOUNDS_S, type Histogram, histogram } from '../domain/statistics.ts'
 import { ERRORS, type Refusal } from './answers.ts'
 
-/** The caches: of tokens by their `Authorization` lines, and of capped lists. */
-type Cache = 'callers' | 'lists'
-
-/** An answered request. */
-interface Answered {
-  readonly operation: string
-  readonly status: number
-  /** Until the answer was ready; for a streamed answer, until its head and first part were. */
-  readonly durationMs: number
-  readonly error: Refusal | undefined
-}
-
 /** The statistics of requests, in plain numbers. `metrics.ts` makes metrics of them at each scrape. */
 export type RequestStatistics = ReturnType<typeof countRequests>
 
@@ -23,7 +11,8 @@ export function countRequests() {
   // Every kind starts at 0: otherwise the first of a kind would show no increase.
   const kinds = [...Object.keys(ERRORS), 'in_flight_limit']
   const rejected = Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<Refusal, number>
-  const caches = { callers: { hits: 0, misses: 0 }, lists: { hits: 0, misses: 0 } } satisfies Record<Cache, unknown>
+  /** The caches of tokens by their `Authorization` lines, and of capped lists. A miss reads from the store. */
+  const caches = { callers: { hits: 0, misses: 0 }, lists: { hits: 0, misses: 0 } }
   return {
     operations,
     rejected,
@@ -35,28 +24,15 @@ export function countRequests() {
     setOperations(names: readonly string[]): void {
       for (const name of names) operations[name] = { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
     },
-    /** A request has come. */
-    begin(): void {
-      this.inFlight++
-    },
-    /** A request was answered, or its streamed answer begins. */
-    answer({ operation, status, durationMs, error }: Answered): void {
+    /** Counts an answer when it is ready. A streamed answer is ready when its head and first part are. */
+    answer(operation: string, status: number, durationMs: number, error: Refusal | undefined): void {
       const { statuses, durationsS } = operations[operation] as (typeof operations)[string]
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)
       if (error !== undefined) rejected[error]++
     },
-    /** The answer to a request has ended. */
-    end(): void {
-      this.inFlight--
-    },
-    /** A cache had what a request needs. */
-    hit(cache: Cache): void {
-      caches[cache].hits++
-    },
-    /** A request had to read from the store. */
-    miss(cache: Cache): void {
-      caches[cache].misses++
+    lookUp(cache: keyof typeof caches, outcome: 'hits' | 'misses'): void {
+      caches[cache][outcome]++
     },
   }
 }

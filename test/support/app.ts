@@ -1,4 +1,4 @@
-import type { AppOptions } from '../../src/http/parts.ts'
+import type { AppOptions } from '../../src/http/options.ts'
 import type { ListenOptions } from '../../src/http/server.ts'
 import { createLogger } from '../../src/log.ts'
 

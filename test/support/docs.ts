@@ -153,7 +153,7 @@ async function commandSections(): Promise<string> {
 async function emptyMetrics(): Promise<string> {
   const http = countRequests()
   http.setOperations(['listPlants'])
-  http.answer({ operation: 'listPlants', status: 200, durationMs: 1, error: undefined })
+  http.answer('listPlants', 200, 1, undefined)
   const store = {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
     sizes: async () => ({ databaseBytes: 0, walBytes: 0 }),

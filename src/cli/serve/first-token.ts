@@ -2,7 +2,7 @@ import { type Address, clientTarget, formatAddress } from '../../domain/address.
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken, TOKEN_RANDOM_BYTES } from '../../domain/token.ts'
-import type { Lifecycle } from '../../http/observe.ts'
+import type { Lifecycle } from '../../http/options.ts'
 import { schemeOf } from '../../http/server.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'

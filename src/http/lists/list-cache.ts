@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import type { Store, Version } from '../../domain/store.ts'
+import type { Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { RequestStatistics } from '../statistics.ts'
+import type { AppOptions } from '../options.ts'
 import type { CappedList } from './capped-list.ts'
 
 /** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
@@ -21,14 +21,8 @@ interface CachedList extends CappedList {
   readonly bytes: number
 }
 
-/** Capped lists by user and URL. */
-export type ListCache = ReturnType<typeof createListCache>
-
-/** Caches capped lists. A list is used only while it is what a new read would give, whichever process writes. */
-export function createListCache(
-  store: Pick<Store, 'plantsVersion' | 'hasOnlyGrown'>,
-  statistics: RequestStatistics | undefined,
-) {
+/** Caches capped lists by user and URL. A list is used only while it is what a new read would give, whichever process writes. */
+export function createListCache({ store, statistics }: Pick<AppOptions, 'store' | 'statistics'>) {
   const users = new LRUCache<UserId, readonly CachedList[]>({
     maxSize: LIST_CACHE_MAX_BYTES,
     sizeCalculation: (lists) => lists.reduce((sum, { bytes }) => sum + bytes, USER_BYTES),
@@ -50,7 +44,7 @@ export function createListCache(
 
     /** Caches a list that was read after the user's plants had this version. */
     set(user: UserId, url: string, version: Version | undefined, { body, etag, link, next }: CappedList): void {
-      statistics?.miss('lists')
+      statistics?.lookUp('lists', 'misses')
       if (version === undefined || typeof body !== 'string') return
       const bytes = textBytes(body) + textBytes(url) + LIST_BYTES
       if (bytes > CACHED_LIST_MAX_BYTES) return

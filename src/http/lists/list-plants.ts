@@ -50,8 +50,8 @@ export const answerCachedList = ({ tokens, lists, limits, statistics }: AppParts
     const caller = tokens.get(request.headers.get('authorization'))
     const list = caller && lists.get(caller.userId, request.url)
     if (caller === undefined || list === undefined) return undefined
-    statistics?.hit('callers')
-    statistics?.hit('lists')
+    statistics?.lookUp('callers', 'hits')
+    statistics?.lookUp('lists', 'hits')
     contextOf(request).caller = caller
     const response = limits === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
     return response

@@ -1,0 +1,45 @@
+import type { Store } from '../domain/store.ts'
+import type { Token } from '../domain/token.ts'
+import type { Logger } from '../log.ts'
+import type { RequestStatistics } from './statistics.ts'
+
+/** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
+export interface AppOptions {
+  readonly store: Store
+  /** Called with every token that is accepted. */
+  readonly recordUse: (token: Token) => void
+  readonly log: Logger
+  readonly logsRequests: boolean
+  readonly statistics: RequestStatistics | undefined
+  readonly lifecycle: Lifecycle
+  readonly usesTls: boolean
+  /** The largest body that a request may send. */
+  readonly maxBodyBytes: number
+  /** The most plants in one answer. */
+  readonly listMax: number | undefined
+  readonly rateLimit: RateLimit | undefined
+  /** The most requests under way, from the acceptance of the token to the end of the answer. */
+  readonly maxInFlight: number | undefined
+  readonly servesDocs: boolean
+  /** The origins whose pages may read answers. */
+  readonly corsOrigins: readonly string[]
+  /** Where clients reach this service, for the documentation. */
+  readonly publicUrl: string | undefined
+  /** Milliseconds since 1970-01-01 UTC. */
+  readonly nowMs: () => number
+  /** Milliseconds of a clock that never jumps. */
+  readonly monotonicMs: () => number
+}
+
+/** `isDraining` is true from the first signal on: the server is about to end. */
+export interface Lifecycle {
+  isDraining: boolean
+}
+
+/** How many requests a token may send to this process. Other processes count by themselves. */
+export interface RateLimit {
+  readonly requests: number
+  readonly periodMs: number
+  /** How many more requests a token may send within ten periods. */
+  readonly burst: number
+}
