@@ -67,14 +67,14 @@ export function showBatches(io: Io, signal: AbortSignal, what: string) {
   const progress = showProgress(io, what)
   let uncollected = 0
   return {
-    async end(batchPlants: number, done: number, total: number | undefined, pauseMs = 0): Promise<void> {
+    async end(batchPlants: number, done: number, total: number | undefined): Promise<void> {
       progress.update(done, total)
       uncollected += batchPlants
       if (uncollected >= COLLECT_EVERY_PLANTS) {
         uncollected = 0
         Bun.gc(true)
       }
-      await (pauseMs > 0 ? Bun.sleep(pauseMs) : nextTurn())
+      await nextTurn()
       signal.throwIfAborted()
     },
     [Symbol.dispose]: progress[Symbol.dispose],

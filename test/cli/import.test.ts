@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import-lines.ts'
+import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { queryAll } from '../store/sqlite/files.ts'

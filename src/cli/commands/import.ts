@@ -3,12 +3,40 @@ import { access, constants, stat } from 'node:fs/promises'
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError, readFailure } from '../../domain/error.ts'
+import type { ConflictRule } from '../../domain/plant.ts'
+import type { ImportCounts, PlantImport } from '../../store/file-tools.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { runUntilSignal } from '../long-task.ts'
+import { runUntilSignal, showBatches, untilAborted } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
-import { type ImportJob, importLines } from './import-lines.ts'
+import { LINE_MAX_BYTES, type LineBytes, parsePlantLine, readLines, TOO_LONG } from '../plant-lines.ts'
+
+/** How many refused lines are printed. */
+export const REFUSALS_TOLD_MAX = 20
+/**
+ * A transaction ends with the batch that brings it to this time. A create of a server waits at most 100 ms for an import: for a
+ * transaction, for its fsync, and until the server tries the lock again.
+ */
+const TRANSACTION_MS = 15
+/** The pause after a transaction. Servers try the lock more often than this, so they get it then. */
+const PAUSE_MS = 10
+
+/** An import, and how far it has come. */
+interface ImportJob {
+  /** The bytes to import, and their number if it is known. */
+  readonly input: { readonly stream: AsyncIterable<Uint8Array>; readonly bytes: number | undefined }
+  /** The user of lines without a user. */
+  readonly user: string | undefined
+  readonly rule: ConflictRule
+  readonly isAtomic: boolean
+  readonly target: PlantImport
+  /** How many lines were read, and how many of them have the user and the id of an earlier line. */
+  lines: number
+  repeated: number
+  /** How many lines are durable. */
+  stored: number
+}
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
 export const importCommand = (program: Command, io: Io): void => {
@@ -32,9 +60,13 @@ export const importCommand = (program: Command, io: Io): void => {
       const tools = await engineOf(database).fileTools()
       using target = await tools.openImport(rule, io.nowMs)
       const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0, repeated: 0, stored: 0 }
-      const importAll = (signal: AbortSignal) => importLines(job, signal, io)
-      const counts = await runUntilSignal(io, importAll, () => describeStored(job))
-      const { created, skipped, replaced, users } = counts
+      const importAll = async (signal: AbortSignal) => {
+        await io.tell(`The lines wait in a file without a name in ${target.directory} until they are imported.\n`)
+        await checkLines(job, signal, io)
+        if (rule === 'fail') await requireFree(job, signal, io)
+        return await storeLines(job, signal, io)
+      }
+      const { created, skipped, replaced, users } = await runUntilSignal(io, importAll, () => describeStored(job))
       await io.tell(
         `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
       )
@@ -64,4 +96,103 @@ async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promi
   const isDevice = found.isCharacterDevice() || found.isBlockDevice()
   const stream = isDevice ? createReadStream(file) : Bun.file(file).stream()
   return { stream, bytes: found.isFile() ? found.size : undefined }
+}
+
+/** Reads all lines into the staging table. */
+async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<void> {
+  const { stream, bytes: total } = job.input
+  const refusals = collectRefusals(io)
+  using batches = showBatches(io, signal, 'bytes checked')
+  let bytes = 0
+  for await (const batch of readLines(untilAborted(stream, signal), LINE_MAX_BYTES)) {
+    for (const line of batch) {
+      job.lines++
+      if (line !== TOO_LONG) bytes += line.length + 1
+      const refusal = take(line, job)
+      if (refusal !== undefined) refusals.record(job.lines, refusal)
+    }
+    await batches.end(batch.length, bytes, total)
+  }
+  job.target.endAdding()
+  await refusals.end(job.lines)
+}
+
+/** Adds the line that was read last to the staging table. Returns the reason if it refuses the line. */
+function take(line: LineBytes, job: ImportJob): string | undefined {
+  const plant = parsePlantLine(line, job.user)
+  if (typeof plant === 'string') return plant
+  const first = job.target.add(plant, job.lines)
+  if (first === undefined) return undefined
+  if (job.rule === 'fail') return `its user and id are those of line ${first}.`
+  job.repeated++
+  return undefined
+}
+
+/** Refuses lines with the user and the id of a stored plant. */
+async function requireFree({ target, lines }: ImportJob, signal: AbortSignal, io: Io): Promise<void> {
+  const refusals = collectRefusals(io)
+  using batches = showBatches(io, signal, 'lines compared')
+  let compared = 0
+  for (const batch of target.batches()) {
+    for (const { line, user, id } of await target.findExisting(batch)) {
+      refusals.record(line, `the user ${user} has plant ${id} already.`)
+    }
+    compared += batch.plants
+    await batches.end(batch.plants, compared, lines)
+  }
+  await refusals.end(lines)
+}
+
+/** Stores all plants of the staging table, in one transaction, or in short ones between which servers can write. */
+async function storeLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<ImportCounts> {
+  const { rule, isAtomic, target } = job
+  const done = { users: 0, created: 0, skipped: 0, replaced: 0 }
+  let written = 0
+  const commit = () => {
+    target.commit()
+    job.stored = written
+  }
+  if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
+  using batches = showBatches(io, signal, 'lines imported')
+  await target.begin()
+  let beginMs = io.monotonicMs()
+  for (const batch of target.batches()) {
+    const counts = target.write(batch)
+    for (const name of ['users', 'created', 'skipped', 'replaced'] as const) done[name] += counts[name]
+    written += batch.plants
+    if (!isAtomic && io.monotonicMs() - beginMs >= TRANSACTION_MS) {
+      commit()
+      await Bun.sleep(PAUSE_MS)
+      await target.begin()
+      beginMs = io.monotonicMs()
+    }
+    await batches.end(batch.plants, written, job.lines)
+  }
+  commit()
+  // The staging table has only one of the lines that repeat each other.
+  done[rule === 'replace' ? 'replaced' : 'skipped'] += job.repeated
+  return done
+}
+
+/** Counts refused lines and prints the first of them. They may come in any order. */
+function collectRefusals({ tell }: Pick<Io, 'tell'>) {
+  const first: { readonly line: number; readonly reason: string }[] = []
+  let count = 0
+  return {
+    record(line: number, reason: string): void {
+      count++
+      if (first.length === REFUSALS_TOLD_MAX && line > (first.at(-1)?.line ?? 0)) return
+      first.push({ line, reason })
+      first.sort((a, b) => a.line - b.line)
+      first.splice(REFUSALS_TOLD_MAX)
+    },
+    async end(lines: number): Promise<void> {
+      if (count === 0) return
+      for (const { line, reason } of first) await tell(`line ${line}: ${reason}\n`)
+      if (count > first.length) await tell(`and ${count - first.length} more.\n`)
+      throw new AppError('file_unusable', {
+        message: `Of ${lines} lines ${count} are refused: nothing was imported.`,
+      })
+    },
+  }
 }

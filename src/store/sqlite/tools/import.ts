@@ -16,7 +16,8 @@ const LOCK_TIMEOUT_MS = 30_000
 const LOCK_RETRY_MS = 3
 /** The most memory of the staging table, in KiB. */
 const CACHE_KIB = 64 * 1024
-/** A batch ends with the plant whose text brings it to this length, in bytes. */
+/** A batch ends with the plant that reaches one of these limits. The second one is the length of its text, in bytes. */
+const BATCH_PLANTS = 500
 const BATCH_TEXT_BYTES = 1024 * 1024
 
 /** Replaces the fields of a row by those of the row that would be inserted. */
@@ -49,52 +50,28 @@ export type PlantImport = ReturnType<typeof openImport>
  */
 export function openImport(path: string, rule: ConflictRule, nowMs: () => number) {
   const directory = dirname(path)
-  const translate = (error: unknown, { duringWrite = false } = {}) => toAppError(error, { duringWrite, path })
-  const attempt = <T>(work: () => T, circumstances?: { readonly duringWrite: boolean }): T => {
+  const translate = (error: unknown) => toAppError(error, { duringWrite: true, path })
+  const attempt = <T>(work: () => T): T => {
     try {
       return work()
     } catch (error) {
-      throw translate(error, circumstances)
+      throw translate(error)
     }
   }
   const { opened: db, areMoved } = attempt(() => watchFiles(path, () => openConnection(path, directory)))
   const wal = checkpoints(db, translate)
   const staging = stagingTable(db, rule)
   const { findExisting, write } = plantWriter(db, rule, nowMs)
-  const commitTransaction = prepareCommit(db)
-  let isAtomic = false
-
-  const commit = (): void => {
-    commitTransaction()
-    if (!areMoved()) return
-    const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
-    throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
-  }
-
-  const writeBatch = (batch: ImportBatch): ImportCounts & { readonly heldMs: number } => {
-    if (isAtomic) return { ...write(batch), heldMs: 0 }
-    // If a checkpoint fails before the transaction, nothing of the batch is in doubt.
-    wal.runIfDue()
-    // The first statement takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
-    db.run('begin')
-    const startMs = performance.now()
-    try {
-      const counts = write(batch)
-      commit()
-      return { ...counts, heldMs: performance.now() - startMs }
-    } catch (error) {
-      if (db.inTransaction) db.run('rollback')
-      throw error
-    }
-  }
+  const commit = prepareCommit(db)
 
   /** SQLite would wait for a lock inside a call, in which no signal is handled. So the pause is here. */
-  const attemptLocked = async <T>(work: () => T, duringWrite: boolean): Promise<T> => {
+  const attemptLocked = async <T>(work: () => T): Promise<T> => {
     const deadlineMs = performance.now() + LOCK_TIMEOUT_MS
     for (;;) {
       try {
-        return attempt(work, { duringWrite })
+        return attempt(work)
       } catch (error) {
+        if (db.inTransaction) db.run('rollback')
         const isBusy = error instanceof AppError && error.kind === 'store_busy'
         if (!isBusy || performance.now() > deadlineMs) throw error
         await Bun.sleep(LOCK_RETRY_MS)
@@ -107,35 +84,40 @@ export function openImport(path: string, rule: ConflictRule, nowMs: () => number
     directory,
     /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
     add: (plant: OwnedPlant, line: number) => attempt(() => staging.add(plant, line)),
-    /**
-     * All plants in batches, in the order of the table `plants`, because writing in another order takes many times as long.
-     * `limit` returns the size of the next batch. A batch is smaller if its text is long.
-     */
-    *batches(limit: () => number): Generator<ImportBatch> {
-      attempt(staging.endAdding)
+    /** No plant is added after this. */
+    endAdding: () => attempt(() => db.run('commit')),
+    /** All plants in batches, in the order of the table `plants`, because writing in another order takes many times as long. */
+    *batches(): Generator<ImportBatch> {
       // No user has an empty name.
       let after: Key = ['', 0n]
       for (;;) {
-        const batch = attempt(() => staging.batchAfter(after, limit()))
+        const batch = attempt(() => staging.batchAfter(after))
         if (batch.plants === 0) return
         yield batch
         after = batch.last
       }
     },
     /** Returns those plants of a batch whose ids their users already have. */
-    findExisting: (batch: ImportBatch) => attemptLocked(() => findExisting(batch), false),
-    /**
-     * Writes all plants of a batch, and their users if they are new, or none of them. Returns for how long other writes had to
-     * wait. With `fail` it rejects with `plant_exists` if a user already has an id.
-     */
-    write: (batch: ImportBatch) => attemptLocked(() => writeBatch(batch), true),
-    /** Makes all later writes one transaction. All other writes wait until `commit`. */
-    async begin(): Promise<void> {
-      attempt(staging.endAdding)
-      await attemptLocked(() => db.run('begin immediate'), true)
-      isAtomic = true
-    },
-    commit: () => attempt(commit, { duringWrite: true }),
+    findExisting: (batch: ImportBatch) => attemptLocked(() => findExisting(batch)),
+    /** Begins a transaction. All other writes wait until `commit`. */
+    begin: () =>
+      attemptLocked(() => {
+        // If a checkpoint fails before the transaction, nothing is in doubt.
+        wal.runIfDue()
+        db.run('begin')
+        // Takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
+        db.run('delete from main.users where false')
+      }),
+    /** Writes the plants of a batch, and their users if they are new. With `fail` it throws `plant_exists`. */
+    write: (batch: ImportBatch): ImportCounts => attempt(() => write(batch)),
+    /** Makes all batches since `begin` durable. */
+    commit: () =>
+      attempt(() => {
+        commit()
+        if (!areMoved()) return
+        const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
+        throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
+      }),
     [Symbol.dispose]() {
       if (db.inTransaction) db.run('rollback')
       db.close(true)
@@ -166,27 +148,21 @@ function stagingTable(db: Database, rule: ConflictRule) {
   )
   const selectNext = db.prepare<unknown, SQLQueryBindings[]>(
     `select user, id, ${PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')}
-     from temp.lines where (user, id) > (?1, ?2) order by user, id limit ?3`,
+     from temp.lines where (user, id) > (?1, ?2) order by user, id limit ${BATCH_PLANTS}`,
   )
 
   // One transaction for all lines, because a commit looks at every changed page that is in memory. It locks no other table.
   db.run('begin')
-  let isFilled = false
-
   return {
     add(plant: OwnedPlant, line: number): number | undefined {
       const [[kept] = []] = insert.values(line, plant.user, plant.id, ...valuesOf(plant))
       return Number(kept) === line ? undefined : Number(kept)
     },
-    endAdding(): void {
-      if (!isFilled) db.run('commit')
-      isFilled = true
-    },
-    batchAfter(after: Key, limit: number): ImportBatch {
+    batchAfter(after: Key): ImportBatch {
       let last = after
       let plants = 0
       let bytes = 0
-      for (const [user, id, textBytes] of rowsOf<[...Key, bigint]>(selectNext.values(...after, limit))) {
+      for (const [user, id, textBytes] of rowsOf<[...Key, bigint]>(selectNext.values(...after))) {
         last = [user, id]
         plants++
         bytes += Number(textBytes)
@@ -223,7 +199,6 @@ function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
 
   const write = (batch: ImportBatch): ImportCounts => {
     const keys = [...batch.after, ...batch.last]
-    // First, because this takes the lock.
     const users = insertUsers.run(...keys, nowMs()).changes
     const existing = findExisting(batch)
     const [first] = existing
