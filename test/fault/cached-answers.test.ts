@@ -74,6 +74,13 @@ async function compareWithModel(random: Random, steps: number, under: readonly s
     await runSqlite3(db, statement)
     record(toggle(latest(), id), 'another process')
   }
+  const writeByCommand = async () => {
+    const id = random(IDS)
+    const args = ['import', '-', '--user', 'me', '--on-conflict', 'skip', '--database', db.database]
+    const { exitCode } = await runPlantstore(args, { stdin: `{"id":${id},"name":"${id}"}\n` })
+    expect(exitCode).toBe(0)
+    record([...new Set([...latest(), id])], 'another process')
+  }
   const readBy = async (server: Server) => {
     const list = LISTS[random(LISTS.length)] as string
     const sentMs = performance.now()
@@ -111,9 +118,10 @@ async function compareWithModel(random: Random, steps: number, under: readonly s
     const steps: Promise<unknown>[] = []
     if (chance < 35) steps.push(writeBy(server))
     else if (chance < 45) steps.push(writeByOther())
-    else if (chance < 48) steps.push(runSqlite3(db, 'pragma wal_checkpoint(truncate)'))
-    else if (chance < 50) (await stop(server))()
-    else if (chance < 51) await restart(index)
+    else if (chance < 47) steps.push(writeByCommand())
+    else if (chance < 50) steps.push(runSqlite3(db, 'pragma wal_checkpoint(truncate)'))
+    else if (chance < 52) (await stop(server))()
+    else if (chance < 53) await restart(index)
     else if (chance < 60) await Bun.sleep(random(PAUSE_MAX_MS))
     await Bun.sleep(random(2))
     const checks = await Promise.all(servers.map(readBy))
