@@ -7,13 +7,16 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Content, makeDatabase } from './databases.ts'
-import { createLoad, type Load, listLoad, mixLoad, type Rate } from './load/wrk.ts'
+import { runOpenLoop } from './load/open-loop.ts'
+import { createLoad, freshIds, type Load, listLoad, mixLoad, type Rate } from './load/wrk.ts'
 import { requireMachine } from './machine.ts'
 import type { Goal } from './results.ts'
-import { compareRates } from './rounds.ts'
-import type { Row } from './rows/row.ts'
+import { compareRates, interleave } from './rounds.ts'
+import { listsBesideCreates } from './rows/latency.ts'
+import { memoryAfterRequests } from './rows/process.ts'
+import type { Bench, Row } from './rows/row.ts'
 import { amount, choose, clearOnSignals, listed, parseCount, prepare, runRows } from './run.ts'
-import { startPlantstore } from './servers.ts'
+import { type Server, startPlantstore } from './servers.ts'
 import { median, ratios, spreadOf } from './statistics.ts'
 import { pinToLoadCore } from './workspace.ts'
 
@@ -63,10 +66,37 @@ const WORKLOADS: readonly Workload[] = [
   },
 ]
 
+/** What is measured of each executable for the rows that are no throughput. */
+const MEASURED = [
+  {
+    name: 'list-p99',
+    title: 'p99 of 10 000 lists a second beside 1 000 creates a second, open loop, each sync delayed by 5 ms',
+    content: { users: 1000, plantsPerUser: 100 },
+    unit: 'ms',
+    hasSlowSyncs: true,
+    goal: { goal: 0.7, floor: 1 },
+    async measure(bench: Bench, server: Server, tokensFile: string, firstId: number) {
+      const [lists] = await runOpenLoop(bench, server, listsBesideCreates(tokensFile, firstId), 4 * bench.seconds)
+      return lists?.p99Ms ?? Number.NaN
+    },
+  },
+  {
+    name: 'memory',
+    title: 'resident memory after a million mixed requests of 10 000 users',
+    content: { users: 10_000, plantsPerUser: 100 },
+    unit: 'MB',
+    hasSlowSyncs: false,
+    goal: { goal: 0.9, floor: 1 },
+    measure: ({ workspace }: Bench, server: Server, tokensFile: string) =>
+      memoryAfterRequests(workspace, server, tokensFile),
+  },
+] as const
+type Measurement = (typeof MEASURED)[number]
+
 const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}]
 
 OLD and NEW are executables of the service. Workloads (all of them if none is named):
-${listed(WORKLOADS)}`
+${listed([...WORKLOADS, ...MEASURED])}`
 
 const { rows, rounds, seconds } = prepare(USAGE, () => {
   const { values, positionals } = parseArgs({
@@ -79,7 +109,13 @@ const { rows, rounds, seconds } = prepare(USAGE, () => {
   pinToLoadCore()
   const executables = { OLD: resolve(oldPath), NEW: resolve(newPath) }
   return {
-    rows: choose(WORKLOADS, names).map((workload) => comparison(workload, executables)),
+    rows: choose(
+      [
+        ...WORKLOADS.map((workload) => comparison(workload, executables)),
+        ...MEASURED.map((measured) => measurement(measured, executables)),
+      ],
+      names,
+    ),
     rounds: parseCount('--rounds', values.rounds, ROUNDS),
     seconds: parseCount('--seconds', values.seconds, SECONDS),
   }
@@ -89,22 +125,52 @@ const peers = { present: [], missing: [] }
 const results = await runRows(rows, { rounds, seconds, peers, databaseServer: undefined })
 if (results.some(({ failure }) => failure !== undefined)) process.exitCode = EXIT_FAILED
 
-/** Starts both executables, each on its own copy of one database, and measures them in turns. */
-function comparison({ name, title, content, load, goal }: Workload, executables: Record<'OLD' | 'NEW', string>): Row {
+type Executables = Readonly<Record<'OLD' | 'NEW', string>>
+
+/** Starts both executables, each on its own copy of one database. */
+async function startBoth({ workspace }: Bench, content: Content, executables: Executables, hasSlowSyncs = false) {
+  // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
+  const seed = await makeDatabase(workspace.file('seed.db'), content, (path, user) =>
+    createTokenBy(executables.OLD, path, user),
+  )
+  const started = Object.entries(executables).map(async ([name, executable]) => {
+    const database = seed.copy(workspace.file(`${name}.db`))
+    return { name, server: await startPlantstore(workspace, database, { executable, hasSlowSyncs }) }
+  })
+  return { servers: await Promise.all(started), tokensFile: seed.tokensFile }
+}
+
+/** Measures something else of both executables in turns. */
+function measurement(
+  { content, unit, hasSlowSyncs, goal, measure, ...row }: Measurement,
+  executables: Executables,
+): Row {
+  return {
+    ...row,
+    async run(bench) {
+      const { servers, tokensFile } = await startBoth(bench, content, executables, hasSlowSyncs)
+      const firstId = freshIds()
+      const contestants = servers.map(({ name, server }) => ({
+        name,
+        measure: () => measure(bench, server, tokensFile, firstId()),
+      }))
+      const measured = await interleave(contestants, bench)
+      const figures = ['OLD', 'NEW'].map((name) => ({ name, unit, rounds: measured(name) }))
+      const claim = { name: 'NEW / OLD', unit: '×', ...goal } as const
+      return { figures, claims: [{ ...claim, rounds: ratios(measured('NEW'), measured('OLD')) }] }
+    },
+  }
+}
+
+/** Measures the throughput of both executables in turns. */
+function comparison({ name, title, content, load, goal }: Workload, executables: Executables): Row {
   return {
     name,
     title,
     async run(bench) {
-      const { workspace } = bench
-      // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
-      const seed = await makeDatabase(workspace.file('seed.db'), content, (path, user) =>
-        createTokenBy(executables.OLD, path, user),
-      )
-      const servers = Object.entries(executables).map(async ([side, executable]) => {
-        const server = await startPlantstore(workspace, seed.copy(workspace.file(`${side}.db`)), { executable })
-        return { name: side, server, load: load(seed.tokensFile) }
-      })
-      const { figures, ratio, measured } = await compareRates(bench, await Promise.all(servers))
+      const { servers, tokensFile } = await startBoth(bench, content, executables)
+      const loaded = servers.map((server) => ({ ...server, load: load(tokensFile) }))
+      const { figures, ratio, measured } = await compareRates(bench, loaded)
       const claim = { name: 'throughput, NEW / OLD', unit: '×', ...goal } as const
       return {
         figures,

@@ -103,5 +103,14 @@ const listLatency: Row = {
   },
 }
 
+/** 10 000 lists and 1 000 creates a second of the same users. */
+export const listsBesideCreates = (tokensFile: string, firstId: number): readonly Schedule[] => [
+  { name: 'list', kind: 'list', perSecond: 10_000, connections: CONNECTIONS, firstId: 0, tokensFile },
+  {
+    ...{ name: 'create', kind: 'create', perSecond: CREATES_PER_SECOND, connections: CREATE_CONNECTIONS },
+    ...{ firstId, tokensFile },
+  },
+]
+
 /** The rows of latencies. */
 export const LATENCIES: readonly Row[] = [createLatency, listLatency]

@@ -37,6 +37,14 @@ const start: Row = {
   },
 }
 
+/** The resident memory of a server after a million mixed requests, in MB. */
+export async function memoryAfterRequests(workspace: Workspace, server: Server, tokensFile: string): Promise<number> {
+  const load = mixLoad(tokensFile)
+  let requests = 0
+  while (requests < REQUESTS) requests += (await runWrk(workspace, server, load, LOAD_SECONDS)).answered
+  return memoryMb(server, 'VmRSS')
+}
+
 async function timeStart(workspace: Workspace, database: string, token: string): Promise<number> {
   const startMs = performance.now()
   const server = spawnPlantstore(workspace, database)
