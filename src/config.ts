@@ -12,8 +12,8 @@ const VARIABLE_PREFIX = 'PLANTSTORE_'
 
 /**
  * All options, each declared once: flag, help, kind of value and default. Help, validation, the types of the commands and the
- * table in docs/reference/cli.md follow from this. `settings` also have variables, whose names follow from the flags: `--max-body` is
- * `PLANTSTORE_MAX_BODY`. The other options say what a command does to data, which no variable may change.
+ * table in docs/reference/cli.md follow from this. `settings` also have variables, whose names follow from the flags:
+ * `--max-body` is `PLANTSTORE_MAX_BODY`. The other options say what a command does to data, which no variable may change.
  */
 export const OPTIONS = {
   ...settings('Database:', {

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { Glob } from 'bun'
+import { OPTIONS } from '../src/config.ts'
+import { ERRORS } from '../src/http/answers.ts'
+import { openApiDocument } from '../src/http/docs/docs.ts'
+import { leafCommands } from './support/commands.ts'
+import { PAGES, readPage } from './support/docs.ts'
+import { problemsOf, sentencesOfMarkdown } from './support/prose.ts'
+
+const SRC = resolve(import.meta.dir, '../src')
+
+const problemsOfAll = (texts: readonly string[]): readonly string[] =>
+  texts.flatMap(sentencesOfMarkdown).flatMap((sentence) => problemsOf(sentence).map((each) => `${each}: ${sentence}`))
+
+/** All texts of the OpenAPI document for people. */
+function wordsIn(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) =>
+    (key === 'description' || key === 'summary') && typeof inner === 'string' ? [inner] : wordsIn(inner),
+  )
+}
+
+/** The texts in the code that are sentences: messages, help and log lines. `x` stands for a value. */
+async function messages(): Promise<readonly string[]> {
+  const sources = [...new Glob('**/*.ts').scanSync(SRC)].map((file) => Bun.file(resolve(SRC, file)).text())
+  return (await Promise.all(sources)).flatMap((source) => {
+    const code = source.replace(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, '')
+    const texts = [...code.matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/g)].map(([, a, b]) => a ?? b ?? '')
+    return texts.filter((text) => /^[A-Z].*\w \w.*[.:]/.test(text)).map((text) => text.replace(/\$\{[^}]*\}/g, 'x'))
+  })
+}
+
+describe('the prose', () => {
+  test.each(PAGES)('of %s is plain', async (page) => {
+    expect(problemsOfAll([await readPage(page)])).toEqual([])
+  })
+
+  test('of the OpenAPI document is plain', async () => {
+    expect(problemsOfAll(wordsIn(await openApiDocument(undefined)))).toEqual([])
+  })
+
+  test('of the help is plain', async () => {
+    const commands = (await leafCommands()).map((command) => command.description())
+    const options = Object.values(OPTIONS).map(({ description }) => description)
+
+    expect(problemsOfAll([...commands, ...options])).toEqual([])
+  })
+
+  test('of messages is plain', async () => {
+    const errors = Object.values(ERRORS).flatMap(({ when, message }) => [when, message])
+
+    expect(problemsOfAll([...errors, ...(await messages())])).toEqual([])
+  })
+})
+
+describe('the check of prose', () => {
+  const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index}`).join(' ')
+
+  test.each([
+    ['a sentence of 31 words', `${words(31)}.`],
+    ['"of which"', 'It has two parts, of which one is old.'],
+    ['"whoever"', 'Whoever has it may read.'],
+    ['"where there is"', 'It runs where there is room.'],
+    ['"what … is"', 'After a crash what was stored is there.'],
+    ['a sentence about "who"', 'Who has a token may read.'],
+    ['a repeated word', 'It stores the the plant.'],
+  ])('refuses %s', (_, text) => {
+    expect(problemsOfAll([text])).toHaveLength(1)
+  })
+
+  test.each([
+    ['30 words', `${words(30)}.`],
+    ['two short sentences', `${words(20)}. It is ${words(20)}.`],
+    ['a question', 'Who may read?'],
+    ['code', `Run \`${words(40)}\`.\n\n\`\`\`sh\n${words(40)}\n\`\`\``],
+  ])('takes %s', (_, text) => {
+    expect(problemsOfAll([text])).toEqual([])
+  })
+})
