@@ -154,7 +154,7 @@ export const OPTIONS = {
       'The token expires after this time, like 90d. Never by default.',
       kinds.duration('1s'),
     ),
-    label: valued('--label <text>', 'A note that says what the token is for.', kinds.label),
+    label: valued('--label <text>', 'A note on the purpose of the token.', kinds.label),
   }),
   ...group('Copying:', {
     from: valued('--from <where>', 'The store to copy, in the form of --database.', kinds.database).makeOptionMandatory(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import GithubSlugger from 'github-slugger'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
@@ -9,10 +9,10 @@ import { logCalls } from './support/log-calls.ts'
 const texts = new Map(await Promise.all(PAGES.map(async (page) => [page, await readPage(page)] as const)))
 const textOf = (page: string): string => texts.get(page) ?? ''
 
-/** A page without its blocks of code. */
-const proseOf = (page: string): string => textOf(page).replace(/^ *```[\s\S]*?^ *```$/gm, '')
+/** A Markdown file without its blocks of code. */
+const proseOf = (page: string): string => readFileSync(pathOfPage(page), 'utf8').replace(/^ *```[\s\S]*?^ *```$/gm, '')
 
-/** The anchors of a page's headings, as GitHub makes them. */
+/** The anchors of the headings in a Markdown file, as GitHub makes them. */
 function anchorsOf(page: string): readonly string[] {
   const slugger = new GithubSlugger()
   return [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => slugger.slug(title))

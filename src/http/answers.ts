@@ -68,7 +68,7 @@ export const ERRORS = {
   token_invalid: {
     code: 40102,
     when: 'the `Authorization` line is empty, malformed or given more than once, or its token is malformed, unknown, expired or revoked',
-    message: 'The token is not valid (any more): ask whoever gave it for a new one.',
+    message: 'The token is not valid (any more): ask the operator for a new one.',
     headers: { 'WWW-Authenticate': `${REALM}, error="invalid_token"` },
   },
   scope_insufficient: {
@@ -104,7 +104,7 @@ export const ERRORS = {
   },
   body_too_large: {
     code: 41301,
-    when: 'the body is larger than `--max-body`',
+    when: 'the body is larger than 64 KiB, or than another limit that the operator has set',
     message: 'The body is larger than this server takes: send a shorter one.',
   },
   content_type_unsupported: {
@@ -114,13 +114,13 @@ export const ERRORS = {
   },
   content_encoding_unsupported: {
     code: 41502,
-    when: 'the `Content-Encoding` is another than `identity`',
+    when: 'the `Content-Encoding` is not `identity`',
     message: 'The server decodes no body: send it without a Content-Encoding.',
     headers: { 'Accept-Encoding': 'identity' },
   },
   rate_exceeded: {
     code: 42901,
-    when: 'the token has made more requests than `--rate-limit` and `--rate-burst` allow',
+    when: 'the token has made more requests than the operator allows; there is no limit by default',
     message: 'This token has made too many requests: wait for as many seconds as Retry-After says.',
     headers: SOON,
   },

@@ -65,7 +65,7 @@ const LIST_PLANTS = operation({
   operationId: 'listPlants',
   summary: 'List plants',
   description:
-    'The plants of the calling user by ascending id. An answer that is capped, by `limit` or by the operator, has an `ETag`, and a `Link` where more plants follow: follow it until there is none, however many plants an answer holds. Any other is streamed.',
+    'The plants of the calling user by ascending id. A list is capped by `limit` or by the operator, and ends at 8 MiB at most. A capped list has an `ETag`. If more plants follow, it also has a `Link`: follow it until there is none. A list without a cap is streamed.',
   successes: {
     200: { description: 'The plants', body: PLANTS, headers: ['ETag', 'Link'] },
     304: { description: 'The plants are those of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
@@ -88,8 +88,8 @@ const CREATE_PLANT = operation({
     },
   },
   errors: [
-    'body_not_json',
     'plant_invalid',
+    'body_not_json',
     'scope_insufficient',
     'plant_exists',
     'body_too_large',

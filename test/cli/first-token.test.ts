@@ -76,8 +76,16 @@ describe.concurrent('serve --first-token', () => {
     const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
 
     expect(answer.status).toBe(200)
+    expect(first.stderr()).toContain(`\nRead and try the API: ${first.address}/docs\n`)
     expect(first.stdout() + second.stdout() + second.stderr()).not.toMatch(TOKEN)
     expect(JSON.parse(stdout)).toMatchObject([{ id: 1, user: 'me', scope: 'write', state: 'active' }])
+  })
+
+  test('names no page if it serves none', async () => {
+    using folder = makeFolder()
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--first-token', '--no-docs'])
+
+    expect(await printed(server.stderr, /DELETE.*\n/)).not.toContain('/docs')
   })
 })
 
@@ -124,7 +132,7 @@ async function openLocked() {
   const lifecycle = { isDraining: false }
   const log = createLogger('error', { write: () => {} })
   const io = { ...makeIo().io, tell: async (text: string) => void told.push(text) }
-  const options = { database, firstToken: true, tls: undefined } as const
+  const options = { database, firstToken: true, tls: undefined, docs: true } as const
   const provided = provideFirstToken({ store, address: ADDRESS, log, options, io }, lifecycle)
   // Waits for the lock as long as the first token does. When this is refused, the first token was refused before.
   await expect(store.checkReady()).rejects.toMatchObject({ kind: 'store_busy' })

@@ -11,7 +11,7 @@ const MISSING = {
 const INVALID = {
   status: 401,
   challenge: 'Bearer realm="plantstore", error="invalid_token"',
-  body: { error: 40102, message: 'The token is not valid (any more): ask whoever gave it for a new one.' },
+  body: { error: 40102, message: 'The token is not valid (any more): ask the operator for a new one.' },
 }
 const INSUFFICIENT = {
   status: 403,

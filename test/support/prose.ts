@@ -55,5 +55,7 @@ function textOf(node: Nodes, nextCode: () => string): string {
   if (node.type === 'inlineCode') return nextCode()
   if (node.type === 'text') return node.value
   if (node.type === 'break') return ' '
-  return 'children' in node ? node.children.map((child) => textOf(child, nextCode)).join('') : ''
+  const text = 'children' in node ? node.children.map((child) => textOf(child, nextCode)).join('') : ''
+  // The name of a file may begin a sentence.
+  return node.type === 'link' ? text.slice(0, 1).toUpperCase() + text.slice(1) : text
 }

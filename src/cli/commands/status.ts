@@ -12,7 +12,7 @@ import { table, toJson } from '../output.ts'
 export const statusCommand = (program: Command, io: Io): void => {
   program
     .command('status')
-    .description('Prints what the database is and holds, also while a server runs.')
+    .description('Prints the state of the database and how much it holds, also while a server runs.')
     .addHelpText('after', manual('status', 'status --database /var/lib/plantstore/plants.db --json'))
     .addOption(OPTIONS.json)
     .addOption(OPTIONS.durability)

@@ -20,7 +20,7 @@ interface FirstTokenParts {
   readonly store: Pick<Store, 'hasTokens' | 'createFirstToken'>
   readonly address: Address
   readonly log: Logger
-  readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'tls'>
+  readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'tls' | 'docs'>
   readonly io: Pick<Io, 'tell' | 'randomBytes' | 'nowMs'>
 }
 
@@ -49,6 +49,8 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
   const { text, newToken } = makeToken(request, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
   if (!(await store.createFirstToken(newToken))) return
   const { flags, url } = curlTarget(clientTarget(address), options)
+  // A browser reaches no unix socket.
+  const docs = options.docs && !('socketPath' in address) ? `Read and try the API: ${url}/docs\n\n` : ''
   const curl = `curl ${flags}-H 'Authorization: Bearer ${text}'`
   await io.tell(`
 There was no token yet. This one is for user ${FIRST_USER}, and is shown this once:
@@ -61,7 +63,7 @@ Create a plant, list the plants, delete it:
   ${curl} ${url}/plants
   ${curl} -X DELETE ${url}/plants/1
 
-`)
+${docs}`)
 }
 
 /** The flags that lead curl to this machine, also if the certificate is for another name, and the URL of the service. */

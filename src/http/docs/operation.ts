@@ -29,7 +29,7 @@ interface Operation<Successes, Kind> {
   readonly summary: string
   readonly description: string
   readonly successes: Successes
-  /** The errors that not every operation has. */
+  /** The errors that not every operation has. The document shows the first of a status first. */
   readonly errors: readonly Kind[]
 }
 
@@ -57,7 +57,7 @@ export function operation<const Successes extends Readonly<Record<number, Succes
   for (const [status, { description, body, headers, links }] of Object.entries<Success>(successes)) {
     responses[status] = { ...answer(description, body, headers), ...(links !== undefined && { links }) }
   }
-  const kindsByStatus = Map.groupBy<number, HttpErrorKind>([...COMMON_ERRORS, ...errors], statusOf)
+  const kindsByStatus = Map.groupBy<number, HttpErrorKind>([...errors, ...COMMON_ERRORS], statusOf)
   for (const [status, kinds] of kindsByStatus) {
     responses[status] = errorAnswer(status, kinds)
   }
@@ -69,9 +69,9 @@ export function operation<const Successes extends Readonly<Record<number, Succes
 
 function errorAnswer(status: number, kinds: readonly HttpErrorKind[]): OpenAPIV3.ResponseObject {
   const entries = kinds.map((kind) => [kind, ERRORS[kind]] as const)
-  const whens = entries.map(([, { code, when }]) => `${code}: ${when}`).join('; ')
+  const whens = entries.map(([, { code, when }]) => `- ${code}: ${when}`).join('\n')
   // The specification names this status alone, with this description.
-  const description = status === 400 ? `unexpected error (${whens})` : whens
+  const description = status === 400 ? `unexpected error:\n\n${whens}` : whens
   const headers = entries.flatMap(([, entry]) => ('headers' in entry ? Object.keys(entry.headers) : []))
   const examples = entries.map(([kind, { code, message, when }]) => [
     kind,

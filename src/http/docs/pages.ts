@@ -177,12 +177,12 @@ const header = (required: boolean, description: string, example: string): OpenAP
 const HEADERS = {
   'X-Request-Id': header(
     true,
-    `The request's id in the server's log: the client's own X-Request-Id if it is 1 to 64 of A-Z a-z 0-9 . _ - and does not contain ${TOKEN_PREFIX} in any letter case.`,
+    `The id of the request in the log of the server. The server keeps the id of the client if it has 1 to 64 of \`A-Z a-z 0-9 . _ -\` and does not contain ${TOKEN_PREFIX} in any letter case.`,
     '0c8a2a4e-2a0f-4f0e-9d55-0a3a8a1b2c3d',
   ),
   'X-Content-Type-Options': header(true, 'Always nosniff.', 'nosniff'),
   'Cache-Control': header(true, 'no-store, or with an ETag: private, no-cache.', 'no-store'),
-  'WWW-Authenticate': header(true, 'What credentials are missing (RFC 6750).', 'Bearer realm="plantstore"'),
+  'WWW-Authenticate': header(true, 'The missing credentials (RFC 6750).', 'Bearer realm="plantstore"'),
   'Accept-Encoding': header(false, 'The only Content-Encoding that a body may have; with code 41502.', 'identity'),
   'Retry-After': header(true, 'Seconds after which to try again.', '1'),
   ETag: header(false, 'Names the answer to `getPlant`, or a capped list; strong.', '"5d41402abc4b2a76"'),
