@@ -3,11 +3,8 @@ export type Address = { readonly host: string; readonly port: number } | { reado
 
 const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
-/** The protocol at an address. */
-export type Scheme = 'http' | 'https'
-
 /** An address as text: a URL, or `unix:` and a path. IPv6 is in brackets (RFC 3986 §3.2.2). */
-export function formatAddress(address: Address, scheme: Scheme): string {
+export function formatAddress(address: Address, scheme: 'http' | 'https'): string {
   if ('socketPath' in address) return `unix:${address.socketPath}`
   const { host, port } = address
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -79,6 +79,10 @@ const READ_FAILURES: Readonly<Record<string, string>> = {
 
 /** Says in words why a file cannot be read, given the system's error or its code. Returns the code if it is not a known one. */
 export function readFailure(error: unknown): string {
-  const code = error instanceof globalThis.Error && 'code' in error ? String(error.code) : String(error)
+  const code = codeOf(error) || String(error)
   return READ_FAILURES[code] ?? code
 }
+
+/** The code of an error of the system, a driver or the runtime, like `ENOENT`. Empty if it has none. */
+export const codeOf = (error: unknown): string =>
+  error instanceof globalThis.Error && 'code' in error ? String(error.code) : ''

@@ -1,6 +1,6 @@
 import { chmodSync, lstatSync, rmSync } from 'node:fs'
-import { type Address, formatAddress, type Scheme } from '../domain/address.ts'
-import { AppError } from '../domain/error.ts'
+import { type Address, formatAddress } from '../domain/address.ts'
+import { AppError, codeOf } from '../domain/error.ts'
 import type { Tls } from './tls.ts'
 
 const SOCKET_MODE = 0o600
@@ -31,17 +31,15 @@ export interface ListenOptions {
   readonly tls: Tls | undefined
 }
 
-/** The scheme of the URLs of a server. */
-export const schemeOf = ({ tls }: Pick<ListenOptions, 'tls'>): Scheme => (tls === undefined ? 'http' : 'https')
-
 /** Answers requests. Within a test there may be no connection. */
 export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
 
 /** Listens, or rejects with `address_unavailable`. An address is never shared with another process. */
 export async function listen(address: Address, handle: Handle, options: ListenOptions) {
+  const scheme = options.tls === undefined ? 'http' : 'https'
   const refusal = (reason: string, cause?: unknown) =>
     new AppError('address_unavailable', {
-      message: `Cannot listen on ${formatAddress(address, schemeOf(options))}: ${reason}. Choose another with ${options.flag}.`,
+      message: `Cannot listen on ${formatAddress(address, scheme)}: ${reason}. Choose another with ${options.flag}.`,
       cause,
     })
   if ('socketPath' in address) {
@@ -54,9 +52,11 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
     throw refusal(await reasonOf(cause, address), cause)
   })
   if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
+  const own = 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port }
   return {
-    /** The address that the server listens on, with the port that the system chose. */
-    address: 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port },
+    /** The address that the server listens on, with the port that the system chose, and its URL. */
+    address: own,
+    url: formatAddress(own, scheme),
     /** Closes the listener and the idle connections, and resolves when the requests under way are answered. */
     stop: () => server.stop(),
     /** Closes the remaining connections. Returns how many requests were under way on them. */
@@ -98,8 +98,7 @@ async function reasonOf(cause: unknown, address: Address): Promise<string> {
     const found = await lookup(address.host).catch(() => undefined)
     if (found === undefined) return 'there is no such host'
   }
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  return LISTEN_FAILURES[code] ?? String(cause)
+  return LISTEN_FAILURES[codeOf(cause)] ?? String(cause)
 }
 
 /** How long the process on a socket may take to answer. A process that does not answer counts as running. */
@@ -118,7 +117,7 @@ async function usedBecause(path: string): Promise<string | undefined> {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS)
     await fetch('http://localhost/healthz', { unix: path, redirect: 'manual', signal })
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    const code = codeOf(cause)
     if (code === 'ECONNREFUSED' || code === 'ENOENT') return undefined
     if (code === 'EACCES') return LISTEN_FAILURES.EACCES
   }

@@ -2,7 +2,7 @@ import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'no
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
 import { createSecureContext } from 'node:tls'
-import { AppError, readFailure } from '../domain/error.ts'
+import { AppError, codeOf, readFailure } from '../domain/error.ts'
 
 /** The files of the certificate, followed by its chain, and of its private key, in PEM. */
 export interface TlsFiles {
@@ -101,7 +101,7 @@ function parseKey(key: string, path: string): KeyObject {
   try {
     return createPrivateKey(key)
   } catch (cause) {
-    const isEncrypted = cause instanceof Error && 'code' in cause && cause.code === 'ERR_MISSING_PASSPHRASE'
+    const isEncrypted = codeOf(cause) === 'ERR_MISSING_PASSPHRASE'
     throw misused(
       isEncrypted
         ? `The private key in ${path} is encrypted: set --tls-key to one that is not, for a server asks nobody.`

@@ -3,7 +3,6 @@ import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken, TOKEN_RANDOM_BYTES } from '../../domain/token.ts'
 import type { Lifecycle } from '../../http/options.ts'
-import { schemeOf } from '../../http/server.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
@@ -68,7 +67,7 @@ ${docs}`)
 
 /** The flags that lead curl to this machine, also if the certificate is for another name, and the URL of the service. */
 function curlTarget(address: Address, { tlsCert, tls }: Pick<ServeOptions, 'tlsCert' | 'tls'>) {
-  const scheme = schemeOf({ tls })
+  const scheme = tls === undefined ? 'http' : 'https'
   const trust = tlsCert === undefined ? '' : `--cacert ${shellQuoted(tlsCert)} `
   if ('socketPath' in address) {
     const flags = `--unix-socket ${shellQuoted(address.socketPath)} ${trust}`

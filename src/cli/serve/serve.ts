@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
-import { type Address, formatAddress } from '../../domain/address.ts'
+import type { Address } from '../../domain/address.ts'
 import { countWrites } from '../../domain/statistics.ts'
 import type { MetricSources } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
@@ -72,6 +72,6 @@ async function serveMetrics(address: Address, sources: MetricSources, log: Logge
   const { createMetricsApp } = await import('../../http/metrics.ts')
   const options = { idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS, flag: '--metrics-listen', tls: undefined }
   const server = await listen(address, createMetricsApp(sources, log), options)
-  log.info({ metricsAddress: formatAddress(server.address, 'http') }, 'metrics are served')
+  log.info({ metricsAddress: server.url }, 'metrics are served')
   return { [Symbol.dispose]: server.kill }
 }

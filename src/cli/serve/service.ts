@@ -1,8 +1,7 @@
-import { formatAddress } from '../../domain/address.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
-import { listen, type RunningServer, schemeOf } from '../../http/server.ts'
+import { listen, type RunningServer } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
 import type { Tls } from '../../http/tls.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
@@ -76,8 +75,7 @@ export async function runService({ options, store, statistics, endings, log, io 
     monotonicMs: io.monotonicMs,
   })
   const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', tls })
-  const address = formatAddress(server.address, schemeOf(options))
-  log.info({ address, database: engineOf(options.database).location, version: VERSION }, 'listening')
+  log.info({ address: server.url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   if (tls !== undefined) warnOfValidity(tls, io.nowMs(), log)
   const tokenProvided = provideFirstToken({ store, address: server.address, log, options, io }, lifecycle)
   await Promise.race([endings.failed, endings.signalled, tokenProvided])

@@ -1,5 +1,5 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
-import { AppError, readFailure } from '../../domain/error.ts'
+import { AppError, codeOf, readFailure } from '../../domain/error.ts'
 import { storeUnusable } from '../errors.ts'
 import { AnswerTimeout } from './connection.ts'
 
@@ -95,6 +95,3 @@ const reasonOf = (error: unknown): string => {
 /** The SQLSTATE that the server sent, or an empty text. */
 export const sqlState = (error: unknown): string =>
   error instanceof Error && 'errno' in error && typeof error.errno === 'string' ? error.errno : ''
-
-const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -1,5 +1,5 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
-import { AppError } from '../../domain/error.ts'
+import { AppError, codeOf } from '../../domain/error.ts'
 
 /**
  * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller translates,
@@ -45,7 +45,7 @@ function refusesFilesBeside(path: string): boolean {
     }
     return false
   } catch (error) {
-    return error instanceof Error && 'code' in error && /^(?:EROFS|ENOSPC|EDQUOT)$/.test(String(error.code))
+    return /^(?:EROFS|ENOSPC|EDQUOT)$/.test(codeOf(error))
   }
 }
 
@@ -66,6 +66,6 @@ export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)
 
 /** SQLite's extended result code, like `SQLITE_CONSTRAINT_PRIMARYKEY`. `undefined` for any other error. */
 export function sqliteCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined
-  return error.code.startsWith('SQLITE_') ? error.code : undefined
+  const code = codeOf(error)
+  return code.startsWith('SQLITE_') ? code : undefined
 }

@@ -1,9 +1,8 @@
 import { join, resolve } from 'node:path'
-import { formatAddress } from '../../../src/domain/address.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
 import type { AppOptions, RateLimit } from '../../../src/http/options.ts'
-import { listen, schemeOf } from '../../../src/http/server.ts'
+import { listen } from '../../../src/http/server.ts'
 import { readCertificate, readTls, type TlsFiles } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
 import { openStore } from '../../../src/store/open.ts'
@@ -67,7 +66,7 @@ const overTcp: Transport = {
     const { app, logs } = assemble(store, options)
     const tls = options.tls && readTls(options.tls)
     const server = await listen({ host: '127.0.0.1', port: 0 }, app, { ...LISTEN_OPTIONS, ...options, tls })
-    const url = formatAddress(server.address, schemeOf({ tls }))
+    const { url } = server
     return {
       fetch: directTo(url, options),
       port: Number(new URL(url).port),

@@ -11,6 +11,7 @@ import {
   statSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { codeOf } from '../../../domain/error.ts'
 
 /** The files that SQLite keeps beside a database. */
 export const sideFilesOf = (path: string): string[] => ['-wal', '-shm', '-journal'].map((name) => path + name)
@@ -93,6 +94,3 @@ function giveAway(file: number, path: string, replaced?: string): void {
   }
   if (old !== undefined) fchmodSync(file, old.mode & PERMISSIONS)
 }
-
-/** The code of a system error, like `EEXIST`. */
-export const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')

@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
 import { closeSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { AppError } from '../../../domain/error.ts'
+import { AppError, codeOf } from '../../../domain/error.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, openReader } from '../connection.ts'
 import { isLocked } from '../errors.ts'
-import { codeOf, createFile, fileIdentity, syncDirectory } from '../files/file-system.ts'
+import { createFile, fileIdentity, syncDirectory } from '../files/file-system.ts'
 
 /** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
 export type NewDatabase = ReturnType<typeof createDatabase>
