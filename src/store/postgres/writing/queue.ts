@@ -1,12 +1,26 @@
 import { AppError } from '../../../domain/error.ts'
-import type { StoreObserver } from '../../../domain/statistics.ts'
+import type { StoreLoad, StoreObserver } from '../../../domain/statistics.ts'
+import { isGroupFull, isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
-import { type Write, waitingWrites } from './waiting-writes.ts'
 import { type PlantWrite, REFUSALS, type WriteGroup, type WriteKind } from './writer.ts'
 
 /** How long a write may wait until its group begins, and how often the queue looks for writes that have waited too long. */
 const WAIT_TIMEOUT_MS = 1500
 const LATE_CHECK_MS = 250
+
+const OTHER = { create: 'delete', delete: 'create' } as const satisfies Record<WriteKind, WriteKind>
+
+/** A write that has no result yet. */
+interface Write {
+  readonly kind: WriteKind
+  readonly plant: PlantWrite
+  /** The user and the id of the plant. */
+  readonly key: string
+  readonly textLength: number
+  readonly askedAtMs: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
 
 interface QueueOptions {
   readonly writers: Readonly<Record<WriteKind, WriteGroup>>
@@ -15,54 +29,58 @@ interface QueueOptions {
 
 /**
  * All writes of plants pass through this queue, which writes them in groups. When the writer of a kind is free, one statement
- * takes all writes of that kind that wait, and each write gets its own result.
+ * takes all writes of that kind that may begin, and each write gets its own result.
  */
 export function queueWrites(options: QueueOptions) {
   const { observer } = options
-  const waiting = waitingWrites()
+  const { waiting, groups, ...unfinished } = trackUnfinished()
   const running: Partial<Record<WriteKind, Promise<void>>> = {}
   let refusal: AppError | undefined
   let lateCheck: Timer | undefined
 
-  const finish = (write: Write, error: unknown) => {
+  const reject = (write: Write, error: unknown) => {
     if (error instanceof AppError && error.kind === 'store_busy') observer?.recordRefusal('locked')
-    waiting.finish(write, error)
+    write.reject(error)
   }
   const refuseLate = () => {
     const error = new AppError('store_busy', { cause: 'writes before this one took too long' })
-    for (const write of waiting.askedBefore(performance.now() - WAIT_TIMEOUT_MS)) finish(write, error)
+    for (const write of unfinished.takeAskedBefore(performance.now() - WAIT_TIMEOUT_MS)) reject(write, error)
     clearTimeout(lateCheck)
-    lateCheck = waiting.load().waitingWrites > 0 ? setTimeout(refuseLate, LATE_CHECK_MS) : undefined
+    lateCheck = waiting.size > 0 ? setTimeout(refuseLate, LATE_CHECK_MS) : undefined
   }
 
   const run = async (kind: WriteKind) => {
-    while (waiting.countReady(kind) > 0) {
-      await linger(() => waiting.countReady(kind))
+    for (;;) {
+      await linger(() => waiting.size)
       refuseLate()
-      const group = waiting.takeGroup(kind)
-      const errors = group.length > 0 ? await writeGroup(kind, group, options) : []
-      for (const [index, write] of group.entries()) finish(write, errors[index])
-      start()
+      const group = unfinished.takeGroup(kind)
+      if (group.length === 0) break
+      const errors = await writeGroup(kind, group, options)
+      unfinished.endGroup(kind)
+      for (const [index, write] of group.entries()) {
+        if (errors[index] === undefined) write.resolve()
+        else reject(write, errors[index])
+      }
+      start(OTHER[kind])
     }
     delete running[kind]
   }
-  const start = () => {
-    if (waiting.countReady('create') > 0) running.create ??= run('create')
-    if (waiting.countReady('delete') > 0) running.delete ??= run('delete')
+  const start = (kind: WriteKind) => {
+    if (unfinished.hasWaiting(kind)) running[kind] ??= run(kind)
   }
 
   const ask = (kind: WriteKind, plant: PlantWrite): Promise<void> => {
     if (refusal !== undefined) return Promise.reject(refusal)
     const textLength = plant.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
-    if (!waiting.hasRoom(textLength)) {
+    if (!unfinished.hasRoom(textLength)) {
       observer?.recordRefusal('queue_full')
       return Promise.reject(new AppError('store_busy'))
     }
     const key = `${plant.user} ${plant.id}`
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    waiting.add({ kind, plant, key, textLength, askedAtMs: performance.now(), resolve, reject, isInGroup: false })
+    const { promise, ...settle } = Promise.withResolvers<void>()
+    unfinished.add({ kind, plant, key, textLength, askedAtMs: performance.now(), ...settle })
     lateCheck ??= setTimeout(refuseLate, LATE_CHECK_MS)
-    start()
+    start(kind)
     return promise
   }
 
@@ -70,13 +88,78 @@ export function queueWrites(options: QueueOptions) {
     create: (plant: PlantWrite) => ask('create', plant),
     delete: (plant: PlantWrite) => ask('delete', plant),
     /** The writes that are not durable yet. */
-    load: waiting.load,
+    load(): StoreLoad {
+      const nowMs = performance.now()
+      const [first] = waiting
+      const askedAtMs = [first, groups.create[0], groups.delete[0]].map((write) => write?.askedAtMs ?? nowMs)
+      return { waitingWrites: unfinished.count(), longestWaitMs: nowMs - Math.min(...askedAtMs) }
+    },
     /** Refuses all writes from now on, waiting ones included. Resolves when the current groups have their results. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
-      for (const each of waiting.askedBefore(Number.POSITIVE_INFINITY)) waiting.finish(each, refusal)
+      for (const write of unfinished.takeAskedBefore(Number.POSITIVE_INFINITY)) write.reject(refusal)
       await Promise.all(Object.values(running))
       clearTimeout(lateCheck)
+    },
+  }
+}
+
+/** Tracks the writes that have no result yet. */
+function trackUnfinished() {
+  /** The writes that no group has taken, in the order in which they were asked for. */
+  const waiting = new Set<Write>()
+  const counts: Record<WriteKind, number> = { create: 0, delete: 0 }
+  /** The groups that are being written. */
+  const groups: Record<WriteKind, readonly Write[]> = { create: [], delete: [] }
+  let textLength = 0
+
+  const count = () => waiting.size + groups.create.length + groups.delete.length
+  const take = (write: Write) => {
+    waiting.delete(write)
+    counts[write.kind]--
+  }
+  return {
+    waiting,
+    groups,
+    count,
+    hasWaiting: (kind: WriteKind): boolean => counts[kind] > 0,
+    hasRoom: (forTextLength: number): boolean => !isQueueFull({ writes: count(), textLength }, forTextLength),
+    add(write: Write): void {
+      waiting.add(write)
+      counts[write.kind]++
+      textLength += write.textLength
+    },
+    *takeAskedBefore(timeMs: number): Generator<Write> {
+      for (const write of waiting) {
+        if (write.askedAtMs >= timeMs) return
+        take(write)
+        textLength -= write.textLength
+        yield write
+      }
+    },
+    /**
+     * The writes of a plant are done in order, so a write waits for earlier ones of its plant. But a group takes several equal
+     * ones: their results follow from the first. After a delete with values, another delete may still find the plant.
+     */
+    takeGroup(kind: WriteKind): readonly Write[] {
+      const blocked = new Set(groups[OTHER[kind]].map(({ key }) => key))
+      const group: Write[] = []
+      const load = { writes: 0, textLength: 0 }
+      for (const write of waiting) {
+        if (isGroupFull(load)) break
+        const isTaken = write.kind === kind && !blocked.has(write.key)
+        if (!isTaken || (kind === 'delete' && write.plant.values.length > 0)) blocked.add(write.key)
+        if (!isTaken) continue
+        take(write)
+        load.writes = group.push(write)
+        load.textLength += write.textLength
+      }
+      groups[kind] = group
+      return group
+    },
+    endGroup(kind: WriteKind): void {
+      for (const write of groups[kind]) textLength -= write.textLength
+      groups[kind] = []
     },
   }
 }
