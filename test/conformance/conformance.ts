@@ -1,4 +1,4 @@
-/** Checks the executable with tools of others: see the README. `bun run conformance` builds the executable and runs this. */
+/** Checks the executable with tools of others: see docs/explanation/tested.md. `bun run conformance` builds the executable and runs this. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'

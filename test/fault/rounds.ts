@@ -2,7 +2,7 @@ import { test } from 'bun:test'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { lacks, type Requirement } from '../support/requirement.ts'
 
-/** Whether this is `bun run check:long`. The README names its numbers of rounds. */
+/** Whether this is `bun run check:long`. docs/explanation/reliability.md names its numbers of rounds. */
 export const IS_LONG = process.env.FAULT_LONG === '1'
 
 /** The number for `bun run check`, or the one for `bun run check:long`. */

@@ -5,6 +5,7 @@ import { Version } from '@cyclonedx/cyclonedx-library/Spec'
 import { JsonStrictValidator } from '@cyclonedx/cyclonedx-library/Validation'
 import manifest from '../../package.json'
 import { IS_LONG } from '../fault/rounds.ts'
+import { PAGES } from '../support/docs.ts'
 import { runPlantstore, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
@@ -49,31 +50,32 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     for (const index of [0, 1]) await runWell(['sha256sum', '--check', '--strict', 'SHA256SUMS'], release(index))
   })
 
-  test.each(TARGETS)('packs the executable for $name with its README, licences and changelog', async ({ name }) => {
-    const listed = await runWell(
-      ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
-      release(0),
-    )
+  test.each(TARGETS)(
+    'packs the executable for $name with its documentation, licences and changelog',
+    async ({ name }) => {
+      const listed = await runWell(
+        ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
+        release(0),
+      )
 
-    const entries = listed
-      .trim()
-      .split('\n')
-      .map((line) => line.replace(/ +\d+ (?=\d{4}-)/, ' '))
-    const head = await Bun.file(join(release(0), `${NAME}-${name}.tar.gz`))
-      .slice(0, 8)
-      .bytes()
-    // RFC 1952, section 2.3: no flags, and no time.
-    expect([...head]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
-    expect(entries).toEqual(
-      [
-        ['-rw-r--r--', 'CHANGELOG.md'],
-        ['-rw-r--r--', 'LICENSE'],
-        ['-rw-r--r--', 'README.md'],
-        ['-rw-r--r--', 'THIRD_PARTY_LICENSES'],
-        ['-rwxr-xr-x', 'plantstore'],
-      ].map(([mode, file]) => `${mode} root/root 2001-02-03 04:05 ${NAME}-${name}/${file}`),
-    )
-  })
+      const entries = listed
+        .trim()
+        .split('\n')
+        .map((line) => line.replace(/ +\d+ (?=\d{4}-)/, ' '))
+      const head = await Bun.file(join(release(0), `${NAME}-${name}.tar.gz`))
+        .slice(0, 8)
+        .bytes()
+      // RFC 1952, section 2.3: no flags, and no time.
+      expect([...head]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
+      const documents = [...PAGES, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
+        (page) => `-rw-r--r-- ${page}`,
+      )
+      const expected = [...documents, '-rwxr-xr-x plantstore'].map((entry) =>
+        entry.replace(' ', ` root/root 2001-02-03 04:05 ${NAME}-${name}/`),
+      )
+      expect(entries.sort()).toEqual(expected.sort())
+    },
+  )
 
   for (const target of TARGETS) {
     test.skipIf(lacks(runnerFor(target)))(`makes an executable for ${target.name} that serves`, async () => {

@@ -1,5 +1,6 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { Glob } from 'bun'
 import manifest from '../../package.json'
 import type { Requirement } from '../support/requirement.ts'
 import { partsInside } from './bundled-packages.ts'
@@ -28,6 +29,10 @@ type Target = (typeof TARGETS)[number]
 
 /** `bun run release`: makes all files of a release. One commit always results in the same bytes. */
 const FOLDER = join(PROJECT, 'dist/release')
+
+/** The documents in an archive, beside those in `docs`. */
+const DOCUMENTS = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md']
+const LICENSES = 'THIRD_PARTY_LICENSES'
 
 async function release(): Promise<void> {
   const parts = await partsInside()
@@ -74,12 +79,12 @@ async function tryOut(executable: string, target: Target, version: string): Prom
  * files and time. The files belong to root. The gzip header has no time and no name.
  */
 async function pack(folder: string, modifiedAt: Date): Promise<void> {
-  const documents = { 'CHANGELOG.md': '', LICENSE: '', 'README.md': '', THIRD_PARTY_LICENSES: LICENSES_FILE }
-  for (const [name, source] of Object.entries(documents)) {
-    cpSync(source || join(PROJECT, name), join(FOLDER, folder, name))
+  const documents = [...DOCUMENTS, ...[...new Glob('docs/**/*.md').scanSync(PROJECT)].sort()]
+  for (const name of [...documents, LICENSES]) {
+    cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(FOLDER, folder, name))
     chmodSync(join(FOLDER, folder, name), 0o644)
   }
-  const files = [...Object.keys(documents), 'plantstore'].map((name) => join(folder, name))
+  const files = [...documents, LICENSES, 'plantstore'].map((name) => join(folder, name))
   const attributes = ['--format=ustar', '--owner=root:0', '--group=root:0', `--mtime=${modifiedAt.toISOString()}`]
   // Higher levels take several times as long to save one percent.
   const compressed = ['--use-compress-program=gzip --no-name -5', `--file=${folder}.tar.gz`]
