@@ -1,21 +1,3 @@
-/** Writes that are not durable yet. */
-export interface StoreLoad {
-  readonly waitingWrites: number
-  /** How long the first of them has waited, or 0 if none waits. */
-  readonly longestWaitMs: number
-}
-
-/** What operators of a store want to know. Clients never get it. */
-export interface StoreStatistics {
-  /** The writes that wait now. Costs no I/O. */
-  load(): StoreLoad
-  /**
-   * The sizes on disk now, of the database and of its write-ahead log: the writes that are not in the database file yet. Takes
-   * some microseconds, however large they are.
-   */
-  sizes(): Promise<{ readonly databaseBytes: number; readonly walBytes: number }>
-}
-
 /** Why a write was refused before it began: too many wait, or another process kept the database locked. */
 export type WriteRefusal = 'queue_full' | 'locked'
 

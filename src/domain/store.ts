@@ -1,5 +1,4 @@
 import { type NewPlant, PLANT_FIELDS, type Plant } from './plant.ts'
-import type { StoreStatistics } from './statistics.ts'
 import type { Scope, Token, TokenId, User, UserId } from './token.ts'
 
 /** A plant with its identifier, as a page of a list holds it. */
@@ -81,7 +80,7 @@ export function textLength(plant: Plant): number {
  * or `store_busy`: nothing was and nothing will be stored. It may reject with `store_failed`: `outcomeIsUnknown` then tells
  * whether a write may be stored all the same. Times are milliseconds since 1970-01-01 UTC.
  */
-export interface Store extends StoreStatistics {
+export interface Store {
   /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
   /** The user's plants of one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
@@ -138,6 +137,13 @@ export interface Store extends StoreStatistics {
    */
   deleteUser(name: string, options?: DeletionOptions): Promise<{ readonly plants: number; readonly tokens: number }>
 
+  /** The writes that are not durable yet, and how long the first of them has waited: 0 if none waits. Costs no I/O. */
+  load(): { readonly waitingWrites: number; readonly longestWaitMs: number }
+  /**
+   * The sizes on disk now, of the database and of its write-ahead log: the writes that are not in the database file yet. Takes
+   * some microseconds, however large they are.
+   */
+  sizes(): Promise<{ readonly databaseBytes: number; readonly walBytes: number }>
   /** Resolves if the store can be read and written now. It writes and syncs. */
   checkReady(): Promise<void>
   /** Reads everything and returns the problems, a line each. Empty if there are none. */

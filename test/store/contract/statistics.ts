@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser } from '../fixtures.ts'
 
-/** Tests what the comments of `StoreStatistics` say. */
+/** Tests what the comments of `load` and `sizes` say. */
 export function statisticsContract({ open }: StoreUnderTest): void {
   describe('load', () => {
     test('is zero at rest, counts the writes that wait until they are done, and for how long they wait', async () => {

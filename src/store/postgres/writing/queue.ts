@@ -1,5 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
-import type { StoreLoad, StoreObserver } from '../../../domain/statistics.ts'
+import type { StoreObserver } from '../../../domain/statistics.ts'
 import { isGroupFull, isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
 import { type PlantWrite, REFUSALS, type WriteGroup, type WriteKind } from './writer.ts'
@@ -88,7 +88,7 @@ export function queueWrites(options: QueueOptions) {
     create: (plant: PlantWrite) => ask('create', plant),
     delete: (plant: PlantWrite) => ask('delete', plant),
     /** The writes that are not durable yet. */
-    load(): StoreLoad {
+    load() {
       const nowMs = performance.now()
       const [first] = waiting
       const askedAtMs = [first, groups.create[0], groups.delete[0]].map((write) => write?.askedAtMs ?? nowMs)

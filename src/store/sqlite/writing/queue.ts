@@ -1,5 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
-import type { StoreLoad, StoreObserver } from '../../../domain/statistics.ts'
+import type { StoreObserver } from '../../../domain/statistics.ts'
 import { GROUP_MAX_WRITES, isGroupFull, isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
 import { BUSY_TIMEOUT_MS } from '../connection.ts'
@@ -124,7 +124,7 @@ export function queueWrites({ writer, monotonicMs, onFailure, onCommit, onRefusa
         running ??= run()
       }),
     /** The writes that are not durable yet, those of the current group included. */
-    load(): StoreLoad {
+    load() {
       const nowMs = monotonicMs()
       const { askedAtMs } = committing[0] ?? waiting[0] ?? { askedAtMs: nowMs }
       return { waitingWrites: committing.length + waiting.length, longestWaitMs: nowMs - askedAtMs }
