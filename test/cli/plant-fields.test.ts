@@ -25,7 +25,7 @@ const withoutId = ({ id, ...plant }: NewPlant) => plant
 const jsonOf = ({ id, ...plant }: NewPlant, others: object = {}) =>
   JSON.stringify({ ...others, id: 0, ...plant }).replace('"id":0', `"id":${id}`)
 
-/** Sends both plants to a server, and reads them there. */
+/** Sends both plants to a server, and reads them there in each way. */
 async function createAndList(database: string) {
   const token = await createTokenIn(database)
   await using server = await serve(database)
@@ -37,8 +37,11 @@ async function createAndList(database: string) {
   const listed = await server.request('GET', '/plants', { token })
   const capped = await server.request('GET', '/plants?limit=5', { token })
   const lists = [await listed.json(), await capped.json()]
+  const got = await Promise.all(
+    PLANTS.map(async ({ id }) => (await server.request('GET', `/plants/${id}`, { token })).json()),
+  )
   await server.end()
-  return { created, lists }
+  return { created, got, lists }
 }
 
 /** The plants of the only user. */
@@ -98,10 +101,10 @@ describe('the fields of a plant', () => {
     async (kind) => {
       await using place = await kind.make()
 
-      const { created, lists } = await createAndList(place.database)
+      const { created, got, lists } = await createAndList(place.database)
 
       expect(created).toEqual([withoutId(FULL), withoutId(BARE)])
-      expect(lists).toEqual([PLANTS.map(withoutId), PLANTS.map(withoutId)])
+      expect([got, ...lists]).toEqual(Array(3).fill(PLANTS.map(withoutId)))
       expect(await storedIn(place.database)).toEqual(PLANTS)
     },
   )
