@@ -15,10 +15,6 @@ const LOG_BUFFER_MAX_BYTES = 8 * 1024 * 1024
 
 /** The longest line in bytes, with its line feed. In a longer line, texts are cut and end with `…`. */
 const LINE_MAX_BYTES = 2048
-/** UTF-8 takes at most three bytes for each UTF-16 unit of a string. */
-const UNIT_MAX_BYTES = 3
-/** A longer JSON line is too long in any format: formatting at most halves a line, by removing backslashes. */
-const FORMATTED_MAX_LENGTH = 3 * LINE_MAX_BYTES
 /** How many characters of each text to keep: the first of these that makes the line short enough. */
 const CUT_LENGTHS = [1024, 512, 256, 128, 64]
 /** The last resort: with texts this short and without objects, every line is short enough. */
@@ -48,8 +44,8 @@ export const createLogger = (
 
 /** Formats a line and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
 function formatShort(line: string, format: LineFormat): string {
-  const whole = line.length > FORMATTED_MAX_LENGTH ? undefined : format(line)
-  if (whole !== undefined && isShort(whole)) return whole
+  const whole = format(line)
+  if (isShort(whole)) return whole
   const record: unknown = JSON.parse(line)
   for (const length of CUT_LENGTHS) {
     const cut = format(stringify(record, (value) => cutText(value, length)))
@@ -58,8 +54,7 @@ function formatShort(line: string, format: LineFormat): string {
   return format(stringify(record, (value) => (typeof value === 'object' ? '…' : cutText(value, SHORTEST_CUT_LENGTH))))
 }
 
-const isShort = (text: string): boolean =>
-  text.length * UNIT_MAX_BYTES <= LINE_MAX_BYTES || Buffer.byteLength(text) <= LINE_MAX_BYTES
+const isShort = (text: string): boolean => Buffer.byteLength(text) <= LINE_MAX_BYTES
 
 /** The JSON line of a record, with each value replaced by the result of `change`. */
 const stringify = (record: unknown, change: (value: unknown) => unknown): string =>

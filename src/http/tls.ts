@@ -23,9 +23,8 @@ const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
 /** Reads both files. Rejects with `misused` and one sentence if the server cannot use them. */
 export function readTls({ certPath, keyPath }: TlsFiles) {
-  const cert = readCertificate(certPath)
+  const { cert, own } = readCertificate(certPath)
   const key = readPem(keyPath, '--tls-key')
-  const own = parseCertificate(cert, certPath)
   if (!own.checkPrivateKey(parseKey(key, keyPath))) {
     throw misused(
       `The private key in ${keyPath} does not belong to the first certificate in ${certPath}: set --tls-cert and --tls-key to files that go together.`,
@@ -52,11 +51,18 @@ export function readTls({ certPath, keyPath }: TlsFiles) {
   }
 }
 
-/** The certificates in a file. Rejects with `misused` if the file does not begin with one. */
-export function readCertificate(certPath: string): string {
+/** The text of a file with certificates, and the first of these, the server's own. Throws `misused` if there is none. */
+export function readCertificate(certPath: string) {
   const cert = readPem(certPath, '--tls-cert')
-  parseCertificate(cert, certPath)
-  return cert
+  try {
+    // The runtime reads PEM only, this class also DER.
+    if (cert.includes('-----BEGIN CERTIFICATE-----')) return { cert, own: new X509Certificate(cert) }
+  } catch (cause) {
+    throw misused(`The certificate in ${certPath} is damaged: set --tls-cert to another file.`, cause)
+  }
+  throw misused(
+    `There is no certificate in PEM in ${certPath}: set --tls-cert to a file that begins with the server's own.`,
+  )
 }
 
 /**
@@ -64,18 +70,15 @@ export function readCertificate(certPath: string): string {
  * file and no others (RFC 5280 §6.1.1 leaves the choice of trust anchors to the verifier). The server must show that
  * certificate, or one for the same names.
  */
-export function trustAlone(cert: string): RequestOptions {
-  const own = new X509Certificate(cert)
-  return {
-    ca: cert,
-    allowPartialTrustChain: true,
-    checkServerIdentity: (_, shown) => {
-      const isOwn = shown.fingerprint256 === own.fingerprint256
-      const isRenewed = own.subjectAltName !== undefined && shown.subjectaltname === own.subjectAltName
-      return isOwn || isRenewed ? undefined : new Error('the server shows a certificate for other names')
-    },
-  }
-}
+export const trustAlone = ({ cert, own }: ReturnType<typeof readCertificate>): RequestOptions => ({
+  ca: cert,
+  allowPartialTrustChain: true,
+  checkServerIdentity: (_, shown) => {
+    const isOwn = shown.fingerprint256 === own.fingerprint256
+    const isRenewed = own.subjectAltName !== undefined && shown.subjectaltname === own.subjectAltName
+    return isOwn || isRenewed ? undefined : new Error('the server shows a certificate for other names')
+  },
+})
 
 function readPem(path: string, flag: string): string {
   try {
@@ -83,18 +86,6 @@ function readPem(path: string, flag: string): string {
   } catch (cause) {
     throw misused(`Cannot read ${path}, which ${flag} names: ${readFailure(cause)}.`, cause)
   }
-}
-
-function parseCertificate(cert: string, path: string): X509Certificate {
-  try {
-    // The runtime reads PEM only, this class also DER.
-    if (cert.includes('-----BEGIN CERTIFICATE-----')) return new X509Certificate(cert)
-  } catch (cause) {
-    throw misused(`The certificate in ${path} is damaged: set --tls-cert to another file.`, cause)
-  }
-  throw misused(
-    `There is no certificate in PEM in ${path}: set --tls-cert to a file that begins with the server's own.`,
-  )
 }
 
 function parseKey(key: string, path: string): KeyObject {

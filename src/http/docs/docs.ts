@@ -8,10 +8,10 @@ const DOCS_PATHS = { page: '/docs', script: '/docs/scalar.js', document: '/opena
 
 /** The API's documentation. It is made at the first request for it: a start does not wait for its libraries to load. */
 export function docs(api: AnyElysia, publicUrl: string | undefined) {
-  let making: ReturnType<typeof makePages> | undefined
+  let pages: ReturnType<typeof makePages> | undefined
   const answer = async ({ request }: { readonly request: Request }) => {
-    making ??= makePages(api, publicUrl)
-    return (await making).fetch(new Request(request.url))
+    pages ??= makePages(api, publicUrl)
+    return (await pages)(new Request(request.url))
   }
   const route = { parse: 'none', detail: { operationId: 'docs', hide: true } } as const
   return new Elysia({ name: 'docs' })
@@ -23,8 +23,8 @@ export function docs(api: AnyElysia, publicUrl: string | undefined) {
 /** The OpenAPI document that a server with this public URL serves, made without a server. */
 export async function openApiDocument(publicUrl: string | undefined): Promise<OpenAPIV3.Document> {
   // No request comes to these routes: they only describe themselves.
-  const { fetch } = await makePages(plants({} as AppParts), publicUrl)
-  const response = await fetch(new Request(`http://localhost${DOCS_PATHS.document}`))
+  const answer = await makePages(plants({} as AppParts), publicUrl)
+  const response = await answer(new Request(`http://localhost${DOCS_PATHS.document}`))
   return response.json() as Promise<OpenAPIV3.Document>
 }
 

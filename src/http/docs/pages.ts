@@ -28,7 +28,7 @@ const scalarConfig = (paths: DocsPaths) => ({
 
 type DocsPaths = Readonly<Record<'page' | 'script' | 'document', string>>
 
-/** The pages of the documentation: the document for programs, and a page for people that works without a network. */
+/** Answers requests for the documentation: the document for programs, and a page for people that works without a network. */
 export function pages(api: AnyElysia, paths: DocsPaths, publicUrl: string | undefined) {
   // A short Host would otherwise shift the path.
   const app = new Elysia({ name: 'pages', handler: { standardHostname: false } })
@@ -48,13 +48,11 @@ export function pages(api: AnyElysia, paths: DocsPaths, publicUrl: string | unde
       detail: { hide: true },
     })
     .use(api)
-  return {
-    async fetch(request: Request): Promise<Response> {
-      const response = await app.fetch(request)
-      // Only requests for these paths come here.
-      if (!response.ok) throw new Error(`the documentation was not found where it is: ${response.status}`)
-      return new URL(request.url).pathname === paths.page ? withPolicy(response, publicUrl) : response
-    },
+  return async (request: Request): Promise<Response> => {
+    const response = await app.fetch(request)
+    // Only requests for these paths come here.
+    if (!response.ok) throw new Error(`the documentation was not found where it is: ${response.status}`)
+    return new URL(request.url).pathname === paths.page ? withPolicy(response, publicUrl) : response
   }
 }
 

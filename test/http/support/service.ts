@@ -74,7 +74,7 @@ export async function startService(transport: Transport, options: ServiceOptions
     /** Sends a request as it is written on a connection of its own, which it asks to close. */
     exchange: (method: string, target: string, raw: RawOptions = {}) =>
       exchange(reachable.port ?? 0, rawRequest(method, target, { token: ownToken, ...raw }), {
-        ca: options.tls && readCertificate(options.tls.certPath),
+        ca: options.tls && readCertificate(options.tls.certPath).cert,
       }),
     /** Sends a plant; a string is sent as it is. */
     create: (plant: object | string, options: RequestOptions = {}) =>

@@ -99,7 +99,7 @@ const executable: Transport = {
 const directTo =
   (url: string, { tls }: ServiceOptions): Reachable['fetch'] =>
   (path, init) =>
-    fetch(url + path, { ...init, ...(tls && { tls: { ca: readCertificate(tls.certPath) } }) })
+    fetch(url + path, { ...init, ...(tls && { tls: { ca: readCertificate(tls.certPath).cert } }) })
 
 /** The same options as flags of `serve`. */
 const flagsOf = (options: ServiceOptions): string[] => [
