@@ -26,15 +26,16 @@ export const exportCommand = (program: Command, io: Io): void => {
       let plants = 0
       const exportPlants = async (signal: AbortSignal) => {
         const tools = await engineOf(database).fileTools()
-        using exported = await tools.exportPlants(user)
-        plants = exported.plants
-        using progress = showProgress(io, 'plants exported', SNAPSHOT_NOTE)
-        for await (const batch of exported.batches) {
-          // The reader of a full pipe may never read on.
-          await orAborted(io.print(renderPlantLines(batch)), signal)
-          done += batch.length
-          if (!io.printsToTerminal) progress.update(done, plants)
-        }
+        await tools.exportPlants(user, async (batches, total) => {
+          plants = total
+          using progress = showProgress(io, 'plants exported', SNAPSHOT_NOTE)
+          for (const batch of batches) {
+            // The reader of a full pipe may never read on.
+            await orAborted(io.print(renderPlantLines(batch)), signal)
+            done += batch.length
+            if (!io.printsToTerminal) progress.update(done, plants)
+          }
+        })
       }
       const stoppedText = () =>
         `${done} of ${counted(plants, 'plant')} are printed. The output is not whole: run the same command again.`

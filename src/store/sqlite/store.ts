@@ -9,7 +9,7 @@ import { openWriter } from './connection.ts'
 import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
 import { createFile, syncDirectory } from './files/file-system.ts'
-import { databaseEmpty, inspect, refuseLeftWal } from './files/preflight.ts'
+import { databaseEmpty, databaseMissing, inspect, refuseLeftWal } from './files/preflight.ts'
 import { listed } from './files/schema.ts'
 import { health } from './health.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
@@ -31,8 +31,7 @@ export async function openSqliteStore(
   const { monotonicMs = () => performance.now() } = options
   const inspected = inspect(path)
   refuseLeftWal(path)
-  if (mustExist && inspected === undefined)
-    throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
+  if (mustExist && inspected === undefined) throw databaseMissing(path)
   if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
   if (inspected === undefined) createDatabaseFile(path)
   try {

@@ -6,22 +6,11 @@ import { openDatabase, rowsOf } from '../connection.ts'
 import { isLocked } from '../errors.ts'
 import { syncDirectory } from './file-system.ts'
 
-/** A locked database. No other process has it open or can open it until it is released or disposed of. */
-export interface Locked extends Disposable {
-  /** The connection that has the lock. It reads numbers as bigints. */
-  readonly db: Database
-  /**
-   * Ends the lock, so that the caller can replace the file. Before that it brings the WAL into the database and removes the
-   * files beside it, durably. So a database never stands beside the WAL of another one.
-   */
-  release(): void
-}
-
 /**
- * Locks a database. Throws `store_unusable`, with `advice`, if another process has it open, even an idle one: in WAL mode each
+ * Locks a database: no other process has it open, or can open it until the connection is closed. Throws `store_unusable`, with `advice`, if another process has it open, even an idle one: in WAL mode each
  * process that has read a database keeps a shared lock on it, and this lock is exclusive (https://sqlite.org/wal.html#noshm).
  */
-export function lockAlone(path: string, advice = 'end it'): Locked {
+export function lockAlone(path: string, advice = 'end it'): Database {
   const db = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
     // Before the first read, which takes the lock and recovers the WAL of a killed process.
@@ -35,15 +24,18 @@ export function lockAlone(path: string, advice = 'end it'): Locked {
     if (isLocked(error)) throw storeUnusable(`The database ${path} is open in another process: ${advice}.`, error)
     throw error
   }
-  return {
-    db,
-    release() {
-      const [[busy] = []] = rowsOf<[busy: bigint]>(db.prepare('pragma wal_checkpoint(truncate)').values())
-      if (busy !== 0n) throw storeUnusable(`The WAL of the database ${path} cannot be brought into it.`)
-      for (const name of ['-wal', '-shm']) rmSync(path + name, { force: true })
-      syncDirectory(dirname(path))
-      db.close(true)
-    },
-    [Symbol.dispose]: () => db.close(true),
-  }
+  return db
+}
+
+/**
+ * Closes the connection of `lockAlone`, so that the caller can replace the file. Before that it brings the WAL into the database
+ * and removes the files beside it, durably. So a database never stands beside the WAL of another one.
+ */
+export function closeForReplacement(db: Database): void {
+  const path = db.filename
+  const [[busy] = []] = rowsOf<[busy: bigint]>(db.prepare('pragma wal_checkpoint(truncate)').values())
+  if (busy !== 0n) throw storeUnusable(`The WAL of the database ${path} cannot be brought into it.`)
+  for (const name of ['-wal', '-shm']) rmSync(path + name, { force: true })
+  syncDirectory(dirname(path))
+  db.close(true)
 }

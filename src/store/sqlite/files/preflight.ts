@@ -128,23 +128,23 @@ function refuseUnwritable(path: string): void {
 /** Inspects the schema by a connection that cannot write. A file without tables is one that another start has just created. */
 function inspectSchema(role: FileRole, path: string, open: (path: string) => Database): Inspected {
   try {
-    const db = open(path)
-    try {
-      // One transaction, because another first start may create the schema meanwhile.
-      db.run('begin')
-      const tables = db.prepare('select name from sqlite_schema').values().length
-      const version = pragmaNumber(db, 'user_version')
-      if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw databaseForeign(path)
-      if (version > SCHEMA_VERSION) throw newer(path, version)
-      return { foreignObjects: refuseChangedSchema(role, path, db, version) }
-    } finally {
-      db.close(true)
-    }
+    using db = open(path)
+    // One transaction, because another first start may create the schema meanwhile.
+    db.run('begin')
+    const tables = db.prepare('select name from sqlite_schema').values().length
+    const version = pragmaNumber(db, 'user_version')
+    if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw databaseForeign(path)
+    if (version > SCHEMA_VERSION) throw newer(path, version)
+    return { foreignObjects: refuseChangedSchema(role, path, db, version) }
   } catch (cause) {
     if (sqliteCode(cause) === undefined) throw cause
     throw fileDamaged(role, path, `cannot be read: ${String(cause)}`, cause)
   }
 }
+
+/** There is no file. */
+export const databaseMissing = (path: string) =>
+  storeUnusable(`There is no database ${path}: name the one that the server uses.`)
 
 /** The database is there, but has no schema yet. */
 export const databaseEmpty = (path: string) => storeUnusable(`The database ${path} has nothing in it yet.`)

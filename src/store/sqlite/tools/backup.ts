@@ -1,13 +1,12 @@
 import { closeSync, existsSync, fstatSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import { storeUnusable } from '../../errors.ts'
 import type { Copied, CopyOptions } from '../../file-tools.ts'
 import { openImmutable, rowsOf } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { fileIdentity, foundSideFiles, sideFilesOf, syncDirectory } from '../files/file-system.ts'
-import { lockAlone } from '../files/lock.ts'
-import { inspect } from '../files/preflight.ts'
+import { closeForReplacement, lockAlone } from '../files/lock.ts'
+import { databaseMissing, inspect } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
 import { copyDatabase } from './copy-database.ts'
 import { removeLeftovers } from './new-database.ts'
@@ -21,7 +20,7 @@ export async function backupSqlite(database: string, target: string, options: Co
   refuseTarget(database, target, options)
   return copyDatabase(source, target, options, ({ counts, replace, placeNew }) => {
     if (options.force === true && existsSync(target)) {
-      lockAlone(target).release()
+      closeForReplacement(lockAlone(target))
       replace()
     } else if (!placeNew()) {
       throw targetExists(target)
@@ -60,7 +59,7 @@ function* readChunks(file: number): Generator<Uint8Array> {
 }
 
 function sourceOf(path: string) {
-  if (!inspect(path)) throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
+  if (!inspect(path)) throw databaseMissing(path)
   return { role: 'database', path, dropped: [] } as const
 }
 
@@ -158,12 +157,8 @@ const stemOf = (database: string): string => basename(database, extname(database
 /** The path that a backup records. `undefined` if it records none or is no readable database. Leaves no trace. */
 function recordedPath(file: string): string | undefined {
   try {
-    const db = openImmutable(file)
-    try {
-      return rowsOf<[string]>(db.prepare(`select path from ${BACKUP_OF}`).values())[0]?.[0]
-    } finally {
-      db.close(true)
-    }
+    using db = openImmutable(file)
+    return rowsOf<[string]>(db.prepare(`select path from ${BACKUP_OF}`).values())[0]?.[0]
   } catch (error) {
     if (sqliteCode(error) === undefined) throw error
     return undefined

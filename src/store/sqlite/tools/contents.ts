@@ -31,39 +31,36 @@ export async function readSqlite<T>(
   use: (source: Source) => Promise<T>,
 ): Promise<T> {
   await updateSchema(path)
-  using opened = isSnapshot ? openSnapshot(path) : lockAlone(path, 'end it, or use --snapshot')
-  let contents: Contents
-  try {
-    contents = contentsOf(opened.db, path)
-  } catch (error) {
-    throw toAppError(error, { duringWrite: false, path })
-  }
-  return await use(contents)
-}
-
-function openSnapshot(path: string) {
-  const db = openReader(path)
-  return { db, [Symbol.dispose]: () => db.close(true) }
+  using db = isSnapshot ? openReader(path) : lockAlone(path, 'end it, or use --snapshot')
+  return await use(contentsOf(db, path))
 }
 
 /** Begins to read all rows as of now. The connection sees no later change. It must read integers as bigints. */
 export function contentsOf(db: Database, path: string): Contents {
-  db.run('begin')
-  const counts = TABLES.map((table) => `(select count(*) from ${table})`)
-  const [[users, tokens, plants] = []] = db.prepare(`select ${counts.join(', ')}`).values()
-  const lastIds = new Map(rowsOf<[string, bigint]>(db.prepare('select name, seq from sqlite_sequence').values()))
-  return {
-    counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
-    lastIds: { userId: lastIds.get('users') ?? 0n, tokenId: lastIds.get('tokens') ?? 0n },
-    async *batches(table) {
-      try {
-        yield* readBatches(db.prepare(selectAll(table)))
-      } catch (error) {
-        throw toAppError(error, { duringWrite: false, path })
-      }
-    },
+  try {
+    db.run('begin')
+    const counts = TABLES.map((table) => `(select count(*) from ${table})`)
+    const [[users, tokens, plants] = []] = db.prepare(`select ${counts.join(', ')}`).values()
+    const lastIds = new Map(rowsOf<[string, bigint]>(db.prepare('select name, seq from sqlite_sequence').values()))
+    return {
+      counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
+      lastIds: { userId: lastIds.get('users') ?? 0n, tokenId: lastIds.get('tokens') ?? 0n },
+      batches: (table) => readTable(db, table, path),
+    }
+  } catch (error) {
+    throw toReadError(error, path)
   }
 }
+
+async function* readTable(db: Database, table: Table, path: string) {
+  try {
+    yield* readBatches(db.prepare(selectAll(table)))
+  } catch (error) {
+    throw toReadError(error, path)
+  }
+}
+
+const toReadError = (error: unknown, path: string) => toAppError(error, { duringWrite: false, path })
 
 const selectAll = (table: Table): string =>
   `select ${Object.keys(COLUMNS[table]).join(', ')} from ${table} order by ${KEYS[table].join(', ')}`
@@ -71,35 +68,34 @@ const selectAll = (table: Table): string =>
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
-/** Begins to read all plants, or the plants of a user, by user name and id, as of now. Throws `user_not_found`. `dispose` ends it. */
-export function exportPlants(path: string, userName: string | undefined) {
-  const reader = openReader(path)
+/**
+ * Passes all plants, or the plants of a user, to `use`, by user name and id, as of now. Rejects with `user_not_found`, or as a
+ * read of a `Store` does.
+ */
+export async function exportPlants(
+  path: string,
+  userName: string | undefined,
+  use: (batches: Iterable<readonly OwnedPlant[]>, plants: number) => Promise<void>,
+): Promise<void> {
+  await updateSchema(path)
   try {
-    return { ...readPlants(reader, userName, path), [Symbol.dispose]: () => reader.close(true) }
+    using reader = openReader(path)
+    reader.run('begin')
+    const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
+    const [[plants] = []] = reader
+      .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
+      .values()
+    const select = reader.prepare(
+      `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
+       ${condition} order by users.name, plants.id`,
+    )
+    await use(
+      readBatches(select).map((rows) => rows.map(toOwnedPlant)),
+      Number(plants),
+    )
   } catch (error) {
-    reader.close(true)
-    throw toAppError(error, { duringWrite: false, path })
+    throw toReadError(error, path)
   }
-}
-
-function readPlants(reader: Database, userName: string | undefined, path: string) {
-  reader.run('begin')
-  const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
-  const [[plants] = []] = reader
-    .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
-    .values()
-  const select = reader.prepare(
-    `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
-     ${condition} order by users.name, plants.id`,
-  )
-  async function* batches() {
-    try {
-      for (const rows of readBatches(select)) yield rows.map(toOwnedPlant)
-    } catch (error) {
-      throw toAppError(error, { duringWrite: false, path })
-    }
-  }
-  return { plants: Number(plants), batches: batches() }
 }
 
 function toOwnedPlant(row: Row): OwnedPlant {

@@ -5,7 +5,7 @@ import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, TABLES, type Table, type Target } from '../../tools/contents.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
 import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
-import { lockAlone } from '../files/lock.ts'
+import { closeForReplacement, lockAlone } from '../files/lock.ts'
 import { inspect, isUnfinishedCopy } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
 import { insertInto } from '../insert.ts'
@@ -76,22 +76,22 @@ function placeMark(path: string) {
   const identity = fileIdentity(path)
   const locked = lockAlone(path, 'it may be another plantstore copy: let it end')
   if (fileIdentity(path) !== identity) {
-    locked[Symbol.dispose]()
+    locked.close(true)
     throw storeUnusable(`The database ${path} was made by another process meanwhile.`)
   }
-  return { identity, [Symbol.dispose]: locked[Symbol.dispose] }
+  return { identity, [Symbol.dispose]: () => locked.close(true) }
 }
 
 /** Throws `store_unusable` unless there is no store, or an empty one. Removes the side files of an empty one. */
 function requireEmpty(path: string): void {
   if (inspect(path) && statSync(path).size > 0) {
-    using locked = lockAlone(path, 'end it')
-    const hasTables = locked.db.prepare('select name from sqlite_schema').values().length > 0
+    using db = lockAlone(path, 'end it')
+    const hasTables = db.prepare('select name from sqlite_schema').values().length > 0
     const anyRow = TABLES.map((table) => `select 1 from ${table}`).join(' union all ')
-    if (hasTables && locked.db.prepare(`${anyRow} limit 1`).values().length > 0) {
+    if (hasTables && db.prepare(`${anyRow} limit 1`).values().length > 0) {
       throw storeUnusable(`The database ${path} is not empty: name another one.`)
     }
-    locked.release()
+    closeForReplacement(db)
   }
   const beside = foundSideFiles(path)
   if (beside.length > 0) throw storeUnusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)

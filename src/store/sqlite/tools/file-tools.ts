@@ -17,10 +17,8 @@ export const fileTools = (path: string) => ({
   restore: async (backup: string, options: CopyOptions) => restoreSqlite(realPath(backup), path, options),
   status: (nowMs: number) => sqliteStatus(path, nowMs),
 
-  async exportPlants(userName: string | undefined) {
-    await updateSchema(path)
-    return exportPlants(path, userName)
-  },
+  exportPlants: (userName: string | undefined, use: Parameters<typeof exportPlants>[2]) =>
+    exportPlants(path, userName, use),
 
   async openImport(rule: ConflictRule, nowMs: () => number) {
     await updateSchema(path)

@@ -125,13 +125,9 @@ function removeLeftover(path: string): void {
 /** Whether another process has locked a database. A file that is no database is not in use. */
 function isInUse(path: string): boolean {
   try {
-    const db = openReader(path, { busyTimeoutMs: 0 })
-    try {
-      db.prepare('select 1 from sqlite_schema').values()
-      return false
-    } finally {
-      db.close(true)
-    }
+    using db = openReader(path, { busyTimeoutMs: 0 })
+    db.prepare('select 1 from sqlite_schema').values()
+    return false
   } catch (error) {
     return isLocked(error)
   }

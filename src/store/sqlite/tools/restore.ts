@@ -1,9 +1,10 @@
+import type { Database } from 'bun:sqlite'
 import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import type { CopyOptions } from '../../file-tools.ts'
 import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
-import { type Locked, lockAlone } from '../files/lock.ts'
+import { closeForReplacement, lockAlone } from '../files/lock.ts'
 import { inspect, inspectAtRest, restingState } from '../files/preflight.ts'
 import { listed } from '../files/schema.ts'
 import { copyDatabase } from './copy-database.ts'
@@ -26,7 +27,7 @@ export async function restoreSqlite(backup: string, database: string, options: C
       throw storeUnusable(`${backup} was written to meanwhile: make a backup of it by plantstore backup.`)
     }
     if (replaced !== undefined) {
-      replaced.release()
+      closeForReplacement(replaced)
       replace()
     } else if (!placeNew()) {
       throw databaseExists(database)
@@ -36,11 +37,11 @@ export async function restoreSqlite(backup: string, database: string, options: C
 }
 
 /** Locks the database that is to be replaced. Returns `undefined` if there is none. */
-function lockDatabase(database: string, { force = false }: CopyOptions): Locked | undefined {
+function lockDatabase(database: string, { force = false }: CopyOptions): Database | undefined {
   if (inspect(database)) {
     const locked = lockAlone(database)
     if (force) return locked
-    locked[Symbol.dispose]()
+    locked.close(true)
     throw databaseExists(database)
   }
   const beside = foundSideFiles(database)

@@ -1,10 +1,9 @@
 import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
-import { storeUnusable } from '../../errors.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
-import { databaseEmpty, inspect } from '../files/preflight.ts'
+import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 
 /** A database as it is now. */
@@ -14,15 +13,15 @@ type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bi
 
 /** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
 export async function sqliteStatus(path: string, nowMs: number) {
-  if (!inspect(path)) throw storeUnusable(`There is no database ${path}: name the one that the server uses.`)
+  if (!inspect(path)) throw databaseMissing(path)
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   const bytes = statSync(path).size
   if (bytes === 0) throw databaseEmpty(path)
   const isInUse = isOpenElsewhere(path)
-  // A connection that may only read would leave side files when it is closed.
-  const reader = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
   try {
+    // A connection that may only read would leave side files when it is closed.
+    using reader = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
     reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
     if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
     reader.run('begin')
@@ -57,15 +56,13 @@ export async function sqliteStatus(path: string, nowMs: number) {
     }
   } catch (error) {
     throw toAppError(error, { duringWrite: false, path })
-  } finally {
-    reader.close(true)
   }
 }
 
 /** Whether another process has the database open. */
 function isOpenElsewhere(path: string): boolean {
   try {
-    lockAlone(path)[Symbol.dispose]()
+    using _locked = lockAlone(path)
     return false
   } catch (error) {
     if (error instanceof AppError) return true
