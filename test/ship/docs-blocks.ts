@@ -1,0 +1,61 @@
+import { PAGES, readPage } from '../support/docs.ts'
+
+/** Commands that no test runs as they are written, by how they begin, and the reason. */
+export const NOT_RUN: Readonly<Record<string, string>> = {
+  docker: 'needs a Docker daemon',
+  kubectl: 'needs a cluster',
+  'until kubectl': 'needs a cluster',
+  systemctl: 'needs the unit, which unit.test.ts runs',
+  journalctl: 'needs the journal of a machine',
+  'bun install': 'the check has run it before',
+  'bun run build': 'the check has run it before',
+  'bun run': 'a command for developers, which takes minutes',
+  'bash .ci/run': 'is the check itself',
+  'apt-get': 'changes the machine',
+  litestream: 'litestream.test.ts tries it beside a server',
+  pg_dump: 'needs PostgreSQL',
+  pg_restore: 'needs PostgreSQL',
+}
+
+/** The commands of a `sh` block. */
+export interface Block {
+  readonly page: string
+  /** The line of the page at which the block begins. */
+  readonly line: number
+  readonly commands: readonly string[]
+}
+
+/** All `sh` blocks of a page, but for those that a test runs as a file: a comment before them names it. */
+export async function blocksOf(page: string): Promise<readonly Block[]> {
+  const text = await readPage(page)
+  return [...text.matchAll(/^( *)```sh\n([\s\S]*?)^ *```$/gm)].flatMap(({ index, 1: indent = '', 2: body = '' }) => {
+    const before = text.slice(0, index)
+    if (/<!-- commands of: [^>]+ -->\n$/.test(before)) return []
+    const lines = body.split('\n').map((line) => line.slice(indent.length))
+    return [{ page, line: before.split('\n').length, commands: commandsOf(lines) }]
+  })
+}
+
+/** Joins the lines of a command: those that end with a backslash, and those of a loop. */
+function commandsOf(lines: readonly string[]): readonly string[] {
+  const commands: string[] = []
+  let command = ''
+  for (const line of lines) {
+    command += `${line}\n`
+    const isOpen = line.endsWith('\\') || (/^(?:for|while|until) /.test(command) && !/\bdone\b/.test(command))
+    if (isOpen) continue
+    if (command.trim() !== '' && !command.startsWith('#')) commands.push(command.trim())
+    command = ''
+  }
+  return commands
+}
+
+/** The entry of `NOT_RUN` for a command: the longest that it begins with. */
+export const entryFor = (command: string): string | undefined =>
+  Object.keys(NOT_RUN)
+    .filter((start) => command === start || command.startsWith(`${start} `))
+    .sort((a, b) => b.length - a.length)[0]
+
+export const ALL_BLOCKS: readonly Block[] = (
+  await Promise.all(PAGES.filter((page) => page !== 'README.md').map(blocksOf))
+).flat()

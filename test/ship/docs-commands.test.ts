@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'bun:test'
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeCertificate } from '../support/certificates.ts'
+import { COMPILED, EXECUTABLE } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { lacks, program, type Requirement } from '../support/requirement.ts'
+import { ALL_BLOCKS, type Block, entryFor, NOT_RUN } from './docs-blocks.ts'
+import { runIn } from './run.ts'
+
+const ROOT: Requirement = { missing: 'root is missing', isMet: () => process.getuid?.() === 0 }
+const isMissing = lacks(ROOT, COMPILED, ...['unshare', 'ip', 'curl', 'jq', 'openssl'].map(program))
+
+/** Pages whose blocks belong together. The blocks of the others stand for themselves. */
+const TUTORIALS = ['docs/tutorial.md']
+
+/**
+ * A machine of its own for the commands: its own network, and empty folders in place of those that they change. A server in the
+ * foreground runs on until the next one. Every other command runs as it is written.
+ */
+const PRELUDE = `set -euo pipefail
+mount --make-rprivate /
+for folder in /usr/local/bin /var/backups /var/lib /run /mnt; do mount -t tmpfs -o mode=755 tmpfs "$folder"; done
+mkdir /run/plantstore /var/backups/plantstore /var/lib/plantstore /mnt/replica
+ip link set lo up
+mkdir dist
+for name in /usr/local/bin/plantstore /usr/local/bin/plantstore.old dist/plantstore plantstore; do ln -s "$EXECUTABLE" "$name"; done
+SERVER_PID=
+plantstore() {
+  if [ "$BASHPID" != $$ ]; then exec plantstore "$@"; fi
+  if [ "$1" != serve ]; then command plantstore "$@"; return; fi
+  if [ -n "$SERVER_PID" ]; then kill "$SERVER_PID"; wait "$SERVER_PID"; fi
+  command plantstore "$@" > foreground.log 2>&1 &
+  SERVER_PID=$!
+  until grep -q listening foreground.log; do kill -0 "$SERVER_PID"; sleep 0.02; done
+}
+`
+
+/** A store with two tokens and a plant. */
+const STORE = `{
+TOKEN=$(plantstore token create --user me)
+plantstore token create --user me > leaked-token
+echo '{"user":"me","id":1,"name":"Monstera"}' | plantstore import
+} > /dev/null 2>&1
+export PLANTSTORE_DATABASE="$PWD/plantstore.db"
+`
+/** The files that commands read, each with the command that makes it. */
+const READ_FILES: readonly (readonly [RegExp, string])[] = [
+  [/\b(?:restore|chown 65532) (plants\.db)/, 'plantstore backup'],
+  [/\brestore (\/var\/backups\/plantstore\/\S+)/, 'plantstore backup'],
+  [/\bimport (plants\.jsonl)/, 'plantstore export >'],
+]
+const RUNNING = 'plantstore serve\n'
+
+/** Runs commands on a machine of their own. Resolves to their output. */
+async function runCommands(commands: readonly string[], isTutorial: boolean) {
+  using folder = makeFolder()
+  if (commands.some((command) => command.includes('fullchain.pem'))) {
+    const { certPath, keyPath } = await makeCertificate(folder.path, 'plants')
+    renameSync(certPath, join(folder.path, 'fullchain.pem'))
+    renameSync(keyPath, join(folder.path, 'privkey.pem'))
+  }
+  const needsServer = /\bcurl\b|healthcheck/.test(commands.join()) && !commands.some((each) => /\bserve\b/.test(each))
+  const script = [
+    PRELUDE,
+    isTutorial ? '' : STORE,
+    ...READ_FILES.flatMap(([file, make]) => {
+      const [, path] = file.exec(commands.join('\n')) ?? []
+      return path === undefined || isTutorial ? [] : `${make} ${path} 2> /dev/null\n`
+    }),
+    !isTutorial && needsServer ? RUNNING : '',
+    ...commands.map((command) => `${command}\n`),
+  ].join('')
+  await Bun.write(join(folder.path, 'script'), script)
+  const isolated = ['unshare', '--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
+  const environment = [
+    'env',
+    '-i',
+    `PATH=/usr/local/bin:${process.env.PATH}`,
+    `EXECUTABLE=${EXECUTABLE}`,
+    'HOME=/nonexistent',
+  ]
+  return await runIn([...isolated, ...environment, 'bash', 'script'], folder.path)
+}
+
+const runnable = ({ commands }: Block) => commands.filter((command) => entryFor(command) === undefined)
+
+describe.skipIf(isMissing)('the commands of the documentation', () => {
+  const blocks = ALL_BLOCKS.filter((block) => !TUTORIALS.includes(block.page) && runnable(block).length > 0)
+
+  test.each(blocks.map((block) => [`${block.page}:${block.line}`, block] as const))('run in %s', async (_, block) => {
+    const { exitCode, stdout, stderr } = await runCommands(runnable(block), false)
+
+    expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' })
+  })
+
+  test.each(TUTORIALS)('run in %s from its beginning to its end', async (page) => {
+    const commands = ALL_BLOCKS.filter((block) => block.page === page).flatMap(runnable)
+    const { exitCode, stdout, stderr } = await runCommands(commands, true)
+
+    expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' })
+  })
+})
+
+test('each reason why a command is not run has a command', () => {
+  const used = new Set(ALL_BLOCKS.flatMap(({ commands }) => commands.map(entryFor)))
+
+  expect(Object.keys(NOT_RUN).filter((start) => !used.has(start))).toEqual([])
+})
