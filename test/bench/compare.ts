@@ -12,7 +12,7 @@ import { createLoad, freshIds, type Load, listLoad, mixLoad, type Rate } from '.
 import { requireMachine } from './machine.ts'
 import type { Goal } from './results.ts'
 import { compareRates, interleave } from './rounds.ts'
-import { listsBesideCreates } from './rows/latency.ts'
+import { LATENCY_TIMES, listsBesideCreates } from './rows/latency.ts'
 import { memoryAfterRequests } from './rows/process.ts'
 import type { Bench, Row } from './rows/row.ts'
 import { amount, choose, clearOnSignals, listed, parseCount, prepare, runRows } from './run.ts'
@@ -75,9 +75,13 @@ const MEASURED = [
     unit: 'ms',
     hasSlowSyncs: true,
     goal: { goal: 0.7, floor: 1 },
-    async measure(bench: Bench, server: Server, tokensFile: string, firstId: number) {
-      const [lists] = await runOpenLoop(bench, server, listsBesideCreates(tokensFile, firstId), 4 * bench.seconds)
-      return lists?.p99Ms ?? Number.NaN
+    measurer(tokensFile: string) {
+      const firstId = freshIds()
+      return async (bench: Bench, server: Server) => {
+        const schedules = listsBesideCreates(tokensFile, firstId())
+        const [lists] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
+        return lists?.p99Ms ?? Number.NaN
+      }
     },
   },
   {
@@ -87,8 +91,10 @@ const MEASURED = [
     unit: 'MB',
     hasSlowSyncs: false,
     goal: { goal: 0.9, floor: 1 },
-    measure: ({ workspace }: Bench, server: Server, tokensFile: string) =>
-      memoryAfterRequests(workspace, server, tokensFile),
+    measurer(tokensFile: string) {
+      const load = mixLoad(tokensFile)
+      return ({ workspace }: Bench, server: Server) => memoryAfterRequests(workspace, server, load)
+    },
   },
 ] as const
 type Measurement = (typeof MEASURED)[number]
@@ -142,18 +148,17 @@ async function startBoth({ workspace }: Bench, content: Content, executables: Ex
 
 /** Measures something else of both executables in turns. */
 function measurement(
-  { content, unit, hasSlowSyncs, goal, measure, ...row }: Measurement,
+  { content, unit, hasSlowSyncs, goal, measurer, ...row }: Measurement,
   executables: Executables,
 ): Row {
   return {
     ...row,
     async run(bench) {
       const { servers, tokensFile } = await startBoth(bench, content, executables, hasSlowSyncs)
-      const firstId = freshIds()
-      const contestants = servers.map(({ name, server }) => ({
-        name,
-        measure: () => measure(bench, server, tokensFile, firstId()),
-      }))
+      const contestants = servers.map(({ name, server }) => {
+        const measure = measurer(tokensFile)
+        return { name, measure: () => measure(bench, server) }
+      })
       const measured = await interleave(contestants, bench)
       const figures = ['OLD', 'NEW'].map((name) => ({ name, unit, rounds: measured(name) }))
       const claim = { name: 'NEW / OLD', unit: '×', ...goal } as const

@@ -9,7 +9,7 @@ import { measureSync } from '../sync.ts'
 import type { Row } from './row.ts'
 
 /** A latency is measured this many times longer than a rate, because few requests make up its p99. */
-const LATENCY_TIMES = 4
+export const LATENCY_TIMES = 4
 const CREATES_PER_SECOND = 1000
 const CREATE_CONNECTIONS = 16
 

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { makeDatabase } from '../databases.ts'
-import { mixLoad, runWrk } from '../load/wrk.ts'
+import { type Load, mixLoad, runWrk } from '../load/wrk.ts'
 import { type Server, spawnPlantstore, startPlantstore, untilOk } from '../servers.ts'
 import { LOAD_CORE, type Workspace } from '../workspace.ts'
 import type { Row } from './row.ts'
@@ -38,8 +38,7 @@ const start: Row = {
 }
 
 /** The resident memory of a server after a million mixed requests, in MB. */
-export async function memoryAfterRequests(workspace: Workspace, server: Server, tokensFile: string): Promise<number> {
-  const load = mixLoad(tokensFile)
+export async function memoryAfterRequests(workspace: Workspace, server: Server, load: Load): Promise<number> {
   let requests = 0
   while (requests < REQUESTS) requests += (await runWrk(workspace, server, load, LOAD_SECONDS)).answered
   return memoryMb(server, 'VmRSS')
