@@ -18,7 +18,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'domain',
     'store/open.ts',
-    'store/file-tools.ts',
     'store/engine.ts',
     'http',
     'config.ts',

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
 import { AppError, type ErrorKind } from '../domain/error.ts'
-import type { CopyOptions } from '../store/file-tools.ts'
+import type { CopyOptions } from '../store/engine.ts'
 import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 
 /** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */

@@ -1,7 +1,7 @@
 import type { AppError } from '../domain/error.ts'
 import type { StoreObserver } from '../domain/statistics.ts'
 import type { Durability, Store } from '../domain/store.ts'
-import type { FileTools } from './file-tools.ts'
+import type { fileTools } from './sqlite/tools/file-tools.ts'
 import type { Source, Target } from './tools/contents.ts'
 
 /** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
@@ -65,4 +65,30 @@ export interface StoreEvent {
   readonly level: 'warn' | 'info'
   readonly message: string
   readonly sizes: Readonly<Record<string, number>>
+}
+
+/** What can be done with a database file, also while a server uses the database. */
+export type FileTools = ReturnType<typeof fileTools>
+
+/** The number of rows of each table. */
+export interface Counts {
+  readonly users: number
+  readonly tokens: number
+  readonly plants: number
+}
+
+/** How `backup` and `restore` copy a database. */
+export interface CopyOptions {
+  /** Called with the number of plants that are copied, and the number of all plants. */
+  readonly onProgress?: (done: number, total: number) => void
+  /** Stops the copy. It is deleted, and the reason of the signal is thrown. */
+  readonly signal?: AbortSignal
+  /** Replaces an existing file. */
+  readonly force?: boolean
+}
+
+/** A copy that is whole and on disk. */
+export interface Copied extends Counts {
+  readonly path: string
+  readonly bytes: number
 }

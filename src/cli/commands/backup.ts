@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
-import type { Copied, FileTools } from '../../store/file-tools.ts'
+import type { Copied, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual, misused } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'

@@ -4,7 +4,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError, readFailure } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
-import type { ImportCounts, PlantImport } from '../../store/file-tools.ts'
+import type { FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -30,7 +30,7 @@ interface ImportJob {
   readonly user: string | undefined
   readonly rule: ConflictRule
   readonly isAtomic: boolean
-  readonly target: PlantImport
+  readonly target: Awaited<ReturnType<FileTools['openImport']>>
   /** How many lines were read, and how many of them have the user and the id of an earlier line. */
   lines: number
   repeated: number
@@ -144,7 +144,7 @@ async function requireFree({ target, lines }: ImportJob, signal: AbortSignal, io
 }
 
 /** Stores all plants of the staging table, in one transaction, or in short ones between which servers can write. */
-async function storeLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<ImportCounts> {
+async function storeLines(job: ImportJob, signal: AbortSignal, io: Io) {
   const { rule, isAtomic, target } = job
   const done = { users: 0, created: 0, skipped: 0, replaced: 0 }
   let written = 0

@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import type { Durability } from '../../domain/store.ts'
-import type { StoreStatus } from '../../store/file-tools.ts'
+import type { FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { manual } from '../command.ts'
@@ -23,6 +23,8 @@ export const statusCommand = (program: Command, io: Io): void => {
       await io.print(json ? toJson(status) : table(rowsOf(status)))
     })
 }
+
+type StoreStatus = Awaited<ReturnType<FileTools['status']>>
 
 const rowsOf = (status: StoreStatus & { readonly version: string; readonly durability: Durability }) => [
   ['version', `${status.version}, ${status.engine}`],

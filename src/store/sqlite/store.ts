@@ -29,11 +29,11 @@ export async function openSqliteStore(
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', writesInThread = false, onEvent = () => {}, observer } = options
   const { monotonicMs = () => performance.now() } = options
-  const inspected = inspect(path)
+  const foreignObjects = inspect(path)
   refuseLeftWal(path)
-  if (mustExist && inspected === undefined) throw databaseMissing(path)
+  if (mustExist && foreignObjects === undefined) throw databaseMissing(path)
   if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
-  if (inspected === undefined) createDatabaseFile(path)
+  if (foreignObjects === undefined) createDatabaseFile(path)
   try {
     const first = openWriter(path, durability)
     try {
@@ -43,7 +43,7 @@ export async function openSqliteStore(
       const madePath = realpathSync(path)
       // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
       syncDirectory(dirname(madePath))
-      const foreign = listed(inspected?.foreignObjects ?? [])
+      const foreign = listed(foreignObjects ?? [])
       if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
       if (isCreated) options.onCreated?.(madePath)
       return assemble(connect(madePath, onFailure, { durability, writesInThread, onEvent, observer, monotonicMs }))

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
+import type { Counts } from '../engine.ts'
 import { storeUnusable } from '../errors.ts'
-import type { Counts } from '../file-tools.ts'
 import { PLANT_KEY } from '../rows.ts'
 
 /** The tables of a store, in an order in which they can be filled: no row refers to a later table. */

@@ -22,17 +22,13 @@ const WAL_HEADER_BYTES = 32
 const LOOKS_BEFORE_REFUSAL = 2
 const LOOK_PAUSE_MS = 20
 
-/** The result of an inspection: objects in the database that are not of our schema, and are harmless. */
-export interface Inspected {
-  readonly foreignObjects: readonly ForeignObject[]
-}
-
 /**
  * Refuses a path where no database can be, a file that is not our database, and a database whose schema another program has
  * changed. The message is one line and says which it is. This changes no byte of the file, and runs before anything opens the
- * file for writing. Returns `undefined` if there is no file.
+ * file for writing. Returns the harmless tables and
+ * indexes of other programs in it, or `undefined` if there is no file.
  */
-export function inspect(path: string): Inspected | undefined {
+export function inspect(path: string): readonly ForeignObject[] | undefined {
   refuseUnusablePath(path)
   if (!existsSync(path)) return undefined
   const file = statSync(path)
@@ -40,7 +36,7 @@ export function inspect(path: string): Inspected | undefined {
   if (!file.isFile()) throw storeUnusable(`The database ${path} is not a regular file: name one.`)
   refuseUnwritable(path)
   // SQLite leaves an empty file if it is stopped before its first write, and empties a half-made one.
-  if (file.size === 0 || isHalfMade(path)) return { foreignObjects: [] }
+  if (file.size === 0 || isHalfMade(path)) return []
   refuseForeignHeader('database', path)
   const found = lookAtRest(path, () => {
     refuseTruncated('database', path)
@@ -66,7 +62,7 @@ export function refuseLeftWal(path: string): void {
  * Refuses a backup that is not a whole database of ours by itself. It writes nothing, because the backup and its directory may
  * belong to another user. Also returns the resting state of the file, which any write changes.
  */
-export function inspectAtRest(path: string): Inspected & { readonly state: string } {
+export function inspectAtRest(path: string) {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file === undefined) throw storeUnusable(`There is no file ${path}: name the backup.`)
   if (!file.isFile()) throw storeUnusable(`${path} is not a regular file: name the backup.`)
@@ -75,14 +71,14 @@ export function inspectAtRest(path: string): Inspected & { readonly state: strin
     throw storeUnusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
   refuseForeignHeader('backup', path)
   refuseTruncated('backup', path)
-  return { state, ...inspectSchema('backup', path, openImmutable) }
+  return { state, foreignObjects: inspectSchema('backup', path, openImmutable) }
 }
 
 /**
  * Looks at the file alone, which leaves no trace. Returns `undefined` if the WAL holds something or somebody writes, because
  * then the file alone does not tell the truth. It looks twice before it refuses, because a file's times are coarse.
  */
-function lookAtRest(path: string, look: () => Inspected): Inspected | undefined {
+function lookAtRest<T>(path: string, look: () => T): T | undefined {
   for (let looks = 1; ; looks++) {
     const before = restingState(path)
     if (before === undefined) return undefined
@@ -126,7 +122,7 @@ function refuseUnwritable(path: string): void {
 }
 
 /** Inspects the schema by a connection that cannot write. A file without tables is one that another start has just created. */
-function inspectSchema(role: FileRole, path: string, open: (path: string) => Database): Inspected {
+function inspectSchema(role: FileRole, path: string, open: (path: string) => Database) {
   try {
     using db = open(path)
     // One transaction, because another first start may create the schema meanwhile.
@@ -135,7 +131,7 @@ function inspectSchema(role: FileRole, path: string, open: (path: string) => Dat
     const version = pragmaNumber(db, 'user_version')
     if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw databaseForeign(path)
     if (version > SCHEMA_VERSION) throw newer(path, version)
-    return { foreignObjects: refuseChangedSchema(role, path, db, version) }
+    return refuseChangedSchema(role, path, db, version)
   } catch (cause) {
     if (sqliteCode(cause) === undefined) throw cause
     throw fileDamaged(role, path, `cannot be read: ${String(cause)}`, cause)
@@ -160,7 +156,7 @@ export function isUnfinishedCopy(path: string): boolean {
  * Whether the power was lost during the first write to the file. Then its journal says that the file was empty before, and any
  * part of the write may be there.
  */
-export function isHalfMade(path: string): boolean {
+function isHalfMade(path: string): boolean {
   const journal = readJournalHeader(path)
   if (journal.length < JOURNAL_HEADER_BYTES || !journal.toString('latin1').startsWith(JOURNAL_MAGIC)) return false
   const pagesBefore = journal.readUInt32BE(16)
@@ -172,7 +168,7 @@ export function isHalfMade(path: string): boolean {
 }
 
 /** Refuses a file whose header is not that of our database. The header may be older than the WAL. */
-export function refuseForeignHeader(role: FileRole, path: string): void {
+function refuseForeignHeader(role: FileRole, path: string): void {
   const header = readHeader(path)
   if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw storeUnusable(`The file ${path} is not a database.`)
   if (header.length < HEADER_BYTES) throw truncated(role, path)
@@ -182,7 +178,7 @@ export function refuseForeignHeader(role: FileRole, path: string): void {
 }
 
 /** Refuses a file with fewer pages than its header says. It reads the header first, because the file may grow meanwhile. */
-export function refuseTruncated(role: FileRole, path: string): void {
+function refuseTruncated(role: FileRole, path: string): void {
   const header = readHeader(path)
   const pageBytes = header.readUInt16BE(16) === 1 ? 65536 : header.readUInt16BE(16)
   const pages = header.readUInt32BE(28)
@@ -210,7 +206,7 @@ function readHeader(path: string): Buffer {
 }
 
 /** The file is a database of another application. */
-export const databaseForeign = (path: string) =>
+const databaseForeign = (path: string) =>
   storeUnusable(`The database ${path} belongs to another application: name another file.`)
 
 const truncated = (role: FileRole, path: string) => fileDamaged(role, path, 'is truncated')

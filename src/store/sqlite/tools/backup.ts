@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import type { Copied, CopyOptions } from '../../file-tools.ts'
+import type { Copied, CopyOptions } from '../../engine.ts'
 import { openImmutable, rowsOf } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { fileIdentity, foundSideFiles, sideFilesOf, syncDirectory } from '../files/file-system.ts'

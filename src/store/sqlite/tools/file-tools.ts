@@ -1,5 +1,5 @@
 import type { ConflictRule } from '../../../domain/plant.ts'
-import type { CopyOptions } from '../../file-tools.ts'
+import type { CopyOptions } from '../../engine.ts'
 import { realPath } from '../files/file-system.ts'
 import { backupSqlite, backupSqliteInto, backupSqliteToRead, keepLatestBackups } from './backup.ts'
 import { exportPlants, updateSchema } from './contents.ts'

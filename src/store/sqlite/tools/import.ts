@@ -33,7 +33,7 @@ interface ImportBatch {
 }
 
 /** What an import did. */
-export interface ImportCounts {
+interface ImportCounts {
   /** New users. */
   readonly users: number
   readonly created: number
@@ -41,12 +41,10 @@ export interface ImportCounts {
   readonly replaced: number
 }
 
-/** Imports plants while servers use the database. Rejects as the writes of a `Store` do. `dispose` rolls back the rest. */
-export type PlantImport = ReturnType<typeof openImport>
-
 /**
  * Opens a database, whose schema is up to date, to import plants. All plants wait in a staging table until they are written. Of
- * several plants with the same user and id it keeps the last one with `replace`, else the first one.
+ * several plants with the same user and id it keeps the last one with `replace`, else the first one. Servers may use the database
+ * meanwhile. All methods fail as the writes of a `Store` do. `dispose` rolls back what was not committed.
  */
 export function openImport(path: string, rule: ConflictRule, nowMs: () => number) {
   const directory = dirname(path)

@@ -6,9 +6,6 @@ import { lockAlone } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 
-/** A database as it is now. */
-export type StoreStatus = Awaited<ReturnType<typeof sqliteStatus>>
-
 type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bigint, freeBytes: bigint]
 
 /** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
