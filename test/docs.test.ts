@@ -3,8 +3,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import GithubSlugger from 'github-slugger'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
-import { GENERATED_PAGES, PAGES, pathOfPage, readPage, withGeneratedParts } from './support/docs.ts'
+import { OPTIONS } from '../src/config.ts'
+import { ERRORS } from '../src/http/answers.ts'
+import { leafCommands, nameOf } from './support/commands.ts'
+import { GENERATED_PAGES, metricRows, PAGES, pathOfPage, readPage, withGeneratedParts } from './support/docs.ts'
 import { logCalls } from './support/log-calls.ts'
+
+/** Variables of the tests, which CONTRIBUTING.md names. */
+const VARIABLES_OF_TESTS = ['PLANTSTORE_TEST_POSTGRES']
+/** A call without a command. */
+const SAID_OF_PROGRAM = /^(?:--version|--help|COMMAND|help|token --help)\b/
 
 const texts = new Map(await Promise.all(PAGES.map(async (page) => [page, await readPage(page)] as const)))
 const textOf = (page: string): string => texts.get(page) ?? ''
@@ -51,6 +59,59 @@ describe('the documentation', () => {
     const codes = [...Object.values(EXIT), exitCodeOf('SIGINT'), exitCodeOf('SIGTERM')]
 
     expect(columnOf('docs/reference/cli.md', 'Exit codes', 0).map(Number)).toEqual(codes.sort((a, b) => a - b))
+  })
+})
+
+describe('the pages', () => {
+  /** What the pages name by a pattern and does not exist, with the page. */
+  const strangers = (pattern: RegExp, known: Iterable<string>): readonly string[] => {
+    const names = new Set(known)
+    return PAGES.flatMap((page) =>
+      [...textOf(page).matchAll(pattern)].flatMap(([, name = '']) => (names.has(name) ? [] : [`${page}: ${name}`])),
+    )
+  }
+
+  test('name no error code that does not exist', () => {
+    expect(
+      strangers(
+        /(?<![\d.,:])([45]\d{4})(?![\d,:]|\.\d)/g,
+        Object.values(ERRORS).map(({ code }) => String(code)),
+      ),
+    ).toEqual([])
+  })
+
+  test('name no variable that does not exist', () => {
+    const known = Object.values(OPTIONS).map(({ envVar = '' }) => envVar)
+
+    expect(strangers(/\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, [...known, ...VARIABLES_OF_TESTS])).toEqual([])
+  })
+
+  test('name no metric that does not exist', async () => {
+    const metrics = (await metricRows()).flatMap(([name, type]) =>
+      type === 'histogram' ? ['', '_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name],
+    )
+
+    expect(strangers(/\b(plantstore_[a-z_]+[a-z])\b/g, metrics)).toEqual([])
+  })
+
+  test('call no command that does not exist, and with no option that it does not take', async () => {
+    const commands = await leafCommands()
+    const wrong = PAGES.flatMap((page) =>
+      [...textOf(page).matchAll(/(?:^|[\s`(]|bin\/)plantstore ((?:[a-z]+|--[a-z])[^`|\n]*)/gm)].flatMap(
+        ([, call = '']) => {
+          const words = call.split(/\s+/)
+          const command = commands.find((each) => nameOf(each).every((word, index) => words[index] === word))
+          if (command === undefined) return SAID_OF_PROGRAM.test(call) ? [] : [`${page}: plantstore ${call}`]
+          const options = [...(call.split(/ [&;>]| -- /)[0]?.matchAll(/(?<= )--[a-z-]+/g) ?? [])].map(
+            ([option]) => option,
+          )
+          const taken = ['--help', ...command.options.map(({ long }) => long)]
+          return options.filter((option) => !taken.includes(option)).map((option) => `${page}: ${call}: ${option}`)
+        },
+      ),
+    )
+
+    expect(wrong).toEqual([])
   })
 })
 

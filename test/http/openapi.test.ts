@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
+import { OPTIONS } from '../../src/config.ts'
 import { ERRORS } from '../../src/http/answers.ts'
 import { routes } from '../../src/http/app.ts'
 import { openApiDocument } from '../../src/http/docs/docs.ts'
@@ -112,6 +113,15 @@ describe('the document', () => {
     const limit = 'longer than 8 MiB, but holds at least one plant; then `Link` leads on.'
 
     expect(JSON.stringify(DOCUMENT.paths['/plants']?.get?.parameters)).toContain(limit)
+  })
+
+  test('shows the error that everyone meets first, and says limits in numbers, not in names of options', () => {
+    const refused = DOCUMENT.paths['/plants']?.post?.responses[400] as OpenAPIV3.ResponseObject | undefined
+    const flags = Object.values(OPTIONS).flatMap(({ envVar, long }) => (envVar === undefined ? [] : [long]))
+
+    expect(Object.keys(refused?.content?.['application/json']?.examples ?? {})[0]).toBe('plant_invalid')
+    expect(ERRORS.body_too_large.when).toContain(OPTIONS.maxBody.defaultValueDescription?.replace('KiB', ' KiB') ?? '')
+    expect(flags.filter((flag) => JSON.stringify(DOCUMENT).includes(`${flag}`))).toEqual([])
   })
 
   test('has every error code with its meaning', () => {

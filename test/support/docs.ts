@@ -163,15 +163,23 @@ async function emptyMetrics(): Promise<string> {
   return (await answer(new Request('http://localhost/metrics'))).text()
 }
 
-async function metricTable(): Promise<string> {
+/** The metrics, each with its name, type, labels and meaning. */
+export async function metricRows(): Promise<readonly (readonly [string, string, readonly string[], string])[]> {
   const text = await emptyMetrics()
-  const rows = [...text.matchAll(/^# HELP (\w+) (.+)\n# TYPE \w+ (\w+)$/gm)].map(
-    ([, name = '', help = '', type = '']) => {
-      const [, labels = ''] = new RegExp(`^${name}(?:_bucket)?\\{(.*)\\} `, 'm').exec(text) ?? []
-      const names = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label).filter((label) => label !== 'le')
-      return [code(name), type, names.map(code).join(', '), help]
-    },
-  )
+  return [...text.matchAll(/^# HELP (\w+) (.+)\n# TYPE \w+ (\w+)$/gm)].map(([, name = '', help = '', type = '']) => {
+    const [, labels = ''] = new RegExp(`^${name}(?:_bucket)?\\{(.*)\\} `, 'm').exec(text) ?? []
+    const names = [...labels.matchAll(/(\w+)="/g)].map(([, label = '']) => label)
+    return [name, type, names.filter((label) => label !== 'le'), help]
+  })
+}
+
+async function metricTable(): Promise<string> {
+  const rows = (await metricRows()).map(([name, type, labels, help]) => [
+    code(name),
+    type,
+    labels.map(code).join(', '),
+    help,
+  ])
   return markdownTable(['metric', 'type', 'labels', 'meaning'], rows)
 }
 
