@@ -34,44 +34,34 @@ const hasNumericId = (value: unknown): value is { id: number | bigint } =>
   typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'number'
 
 /**
- * Finds the text of the last `id` in the outermost object. `JSON.parse` rounds numbers, and tells their digits only to a reviver, which it
- * calls for every value. A text that is not JSON gives any result, because `JSON.parse` refuses the text afterwards.
+ * Finds the text of the last number that is the `id` of the outermost object. `JSON.parse` rounds numbers, and tells their digits only to
+ * a reviver, which it calls for every value. A text that is not JSON gives any result, because `JSON.parse` refuses the text afterwards.
  */
 function findIdSource(text: string): string {
   let depth = 0
-  let nameStart = 0
-  let nameEnd = 0
-  let valueStart = 0
-  let isId = false
   let idSource = ''
   for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at)
-    switch (char) {
+    switch (text.charCodeAt(at)) {
       case QUOTE:
-        nameStart = at
+        ID.lastIndex = at
+        if (depth === 1) idSource = ID.exec(text)?.[1] ?? idSource
         at = findStringEnd(text, at)
-        nameEnd = at
-        break
-      case COLON:
-        if (depth !== 1) break
-        isId = meansId(text, nameStart, nameEnd)
-        valueStart = at + 1
         break
       case OPEN_BRACE:
       case OPEN_BRACKET:
         depth++
         if (depth > JSON_DEPTH_MAX) throw new SyntaxError(`more than ${JSON_DEPTH_MAX} levels`)
         break
-      case COMMA:
       case CLOSE_BRACE:
       case CLOSE_BRACKET:
-        if (isId) idSource = text.slice(valueStart, at)
-        isId = false
-        if (char !== COMMA) depth--
+        depth--
     }
   }
-  return idSource.trim()
+  return idSource
 }
+
+/** The name `id`, with or without escapes, and a number as its value. */
+const ID = /"(?:i|\\u0069)(?:d|\\u0064)"\s*:\s*(-?\d[\d.eE+-]*)/y
 
 /** The index of the quote that ends a string: the first one behind an even number of backslashes. */
 function findStringEnd(text: string, start: number): number {
@@ -83,18 +73,7 @@ function findStringEnd(text: string, start: number): number {
   throw new SyntaxError('a string does not end')
 }
 
-/** Whether a string is `id`, with or without escapes. */
-function meansId(text: string, start: number, end: number): boolean {
-  const source = end - start < ESCAPED_ID.length ? text.slice(start, end + 1) : ''
-  return source === '"id"' || (source.includes('\\') && JSON.parse(source) === 'id')
-}
-
-/** The longest way to write the name. */
-const ESCAPED_ID = '"\\u0069\\u0064"'
-
 const QUOTE = 0x22
-const COMMA = 0x2c
-const COLON = 0x3a
 const OPEN_BRACKET = 0x5b
 const BACKSLASH = 0x5c
 const CLOSE_BRACKET = 0x5d
