@@ -22,23 +22,17 @@ export function parseInt64JsonNumber(source: string): bigint | undefined {
   const match = JSON_NUMBER.exec(source)
   if (!match) return undefined
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match
-  const digits = withoutOuterZeros(whole + fraction)
-  if (digits.text === '') return 0n
-  const trailingZeros = Number(exponent) - fraction.length + digits.droppedAtEnd
-  if (trailingZeros < 0 || digits.text.length + trailingZeros > INT64_DIGITS_MAX) return undefined
-  return toInt64(sign + digits.text + '0'.repeat(trailingZeros))
+  const digits = (whole + fraction).replace(/^0+/, '')
+  let end = digits.length
+  // A loop, because `/0+$/` takes quadratic time for zeros that another digit follows.
+  while (digits.charCodeAt(end - 1) === ZERO) end--
+  if (end === 0) return 0n
+  const zeros = Number(exponent) - fraction.length + digits.length - end
+  if (zeros < 0 || end + zeros > INT64_DIGITS_MAX) return undefined
+  return toInt64(sign + digits.slice(0, end) + '0'.repeat(zeros))
 }
 
 function toInt64(decimal: string): bigint | undefined {
   const value = BigInt(decimal)
   return isInt64(value) ? value : undefined
-}
-
-/** A loop, because `/0+$/` takes quadratic time for zeros that another digit follows. */
-function withoutOuterZeros(digits: string): { text: string; droppedAtEnd: number } {
-  let start = 0
-  let end = digits.length
-  while (start < end && digits.charCodeAt(start) === ZERO) start++
-  while (end > start && digits.charCodeAt(end - 1) === ZERO) end--
-  return { text: digits.slice(start, end), droppedAtEnd: digits.length - end }
 }
