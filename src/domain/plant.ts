@@ -105,6 +105,6 @@ export const toPlant = (plant: PlantRow): Plant => assignFields({}, plant)
 
 /** The JSON of a plant, with its `id` if one is given, exact at every digit. */
 export function plantJson(plant: PlantRow, id?: bigint): string {
-  const json = JSON.stringify(toPlant(plant))
+  const json = JSON.stringify(assignFields({}, plant))
   return id === undefined ? json : `{"id":${id},${json.slice(1)}`
 }

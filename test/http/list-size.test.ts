@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { LIST_MAX_BYTES } from '../../src/http/lists/pages.ts'
+import { LIST_MAX_BYTES } from '../../src/http/lists/capped-list.ts'
 import { countPages, namesIn, nextOf } from './support/long-lists.ts'
 import { type Answer, type Service, startService } from './support/service.ts'
 import { IN_PROCESS, OVER_TCP, SQLITE_TRANSPORTS } from './support/transports.ts'
