@@ -18,13 +18,13 @@ import { createDatabase, type NewDatabase } from './new-database.ts'
  * command refuses that file. Then the database replaces the mark.
  */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
-  using mark = placeMark(path)
+  const mark = placeMark(path)
   try {
     using copy = createDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
     migrate(copy.db, copy.path)
     return await fill(
       targetOf(copy, () => {
-        if (fileIdentity(path) === mark.identity) return copy.replace()
+        if (fileIdentity(path) === mark) return copy.replace()
         throw storeUnusable(`The database ${path} was moved or replaced meanwhile.`)
       }),
     )
@@ -64,22 +64,16 @@ function targetOf({ db, path }: NewDatabase, replaceMark: () => void): Target {
 
 /**
  * Gives the name of the database to a mark, durably: a database without tables, whose application id says that it is an
- * unfinished copy. It is locked until `dispose`. Throws `store_unusable` if there is a database that is not empty.
+ * unfinished copy. Returns the identity of the mark. Throws `store_unusable` if there is a database that is not empty.
  */
-function placeMark(path: string) {
+function placeMark(path: string): string {
   if (!isUnfinishedCopy(path)) {
     requireEmpty(path)
     using made = createDatabase(path, { readwrite: true, create: false })
     made.db.run(`pragma application_id = ${UNFINISHED_ID}`)
     made.replace()
   }
-  const identity = fileIdentity(path)
-  const locked = lockAlone(path, 'it may be another plantstore copy: let it end')
-  if (fileIdentity(path) !== identity) {
-    locked.close(true)
-    throw storeUnusable(`The database ${path} was made by another process meanwhile.`)
-  }
-  return { identity, [Symbol.dispose]: () => locked.close(true) }
+  return fileIdentity(path)
 }
 
 /** Throws `store_unusable` unless there is no store, or an empty one. Removes the side files of an empty one. */

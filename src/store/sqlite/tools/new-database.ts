@@ -1,10 +1,10 @@
 import type { Database } from 'bun:sqlite'
-import { closeSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { AppError, codeOf } from '../../../domain/error.ts'
+import { codeOf } from '../../../domain/error.ts'
 import { BUSY_TIMEOUT_MS, openDatabase, openReader } from '../connection.ts'
 import { isLocked } from '../errors.ts'
-import { createFile, fileIdentity, syncDirectory } from '../files/file-system.ts'
+import { createFile, syncDirectory } from '../files/file-system.ts'
 
 /** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
 export type NewDatabase = ReturnType<typeof createDatabase>
@@ -17,15 +17,10 @@ export function createDatabase(target: string, options: Parameters<typeof openDa
   removeLeftovers(dirname(target), (name) => name === basename(target))
   const path = target + PARTIAL + crypto.randomUUID()
   createFile(path, target)
-  const identity = fileIdentity(path)
-  const requireOurs = () => {
-    if (fileIdentity(path) === identity) return
-    throw new AppError('file_unusable', { message: `${target} cannot be made: somebody has taken its file away.` })
-  }
   let db: Database | undefined
   const discard = () => {
     db?.close(true)
-    if (fileIdentity(path) === identity) rmSync(path, { force: true })
+    if (existsSync(path)) rmSync(path)
   }
   try {
     db = openUnfinished(path, options)
@@ -38,22 +33,17 @@ export function createDatabase(target: string, options: Parameters<typeof openDa
     path,
     /** Gives it its final path, durably. It replaces a file there. */
     replace(): void {
-      requireOurs()
       renameSync(path, target)
       syncDirectory(dirname(target))
     },
     /** Gives it its final path, durably, unless there is a file. Returns whether it did. */
     placeNew(): boolean {
-      requireOurs()
       const isPlaced = renameToNew(path, target)
       if (isPlaced) syncDirectory(dirname(target))
       return isPlaced
     },
     /** Opens its file for reading. The descriptor outlives the file's name. */
-    openFile(): number {
-      requireOurs()
-      return openSync(path, 'r')
-    },
+    openFile: (): number => openSync(path, 'r'),
     [Symbol.dispose]: discard,
   }
 }
