@@ -64,6 +64,14 @@ interface DeletionOptions {
   readonly signal?: AbortSignal
 }
 
+/** A store calls it with each thing that it does. It must be fast and must not throw. */
+export interface StoreObserver {
+  /** A group commit has made so many writes durable. The commit took `syncMs`. */
+  recordGroup(writes: number, syncMs: number): void
+  /** A write was refused before it began: too many wait, or another process kept the database locked. */
+  recordRefusal(reason: 'queue_full' | 'locked'): void
+}
+
 /** A page ends with the plant whose text brings it to this length, in UTF-16 code units. So large plants make short pages. */
 export const PAGE_TEXT_LENGTH = 256 * 1024
 

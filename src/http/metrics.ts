@@ -1,10 +1,9 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import type { Histogram, WriteStatistics } from '../domain/statistics.ts'
 import type { Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
 import { errorResponse } from './answers.ts'
 import { pathOf } from './observe.ts'
-import type { RequestStatistics } from './statistics.ts'
+import type { Histogram, RequestStatistics, WriteStatistics } from './statistics.ts'
 
 /** The process metrics of the library that have a meaning in this runtime. The others are always 0. */
 const PROCESS_METRICS = [

@@ -1,6 +1,5 @@
 import type { AppError } from '../domain/error.ts'
-import type { StoreObserver } from '../domain/statistics.ts'
-import type { Durability, Store } from '../domain/store.ts'
+import type { Durability, Store, StoreObserver } from '../domain/store.ts'
 import type { fileTools } from './sqlite/tools/file-tools.ts'
 import type { Source, Target } from './tools/contents.ts'
 

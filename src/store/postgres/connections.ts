@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/error.ts'
-import type { StoreObserver } from '../../domain/statistics.ts'
+import type { StoreObserver } from '../../domain/store.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { lockTokens, watchTokens } from './versions.ts'

@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { StoreObserver } from '../../domain/statistics.ts'
-import type { Durability } from '../../domain/store.ts'
+import type { Durability, StoreObserver } from '../../domain/store.ts'
 import type { StoreEvent } from '../engine.ts'
 import { openReader } from './connection.ts'
 import { toAppError } from './errors.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { countWrites } from '../../../src/domain/statistics.ts'
+import { countWrites } from '../../../src/http/statistics.ts'
 import { QUEUE_MAX_TEXT_LENGTH, QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { lockTables, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
-import type { StoreObserver, WriteRefusal } from '../../../src/domain/statistics.ts'
+import type { StoreObserver } from '../../../src/domain/store.ts'
 import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openWithUser, WAL } from './files.ts'
 
@@ -12,7 +12,7 @@ const WRITERS = [
 
 async function openObserved(writesInThread: boolean) {
   const groups: { readonly writes: number; readonly syncMs: number }[] = []
-  const refusals: WriteRefusal[] = []
+  const refusals: string[] = []
   const observer: StoreObserver = {
     recordGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
     recordRefusal: (reason) => refusals.push(reason),

@@ -1,5 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
-import type { StoreObserver } from '../../../domain/statistics.ts'
+import type { StoreObserver } from '../../../domain/store.ts'
 import { isGroupFull, isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
 import { type PlantWrite, REFUSALS, type WriteGroup, type WriteKind } from './writer.ts'

@@ -1,5 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
-import type { StoreObserver } from '../../../domain/statistics.ts'
+import type { StoreObserver } from '../../../domain/store.ts'
 import { GROUP_MAX_WRITES, isGroupFull, isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
 import { BUSY_TIMEOUT_MS } from '../connection.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { histogram } from '../../src/domain/statistics.ts'
+import { histogram } from '../../src/http/statistics.ts'
 
 test('a histogram counts each value at the first bound that is not smaller, and sums all values', () => {
   const sizes = histogram([1, 10])
