@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { Glob } from 'bun'
 import GithubSlugger from 'github-slugger'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
 import { OPTIONS } from '../src/config.ts'
@@ -53,6 +54,14 @@ describe('the documentation', () => {
     )
 
     expect(broken).toEqual([])
+  })
+
+  test('has every page that a message names', async () => {
+    const sources = [...new Glob('**/*.ts').scanSync(pathOfPage('src'))].map((file) => readPage(`src/${file}`))
+    const named = (await Promise.all(sources)).flatMap((source) => source.match(/\bdocs\/[a-z/-]+\.md/g) ?? [])
+
+    expect(named.length).toBeGreaterThan(0)
+    expect(named.filter((page) => !existsSync(pathOfPage(page)))).toEqual([])
   })
 
   test('names every exit code', () => {

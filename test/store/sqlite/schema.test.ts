@@ -80,7 +80,7 @@ describe('a database whose schema another program has changed is refused, and st
     const before = snapshot(files.folder)
 
     expect(await refusalOf(files.path)).toBe(
-      `The database ${files.path} has a schema that another program has changed: ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore.`,
+      `The database ${files.path} has a schema that another program has changed: ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`,
     )
     expect(snapshot(files.folder)).toEqual(before)
   })

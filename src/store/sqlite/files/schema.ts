@@ -131,6 +131,6 @@ function changed(
   const problem = `has a schema that another program has changed: ${listed(problems)}`
   if (role === 'backup') return fileDamaged(role, path, problem)
   return storeUnusable(
-    `The database ${path} ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore.`,
+    `The database ${path} ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`,
   )
 }
