@@ -36,7 +36,7 @@ export const OPTIONS = {
     ),
     durability: defaulted(
       '--durability <level>',
-      'When a write succeeds. full: once it is on disk. normal: before that, so that a loss of power may take the latest writes.',
+      'When a write succeeds. full: once it is on disk. normal: before that, and a loss of power can lose the latest writes.',
       kinds.oneOf(DURABILITIES),
       'full',
     ),
@@ -145,7 +145,7 @@ export const OPTIONS = {
   ...group('Tokens:', {
     owner: valued(
       '--user <name>',
-      'Of token create: the user of the token, who is created if missing.',
+      'The user of the new token. The command creates a missing user.',
       kinds.userName,
     ).makeOptionMandatory(true),
     scope: defaulted('--scope <scope>', `What the token may do: ${SCOPES.join(' or ')}.`, kinds.oneOf(SCOPES), 'write'),

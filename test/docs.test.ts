@@ -106,7 +106,7 @@ describe('the pages', () => {
   test('call no command that does not exist, and with no option that it does not take', async () => {
     const commands = await leafCommands()
     const wrong = PAGES.flatMap((page) =>
-      [...textOf(page).matchAll(/(?:^|[\s`(]|bin\/)plantstore ((?:[a-z]+|--[a-z])[^`|\n]*)/gm)].flatMap(
+      [...textOf(page).matchAll(/(?:^|[\s`(]|bin\/)plantstore ((?:[a-z]+(?![\w:])|--[a-z])[^`|\n]*)/gm)].flatMap(
         ([, call = '']) => {
           const words = call.split(/\s+/)
           const command = commands.find((each) => nameOf(each).every((word, index) => words[index] === word))

@@ -6,13 +6,21 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   kubectl: 'needs a cluster',
   'until kubectl': 'needs a cluster',
   systemctl: 'needs the unit, which unit.test.ts runs',
+  runuser: 'needs the user of the unit, which unit.test.ts makes',
+  fuser: 'needs the server of the unit',
   journalctl: 'needs the journal of a machine',
   'bun install': 'the check has run it before',
   'bun run build': 'the check has run it before',
   'bun run': 'a command for developers, which takes minutes',
   'bash .ci/run': 'is the check itself',
   'apt-get': 'changes the machine',
+  'curl -H "Authorization: Bearer $TOKEN" https://plants.example.org': 'needs a proxy with this name',
   litestream: 'litestream.test.ts tries it beside a server',
+  createuser: 'needs PostgreSQL',
+  createdb: 'needs PostgreSQL',
+  'export PLANTSTORE_DATABASE': 'needs PostgreSQL',
+  'export PLANTSTORE_DATABASE_PASSWORD_FILE': 'needs PostgreSQL',
+  'plantstore copy --from plantstore.db --to "$PLANTSTORE_DATABASE"': 'needs PostgreSQL',
   pg_dump: 'needs PostgreSQL',
   pg_restore: 'needs PostgreSQL',
 }
@@ -53,7 +61,7 @@ function commandsOf(lines: readonly string[]): readonly string[] {
 /** The entry of `NOT_RUN` for a command: the longest that it begins with. */
 export const entryFor = (command: string): string | undefined =>
   Object.keys(NOT_RUN)
-    .filter((start) => command === start || command.startsWith(`${start} `))
+    .filter((start) => command === start || new RegExp(`^${RegExp.escape(start)}[ /=]`).test(command))
     .sort((a, b) => b.length - a.length)[0]
 
 export const ALL_BLOCKS: readonly Block[] = (

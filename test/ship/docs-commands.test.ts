@@ -24,7 +24,8 @@ for folder in /usr/local/bin /var/backups /var/lib /run /mnt; do mount -t tmpfs 
 mkdir /run/plantstore /var/backups/plantstore /var/lib/plantstore /mnt/replica
 ip link set lo up
 mkdir dist
-for name in /usr/local/bin/plantstore /usr/local/bin/plantstore.old dist/plantstore plantstore; do ln -s "$EXECUTABLE" "$name"; done
+for name in /usr/local/bin/plantstore dist/plantstore plantstore; do ln -s "$EXECUTABLE" "$name"; done
+printf '#!/bin/sh\\nexec %s "$@"\\n' "$EXECUTABLE" > /usr/local/bin/plantstore.old
 SERVER_PID=
 plantstore() {
   if [ "$BASHPID" != $$ ]; then exec plantstore "$@"; fi

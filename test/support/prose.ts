@@ -12,7 +12,7 @@ const RIDDLES: readonly (readonly [RegExp, string])[] = [
   [/\bof (?:which|whom)\b/gi, 'say it in a sentence of its own'],
   [/\bwho(?:m|)ever\b/gi, 'name the person'],
   [/\bwhere there (?:is|are|was|were)\b/gi, 'begin with "if"'],
-  [/\bwhat (?:[\w'-]+ ){1,8}(?:is|are|was|were)\b/gi, 'name the thing'],
+  [/\bwhat (?:[\w'-]+ ){1,8}(?:is|are|was|were)\b(?! for)/gi, 'name the thing'],
   [/^(?:Who|Whose) .*[^?]$/g, 'name the person'],
 ]
 
