@@ -23,6 +23,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'plantstore copy --from plantstore.db --to "$PLANTSTORE_DATABASE"': 'needs PostgreSQL',
   pg_dump: 'needs PostgreSQL',
   pg_restore: 'needs PostgreSQL',
+  'plantstore copy --from': 'needs PostgreSQL',
 }
 
 /** The commands of a `sh` block. */
