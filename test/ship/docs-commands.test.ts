@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCertificate } from '../support/certificates.ts'
+import { readPage } from '../support/docs.ts'
 import { COMPILED, EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program, type Requirement } from '../support/requirement.ts'
@@ -95,11 +96,16 @@ describe.skipIf(isMissing)('the commands of the documentation', () => {
     expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' })
   })
 
-  test.each(TUTORIALS)('run in %s from its beginning to its end', async (page) => {
+  test.each(TUTORIALS)('run in %s from its beginning to its end, and print the shown answers', async (page) => {
     const commands = ALL_BLOCKS.filter((block) => block.page === page).flatMap(runnable)
     const { exitCode, stdout, stderr } = await runCommands(commands, true)
+    const shown = [...(await readPage(page)).matchAll(/^```text\n([\s\S]*?)^```$/gm)].flatMap(([, text = '']) =>
+      text.trim().split('\n'),
+    )
 
     expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' })
+    expect(shown.length).toBeGreaterThan(0)
+    expect(shown.filter((line) => !stdout.includes(line))).toEqual([])
   })
 })
 
