@@ -1,7 +1,6 @@
 import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
-import { parseJson } from '../domain/json.ts'
-import { toNewPlant } from '../domain/new-plant.ts'
+import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import type { OwnedPlant } from '../domain/plant.ts'
 import { assignFields, describeFields, plantJson } from '../domain/plant.ts'
 import { USER_NAME, USER_NAME_RULE } from '../domain/token.ts'

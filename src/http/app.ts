@@ -15,8 +15,9 @@ import type { Handle } from './server.ts'
 export function createApp(options: AppOptions): Handle {
   const parts = makeParts(options)
   const app = routes(parts)
-  options.statistics?.setOperations(operationNames(app.routes))
-  const answer = observe(app.fetch, { ...parts, operationOf: operationsOf(app.routes) })
+  const { names, operationOf } = operationsOf(app.routes)
+  options.statistics?.setOperations(names)
+  const answer = observe(app.fetch, { ...parts, operationOf })
   return options.corsOrigins.length === 0 ? answer : shareWith(options.corsOrigins, answer)
 }
 
@@ -56,26 +57,22 @@ interface Route {
 /** The operation of requests that no route takes, and of OPTIONS. */
 const OTHER = 'other'
 
-/** The names of the operations of these routes: their `operationId`s, and `other`. */
-const operationNames = (routes: readonly Route[]): readonly string[] => [
-  ...new Set([...routes.flatMap(({ hooks }) => hooks.detail?.operationId ?? []), OTHER]),
-]
-
-/** Finds the operations of requests to these routes. A HEAD belongs to the operation of the GET. */
-function operationsOf(routes: readonly Route[]): (method: string, path: string) => string {
-  const byMethod = Map.groupBy(
-    routes.flatMap(({ method, path, hooks }) => {
-      const name = hooks.detail?.operationId
-      const source = path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')
-      return name === undefined ? [] : [{ method, name, pattern: new RegExp(`^${source}$`) }]
-    }),
-    ({ method }) => method,
-  )
-  return (method, path) => {
-    for (const { name, pattern } of byMethod.get(method === 'HEAD' ? 'GET' : method) ?? []) {
-      if (pattern.test(path)) return name
-    }
-    return OTHER
+/** Names the operations of these routes, and finds the one that a request asks for. A HEAD belongs to the operation of the GET. */
+function operationsOf(routes: readonly Route[]) {
+  const named = routes.flatMap(({ method, path, hooks }) => {
+    const name = hooks.detail?.operationId
+    const source = path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')
+    return name === undefined ? [] : [{ method, name, pattern: new RegExp(`^${source}$`) }]
+  })
+  const byMethod = Map.groupBy(named, ({ method }) => method)
+  return {
+    names: new Set([...named.map(({ name }) => name), OTHER]),
+    operationOf(method: string, path: string): string {
+      for (const { name, pattern } of byMethod.get(method === 'HEAD' ? 'GET' : method) ?? []) {
+        if (pattern.test(path)) return name
+      }
+      return OTHER
+    },
   }
 }
 

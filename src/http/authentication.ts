@@ -24,23 +24,21 @@ interface AuthenticationParts extends Pick<AppOptions, 'statistics'> {
 export const authentication = ({ tokens, limits, statistics }: AuthenticationParts) => {
   const identify = async (request: Request, text: string) => {
     const context = contextOf(request)
-    if (context.caller === undefined)
-      context.caller = await tokens.read(request.headers.get('authorization') ?? '', text)
-    else statistics?.lookUp('callers', 'hits')
+    context.caller ??= await tokens.read(request.headers.get('authorization') ?? '', text)
     await limits?.admit(context.caller, request)
     return { caller: context.caller }
   }
   return new Elysia({ name: 'authentication' })
     .onTransform({ as: 'scoped' }, ({ headers, request }) => {
       const caller = tokens.get(headers.authorization)
+      contextOf(request).caller = caller
       if (caller === undefined) headers.authorization = `Bearer ${bearerToken(headers.authorization)}`
-      else contextOf(request).caller = caller
+      else statistics?.lookUp('callers', 'hits')
     })
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
     .derive({ as: 'scoped' }, ({ bearer, request }) => {
       const { caller } = contextOf(request)
       if (caller === undefined || limits !== undefined) return identify(request, bearer ?? '')
-      statistics?.lookUp('callers', 'hits')
       return { caller }
     })
     .macro({

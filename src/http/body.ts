@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../domain/error.ts'
-import { parseJson } from '../domain/json.ts'
-import { toNewPlant } from '../domain/new-plant.ts'
+import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import type { NewPlant } from '../domain/plant.ts'
 import { JSON_TYPE } from './answers.ts'
 

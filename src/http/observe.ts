@@ -32,8 +32,7 @@ export function contextOf(request: RequestWithContext): RequestContext {
   return context
 }
 
-interface Observation
-  extends Pick<AppOptions, 'log' | 'logsRequests' | 'statistics' | 'lifecycle' | 'usesTls' | 'monotonicMs'> {
+interface Observation extends AppOptions {
   /** Names the operation that a request asks for. No path that a client wrote is ever a name. */
   readonly operationOf: (method: string, path: string) => string
   readonly limits: { release(request: Request): void } | undefined

@@ -25,7 +25,7 @@ export function countRequests() {
     inFlight: 0,
 
     /** Names the operations that `answer` gets. Each starts at 0. */
-    setOperations(names: readonly string[]): void {
+    setOperations(names: Iterable<string>): void {
       for (const name of names) operations[name] = { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
     },
     /** Counts an answer when it is ready. A streamed answer is ready when its head and first part are. */

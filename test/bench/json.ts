@@ -2,8 +2,7 @@
  * Measures how long `parseJson` takes for short bodies, and for the worst large ones. Usage: `bun test/bench/json.ts`. The exit code
  * is 1 if the median of a large body is above its bound.
  */
-import { parseJson } from '../../src/domain/json.ts'
-import { toNewPlant } from '../../src/domain/new-plant.ts'
+import { parseJson, toNewPlant } from '../../src/domain/new-plant.ts'
 import { spreadOf } from './statistics.ts'
 
 /** The default of `--max-body`, and a body that an operator may allow. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/domain/error.ts'
 import { parseInt64JsonNumber } from '../../src/domain/int64.ts'
-import { JSON_DEPTH_MAX, parseJson } from '../../src/domain/json.ts'
+import { JSON_DEPTH_MAX, parseJson } from '../../src/domain/new-plant.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../support/properties.ts'
 import { anyJsonText } from './json-texts.ts'
 

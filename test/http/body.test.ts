@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { JSON_DEPTH_MAX } from '../../src/domain/json.ts'
+import { JSON_DEPTH_MAX } from '../../src/domain/new-plant.ts'
 import { storedText } from '../support/stored.ts'
 import { type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
