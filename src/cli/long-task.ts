@@ -14,23 +14,17 @@ export const SNAPSHOT_NOTE =
 /** After this many plants, memory is collected. Without it the runtime takes twice as much memory for a million plants. */
 const COLLECT_EVERY_PLANTS = 100_000
 
-/** Shows the progress of a command. */
-export interface Progress extends Disposable {
-  /** `total` is `undefined` if it is not known. */
-  readonly update: (done: number, total: number | undefined) => void
-}
-
 /**
- * Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. `what` follows the
- * count: "plants copied". If the task takes long, it also prints the note, once.
+ * Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. If the task takes long,
+ * it also prints the note, once.
  */
-export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, what: string, note?: string): Progress {
+export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, note?: string) {
   const stream = io.terminal()
   const bar =
     stream &&
     new SingleBar({
       stream,
-      format: `{bar} {percentage} % | {value} of {total} ${what} | {eta_formatted} left`,
+      format: '{bar} {percentage} % | {value} of {total} {what} | {eta_formatted} left',
       barCompleteChar: '█',
       barIncompleteChar: '░',
       clearOnComplete: true,
@@ -40,16 +34,18 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, 
   let noteAtMs = io.monotonicMs() + NOTE_AFTER_MS
   let lineAtMs = io.monotonicMs() + LINE_EVERY_MS
   return {
-    update(done, total) {
+    /** `what` follows the count: "plants copied". `total` is `undefined` if it is not known. */
+    update(done: number, total: number | undefined, what: string): void {
       const nowMs = io.monotonicMs()
       if (note !== undefined && nowMs >= noteAtMs) {
         noteAtMs = Number.POSITIVE_INFINITY
         void io.tell(note)
       }
       if (bar !== undefined && total !== undefined) {
-        if (!bar.isActive) bar.start(total, done)
+        if (!bar.isActive) bar.start(total, done, { what })
         bar.setTotal(total)
-        return bar.update(done)
+        bar.update(done, { what })
+        return
       }
       if (nowMs < lineAtMs) return
       lineAtMs = nowMs + LINE_EVERY_MS
@@ -64,11 +60,11 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, 
  * with the reason of the signal.
  */
 export function showBatches(io: Io, signal: AbortSignal, what: string) {
-  const progress = showProgress(io, what)
+  const progress = showProgress(io)
   let uncollected = 0
   return {
     async end(batchPlants: number, done: number, total: number | undefined): Promise<void> {
-      progress.update(done, total)
+      progress.update(done, total, what)
       uncollected += batchPlants
       if (uncollected >= COLLECT_EVERY_PLANTS) {
         uncollected = 0
@@ -84,8 +80,8 @@ export function showBatches(io: Io, signal: AbortSignal, what: string) {
 /** Makes a copy of a database, shows the progress, and stops on a signal. Then no copy is left. */
 export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>, note?: string): Promise<T> => {
   const copy = async (signal: AbortSignal) => {
-    using progress = showProgress(io, 'plants copied', note)
-    return await task({ signal, onProgress: progress.update })
+    using progress = showProgress(io, note)
+    return await task({ signal, onProgress: (done, total) => progress.update(done, total, 'plants copied') })
   }
   return runUntilSignal(io, copy, () => 'nothing was made. Run the same command again.')
 }

@@ -45,16 +45,16 @@ function makeTerminal() {
 describe('progress', () => {
   test('is a line now and then without a terminal', () => {
     const { io, told, pass } = makeIo()
-    using progress = showProgress(io, 'plants copied')
+    using progress = showProgress(io)
 
-    progress.update(1, 9)
+    progress.update(1, 9, 'plants copied')
     pass(LINE_EVERY_MS - 1)
-    progress.update(2, 9)
+    progress.update(2, 9, 'plants copied')
     pass(1)
-    progress.update(3, 9)
-    progress.update(4, 9)
+    progress.update(3, 9, 'plants copied')
+    progress.update(4, 9, 'plants copied')
     pass(LINE_EVERY_MS)
-    progress.update(5, 9)
+    progress.update(5, 9, 'plants copied')
 
     expect(told).toEqual(['3 of 9 plants copied\n', '5 of 9 plants copied\n'])
   })
@@ -63,10 +63,10 @@ describe('progress', () => {
     const terminal = makeTerminal()
     const { io, told, pass } = makeIo(terminal.stream)
     {
-      using progress = showProgress(io, 'plants copied')
-      progress.update(1, 4)
+      using progress = showProgress(io)
+      progress.update(1, 4, 'plants copied')
       pass(LINE_EVERY_MS)
-      progress.update(4, 4)
+      progress.update(4, 4, 'plants copied')
     }
 
     expect(terminal.text()).toContain('25 % | 1 of 4 plants copied')
@@ -76,14 +76,14 @@ describe('progress', () => {
 
   test('of a task that takes long has its note once', () => {
     const { io, told, pass } = makeIo(makeTerminal().stream)
-    using progress = showProgress(io, 'plants copied', SNAPSHOT_NOTE)
+    using progress = showProgress(io, SNAPSHOT_NOTE)
     pass(NOTE_AFTER_MS - 1)
-    progress.update(1, 9)
+    progress.update(1, 9, 'plants copied')
     const before = [...told]
     pass(1)
-    progress.update(2, 9)
+    progress.update(2, 9, 'plants copied')
     pass(NOTE_AFTER_MS)
-    progress.update(3, 9)
+    progress.update(3, 9, 'plants copied')
 
     expect(before).toEqual([])
     expect(told).toEqual([SNAPSHOT_NOTE])

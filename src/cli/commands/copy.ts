@@ -3,7 +3,7 @@ import { OPTIONS } from '../../config.ts'
 import { copyStore, engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { type Progress, runUntilSignal, showProgress } from '../long-task.ts'
+import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
 
 /** `copy`: copies a store into another one and prints the location of the copy. */
@@ -29,23 +29,19 @@ export const copyCommand = (program: Command, io: Io): void => {
       const [from, to] = [engineOf(options.from).location, engineOf(options.to).location]
       if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.\n`)
       let reached = 'no plant is copied'
-      // Each stage has a line or a bar, one at a time.
-      let shown: { readonly stage: string; readonly progress: Progress } | undefined
-      const onProgress = (stage: string, done: number, total: number) => {
-        reached = `${done} of ${counted(total, 'plant')} are ${stage}`
-        if (shown?.stage !== stage) {
-          shown?.progress[Symbol.dispose]()
-          shown = { stage, progress: showProgress(io, `plants ${stage}`) }
-        }
-        shown.progress.update(done, total)
-      }
       const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.\n`)
-      const copyAll = (signal: AbortSignal) =>
-        copyStore(
+      const copyAll = async (signal: AbortSignal) => {
+        using progress = showProgress(io)
+        const onProgress = (stage: string, done: number, total: number) => {
+          reached = `${done} of ${counted(total, 'plant')} are ${stage}`
+          progress.update(done, total, `plants ${stage}`)
+        }
+        return await copyStore(
           { database: options.from, passwordFile: fromPasswordFile },
           { database: options.to, passwordFile: toPasswordFile },
           { isSnapshot, signal, onEvent, onProgress },
-        ).finally(() => shown?.progress[Symbol.dispose]())
+        )
+      }
       const stoppedText = () =>
         `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
       const { counts, digest } = await runUntilSignal(io, copyAll, stoppedText)

@@ -28,12 +28,12 @@ export const exportCommand = (program: Command, io: Io): void => {
         const tools = await engineOf(database).fileTools()
         await tools.exportPlants(user, async (batches, total) => {
           plants = total
-          using progress = showProgress(io, 'plants exported', SNAPSHOT_NOTE)
+          using progress = showProgress(io, SNAPSHOT_NOTE)
           for (const batch of batches) {
             // The reader of a full pipe may never read on.
             await orAborted(io.print(renderPlantLines(batch)), signal)
             done += batch.length
-            if (!io.printsToTerminal) progress.update(done, plants)
+            if (!io.printsToTerminal) progress.update(done, plants, 'plants exported')
           }
         })
       }

@@ -48,10 +48,10 @@ const deleteCommand = (user: Command, io: Io) =>
       if (!yes) throw misused(`This deletes all plants of ${name} for good: repeat it with --yes.`)
       let stoppedText = 'nothing was deleted. Run the same command again to delete the user.'
       const deleteUser = async (signal: AbortSignal) => {
-        using progress = showProgress(io, `plants of ${name} deleted`)
+        using progress = showProgress(io)
         const onProgress = (done: number, total: number) => {
           stoppedText = `all tokens of user ${name} and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
-          progress.update(done, total)
+          progress.update(done, total, `plants of ${name} deleted`)
         }
         return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
       }

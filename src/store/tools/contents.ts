@@ -8,19 +8,18 @@ import { PLANT_KEY } from '../rows.ts'
 export const TABLES = ['users', 'tokens', 'plants'] as const
 export type Table = (typeof TABLES)[number]
 
-export type ColumnType = 'integer' | 'text' | 'bytes'
-
-const INTEGER = 'integer'
-const TEXT = 'text'
-
 /** The columns of the tables, which have the same names in every store. The first ones are the primary key. */
-export const COLUMNS: Readonly<Record<Table, Readonly<Record<string, ColumnType>>>> = {
-  users: { id: INTEGER, name: TEXT, created_at_ms: INTEGER },
+export const COLUMNS: Readonly<Record<Table, Readonly<Record<string, 'integer' | 'text' | 'bytes'>>>> = {
+  users: { id: 'integer', name: 'text', created_at_ms: 'integer' },
   tokens: {
-    ...{ id: INTEGER, user_id: INTEGER, hash: 'bytes', scope: TEXT, label: TEXT },
-    ...{ created_at_ms: INTEGER, expires_at_ms: INTEGER, revoked_at_ms: INTEGER, last_used_at_ms: INTEGER },
+    ...{ id: 'integer', user_id: 'integer', hash: 'bytes', scope: 'text', label: 'text' },
+    ...{ created_at_ms: 'integer', expires_at_ms: 'integer', revoked_at_ms: 'integer', last_used_at_ms: 'integer' },
   },
-  plants: { user_id: INTEGER, id: INTEGER, ...Object.fromEntries(PLANT_FIELDS.map((field) => [field, TEXT])) },
+  plants: {
+    user_id: 'integer',
+    id: 'integer',
+    ...Object.fromEntries(PLANT_FIELDS.map((field) => [field, 'text'] as const)),
+  },
 }
 
 /** The columns of the primary keys. All are integers. */
