@@ -1,4 +1,4 @@
-import type { SQLQueryBindings } from 'bun:sqlite'
+import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
@@ -18,7 +18,8 @@ import { createDatabase, type NewDatabase } from './new-database.ts'
  * command refuses that file. Then the database replaces the mark.
  */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
-  const mark = placeMark(path)
+  using _locked = placeMark(path)
+  const mark = fileIdentity(path)
   try {
     using copy = createDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
     migrate(copy.db, copy.path)
@@ -64,16 +65,19 @@ function targetOf({ db, path }: NewDatabase, replaceMark: () => void): Target {
 
 /**
  * Gives the name of the database to a mark, durably: a database without tables, whose application id says that it is an
- * unfinished copy. Returns the identity of the mark. Throws `store_unusable` if there is a database that is not empty.
+ * unfinished copy. Returns a connection that locks the mark. Throws `store_unusable` if there is a database that is not empty.
  */
-function placeMark(path: string): string {
+function placeMark(path: string): Database {
   if (!isUnfinishedCopy(path)) {
     requireEmpty(path)
     using made = createDatabase(path, { readwrite: true, create: false })
     made.db.run(`pragma application_id = ${UNFINISHED_ID}`)
     made.replace()
   }
-  return fileIdentity(path)
+  const locked = lockAlone(path, 'it may be another plantstore copy: let it end')
+  if (isUnfinishedCopy(path)) return locked
+  locked.close(true)
+  throw storeUnusable(`The database ${path} was made by another process meanwhile.`)
 }
 
 /** Throws `store_unusable` unless there is no store, or an empty one. Removes the side files of an empty one. */
