@@ -12,6 +12,9 @@ import { createLogger } from '../../src/log.ts'
 import { leafCommands, nameOf } from './commands.ts'
 import { makeIo } from './io.ts'
 
+/** The width of the lines of a page. */
+const LINE_WIDTH = 120
+
 const PROJECT = resolve(import.meta.dir, '../..')
 
 /** The path of a page. */
@@ -139,7 +142,7 @@ async function commandSections(): Promise<string> {
       command.description(),
       `\`\`\`text\n${usage.replace('Usage: ', '')}\n\`\`\``,
       args.join('').trim(),
-      options.length > 0 ? `Options: ${options.join(', ')}.` : '',
+      options.length > 0 ? Bun.wrapAnsi(`Options: ${options.join(', ')}.`, LINE_WIDTH) : '',
       `Examples:\n\n\`\`\`text\n${examples.trimEnd().replace(/^ {2}/gm, '')}\n\`\`\``,
       `Exit codes:\n\n${codes.join('\n')}`,
     ]
