@@ -1,6 +1,7 @@
 import type { Database, Statement } from 'bun:sqlite'
 import type { OwnedPlant } from '../../../domain/plant.ts'
 import { assignValues, PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
+import type { Counts } from '../../engine.ts'
 import {
   BATCH_ROWS,
   BATCH_TEXT_LENGTH,
@@ -39,17 +40,22 @@ export async function readSqlite<T>(
 export function contentsOf(db: Database, path: string): Contents {
   try {
     db.run('begin')
-    const counts = TABLES.map((table) => `(select count(*) from ${table})`)
-    const [[users, tokens, plants] = []] = db.prepare(`select ${counts.join(', ')}`).values()
     const lastIds = new Map(rowsOf<[string, bigint]>(db.prepare('select name, seq from sqlite_sequence').values()))
     return {
-      counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
+      counts: countRows(db),
       lastIds: { userId: lastIds.get('users') ?? 0n, tokenId: lastIds.get('tokens') ?? 0n },
       batches: (table) => readTable(db, table, path),
     }
   } catch (error) {
     throw toReadError(error, path)
   }
+}
+
+/** The number of rows of each table, in this or an attached database. */
+export function countRows(db: Database, schema: 'main' | 'source' = 'main'): Counts {
+  const counts = TABLES.map((table) => `(select count(*) from ${schema}.${table})`)
+  const [[users, tokens, plants] = []] = db.prepare(`select ${counts.join(', ')}`).values()
+  return { users: Number(users), tokens: Number(tokens), plants: Number(plants) }
 }
 
 async function* readTable(db: Database, table: Table, path: string) {

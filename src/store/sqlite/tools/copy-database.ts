@@ -9,6 +9,7 @@ import { databaseEmpty } from '../files/preflight.ts'
 import { BACKUP_OF, type ForeignObject, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
+import { countRows } from './contents.ts'
 import { createDatabase, type NewDatabase } from './new-database.ts'
 
 /** How SQLite opens the source: other processes use a database, and nobody writes to a backup (https://sqlite.org/uri.html). */
@@ -23,11 +24,6 @@ interface Source {
   readonly dropped: readonly ForeignObject[]
 }
 
-/** A verified copy that has no name yet, and the numbers of its rows. */
-interface DatabaseCopy extends Pick<NewDatabase, 'replace' | 'placeNew' | 'openFile'> {
-  readonly counts: Counts
-}
-
 /**
  * Copies a database, as it is at one moment, to a new file beside `target`, verifies the copy, and passes it to `place`. Rejects
  * with `store_unusable` if the source is damaged, and with `file_unusable` if the copy cannot be made. Nothing of a copy is left
@@ -39,7 +35,7 @@ export async function copyDatabase<T>(
   source: Source,
   target: string,
   options: CopyOptions,
-  place: (copy: DatabaseCopy) => T,
+  place: (copy: NewDatabase & { readonly counts: Counts }) => T,
 ): Promise<T> {
   try {
     using copy = createDatabase(target, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
@@ -126,16 +122,6 @@ function copyInternalTables(copy: Database): void {
   copy.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
 }
 
-function countRows(db: Database, schema: 'main' | 'source'): Counts {
-  const [counts] = db
-    .prepare<Counts, []>(
-      `select (select count(*) from ${schema}.users) as users, (select count(*) from ${schema}.tokens) as tokens,
-         (select count(*) from ${schema}.plants) as plants`,
-    )
-    .all()
-  return counts ?? { users: 0, tokens: 0, plants: 0 }
-}
-
 /** Any name as an identifier in SQL. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
@@ -146,7 +132,7 @@ function verify(copy: Database, source: Source, expected: Counts): Counts {
   const problems = findProblems(copy)
   if (problems.length > 0) throw damaged(source, problems)
   refuseChangedSchema(source.role, source.path, copy, pragmaNumber(copy, 'user_version'))
-  const counts = countRows(copy, 'main')
+  const counts = countRows(copy)
   if (!Bun.deepEquals(counts, expected)) {
     throw new Error(`of ${JSON.stringify(expected)} rows the copy has ${JSON.stringify(counts)}`)
   }

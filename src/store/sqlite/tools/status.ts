@@ -1,12 +1,11 @@
 import { statSync } from 'node:fs'
 import { AppError } from '../../../domain/error.ts'
-import { BUSY_TIMEOUT_MS, openDatabase, rowsOf } from '../connection.ts'
+import { BUSY_TIMEOUT_MS, openDatabase } from '../connection.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
-
-type CountRow = [users: bigint, tokens: bigint, activeTokens: bigint, plants: bigint, freeBytes: bigint]
+import { countRows } from './contents.ts'
 
 /** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
 export async function sqliteStatus(path: string, nowMs: number) {
@@ -23,16 +22,12 @@ export async function sqliteStatus(path: string, nowMs: number) {
     if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
     reader.run('begin')
     const [[engine] = []] = reader.prepare('select sqlite_version()').values()
-    const [[users, tokens, activeTokens, plants, freeBytes] = [0n, 0n, 0n, 0n, 0n]] = rowsOf<CountRow>(
-      reader
-        .prepare<unknown, [number]>(
-          `select (select count(*) from users), (select count(*) from tokens),
-             (select count(*) from tokens where revoked_at_ms is null and coalesce(expires_at_ms > ?1, true)),
-             (select count(*) from plants),
+    const [[activeTokens, freeBytes] = []] = reader
+      .prepare<unknown, [number]>(
+        `select (select count(*) from tokens where revoked_at_ms is null and coalesce(expires_at_ms > ?1, true)),
              (select freelist_count * page_size from pragma_freelist_count, pragma_page_size)`,
-        )
-        .values(nowMs),
-    )
+      )
+      .values(nowMs)
     return {
       path,
       engine: `SQLite ${engine}`,
@@ -45,11 +40,9 @@ export async function sqliteStatus(path: string, nowMs: number) {
       /** The part of these bytes that deleted rows have left. SQLite uses it again. */
       freeBytes: Number(freeBytes),
       walBytes,
-      users: Number(users),
-      tokens: Number(tokens),
+      ...countRows(reader),
       /** The tokens that are neither revoked nor expired. */
       activeTokens: Number(activeTokens),
-      plants: Number(plants),
     }
   } catch (error) {
     throw toAppError(error, { duringWrite: false, path })
