@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { Glob } from 'bun'
 import GithubSlugger from 'github-slugger'
+import packageJson from '../package.json'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
 import { OPTIONS } from '../src/config.ts'
 import { ERRORS } from '../src/http/answers.ts'
@@ -119,6 +120,28 @@ describe('the pages', () => {
     )
 
     expect(wrong).toEqual([])
+  })
+})
+
+describe('the README', () => {
+  test('has at most 150 lines and 1 500 words', async () => {
+    const readme = await readPage('README.md')
+
+    expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150)
+    expect(readme.split(/\s+/).filter((word) => /\w/.test(word)).length).toBeLessThanOrEqual(1500)
+  })
+})
+
+describe('the contributing page', () => {
+  test('has a reason for each dependency', async () => {
+    const names = Object.keys({ ...packageJson.dependencies, ...packageJson.devDependencies })
+    const [, table = ''] = (await readPage('CONTRIBUTING.md')).split('\n## Dependencies\n')
+
+    // `@types/…` stands for all names that begin like this.
+    const listed = [...table.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+    const isListed = (name: string) =>
+      listed.some((each) => each === name || (each.endsWith('…') && name.startsWith(each.slice(0, -1))))
+    expect(names.filter((name) => !isListed(name))).toEqual([])
   })
 })
 

@@ -32,7 +32,7 @@ async function messages(): Promise<readonly string[]> {
 }
 
 describe('the prose', () => {
-  test.each(PAGES.filter((page) => page !== 'README.md'))('of %s is plain', async (page) => {
+  test.each(PAGES)('of %s is plain', async (page) => {
     expect(problemsOfAll([await readPage(page)])).toEqual([])
   })
 

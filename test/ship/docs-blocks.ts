@@ -10,6 +10,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'bun install': 'the check has run it before',
   'bun run build': 'the check has run it before',
   'bun run': 'a command for developers, which takes minutes',
+  'bun start': 'starts a server from the sources of the clone',
   'bash .ci/run': 'is the check itself',
   'apt-get': 'changes the machine',
   litestream: 'litestream.test.ts tries it beside a server',
@@ -63,6 +64,4 @@ export const entryFor = (command: string): string | undefined =>
     .filter((start) => command === start || new RegExp(`^${RegExp.escape(start)}[ /=]`).test(command))
     .sort((a, b) => b.length - a.length)[0]
 
-export const ALL_BLOCKS: readonly Block[] = (
-  await Promise.all(PAGES.filter((page) => page !== 'README.md').map(blocksOf))
-).flat()
+export const ALL_BLOCKS: readonly Block[] = (await Promise.all(PAGES.map(blocksOf))).flat()

@@ -32,9 +32,7 @@ export const PAGES: readonly string[] = [
 /** The block that a page shows after a comment. Every such comment is on one page alone. */
 export async function blockAfter(comment: string): Promise<string> {
   const texts = await Promise.all(PAGES.map(readPage))
-  const all = texts.filter((text) => text.includes(`<!-- ${comment} -->\n`))
-  // Until the new README is there, the old one still has blocks that a page has, too.
-  const found = all.length > 1 ? all.slice(1) : all
+  const found = texts.filter((text) => text.includes(`<!-- ${comment} -->\n`))
   if (found.length !== 1) throw new Error(`${found.length} pages have a comment ${comment}`)
   const block = /^```\w+\n([\s\S]*?)^```$/m.exec(found[0]?.split(`<!-- ${comment} -->\n`)[1] ?? '')
   if (block?.[1] === undefined || block.index !== 0) throw new Error(`no block follows the comment ${comment}`)
