@@ -41,10 +41,11 @@ export interface OpenOptions {
   readonly mustExist?: boolean
   /** `full` by default. */
   readonly durability?: Durability
-  /** Writes in a thread of its own, so that reads never wait for an fsync. Servers need this. */
-  readonly writesInThread?: boolean
-  /** Opens the store even if its server cannot be reached, and keeps trying. Until then all methods reject. */
-  readonly keepsTrying?: boolean
+  /**
+   * Opens the store for a server. It writes in a thread of its own, so that reads never wait for an fsync. If the database cannot
+   * be reached, it opens all the same and keeps trying: until then all methods reject.
+   */
+  readonly isServer?: boolean
   /** PostgreSQL: a file with the password. It is read for each connection. */
   readonly passwordFile?: string | undefined
   /** PostgreSQL: prepares no statements, because a pooler of transactions cannot keep them. */

@@ -57,7 +57,7 @@ const SQLITE = { makeDatabase: makeFile, othersSeenWithinMs: OTHERS_SEEN_WITHIN_
 /** The two ways to write to SQLite. */
 export const SQLITE_STORES: readonly StoreUnderTest[] = [
   storeUnderTest('SQLite', SQLITE),
-  storeUnderTest('SQLite, written by a thread', { ...SQLITE, writesInThread: true }),
+  storeUnderTest('SQLite, written by a thread', { ...SQLITE, isServer: true }),
 ]
 
 /** PostgreSQL, unless this machine lacks a server. */
@@ -67,7 +67,7 @@ export const POSTGRES_STORES: readonly StoreUnderTest[] = lacks(POSTGRES_SERVER)
       storeUnderTest('PostgreSQL', {
         makeDatabase: borrowDatabase,
         othersSeenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
-        writesInThread: true,
+        isServer: true,
       }),
     ]
 

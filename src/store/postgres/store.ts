@@ -15,7 +15,7 @@ const REACH_RETRY_MS = 200
 
 /**
  * Opens the store in a database that speaks PostgreSQL's protocol. Creates the store if the database has none, and updates an
- * old schema. Rejects with `store_unusable`. With `keepsTrying` it opens even if the server cannot be reached. If the database
+ * old schema. Rejects with `store_unusable`. With `isServer` it opens even if the database cannot be reached. If the database
  * proves unusable later, it calls `onFailure`.
  */
 export async function openPostgresStore(
@@ -23,12 +23,12 @@ export async function openPostgresStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions,
 ): Promise<Store> {
-  const { keepsTrying = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
+  const { isServer = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
   const connections = connect({
     address,
     passwordFile: options.passwordFile,
     prepares: !options.preparesNothing,
-    isServer: options.writesInThread ?? false,
+    isServer,
     observer: options.observer,
   })
   const open = async () => {
@@ -53,7 +53,7 @@ export async function openPostgresStore(
     await open()
   } catch (error) {
     const openError = toOpenError(address, error)
-    if (!keepsTrying || !isTemporary(error)) {
+    if (!isServer || !isTemporary(error)) {
       await connections.close()
       throw openError
     }

@@ -15,7 +15,7 @@ export type Connections = ReturnType<typeof connect>
 
 interface ConnectOptions {
   readonly durability: Durability
-  readonly writesInThread: boolean
+  readonly isServer: boolean
   readonly onEvent: (event: StoreEvent) => void
   readonly observer: StoreObserver | undefined
   readonly monotonicMs: () => number
@@ -84,10 +84,10 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
 
 /** Opens the connection that writes, with its queue. */
 function openQueue(path: string, onFailure: (error: unknown) => void, options: ConnectOptions) {
-  const { durability, writesInThread, onEvent, observer, monotonicMs } = options
+  const { durability, isServer, onEvent, observer, monotonicMs } = options
   const changes = shareChanges(monotonicMs())
   const commitMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
-  const open = writesInThread ? openWriterInThread : openWriterHere
+  const open = isServer ? openWriterInThread : openWriterHere
   const writer = open({ path, identity: fileIdentity(path), durability, changes, commitMs }, (report) => {
     if ('failure' in report) onFailure(toError(report.failure))
     else onEvent(report.event)

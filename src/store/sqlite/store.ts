@@ -27,7 +27,7 @@ export async function openSqliteStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
 ): Promise<Store> {
-  const { mustExist = false, durability = 'full', writesInThread = false, onEvent = () => {}, observer } = options
+  const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
   const { monotonicMs = () => performance.now() } = options
   const foreignObjects = inspect(path)
   refuseLeftWal(path)
@@ -46,7 +46,7 @@ export async function openSqliteStore(
       const foreign = listed(foreignObjects ?? [])
       if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
       if (isCreated) options.onCreated?.(madePath)
-      return assemble(connect(madePath, onFailure, { durability, writesInThread, onEvent, observer, monotonicMs }))
+      return assemble(connect(madePath, onFailure, { durability, isServer, onEvent, observer, monotonicMs }))
     } finally {
       first.close(true)
     }

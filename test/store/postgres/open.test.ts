@@ -63,7 +63,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
       database.url.replace(database.name, 'nowhere'),
       database.url.replace(/\/\/[^@]*@/, '//nobody@'),
     ]) {
-      const refused = await rejectionOf(open(url, { keepsTrying: true }))
+      const refused = await rejectionOf(open(url, { isServer: true }))
       expect(refused).toMatchObject(unusable(/cannot be used/))
     }
   })
@@ -113,7 +113,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
     const refused = await rejectionOf(open(cluster.url))
     expect(refused).toMatchObject(unusable(/cannot be reached/))
 
-    const store = await open(cluster.url, { keepsTrying: true, onEvent: (event) => events.push(event) })
+    const store = await open(cluster.url, { isServer: true, onEvent: (event) => events.push(event) })
     expect(await rejectionOf(store.checkReady())).toMatchObject({ kind: 'store_failed' })
     expect(await rejectionOf(store.hasTokens())).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
     expect(await rejectionOf(createUser(store, 'me'))).toMatchObject({ kind: 'store_failed' })
@@ -143,7 +143,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
     cluster.stop('fast')
     const failed = Promise.withResolvers<unknown>()
 
-    const store = await openStore(cluster.url, failed.resolve, { keepsTrying: true })
+    const store = await openStore(cluster.url, failed.resolve, { isServer: true })
     cluster.start()
 
     expect(await failed.promise).toMatchObject(unusable(/999/))

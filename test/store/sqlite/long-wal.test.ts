@@ -15,9 +15,9 @@ const AT_ONCE = 16
 const MIB = 1024 ** 2
 
 /** A store with its events, and a reader of another program. */
-async function open(writesInThread: boolean) {
+async function open(isServer: boolean) {
   const events: StoreEvent[] = []
-  const opened = await openWithUser({ writesInThread, onEvent: (event) => events.push(event) })
+  const opened = await openWithUser({ isServer, onEvent: (event) => events.push(event) })
   const { store, user, path } = opened
   let created = 0
   return {
@@ -51,9 +51,9 @@ const SHORT_AGAIN: StoreEvent = { level: 'info', message: 'the WAL is short agai
 describe.each([
   ['in its own thread', true],
   ['in the thread that reads', false],
-])('a store that writes %s', (_, writesInThread) => {
+])('a store that writes %s', (_, isServer) => {
   test('tells when a reader makes the WAL long, and when the WAL and its file are short again', async () => {
-    await using opened = await open(writesInThread)
+    await using opened = await open(isServer)
     const { events, walBytes } = opened
     const reader = opened.beginToRead()
 
@@ -73,7 +73,7 @@ describe.each([
   })
 
   test('keeps the WAL short and tells nothing without a long reader, however much it writes', async () => {
-    await using opened = await open(writesInThread)
+    await using opened = await open(isServer)
     const { events, walBytes } = opened
     let writtenBytes = 0
     let longestBytes = 0

@@ -13,7 +13,7 @@ const TEXT = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH / 16)
 
 describe('writes that wait', () => {
   test('can be QUEUE_MAX_WRITES, and one more is refused and not stored', async () => {
-    await using opened = await openWithUser({ writesInThread: true })
+    await using opened = await openWithUser({ isServer: true })
     const { store, user, path } = opened
 
     const outcomes = await outcomesOf(
@@ -30,7 +30,7 @@ describe('writes that wait', () => {
   })
 
   test('can have QUEUE_MAX_TEXT_LENGTH characters, and one more is refused and not stored', async () => {
-    await using opened = await openWithUser({ writesInThread: true })
+    await using opened = await openWithUser({ isServer: true })
     const { store, user } = opened
 
     const writes = Array.from({ length: 16 }, (_, id) =>
@@ -51,7 +51,7 @@ describe('writes that wait', () => {
   })
 
   test('can be a single write with more text, which is refused beside others', async () => {
-    await using opened = await openWithUser({ writesInThread: true })
+    await using opened = await openWithUser({ isServer: true })
     const { store, user } = opened
     const name = 'x'.repeat(QUEUE_MAX_TEXT_LENGTH + 1)
 
@@ -64,7 +64,7 @@ describe('writes that wait', () => {
   })
 
   test('are refused when the store is closed, and not stored', async () => {
-    await using opened = await openWithUser({ writesInThread: true })
+    await using opened = await openWithUser({ isServer: true })
     const { store, user, path } = opened
 
     const waiting = [1n, 2n].map((id) => store.createPlant(user, { id, name: 'Fern' }))
@@ -78,7 +78,7 @@ describe('writes that wait', () => {
   })
 
   test('are stored exactly if they were answered with success, when the store is closed among many of them', async () => {
-    await using opened = await openWithUser({ writesInThread: true })
+    await using opened = await openWithUser({ isServer: true })
     const { store, user, path } = opened
     const answered = Promise.withResolvers<void>()
 

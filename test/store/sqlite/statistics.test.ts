@@ -6,26 +6,26 @@ import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { openWithUser, WAL } from './files.ts'
 
 const WRITERS = [
-  { name: 'in this thread', writesInThread: false },
-  { name: 'in a thread of its own', writesInThread: true },
+  { name: 'in this thread', isServer: false },
+  { name: 'in a thread of its own', isServer: true },
 ]
 
-async function openObserved(writesInThread: boolean) {
+async function openObserved(isServer: boolean) {
   const groups: { readonly writes: number; readonly syncMs: number }[] = []
   const refusals: string[] = []
   const observer: StoreObserver = {
     recordGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
     recordRefusal: (reason) => refusals.push(reason),
   }
-  const opened = await openWithUser({ writesInThread, observer })
+  const opened = await openWithUser({ isServer, observer })
   // Without the group that created the user.
   groups.length = 0
   return { ...opened, groups, refusals }
 }
 
-describe.each(WRITERS)('the observer of a store that writes $name', ({ writesInThread }) => {
+describe.each(WRITERS)('the observer of a store that writes $name', ({ isServer }) => {
   test('gets the number of writes, refused ones included, and the time of each group', async () => {
-    await using opened = await openObserved(writesInThread)
+    await using opened = await openObserved(isServer)
     const { store, user, groups, refusals } = opened
     const startMs = performance.now()
     const creates = [1n, 2n, 3n, 3n].map((id) => store.createPlant(user, { id, name: 'Fern' }))
@@ -39,7 +39,7 @@ describe.each(WRITERS)('the observer of a store that writes $name', ({ writesInT
   })
 
   test('gets each write that the full queue refused', async () => {
-    await using opened = await openObserved(writesInThread)
+    await using opened = await openObserved(isServer)
     const { store, user, groups, refusals } = opened
     await Promise.allSettled(
       Array.from({ length: QUEUE_MAX_WRITES + 2 }, (_, id) => store.createPlant(user, { id: BigInt(id), name: '' })),
@@ -50,7 +50,7 @@ describe.each(WRITERS)('the observer of a store that writes $name', ({ writesInT
   })
 
   test('gets each write that was refused because another process kept the database locked', async () => {
-    await using opened = await openObserved(writesInThread)
+    await using opened = await openObserved(isServer)
     const { store, user, groups, refusals, path } = opened
     using _lock = lock(path)
     const outcomes = await Promise.allSettled([1n, 2n].map((id) => store.createPlant(user, { id, name: 'Fern' })))

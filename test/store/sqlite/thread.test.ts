@@ -33,7 +33,7 @@ describe('a store that writes in a thread', () => {
     using files = makeDatabaseFolder()
     await makeDatabase(files.path)
 
-    const { close } = await openForTest(files.path, { writesInThread: true })
+    const { close } = await openForTest(files.path, { isServer: true })
     await close()
 
     expect(await threads.allClosed()).toBeLessThanOrEqual(1)
@@ -83,7 +83,7 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     await opened.close()
     await threads.allClosed()
 
-    await using again = await openForTest(path, { writesInThread: true })
+    await using again = await openForTest(path, { isServer: true })
     await again.store.createPlant(user, { id: 3n, name: 'Moss' })
     expect((await listIds(again.store, user)).filter((id) => id !== 2n)).toEqual([1n, 3n])
     expect(failures).toHaveLength(1)
@@ -166,7 +166,7 @@ test.skipIf(process.platform !== 'linux')(
 
 /** A store with user `me`, who has plant 1. */
 async function openWithPlant() {
-  const opened = await openWithUser({ writesInThread: true })
+  const opened = await openWithUser({ isServer: true })
   await opened.store.createPlant(opened.user, { id: 1n, name: 'Fern' })
   return opened
 }
