@@ -109,9 +109,6 @@ function pagePolicy(html: string, publicUrl: string | undefined): string {
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'
 
-/** Without `--public-url`, clients resolve every path against the address of the document. */
-const SAME_ORIGIN = '/'
-
 const DESCRIPTION =
   "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
 
@@ -124,7 +121,8 @@ const documentation = (publicUrl: string | undefined) => ({
     license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     contact: { name: 'The operator of this server' },
   },
-  servers: [{ url: publicUrl ?? SAME_ORIGIN }],
+  // Without `--public-url`, clients resolve every path against the address of the document.
+  servers: [{ url: publicUrl ?? '/' }],
   security: [{ bearerAuth: [] }],
   tags: [{ name: 'plants', description: 'The plants of the calling user' }],
   components: {
