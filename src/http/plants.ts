@@ -79,7 +79,7 @@ const linkTo = (operationId: string) => ({ operationId, parameters: { id: '$requ
 const CREATE_PLANT = operation({
   operationId: 'createPlant',
   summary: 'Create a plant',
-  description: 'Stores a plant for the calling user. When the answer arrives, this is done.',
+  description: 'Stores a plant for the calling user. When the answer arrives, the plant is stored.',
   successes: {
     200: {
       description: 'The plant, stored',
@@ -114,7 +114,7 @@ const DELETE_PLANT = operation({
   operationId: 'deletePlant',
   summary: 'Delete a plant',
   description:
-    'Deletes a plant of the calling user. When the answer arrives, this is done. `If-Match` with the `ETag` of `getPlant` deletes the plant only while it has the same `name` and `tag`.',
+    'Deletes a plant of the calling user. When the answer arrives, the plant is deleted. `If-Match` with the `ETag` of `getPlant` deletes the plant only while it has the same `name` and `tag`.',
   successes: { 204: { description: 'The plant is deleted', body: Type.Void() } },
   errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'precondition_failed', 'store_full'],
 })

@@ -69,9 +69,10 @@ export function operation<const Successes extends Readonly<Record<number, Succes
 
 function errorAnswer(status: number, kinds: readonly HttpErrorKind[]): OpenAPIV3.ResponseObject {
   const entries = kinds.map((kind) => [kind, ERRORS[kind]] as const)
-  const whens = entries.map(([, { code, when }]) => `- ${code}: ${when}`).join('\n')
+  const whens = entries.map(([, { code, when }]) => `${code}: ${when}`)
+  const list = whens.length === 1 ? whens.join() : whens.map((each) => `- ${each}`).join('\n')
   // The specification names this status alone, with this description.
-  const description = status === 400 ? `unexpected error:\n\n${whens}` : whens
+  const description = status === 400 ? `unexpected error:\n\n${list}` : list
   const headers = entries.flatMap(([, entry]) => ('headers' in entry ? Object.keys(entry.headers) : []))
   const examples = entries.map(([kind, { code, message, when }]) => [
     kind,

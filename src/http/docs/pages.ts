@@ -178,13 +178,13 @@ const HEADERS = {
   ),
   'X-Content-Type-Options': header(true, 'Always nosniff.', 'nosniff'),
   'Cache-Control': header(true, 'no-store, or with an ETag: private, no-cache.', 'no-store'),
-  'WWW-Authenticate': header(true, 'The missing credentials (RFC 6750).', 'Bearer realm="plantstore"'),
+  'WWW-Authenticate': header(true, 'Why the credentials do not suffice (RFC 6750).', 'Bearer realm="plantstore"'),
   'Accept-Encoding': header(false, 'The only Content-Encoding that a body may have; with code 41502.', 'identity'),
   'Retry-After': header(true, 'Seconds after which to try again.', '1'),
-  ETag: header(false, 'Names the answer to `getPlant`, or a capped list; strong.', '"5d41402abc4b2a76"'),
+  ETag: header(false, 'The strong entity tag of a plant or of a capped list.', '"5d41402abc4b2a76"'),
   Link: header(
     false,
-    'Where the list goes on, relative to its own address (RFC 8288).',
+    'The next page of the list, relative to the address of this page (RFC 8288).',
     '<?limit=20&after=42>; rel="next"',
   ),
 }
