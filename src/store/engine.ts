@@ -14,8 +14,6 @@ export interface Engine {
    * any more.
    */
   open(onFailure: (error: AppError) => void, options?: OpenOptions): Promise<Store>
-  /** The files that other users may read or write. They hold all plants and the hashes of the tokens. */
-  exposedFiles(): readonly string[]
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
   /** Loads what `copy` needs. */

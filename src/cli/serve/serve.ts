@@ -4,7 +4,7 @@ import type { MetricSources } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
 import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, type LineFormat, type Logger, logToStdout, prettyLines } from '../../log.ts'
-import { engineOf, openStore } from '../../store/open.ts'
+import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { openOptionsOf } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
@@ -54,8 +54,6 @@ async function serveStore(options: ServeOptions, endings: Endings, log: Logger, 
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,
   })
-  const exposed = engineOf(database).exposedFiles()
-  if (exposed.length > 0) log.warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
   try {
     using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, store, version: VERSION }, log))
     await runService({ options, store, statistics: statistics?.http, endings, log, io })

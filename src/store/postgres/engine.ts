@@ -14,8 +14,6 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
     return openPostgresStore(address, onFailure, options)
   },
 
-  exposedFiles: () => [],
-
   async fileTools() {
     throw new AppError('misused', {
       message: 'This works on a database file only: use pg_dump and pg_restore for a PostgreSQL database.',

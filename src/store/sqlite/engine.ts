@@ -1,6 +1,5 @@
 import type { Engine } from '../engine.ts'
 import { RESTORE } from '../errors.ts'
-import { filesOpenToOthers } from './files/file-system.ts'
 import { openSqliteStore } from './store.ts'
 
 /** The SQLite file at this path. */
@@ -8,7 +7,6 @@ export const sqliteEngine = (path: string): Engine => ({
   location: path,
   repairAdvice: RESTORE,
   open: (onFailure, options) => openSqliteStore(path, onFailure, options),
-  exposedFiles: () => filesOpenToOthers(path),
 
   async fileTools() {
     const { fileTools } = await import('./tools/file-tools.ts')

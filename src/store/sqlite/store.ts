@@ -8,7 +8,7 @@ import { storeUnusable } from '../errors.ts'
 import { openWriter } from './connection.ts'
 import { type Connections, connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
-import { createFile, syncDirectory } from './files/file-system.ts'
+import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
 import { databaseEmpty, databaseMissing, inspect, refuseLeftWal } from './files/preflight.ts'
 import { listed } from './files/schema.ts'
 import { health } from './health.ts'
@@ -46,6 +46,9 @@ export async function openSqliteStore(
       const foreign = listed(foreignObjects ?? [])
       if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
       if (isCreated) options.onCreated?.(madePath)
+      const exposed = isServer ? filesOpenToOthers(madePath) : []
+      if (exposed.length > 0)
+        onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
       return assemble(connect(madePath, onFailure, { durability, isServer, onEvent, observer, monotonicMs }))
     } finally {
       first.close(true)
@@ -75,6 +78,8 @@ const assemble = (connections: Connections): Store => ({
 })
 
 const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
+const EXPOSED = 'the database is open to others'
 
 const FOREIGN_OBJECTS = 'the database has objects of other programs, which plantstore restore drops'
 

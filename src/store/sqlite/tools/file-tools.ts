@@ -2,7 +2,7 @@ import type { ConflictRule } from '../../../domain/plant.ts'
 import type { CopyOptions } from '../../engine.ts'
 import { realPath } from '../files/file-system.ts'
 import { backupSqlite, backupSqliteInto, backupSqliteToRead, keepLatestBackups } from './backup.ts'
-import { exportPlants, updateSchema } from './contents.ts'
+import { exportPlants } from './contents.ts'
 import { openImport } from './import.ts'
 import { restoreSqlite } from './restore.ts'
 import { sqliteStatus } from './status.ts'
@@ -19,9 +19,5 @@ export const fileTools = (path: string) => ({
 
   exportPlants: (userName: string | undefined, use: Parameters<typeof exportPlants>[2]) =>
     exportPlants(path, userName, use),
-
-  async openImport(rule: ConflictRule, nowMs: () => number) {
-    await updateSchema(path)
-    return openImport(path, rule, nowMs)
-  },
+  openImport: (rule: ConflictRule, nowMs: () => number) => openImport(path, rule, nowMs),
 })

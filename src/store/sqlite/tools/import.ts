@@ -10,6 +10,7 @@ import { watchFiles } from '../files/moved-files.ts'
 import { insertInto } from '../insert.ts'
 import { checkpoints } from '../writing/checkpoints.ts'
 import { prepareCommit } from '../writing/commit.ts'
+import { updateSchema } from './contents.ts'
 
 /** The longest wait for a lock, and the pause between two attempts. */
 const LOCK_TIMEOUT_MS = 30_000
@@ -42,11 +43,12 @@ interface ImportCounts {
 }
 
 /**
- * Opens a database, whose schema is up to date, to import plants. All plants wait in a staging table until they are written. Of
+ * Opens a database to import plants. All plants wait in a staging table until they are written. Of
  * several plants with the same user and id it keeps the last one with `replace`, else the first one. Servers may use the database
  * meanwhile. All methods fail as the writes of a `Store` do. `dispose` rolls back what was not committed.
  */
-export function openImport(path: string, rule: ConflictRule, nowMs: () => number) {
+export async function openImport(path: string, rule: ConflictRule, nowMs: () => number) {
+  await updateSchema(path)
   const directory = dirname(path)
   const translate = (error: unknown) => toAppError(error, { duringWrite: true, path })
   const attempt = <T>(work: () => T): T => {
