@@ -72,7 +72,7 @@ describe('the documentation', () => {
 
 describe('the pages', () => {
   /** What the pages name by a pattern and does not exist, with the page. */
-  const strangers = (pattern: RegExp, known: Iterable<string>): readonly string[] => {
+  const unknown = (pattern: RegExp, known: Iterable<string>): readonly string[] => {
     const names = new Set(known)
     return PAGES.flatMap((page) =>
       [...textOf(page).matchAll(pattern)].flatMap(([, name = '']) => (names.has(name) ? [] : [`${page}: ${name}`])),
@@ -81,7 +81,7 @@ describe('the pages', () => {
 
   test('name no error code that does not exist', () => {
     expect(
-      strangers(
+      unknown(
         /(?<![\d.,:])([45]\d{4})(?![\d,:]|\.\d)/g,
         Object.values(ERRORS).map(({ code }) => String(code)),
       ),
@@ -91,7 +91,13 @@ describe('the pages', () => {
   test('name no variable that does not exist', () => {
     const known = Object.values(OPTIONS).map(({ envVar = '' }) => envVar)
 
-    expect(strangers(/\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, [...known, ...VARIABLES_OF_TESTS])).toEqual([])
+    expect(unknown(/\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, [...known, ...VARIABLES_OF_TESTS])).toEqual([])
+  })
+
+  test('name no option that does not exist', () => {
+    const known = Object.values(OPTIONS).map(({ long }) => long ?? '')
+
+    expect(unknown(/`(--[a-z-]+)/g, [...known, '--help', '--version'])).toEqual([])
   })
 
   test('name no metric that does not exist', async () => {
@@ -99,7 +105,7 @@ describe('the pages', () => {
       type === 'histogram' ? ['', '_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name],
     )
 
-    expect(strangers(/\b(plantstore_[a-z_]+[a-z])\b/g, metrics)).toEqual([])
+    expect(unknown(/\b(plantstore_[a-z_]+[a-z])\b/g, metrics)).toEqual([])
   })
 
   test('call no command that does not exist, and with no option that it does not take', async () => {
