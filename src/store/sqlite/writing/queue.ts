@@ -32,120 +32,146 @@ interface WaitingWrite {
   readonly reject: (error: unknown) => void
 }
 
+/** The writes that wait for a group, in the order in which they were asked for. */
+function waitingWrites() {
+  const waiting: WaitingWrite[] = []
+  const load = { writes: 0, textLength: 0 }
+  /** The estimated milliseconds per write of a full group. Smaller groups do not tell how long many writes take. */
+  let writeMs = 0
+
+  const takeFirst = (count: number): readonly WaitingWrite[] => {
+    const taken = waiting.splice(0, count)
+    load.writes = waiting.length
+    for (const write of taken) load.textLength -= write.textLength
+    return taken
+  }
+
+  return {
+    load,
+    first: () => waiting[0],
+    hasRoom(textLength: number): boolean {
+      if (isQueueFull(load, textLength)) return false
+      // A full group may always wait. Otherwise nothing would show that the disk is fast again.
+      return waiting.length < GROUP_MAX_WRITES || waiting.length * writeMs <= QUEUE_MAX_WAIT_MS
+    },
+    add(write: WaitingWrite): void {
+      load.writes = waiting.push(write)
+      load.textLength += write.textLength
+    },
+    /** Puts writes of a group back, in front of the others. */
+    putBack(writes: readonly WaitingWrite[]): void {
+      load.writes = waiting.unshift(...writes)
+      for (const write of writes) load.textLength += write.textLength
+    },
+    /** Takes the next writes, up to a full group. */
+    takeGroup(): readonly WaitingWrite[] {
+      const group = { writes: 0, textLength: 0 }
+      while (group.writes < waiting.length && !isGroupFull(group)) {
+        group.textLength += waiting[group.writes]?.textLength ?? 0
+        group.writes++
+      }
+      return takeFirst(group.writes)
+    },
+    takeAll: () => takeFirst(waiting.length),
+    /** Records how long a group took. */
+    recordDuration(writes: number, groupMs: number): void {
+      if (writes < GROUP_MAX_WRITES) return
+      const latestMs = groupMs / writes
+      writeMs = writeMs === 0 ? latestMs : writeMs + LATEST_GROUP_WEIGHT * (latestMs - writeMs)
+    },
+  }
+}
+
 /**
  * Commits writes in groups. All writes pass through this queue. When the writer is free, one transaction takes all writes that
  * wait, up to a full group. They share its sync, and each write gets its own result after it.
  */
-export function queueWrites({ writer, monotonicMs, onFailure, onCommit, onRefusal }: QueueOptions) {
-  const waiting: WaitingWrite[] = []
-  let waitingTextLength = 0
-  /** The estimated milliseconds per write of a full group. Smaller groups do not tell how long many writes take. */
-  let writeMs = 0
+export function queueWrites(options: QueueOptions) {
+  const { monotonicMs, onRefusal } = options
+  const waiting = waitingWrites()
   let committing: readonly WaitingWrite[] = []
   let running: Promise<void> | undefined
   let refusal: AppError | undefined
 
-  const isFull = () => isGroupFull({ writes: waiting.length, textLength: waitingTextLength })
-  const hasRoom = (forTextLength: number): boolean => {
-    if (isQueueFull({ writes: waiting.length, textLength: waitingTextLength }, forTextLength)) return false
-    // A full group may always wait. Otherwise nothing would show that the disk is fast again.
-    return waiting.length < GROUP_MAX_WRITES || waiting.length * writeMs <= QUEUE_MAX_WAIT_MS
-  }
-  const takeFirst = (count: number): readonly WaitingWrite[] => {
-    const taken = waiting.splice(0, count)
-    for (const write of taken) waitingTextLength -= write.textLength
-    return taken
-  }
-  const putBack = (writes: readonly WaitingWrite[]) => {
-    waiting.unshift(...writes)
-    for (const write of writes) waitingTextLength += write.textLength
-  }
-
   const run = async () => {
-    while (waiting.length > 0) {
+    while (waiting.load.writes > 0) {
       const startMs = monotonicMs()
-      await linger(() => waiting.length, isFull)
-      const group = takeFirst(groupSize(waiting))
-      if (group.length > 0) await commit(group)
-      if (group.length < GROUP_MAX_WRITES) continue
-      const latestMs = (monotonicMs() - startMs) / group.length
-      writeMs = writeMs === 0 ? latestMs : writeMs + LATEST_GROUP_WEIGHT * (latestMs - writeMs)
+      await linger(
+        () => waiting.load.writes,
+        () => isGroupFull(waiting.load),
+      )
+      committing = waiting.takeGroup()
+      const locked = committing.length > 0 ? await commitGroup(committing, options) : []
+      const size = committing.length
+      committing = []
+      waiting.recordDuration(size, monotonicMs() - startMs)
+      if (locked.length === 0) continue
+      if (refusal !== undefined) rejectAll(locked, refusal)
+      else {
+        waiting.putBack(locked)
+        // The queue waits here, because SQLite would block the thread.
+        await Bun.sleep(BUSY_RETRY_MS)
+      }
     }
     running = undefined
-  }
-
-  const commit = async (group: readonly WaitingWrite[]) => {
-    committing = group
-    const calls = group.map(({ call }) => call)
-    const result = await writer.perform(calls, monotonicMs()).catch(writerGone)
-    committing = []
-    if (result === 'done' || !('failure' in result)) {
-      onCommit?.(group.length)
-      return settle(group, result)
-    }
-    const error = toError(result.failure)
-    if (result.failure.kind === 'store_busy') return retryLater(group, error)
-    onFailure(error)
-    rejectAll(group, withoutCause(error))
-  }
-
-  /** The group found the database locked and has changed nothing. Its writes wait on, unless they have waited for too long. */
-  const retryLater = async (group: readonly WaitingWrite[], error: Error) => {
-    if (refusal !== undefined) return rejectAll(group, refusal)
-    const nowMs = monotonicMs()
-    // The writes are in the order in which they were asked for, so the late ones are the first.
-    const late = group.filter(({ askedAtMs }) => askedAtMs + BUSY_TIMEOUT_MS <= nowMs)
-    for (const _ of late) onRefusal?.('locked')
-    rejectAll(late, error)
-    if (late.length === group.length) return
-    putBack(group.slice(late.length))
-    // The queue waits here, because SQLite would block the thread.
-    await Bun.sleep(BUSY_RETRY_MS)
   }
 
   return {
     /** Resolves to the result of the write once it is durable. Rejects with the refusal of the write, or with its failure. */
     write: <C extends Call>(call: C): Promise<ReturnType<Writes[C[0]]>> =>
-      new Promise((resolve, reject) => {
+      new Promise((done, reject) => {
         if (refusal !== undefined) return reject(refusal)
         const textLength = textLengthOf(call)
-        if (!hasRoom(textLength)) {
+        if (!waiting.hasRoom(textLength)) {
           onRefusal?.('queue_full')
           return reject(new AppError('store_busy'))
         }
-        waiting.push({
-          call,
-          textLength,
-          askedAtMs: monotonicMs(),
-          resolve: resolve as WaitingWrite['resolve'],
-          reject,
-        })
-        waitingTextLength += textLength
+        const resolve = done as WaitingWrite['resolve']
+        waiting.add({ call, textLength, askedAtMs: monotonicMs(), resolve, reject })
         running ??= run()
       }),
     /** The writes that are not durable yet, those of the current group included. */
     load() {
       const nowMs = monotonicMs()
-      const { askedAtMs } = committing[0] ?? waiting[0] ?? { askedAtMs: nowMs }
-      return { waitingWrites: committing.length + waiting.length, longestWaitMs: nowMs - askedAtMs }
+      const { askedAtMs } = committing[0] ?? waiting.first() ?? { askedAtMs: nowMs }
+      return { waitingWrites: committing.length + waiting.load.writes, longestWaitMs: nowMs - askedAtMs }
     },
     /** Refuses all writes from now on, waiting ones included. Resolves when the current group has its results. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
-      rejectAll(takeFirst(waiting.length), refusal)
+      rejectAll(waiting.takeAll(), refusal)
       await running
     },
   }
 }
 
-/** How many of the waiting writes make the next group. */
-function groupSize(waiting: readonly WaitingWrite[]): number {
-  const group = { writes: 0, textLength: 0 }
-  while (group.writes < waiting.length && !isGroupFull(group)) {
-    group.textLength += waiting[group.writes]?.textLength ?? 0
-    group.writes++
+/**
+ * Commits a group and gives its writes their results. A group that found the database locked has changed nothing: returns those
+ * of its writes that may wait longer.
+ */
+async function commitGroup(
+  group: readonly WaitingWrite[],
+  { writer, monotonicMs, onFailure, onCommit, onRefusal }: QueueOptions,
+): Promise<readonly WaitingWrite[]> {
+  const calls = group.map(({ call }) => call)
+  const result = await writer.perform(calls, monotonicMs()).catch(writerGone)
+  if (result === 'done' || !('failure' in result)) {
+    onCommit?.(group.length)
+    settle(group, result)
+    return []
   }
-  return group.writes
+  const error = toError(result.failure)
+  if (result.failure.kind !== 'store_busy') {
+    onFailure(error)
+    rejectAll(group, withoutCause(error))
+    return []
+  }
+  const nowMs = monotonicMs()
+  const isLate = ({ askedAtMs }: WaitingWrite) => askedAtMs + BUSY_TIMEOUT_MS <= nowMs
+  const late = group.filter(isLate)
+  for (const _ of late) onRefusal?.('locked')
+  rejectAll(late, error)
+  return group.filter((write) => !isLate(write))
 }
 
 function settle(group: readonly WaitingWrite[], results: 'done' | WriteResults): void {
