@@ -43,38 +43,15 @@ interface Observation extends AppOptions {
  * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
  */
 export function observe(handle: Handle, options: Observation): Handle {
-  const { log, logsRequests, statistics, monotonicMs, operationOf, limits } = options
-  const isLogging = logsRequests && log.isLevelEnabled('info')
-  const isTimed = isLogging || statistics !== undefined
-
-  const record = ({ method, url }: Request, context: RequestContext, { status }: Response, startedMs: number) => {
-    const { requestId, caller, error } = context
-    const path = pathOf(url)
-    const operation = operationOf(method, path)
-    const durationMs = monotonicMs() - startedMs
-    statistics?.answer(operation, status, durationMs, error)
-    if (!isLogging) return
-    log.info(
-      {
-        requestId,
-        operation,
-        method,
-        path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
-        status,
-        durationMs: Math.round(durationMs * 1000) / 1000,
-        user: caller?.userName,
-        tokenId: caller?.id,
-      },
-      'request',
-    )
-  }
+  const { log, statistics, monotonicMs, limits } = options
+  const record = recorder(options)
   const end = (request: Request) => {
     if (statistics !== undefined) statistics.inFlight--
     limits?.release(request)
   }
   const finish = (request: Request, context: RequestContext, response: Response, startedMs: number): Response => {
     setCommonHeaders(response.headers, request, context, options)
-    if (isTimed) record(request, context, response, startedMs)
+    record?.(request, context, response, startedMs)
     if (context.streamEnd === undefined) end(request)
     else void context.streamEnd.then(() => end(request))
     return response
@@ -87,7 +64,7 @@ export function observe(handle: Handle, options: Observation): Handle {
     )
 
   return (received, connection) => {
-    const startedMs = isTimed ? monotonicMs() : 0
+    const startedMs = record === undefined ? 0 : monotonicMs()
     if (statistics !== undefined) statistics.inFlight++
     const context: RequestContext = {
       requestId: requestId(received),
@@ -108,6 +85,33 @@ export function observe(handle: Handle, options: Observation): Handle {
     } catch (error) {
       return finish(request, context, answerError(error, context, log), startedMs)
     }
+  }
+}
+
+/** Returns a function that writes the log line of a request and counts it; `undefined` if nobody asks for either. */
+function recorder({ log, logsRequests, statistics, monotonicMs, operationOf }: Observation) {
+  const isLogging = logsRequests && log.isLevelEnabled('info')
+  if (!isLogging && statistics === undefined) return undefined
+  return ({ method, url }: Request, context: RequestContext, { status }: Response, startedMs: number) => {
+    const { requestId, caller, error } = context
+    const path = pathOf(url)
+    const operation = operationOf(method, path)
+    const durationMs = monotonicMs() - startedMs
+    statistics?.answer(operation, status, durationMs, error)
+    if (!isLogging) return
+    log.info(
+      {
+        requestId,
+        operation,
+        method,
+        path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
+        status,
+        durationMs: Math.round(durationMs * 1000) / 1000,
+        user: caller?.userName,
+        tokenId: caller?.id,
+      },
+      'request',
+    )
   }
 }
 
