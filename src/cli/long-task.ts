@@ -88,8 +88,7 @@ export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>, n
 
 /**
  * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
- * how to go on, and ends the command. If the store fails, is full or is
- * locked, the message of the error says it.
+ * how to go on, and ends the command. If the store fails, is full or is locked, the message of the error says it.
  */
 export async function runUntilSignal<T>(
   io: Pick<Io, 'onSignal' | 'tell'>,

@@ -4,13 +4,6 @@ import { fileIdentity } from './file-system.ts'
 /** Links to what this process has open, one for each descriptor (proc_pid_fd(5)). */
 const DESCRIPTORS = '/proc/self/fd'
 
-/** A connection whose files are watched. */
-export interface Watched<T> {
-  readonly opened: T
-  /** Whether one of its files is not at its path any more. */
-  areMoved(): boolean
-}
-
 /**
  * Opens a connection to a database and watches its files, because writes to a file that was moved would be lost. `open` must
  * read from the database, so that SQLite opens all of them.
@@ -19,7 +12,7 @@ export interface Watched<T> {
  * finer mtime, which the next sync must flush too (+50 % per commit,
  * https://docs.kernel.org/filesystems/multigrain-ts.html). It reads the link of the WAL's descriptor instead.
  */
-export function watchFiles<T>(path: string, open: () => T): Watched<T> {
+export function watchFiles<T>(path: string, open: () => T) {
   const walPath = `${path}-wal`
   const others = descriptorsOf(walPath)
   const opened = open()
@@ -27,7 +20,9 @@ export function watchFiles<T>(path: string, open: () => T): Watched<T> {
   const walIdentity = identityOf(walPath, own)
   const identity = () => `${fileIdentity(path)}, ${walIdentity()}, ${fileIdentity(`${path}-shm`)}`
   const files = identity()
-  return { opened, areMoved: () => identity() !== files }
+  /** Whether one of the files is not at its path any more. */
+  const areMoved = (): boolean => identity() !== files
+  return { opened, areMoved }
 }
 
 /** Identifies the WAL by our descriptor of it. If several descriptors are new, it takes the identity of the database instead. */
