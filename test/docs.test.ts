@@ -79,6 +79,15 @@ describe('the pages', () => {
     )
   }
 
+  test('name no file of the repository that does not exist', () => {
+    const named = PAGES.flatMap((page) =>
+      [...textOf(page).matchAll(/\b(?:src|test)\/[\w./-]*\w/g)].map(([path]) => path),
+    )
+
+    expect(named.length).toBeGreaterThan(0)
+    expect(named.filter((path) => !existsSync(pathOfPage(path)))).toEqual([])
+  })
+
   test('name no error code that does not exist', () => {
     expect(
       unknown(
