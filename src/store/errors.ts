@@ -4,10 +4,6 @@ import { AppError } from '../domain/error.ts'
 export const RESTORE =
   'End the server, move the database with the -wal and -shm files beside it away, then run plantstore restore: see docs/how-to/backup-restore.md.'
 
-/** How to replace a damaged database on a server. */
-export const RESTORE_SERVER =
-  'End all servers that use the database, then restore a backup of it: see docs/how-to/backup-restore.md.'
-
 /** The database that a server uses, or a backup that is to replace it. */
 export type FileRole = 'database' | 'backup'
 

@@ -1,12 +1,12 @@
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import { AppError } from '../../domain/error.ts'
 import type { Engine, OpenOptions } from '../engine.ts'
-import { RESTORE_SERVER } from '../errors.ts'
 
 /** The database at this address. Its driver is loaded when it is first used. */
 export const postgresEngine = (address: PostgresAddress): Engine => ({
   location: describeAddress(address),
-  repairAdvice: RESTORE_SERVER,
+  repairAdvice:
+    'End all servers that use the database, then restore a backup of it: see docs/how-to/backup-restore.md.',
 
   async open(onFailure, options = {}) {
     const { openPostgresStore } = await import('./store.ts')

@@ -72,7 +72,7 @@ export interface Digest {
 }
 
 /** The stages of a copy. Plants are copied, read again from the copy, and read again from the source. */
-export type CopyStage = 'copied' | 'verified' | 'compared'
+type CopyStage = 'copied' | 'verified' | 'compared'
 
 export interface ContentsOptions {
   /** Called with the number of plants that this stage is done with, and the number of all plants. */
