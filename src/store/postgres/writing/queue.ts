@@ -33,18 +33,14 @@ interface QueueOptions {
  */
 export function queueWrites(options: QueueOptions) {
   const { observer } = options
-  const { waiting, groups, ...unfinished } = trackUnfinished()
+  const { waiting, ...unfinished } = trackUnfinished()
   const running: Partial<Record<WriteKind, Promise<void>>> = {}
   let refusal: AppError | undefined
   let lateCheck: Timer | undefined
 
-  const reject = (write: Write, error: unknown) => {
-    if (error instanceof AppError && error.kind === 'store_busy') observer?.recordRefusal('locked')
-    write.reject(error)
-  }
   const refuseLate = () => {
     const error = new AppError('store_busy', { cause: 'writes before this one took too long' })
-    for (const write of unfinished.takeAskedBefore(performance.now() - WAIT_TIMEOUT_MS)) reject(write, error)
+    for (const write of unfinished.takeAskedBefore(performance.now() - WAIT_TIMEOUT_MS)) settle(write, error, observer)
     clearTimeout(lateCheck)
     lateCheck = waiting.size > 0 ? setTimeout(refuseLate, LATE_CHECK_MS) : undefined
   }
@@ -57,10 +53,7 @@ export function queueWrites(options: QueueOptions) {
       if (group.length === 0) break
       const errors = await writeGroup(kind, group, options)
       unfinished.endGroup(kind)
-      for (const [index, write] of group.entries()) {
-        if (errors[index] === undefined) write.resolve()
-        else reject(write, errors[index])
-      }
+      for (const [index, write] of group.entries()) settle(write, errors[index], observer)
       start(OTHER[kind])
     }
     delete running[kind]
@@ -69,16 +62,14 @@ export function queueWrites(options: QueueOptions) {
     if (unfinished.hasWaiting(kind)) running[kind] ??= run(kind)
   }
 
-  const ask = (kind: WriteKind, plant: PlantWrite): Promise<void> => {
-    if (refusal !== undefined) return Promise.reject(refusal)
-    const textLength = plant.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
-    if (!unfinished.hasRoom(textLength)) {
+  const ask = async (kind: WriteKind, plant: PlantWrite): Promise<void> => {
+    if (refusal !== undefined) throw refusal
+    const { promise, ...write } = newWrite(kind, plant)
+    if (!unfinished.hasRoom(write.textLength)) {
       observer?.recordRefusal('queue_full')
-      return Promise.reject(new AppError('store_busy'))
+      throw new AppError('store_busy')
     }
-    const key = `${plant.user} ${plant.id}`
-    const { promise, ...settle } = Promise.withResolvers<void>()
-    unfinished.add({ kind, plant, key, textLength, askedAtMs: performance.now(), ...settle })
+    unfinished.add(write)
     lateCheck ??= setTimeout(refuseLate, LATE_CHECK_MS)
     start(kind)
     return promise
@@ -88,12 +79,7 @@ export function queueWrites(options: QueueOptions) {
     create: (plant: PlantWrite) => ask('create', plant),
     delete: (plant: PlantWrite) => ask('delete', plant),
     /** The writes that are not durable yet. */
-    load() {
-      const nowMs = performance.now()
-      const [first] = waiting
-      const askedAtMs = [first, groups.create[0], groups.delete[0]].map((write) => write?.askedAtMs ?? nowMs)
-      return { waitingWrites: unfinished.count(), longestWaitMs: nowMs - Math.min(...askedAtMs) }
-    },
+    load: unfinished.load,
     /** Refuses all writes from now on, waiting ones included. Resolves when the current groups have their results. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
@@ -102,6 +88,18 @@ export function queueWrites(options: QueueOptions) {
       clearTimeout(lateCheck)
     },
   }
+}
+
+function settle(write: Write, error: unknown, observer: QueueOptions['observer']): void {
+  if (error === undefined) write.resolve()
+  else write.reject(error)
+  if (error instanceof AppError && error.kind === 'store_busy') observer?.recordRefusal('locked')
+}
+
+function newWrite(kind: WriteKind, plant: PlantWrite) {
+  const key = `${plant.user} ${plant.id}`
+  const textLength = plant.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+  return { kind, plant, key, textLength, askedAtMs: performance.now(), ...Promise.withResolvers<void>() }
 }
 
 /** Tracks the writes that have no result yet. */
@@ -120,8 +118,12 @@ function trackUnfinished() {
   }
   return {
     waiting,
-    groups,
-    count,
+    load() {
+      const nowMs = performance.now()
+      const [first] = waiting
+      const askedAtMs = [first, groups.create[0], groups.delete[0]].map((write) => write?.askedAtMs ?? nowMs)
+      return { waitingWrites: count(), longestWaitMs: nowMs - Math.min(...askedAtMs) }
+    },
     hasWaiting: (kind: WriteKind): boolean => counts[kind] > 0,
     hasRoom: (forTextLength: number): boolean => !isQueueFull({ writes: count(), textLength }, forTextLength),
     add(write: Write): void {
@@ -137,31 +139,36 @@ function trackUnfinished() {
         yield write
       }
     },
-    /**
-     * The writes of a plant are done in order, so a write waits for earlier ones of its plant. But a group takes several equal
-     * ones: their results follow from the first. After a delete with values, another delete may still find the plant.
-     */
     takeGroup(kind: WriteKind): readonly Write[] {
-      const blocked = new Set(groups[OTHER[kind]].map(({ key }) => key))
-      const group: Write[] = []
-      const load = { writes: 0, textLength: 0 }
-      for (const write of waiting) {
-        if (isGroupFull(load)) break
-        const isTaken = write.kind === kind && !blocked.has(write.key)
-        if (!isTaken || (kind === 'delete' && write.plant.values.length > 0)) blocked.add(write.key)
-        if (!isTaken) continue
-        take(write)
-        load.writes = group.push(write)
-        load.textLength += write.textLength
-      }
-      groups[kind] = group
-      return group
+      groups[kind] = nextGroup(waiting, kind, groups[OTHER[kind]])
+      for (const write of groups[kind]) take(write)
+      return groups[kind]
     },
     endGroup(kind: WriteKind): void {
       for (const write of groups[kind]) textLength -= write.textLength
       groups[kind] = []
     },
   }
+}
+
+/**
+ * The writes of a kind that a group may hold now. The writes of a plant are done in order, so a write waits for earlier ones of
+ * its plant. But a group takes several equal ones: their results follow from the first. After a delete with values, another
+ * delete may still find the plant.
+ */
+function nextGroup(waiting: Iterable<Write>, kind: WriteKind, others: readonly Write[]): readonly Write[] {
+  const blocked = new Set(others.map(({ key }) => key))
+  const group: Write[] = []
+  const load = { writes: 0, textLength: 0 }
+  for (const write of waiting) {
+    if (isGroupFull(load)) break
+    const isTaken = write.kind === kind && !blocked.has(write.key)
+    if (!isTaken || (kind === 'delete' && write.plant.values.length > 0)) blocked.add(write.key)
+    if (!isTaken) continue
+    load.writes = group.push(write)
+    load.textLength += write.textLength
+  }
+  return group
 }
 
 /** Writes a group. Resolves to the error of each write, which is `undefined` if the write was done. */

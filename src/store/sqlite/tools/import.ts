@@ -64,20 +64,7 @@ export async function openImport(path: string, rule: ConflictRule, nowMs: () => 
   const { findExisting, write } = plantWriter(db, rule, nowMs)
   const commit = prepareCommit(db)
 
-  /** SQLite would wait for a lock inside a call, in which no signal is handled. So the pause is here. */
-  const attemptLocked = async <T>(work: () => T): Promise<T> => {
-    const deadlineMs = performance.now() + LOCK_TIMEOUT_MS
-    for (;;) {
-      try {
-        return attempt(work)
-      } catch (error) {
-        if (db.inTransaction) db.run('rollback')
-        const isBusy = error instanceof AppError && error.kind === 'store_busy'
-        if (!isBusy || performance.now() > deadlineMs) throw error
-        await Bun.sleep(LOCK_RETRY_MS)
-      }
-    }
-  }
+  const attemptLocked = <T>(work: () => T): Promise<T> => untilUnlocked(db, () => attempt(work))
 
   return {
     /** Where the file of the staging table is. */
@@ -87,16 +74,7 @@ export async function openImport(path: string, rule: ConflictRule, nowMs: () => 
     /** No plant is added after this. */
     endAdding: () => attempt(() => db.run('commit')),
     /** All plants in batches, in the order of the table `plants`, because writing in another order takes many times as long. */
-    *batches(): Generator<ImportBatch> {
-      // No user has an empty name.
-      let after: Key = ['', 0n]
-      for (;;) {
-        const batch = attempt(() => staging.batchAfter(after))
-        if (batch.plants === 0) return
-        yield batch
-        after = batch.last
-      }
-    },
+    batches: () => batchesOf((after) => attempt(() => staging.batchAfter(after))),
     /** Returns those plants of a batch whose ids their users already have. */
     findExisting: (batch: ImportBatch) => attemptLocked(() => findExisting(batch)),
     /** Begins a transaction. All other writes wait until `commit`. */
@@ -122,6 +100,32 @@ export async function openImport(path: string, rule: ConflictRule, nowMs: () => 
       if (db.inTransaction) db.run('rollback')
       db.close(true)
     },
+  }
+}
+
+function* batchesOf(batchAfter: (after: Key) => ImportBatch): Generator<ImportBatch> {
+  // No user has an empty name.
+  let after: Key = ['', 0n]
+  for (;;) {
+    const batch = batchAfter(after)
+    if (batch.plants === 0) return
+    yield batch
+    after = batch.last
+  }
+}
+
+/** Repeats work that finds the database locked. SQLite would wait inside a call, in which no signal is handled. */
+async function untilUnlocked<T>(db: Database, work: () => T): Promise<T> {
+  const deadlineMs = performance.now() + LOCK_TIMEOUT_MS
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      if (db.inTransaction) db.run('rollback')
+      const isBusy = error instanceof AppError && error.kind === 'store_busy'
+      if (!isBusy || performance.now() > deadlineMs) throw error
+      await Bun.sleep(LOCK_RETRY_MS)
+    }
   }
 }
 
