@@ -51,6 +51,7 @@ const READ_FILES: readonly (readonly [RegExp, string])[] = [
   [/\b(?:restore|chown 65532) (plants\.db)/, 'plantstore backup'],
   [/\brestore (\/var\/backups\/plantstore\/\S+)/, 'plantstore backup'],
   [/\bimport (plants\.jsonl)/, 'plantstore export >'],
+  [/\bfind (\/var\/backups\/\S+)/, 'plantstore backup --dir'],
   [/\bexport PLANTSTORE_DATABASE=(\/\S+)/, 'plantstore backup'],
 ]
 const RUNNING = 'plantstore serve\n'
