@@ -34,11 +34,11 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
       const list = listAt(url, users.get(user))
       if (list === undefined) return undefined
       const version = store.plantsVersion(user)
-      if (version === undefined) return undefined
       if (list.version === version) return list
       // New plants behind the last one change nothing of a list that other plants followed before.
       if (list.next === undefined || !store.hasOnlyGrown(user, list.version, list.next)) return undefined
-      list.version = version
+      // It is unknown during a commit.
+      if (version !== undefined) list.version = version
       return list
     },
 

@@ -164,9 +164,11 @@ export function readVersions(
   return {
     plants: (user: UserId) => versionOf(userSlot(user)),
     hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean {
+      if (!isChecked()) return false
       const slot = userSlot(user)
-      const now = versionOf(slot)
-      if (now === undefined || now < since || now - since >= KNOWN_CHANGES) return false
+      // A commit that is under way counts as a change, whether a reader can see it or not.
+      const now = countOf(begun, slot)
+      if (now < since || now - since >= KNOWN_CHANGES) return false
       for (let change = since + 1; change <= now; change++) {
         if (Atomics.load(lowestIds, placeOf(slot, change)) <= above) return false
       }
