@@ -19,7 +19,7 @@ export const OPTIONS = {
   ...settings('Database:', {
     database: defaulted(
       '--database <where>',
-      'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve and token create make a missing database.',
+      'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create and restore make a missing database.',
       kinds.database,
       'plantstore.db',
     ),
