@@ -63,7 +63,10 @@ describe.each(TRANSPORTS)('a list with include=id, $name', (transport) => {
 
   test('is whole for a page as large as the server reads at once', async () => {
     await using service = await startService(transport)
-    await Promise.all(Array.from({ length: 1100 }, (_, id) => service.create({ id, name: 'Fern' })))
+    const user = await service.userIdOf('me')
+    await Promise.all(
+      Array.from({ length: 1100 }, (_, id) => service.store.createPlant(user, { id: BigInt(id), name: 'Fern' })),
+    )
     const text = `[${Array.from({ length: 1100 }, (_, id) => `{"id":${id},"name":"Fern"}`)}]`
 
     expect((await service.list('?include=id')).text).toBe(text)

@@ -54,6 +54,8 @@ export async function startProxy(upstream: string) {
       const route = path.replace(/[?].*/, '').replace(/^\/plants\/.+/, '/plants/{id}')
       appendFileSync(ANSWERS, `${init.method} ${route} ${answer.status}\n`)
       if (violations.length > 0) throw new Error(`Prism: ${init.method} ${path}: ${JSON.stringify(violations)}`)
+      // Prism would round ids, so its answer is only validated.
+      if (path.includes('include=id')) return fetch(upstream + path, init)
       const headers = new Headers(answer.headers)
       for (const name of ADDED_HEADERS) headers.delete(name)
       return new Response(answer.body, { status: answer.status, headers })
