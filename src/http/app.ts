@@ -3,7 +3,7 @@ import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
 import { shareWith } from './cors.ts'
 import { docs } from './docs/docs.ts'
-import { answerCachedList } from './lists/list-plants.ts'
+import { answerCachedLists } from './lists/list-plants.ts'
 import { answerError, contextOf, observe } from './observe.ts'
 import type { AppOptions } from './options.ts'
 import { type AppParts, makeParts } from './parts.ts'
@@ -17,7 +17,7 @@ export function createApp(options: AppOptions): Handle {
   const app = routes(parts)
   const { names, operationOf } = operationsOf(app.routes)
   options.statistics?.setOperations(names)
-  const answer = observe(app.fetch, { ...parts, operationOf })
+  const answer = observe(answerCachedLists(parts, app.fetch), { ...parts, operationOf })
   return options.corsOrigins.length === 0 ? answer : shareWith(options.corsOrigins, answer)
 }
 
@@ -40,7 +40,6 @@ export function routes(parts: AppParts) {
       const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
       return answerError(cause, contextOf(request), parts.log)
     })
-    .onRequest(answerCachedList(parts))
     .use(api)
     .use(parts.servesDocs ? docs(api, parts.publicUrl) : new Elysia())
     .use(probes(parts))

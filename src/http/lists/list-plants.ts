@@ -5,7 +5,7 @@ import { JSON_TYPE, json } from '../answers.ts'
 import { contextOf, logFault, type RequestContext } from '../observe.ts'
 import type { AppParts } from '../parts.ts'
 import type { ListQuery } from '../query.ts'
-import { SLOW_READER_S } from '../server.ts'
+import { type Handle, SLOW_READER_S } from '../server.ts'
 import { answerList, type CappedList, cappedList, type Include, PAGE_PLANTS, renderPlants } from './capped-list.ts'
 
 interface ListRequest {
@@ -37,27 +37,26 @@ export const listPlants = (parts: AppParts) => {
 }
 
 /**
- * Answers a cached list before Elysia looks for a route, in a third less time. A URL is a key of the cache only after the
- * route of lists has answered it, so nothing else is at it for GET and HEAD.
+ * Answers cached lists, and passes all other requests to `handle`. A URL is a key of the cache only after the route of lists
+ * has answered it, so nothing else is at it for GET and HEAD. As an `onRequest` hook of Elysia this took 15 % more CPU time
+ * for each list.
  */
-export const answerCachedList = ({ tokens, lists, limits, statistics }: AppParts) => {
+export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppParts, handle: Handle): Handle => {
   const answerAdmitted = async (request: Request, caller: Token, list: CappedList) => {
     await limits?.admit(caller, request)
     limits?.requirePlace(request)
     return answerList(list, request)
   }
-  // Elysia would await a hook in whose source a `return` calls a function, and make every request asynchronous.
-  return ({ request }: { readonly request: Request }): Response | Promise<Response> | undefined => {
+  return (request) => {
     const { method } = request
-    if (method !== 'GET' && method !== 'HEAD') return undefined
+    if (method !== 'GET' && method !== 'HEAD') return handle(request)
     const caller = tokens.get(request.headers.get('authorization'))
     const list = caller && lists.get(caller.userId, request.url)
-    if (caller === undefined || list === undefined) return undefined
+    if (caller === undefined || list === undefined) return handle(request)
     statistics?.lookUp('callers', 'hits')
     statistics?.lookUp('lists', 'hits')
     contextOf(request).caller = caller
-    const response = limits === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
-    return response
+    return limits === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
   }
 }
 
