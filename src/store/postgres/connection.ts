@@ -71,8 +71,6 @@ export function createClient(options: ConnectionOptions, connections: number) {
 /** A transaction runs one statement after the other. */
 const inTransaction = (transaction: TransactionSQL) => ({
   query: <Values>(text: string, parameters: readonly Parameter[] = []) => rowsOf<Values>(transaction, text, parameters),
-  /** Runs several statements without parameters. */
-  run: async (script: string) => void (await transaction.unsafe(script).simple()),
 })
 
 /** Rows as arrays, as `bun:sqlite` returns them. */

@@ -5,8 +5,15 @@ import type { Client } from './connection.ts'
 import { isConflict, repeat, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 
-/** The migrations in order. The version of a schema is the number of migrations that it has had. */
-const MIGRATIONS: readonly string[] = [usersTokensPlants]
+/** The statements of a script. Some databases take only one statement per query. */
+const statementsOf = (script: string): readonly string[] => script.split(/;\s*$/m).filter((text) => text.trim() !== '')
+
+/**
+ * The migrations in order, as statements. The version of a schema is the number of migrations that it has had. Some databases
+ * commit each change of a schema at once, so a process that ends may leave half of a migration. Therefore each statement can be
+ * repeated.
+ */
+export const MIGRATIONS: readonly (readonly string[])[] = [usersTokensPlants].map(statementsOf)
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 /** The version of a copy that is not finished. No executable knows it, so all of them refuse the database. */
@@ -16,9 +23,12 @@ export const UNFINISHED_VERSION = 2147483647
 const MIGRATE_MS = 10_000
 
 const SELECT_VERSION = 'select version from plantstore.schema_version'
-const BOOTSTRAP = `create schema if not exists plantstore;
-  create table plantstore.schema_version (id int8 primary key check (id = 1), version int8 not null);
-  insert into plantstore.schema_version (id, version) values (1, 0)`
+/** What every database has before its first migration. */
+export const BOOTSTRAP = [
+  'create schema if not exists plantstore',
+  'create table if not exists plantstore.schema_version (id int8 primary key check (id = 1), version int8 not null)',
+  'insert into plantstore.schema_version (id, version) values (1, 0) on conflict do nothing',
+]
 
 /**
  * Refuses a server that may lose acknowledged writes, and a database that cannot hold every text. A server may lack some of
@@ -43,8 +53,8 @@ export async function inspect(client: Client, address: PostgresAddress, durabili
 }
 
 /**
- * Brings the schema up to date, completely or not at all. If many processes start at once, one of them does it. With
- * `mustExist` it refuses a database without a store. Returns whether this process created the schema.
+ * Brings the schema up to date, and completes what another process has begun. If many processes start at once, one of them does
+ * it. With `mustExist` it refuses a database without a store. Returns whether this process created the schema.
  */
 export function migrate(client: Client, address: PostgresAddress, mustExist: boolean): Promise<boolean> {
   const database = describeAddress(address)
@@ -60,11 +70,11 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
     if (version === undefined && mustExist) {
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
     }
-    return client.transaction(async ({ query, run }) => {
-      if (version === undefined) await run(BOOTSTRAP)
+    return client.transaction(async ({ query }) => {
+      if (version === undefined) for (const statement of BOOTSTRAP) await query(statement)
       // Other processes that have come this far wait for the lock.
       const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)
-      for (const migration of MIGRATIONS.slice(Number(locked))) await run(migration)
+      for (const statement of MIGRATIONS.slice(Number(locked)).flat()) await query(statement)
       await query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
       return locked === 0n
     })

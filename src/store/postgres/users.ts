@@ -15,10 +15,14 @@ export function users({ read, transaction, changeTokens }: Connections) {
   return {
     async listUsers() {
       const rows = await read<UserRow>(
-        `select name, created_at_ms,
-           (select count(*) from plantstore.plants where plants.user_id = users.id),
-           (select count(*) from plantstore.tokens where tokens.user_id = users.id)
-         from plantstore.users order by name`,
+        // Citus refuses subqueries that count the rows of each user.
+        `select users.name, users.created_at_ms, coalesce(of_plants.count, 0), coalesce(of_tokens.count, 0)
+         from plantstore.users
+           left join (select user_id, count(*) from plantstore.plants group by user_id) as of_plants
+             on of_plants.user_id = users.id
+           left join (select user_id, count(*) from plantstore.tokens group by user_id) as of_tokens
+             on of_tokens.user_id = users.id
+         order by users.name collate "C"`,
         [],
         READ_ALL_TIMEOUT_MS,
       )

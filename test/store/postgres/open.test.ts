@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { OpenOptions, StoreEvent } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { BOOTSTRAP, MIGRATIONS } from '../../../src/store/postgres/schema.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
@@ -10,7 +11,7 @@ import { rejectionOf } from '../rejection.ts'
 import { failTest } from './open-database.ts'
 
 /** Copies that start at once. */
-const COPIES = 10
+const COPIES = 20
 
 const open = (url: string, options?: OpenOptions) => openStore(url, failTest, options)
 const run = (url: string, script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
@@ -28,6 +29,21 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     expect(new Set(tokens).size).toBe(COPIES)
     expect(await stores[0]?.checkIntegrity()).toEqual([])
     await Promise.all(stores.map((store) => store.close()))
+  })
+
+  test('completes a schema after another process has committed its first statements only', async () => {
+    const statements = [...BOOTSTRAP, ...MIGRATIONS.flat()]
+    for (let done = 1; done <= statements.length; done++) {
+      await using database = await makeDatabase({ isEmpty: true })
+      for (const statement of statements.slice(0, done)) await run(database.url, statement)
+
+      const store = await open(database.url)
+      await createUser(store, 'me')
+
+      expect(await store.checkIntegrity()).toEqual([])
+      expect((await store.listUsers()).map(({ name }) => name)).toEqual(['me'])
+      await store.close()
+    }
   })
 
   test('creates nothing if the store must exist already', async () => {

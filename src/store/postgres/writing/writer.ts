@@ -130,7 +130,7 @@ const statement = (write: string): string => `with gate as (
     from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
     where done.id is null
   )
-  where id = (select id from gate) returning refused`
+  where id = $1 and exists (select 1 from gate) returning refused`
 
 /** A delete without values deletes the plant whatever it is. */
 const IS_ANY = PLANT_FIELDS.map((field) => `wanted.${field} is null`).join(' and ')
