@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { fileInDocs, yamlInDocs } from '../support/docs.ts'
+import { pathOfPage, readContrib, yamlInContrib } from '../support/docs.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { PROJECT, runIn } from './run.ts'
@@ -12,23 +12,21 @@ const DRAIN_DEFAULT_S = 8
 const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
 const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 
-const compose = await yamlInDocs('compose.yaml')
-const [statefulSet, service] = await yamlInDocs('plantstore.yaml')
+const COMPOSE = 'contrib/compose.yaml'
+const compose = await yamlInContrib(COMPOSE)
+const [statefulSet, service] = await yamlInContrib('contrib/kubernetes/plantstore.yaml')
 const pod = statefulSet.spec.template.spec
 const [container] = pod.containers
 
-describe('the Compose file of the documentation', () => {
+describe('the Compose file', () => {
   test.skipIf(lacks(program('docker-compose')))('is valid for docker-compose, which refuses a wrong one', async () => {
     using folder = makeFolder()
-    const file = join(folder.path, 'compose.yaml')
-    const config = async (text: string) => {
-      await Bun.write(file, text)
-      return runIn(['docker-compose', '--file', file, 'config', '--quiet'])
-    }
-    const text = await fileInDocs('compose.yaml')
-    const wrong = await config(text.replace('read_only', 'read_onely'))
+    const config = (file: string) => runIn(['docker-compose', '--file', file, 'config', '--quiet'])
+    const wrongFile = join(folder.path, 'compose.yaml')
+    await Bun.write(wrongFile, (await readContrib(COMPOSE)).replace('read_only', 'read_onely'))
+    const wrong = await config(wrongFile)
 
-    expect(await config(text)).toEqual({ stdout: '', stderr: '', exitCode: 0 })
+    expect(await config(pathOfPage(COMPOSE))).toEqual({ stdout: '', stderr: '', exitCode: 0 })
     expect({ ...wrong, stderr: wrong.stderr.includes('read_onely') }).toEqual({ stdout: '', stderr: true, exitCode: 1 })
   })
 
@@ -47,7 +45,7 @@ describe('the Compose file of the documentation', () => {
   })
 })
 
-describe('the Kubernetes manifest of the documentation', () => {
+describe('the Kubernetes manifest', () => {
   test('fits the types of the API of Kubernetes', async () => {
     const misspelt = structuredClone(statefulSet)
     misspelt.spec.template.spec.containers[0].securityContext.readOnlyRootFilesytem = true

@@ -7,7 +7,7 @@ import { COMPILED, EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, program, type Requirement } from '../support/requirement.ts'
 import { ALL_BLOCKS, type Block, entryFor, NOT_RUN } from './docs-blocks.ts'
-import { runIn } from './run.ts'
+import { PROJECT, runIn } from './run.ts'
 
 const ROOT: Requirement = { missing: 'root is missing', isMet: () => process.getuid?.() === 0 }
 const isMissing = lacks(ROOT, COMPILED, ...['unshare', 'ip', 'curl', 'jq', 'openssl'].map(program))
@@ -25,6 +25,7 @@ for folder in /usr/local/bin /var/backups /var/lib /run /mnt; do mount -t tmpfs 
 mkdir /run/plantstore /var/backups/plantstore /var/lib/plantstore /mnt/replica
 ip link set lo up
 mkdir dist
+ln -s "$PROJECT/contrib" contrib
 for name in /usr/local/bin/plantstore dist/plantstore plantstore; do ln -s "$EXECUTABLE" "$name"; done
 printf '#!/bin/sh\\nexec %s "$@"\\n' "$EXECUTABLE" > /usr/local/bin/plantstore.old
 SERVER_PID=
@@ -82,6 +83,7 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
     '-i',
     `PATH=/usr/local/bin:${process.env.PATH}`,
     `EXECUTABLE=${EXECUTABLE}`,
+    `PROJECT=${PROJECT}`,
     'HOME=/nonexistent',
   ]
   return await runIn([...isolated, ...environment, 'bash', 'script'], folder.path)

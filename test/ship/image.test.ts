@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
-import { yamlInDocs } from '../support/docs.ts'
+import { yamlInContrib } from '../support/docs.ts'
 import { lacks } from '../support/requirement.ts'
 import { CONTAINERS, type ContainerOptions, PLANT_ROUND, startContainer } from './container.ts'
 import { imageConfiguration, stages } from './dockerfile.ts'
@@ -124,7 +124,7 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
   })
 
   test('serves as the Kubernetes manifest says, answers its probes, and is not ready once it is asked to end', async () => {
-    const [{ spec }] = await yamlInDocs('plantstore.yaml')
+    const [{ spec }] = await yamlInContrib('contrib/kubernetes/plantstore.yaml')
     const { securityContext, containers } = spec.template.spec
     await using running = await startImage({
       user: securityContext.runAsUser,

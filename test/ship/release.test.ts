@@ -51,7 +51,7 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
   })
 
   test.each(TARGETS)(
-    'packs the executable for $name with its documentation, licences and changelog',
+    'packs the executable for $name with its documentation, contrib, licences and changelog',
     async ({ name }) => {
       const listed = await runWell(
         ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
@@ -67,7 +67,8 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
         .bytes()
       // RFC 1952, section 2.3: no flags, and no time.
       expect([...head]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
-      const documents = [...PAGES, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
+      const contrib = (await runWell(['git', 'ls-files', 'contrib'])).trim().split('\n')
+      const documents = [...PAGES, ...contrib, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
         (page) => `-rw-r--r-- ${page}`,
       )
       const expected = [...documents, '-rwxr-xr-x plantstore'].map((entry) =>

@@ -30,7 +30,7 @@ type Target = (typeof TARGETS)[number]
 /** `bun run release`: makes all files of a release. One commit always results in the same bytes. */
 const FOLDER = join(PROJECT, 'dist/release')
 
-/** The documents in an archive, beside those in `docs`. */
+/** The documents in an archive, beside the folders `docs` and `contrib`. */
 const DOCUMENTS = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md']
 const LICENSES = 'THIRD_PARTY_LICENSES'
 
@@ -79,7 +79,8 @@ async function tryOut(executable: string, target: Target, version: string): Prom
  * files and time. The files belong to root. The gzip header has no time and no name.
  */
 async function pack(folder: string, modifiedAt: Date): Promise<void> {
-  const documents = [...DOCUMENTS, ...[...new Glob('docs/**/*.md').scanSync(PROJECT)].sort()]
+  const folders = [...new Glob('{docs,contrib}/**/*.*').scanSync(PROJECT)].sort()
+  const documents = [...DOCUMENTS, ...folders]
   for (const name of [...documents, LICENSES]) {
     cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(FOLDER, folder, name))
     chmodSync(join(FOLDER, folder, name), 0o644)

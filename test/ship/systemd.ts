@@ -9,7 +9,7 @@ export const PROJECT_INSIDE = '/opt/plantstore'
 const START_TIMEOUT_MS = 30_000
 
 /** Empty targets in place of systemd's own, which units refer to. */
-const TARGETS = ['default', 'sysinit', 'basic', 'shutdown', 'network', 'multi-user']
+const TARGETS = ['default', 'sysinit', 'basic', 'shutdown', 'network', 'multi-user', 'timers']
 
 /**
  * Mounts a temporary layer over the machine's root file system and becomes its systemd, which knows no unit of the machine. In a
@@ -85,9 +85,9 @@ export async function bootSystemd() {
     tryRun: (command: readonly string[]) => runIn([...enter(), ...command]),
     /** Writes a file inside. */
     write: (path: string, text: string) => run(['/bin/sh', '-c', 'printf %s "$1" > "$0"', path, text]),
-    /** Properties of the service, by the names of `systemctl show`. */
-    async show(properties: readonly string[]): Promise<Record<string, string>> {
-      const shown = await run(['systemctl', 'show', `--property=${properties.join()}`, 'plantstore'])
+    /** Properties of a unit, by the names of `systemctl show`. */
+    async show(properties: readonly string[], unit = 'plantstore'): Promise<Record<string, string>> {
+      const shown = await run(['systemctl', 'show', `--property=${properties.join()}`, unit])
       return Object.fromEntries(
         shown
           .trim()

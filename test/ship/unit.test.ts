@@ -1,18 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { blockAfter, fileInDocs, PAGES, readPage } from '../support/docs.ts'
+import { blockAfter, pathOfPage, readPage } from '../support/docs.ts'
 import { EXECUTABLE } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { PROJECT, runIn } from './run.ts'
 import { bootSystemd, PROJECT_INSIDE, SYSTEMD } from './systemd.ts'
 
+const ETC = '/etc/systemd/system'
 const UNIT = 'plantstore.service'
+const UNITS = [UNIT, 'plantstore-backup.service', 'plantstore-backup.timer']
 /** On a scale up to 10, which is worst. */
 const EXPOSURE_MAX = 2.5
 const BOOT_TIMEOUT_MS = 180_000
-
-/** All pages, the nightly backup among them. */
-const docs = async () => (await Promise.all(PAGES.map(readPage))).join('\n')
 
 let systemd: Awaited<ReturnType<typeof bootSystemd>>
 
@@ -32,12 +30,12 @@ async function healthyPid(): Promise<string> {
   return (await systemd.show(['MainPID'])).MainPID ?? ''
 }
 
-describe.skipIf(lacks(SYSTEMD))('the systemd unit of the documentation', () => {
+describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
   let token = ''
 
   beforeAll(async () => {
     systemd = await bootSystemd()
-    await systemd.write(`/tmp/${UNIT}`, await fileInDocs(UNIT))
+    await systemd.run(['cp', '-r', `${PROJECT_INSIDE}/contrib`, '/tmp'])
     await systemd.run(['cp', (EXECUTABLE || 'none').replace(PROJECT, PROJECT_INSIDE), '/tmp/plantstore'])
     const commands = await blockAfter(`commands of: ${UNIT}`)
     // The last command need not wait for the service, because it makes the database if that does not exist.
@@ -45,28 +43,32 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the documentation', () => {
   }, BOOT_TIMEOUT_MS)
   afterAll(() => systemd?.[Symbol.asyncDispose]())
 
-  test('has an exposure under 2.5, and passes systemd-analyze verify', async () => {
-    using folder = makeFolder()
-    const file = `${folder.path}/${UNIT}`
-    await Bun.write(file, await fileInDocs(UNIT))
+  test('has an exposure under 2.5', async () => {
+    const file = pathOfPage(`contrib/systemd/${UNIT}`)
     const { stdout } = await runIn(['systemd-analyze', 'security', '--offline=yes', '--no-pager', file])
-    const verify = ['systemd-analyze', 'verify', '--recursive-errors=no', `/etc/systemd/system/${UNIT}`]
-    const verified = await systemd.tryRun(verify)
     const exposure = Number(/Overall exposure level for plantstore\.service: ([\d.]+) /.exec(stdout)?.[1])
 
     expect(exposure).toBeLessThan(EXPOSURE_MAX)
-    expect(await docs()).toContain(`\`systemd-analyze security\` gives it ${exposure},`)
+    expect(await readPage('docs/how-to/install.md')).toContain(`\`systemd-analyze security\` gives it ${exposure},`)
+  })
+
+  test.each(UNITS)('passes systemd-analyze verify: %s', async (unit) => {
+    const verified = await systemd.tryRun(['systemd-analyze', 'verify', '--recursive-errors=no', `${ETC}/${unit}`])
+
     expect(verified).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
 
-  test('has a nightly backup that works in the directory that the documentation makes', async () => {
-    const [, command] = /^ExecStart=(\S+ backup .+)$/m.exec(await docs()) ?? []
-    const printed = await systemd.run(['/bin/sh', '-euc', `runuser -u plantstore -- ${command}`])
+  test('has a nightly backup, which the commands of the documentation start', async () => {
+    await systemd.run(['/bin/sh', '-euc', await blockAfter('commands of: plantstore-backup.timer')])
+    const timer = await systemd.show(['ActiveState', 'UnitFileState', 'TimersCalendar'], 'plantstore-backup.timer')
+    const backups = (await systemd.run(['ls', '/var/backups/plantstore'])).trim()
 
-    expect(printed).toMatch(/^\/var\/backups\/plantstore\/plantstore-\S+\.db\n$/)
-    expect(await systemd.run(['stat', '-c', '%U %a', '/var/backups/plantstore', printed.trim()])).toBe(
-      'plantstore 700\nplantstore 600\n',
-    )
+    expect(timer).toMatchObject({ ActiveState: 'active', UnitFileState: 'enabled' })
+    expect(timer.TimersCalendar).toContain('OnCalendar=*-*-* 03:00:00')
+    expect(backups).toMatch(/^plantstore-\S+\.db$/)
+    expect(
+      await systemd.run(['stat', '-c', '%U %a', '/var/backups/plantstore', `/var/backups/plantstore/${backups}`]),
+    ).toBe('plantstore 700\nplantstore 600\n')
   })
 
   test('serves after the commands of the documentation, as a user without rights', async () => {
@@ -85,7 +87,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit of the documentation', () => {
     const { Uid, CapEff, CapBnd, NoNewPrivs, Seccomp } = await statusOfService()
 
     expect({ FragmentPath, ActiveState, UnitFileState }).toEqual({
-      FragmentPath: `/etc/systemd/system/${UNIT}`,
+      FragmentPath: `${ETC}/${UNIT}`,
       ActiveState: 'active',
       UnitFileState: 'enabled',
     })
@@ -152,14 +154,14 @@ const ATTEMPTS: Readonly<Record<string, string>> = {
   'ask for another scheduling': 'chrt --idle 0 true',
   'see processes of others': 'test -e /proc/1/status',
   'see the machine': 'test -e /proc/meminfo',
-  'see files of others in /tmp': `test -e /tmp/${UNIT}`,
+  'see files of others in /tmp': 'test -e /tmp/contrib',
   'see homes': 'ls /home',
   'see devices': 'test -e /dev/kmsg',
 }
 
 /** Runs a command in place of the server, with everything else of the unit unchanged. Returns its output. */
 async function runAsUnit(command: string): Promise<string> {
-  const settings = `/etc/systemd/system/${UNIT}.d`
+  const settings = `${ETC}/${UNIT}.d`
   await systemd.run(['systemctl', 'stop', UNIT])
   await systemd.run(['mkdir', '-p', settings])
   await systemd.write(

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { Glob } from 'bun'
@@ -39,13 +40,16 @@ export async function blockAfter(comment: string): Promise<string> {
   return block[1]
 }
 
-/** A file that a page shows after a comment with the name of the file. */
-export const fileInDocs = (name: string): Promise<string> => blockAfter(`file: ${name}`)
+/** The text of a file in `contrib`, by its path in the repository. */
+export function readContrib(path: string): Promise<string> {
+  if (!path.startsWith('contrib/')) throw new Error(`${path} is not in contrib`)
+  return Bun.file(pathOfPage(path)).text()
+}
 
-/** Such a file, which is YAML. */
+/** All objects of such a file, which is YAML: an array if it has several. */
 // biome-ignore lint/suspicious/noExplicitAny: tests compare it as a whole
-export async function yamlInDocs(name: string): Promise<any> {
-  return Bun.YAML.parse(await fileInDocs(name))
+export async function yamlInContrib(path: string): Promise<any> {
+  return Bun.YAML.parse(await readContrib(path))
 }
 
 /** The parts of pages that are generated from the code, by the name in the comment before each. */
@@ -55,19 +59,32 @@ const GENERATED: Readonly<Record<string, Readonly<Record<string, () => string | 
   'docs/reference/metrics-and-logs.md': { metrics: metricTable, reasons: reasonTable },
 }
 
-/** The pages with generated parts. */
-export const GENERATED_PAGES: readonly string[] = Object.keys(GENERATED)
+/** The names of the parts that a page shows. */
+const shownParts = (text: string): readonly string[] =>
+  [...text.matchAll(/<!-- (\S+): written by bun run docs -->/g)].map(([, name = '']) => name)
 
-/** A page with its generated parts made again. */
+/** The pages with generated parts. */
+export const GENERATED_PAGES: readonly string[] = PAGES.filter(
+  (page) => page in GENERATED || shownParts(readFileSync(pathOfPage(page), 'utf8')).length > 0,
+)
+
+/** A page with its generated parts made again: tables of the code, and files of `contrib`. */
 export async function withGeneratedParts(page: string): Promise<string> {
   let text = await readPage(page)
-  for (const [name, write] of Object.entries(GENERATED[page] ?? {})) {
+  const tables = GENERATED[page] ?? {}
+  for (const name of new Set([...Object.keys(tables), ...shownParts(text)])) {
     const part = new RegExp(`(<!-- ${name}: written by bun run docs -->)[^]*?(<!-- /${name} -->)`)
     if (!part.test(text)) throw new Error(`${page} has no part ${name}`)
-    const written = await write()
+    const written = await (tables[name]?.() ?? contribBlock(name))
     text = text.replace(part, (_, start: string, end: string) => `${start}\n${written}\n${end}`)
   }
   return text
+}
+
+/** A block of code with a file of `contrib`. */
+async function contribBlock(path: string): Promise<string> {
+  const language = /\.(?:service|timer)$/.test(path) ? 'ini' : path.split('.').at(-1)
+  return `\`\`\`${language}\n${await readContrib(path)}\`\`\``
 }
 
 const markdownTable = (columns: readonly string[], rows: readonly (readonly string[])[]): string =>
