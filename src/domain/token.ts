@@ -77,6 +77,9 @@ export function isTokenText(text: string): boolean {
 /** The only form in which a token is stored: its SHA-256, 32 bytes. */
 export const hashToken = (text: string): Uint8Array => Bun.CryptoHasher.hash('sha256', text)
 
+/** The hash of a token's text as a tokens file has it. */
+export const hashText = (hash: Uint8Array): string => `sha256:${hash.toHex()}`
+
 const checksum = (secret: string): string => base62(BigInt(Bun.hash.crc32(secret)), CHECKSUM_LENGTH)
 
 function base62(value: bigint, length: number): string {

@@ -2,17 +2,26 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
-import { hashToken, isTokenText, makeToken, TOKEN_RANDOM_BYTES, type Token, tokenState } from '../../domain/token.ts'
+import {
+  hashText,
+  hashToken,
+  isTokenText,
+  makeToken,
+  TOKEN_RANDOM_BYTES,
+  type Token,
+  tokenState,
+} from '../../domain/token.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import { type Io, isClosedPipe } from '../io.ts'
 import { counted, table, toJson } from '../output.ts'
 
-/** `token create`, `token list` and `token revoke`. */
+/** `token create`, `token list`, `token revoke` and `token hash`. */
 export const tokenCommands = (program: Command, io: Io): void => {
-  const token = program.command('token').description('Creates, lists and revokes tokens.')
+  const token = program.command('token').description('Creates, lists, revokes and hashes tokens.')
   createCommand(token, io)
   listCommand(token, io)
   revokeCommand(token, io)
+  hashCommand(token, io)
 }
 
 /** `token create` prints only the token on stdout, or all that is known of the token in JSON. The rest goes to stderr. */
@@ -90,6 +99,14 @@ const revokeCommand = (token: Command, io: Io) =>
       if (json) await io.print(toJson({ revoked: count }))
     })
 
+/** `token hash` needs no database. */
+const hashCommand = (token: Command, io: Io) =>
+  token
+    .command('hash')
+    .description('Prints the hash of a token on stdin, in the form sha256:HEX.')
+    .addHelpText('after', manual('token hash < token', 'token hash < token >> hashes'))
+    .action(async () => io.print(`${hashText(await readHash(io))}\n`))
+
 /** What the arguments ask for. It returns how many tokens were not revoked before, and a sentence for the operator. */
 async function revocationOf(id: string | undefined, user: string | undefined, isConfirmed: boolean, io: Io) {
   if (id === undefined && user !== undefined) return (store: Store) => revokeAll(store, user, isConfirmed, io.nowMs())
@@ -101,14 +118,19 @@ async function revocationOf(id: string | undefined, user: string | undefined, is
 /** Returns a function that finds the token with an id, or with the text on stdin. */
 async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<Token | undefined>> {
   if (id === '-') {
-    const text = Buffer.concat(await Array.fromAsync(io.stdin()))
-      .toString()
-      .trim()
-    if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
-    return (store) => store.findToken(hashToken(text))
+    const hash = await readHash(io)
+    return (store) => store.findToken(hash)
   }
   if (!/^[1-9]\d{0,15}$/.test(id)) throw misused('The id of a token is a positive whole number, or -.')
   return async (store) => (await store.listTokens()).find((token) => token.id === Number(id))
+}
+
+/** The hash of the token on stdin. */
+async function readHash(io: Io): Promise<Uint8Array> {
+  const bytes = Buffer.concat(await Array.fromAsync(io.stdin()))
+  const text = bytes.toString().trim()
+  if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
+  return hashToken(text)
 }
 
 async function revokeAll(store: Store, userName: string, isConfirmed: boolean, nowMs: number) {
