@@ -11,5 +11,8 @@ export function table(cells: readonly (readonly (string | number)[])[]): string 
 /** A value as indented JSON. */
 export const toJson = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`
 
+/** A time in ISO 8601, in UTC. */
+export const toIso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
+
 /** A number and its noun: `1 token`, `3 tokens`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -138,6 +138,13 @@ export interface Store {
 
   /** All users, in the order of their names. */
   listUsers(): Promise<readonly User[]>
+  /** The user of that name, and whether the user is blocked. This is true until `tokensVersion` changes. */
+  findUser(name: string): Promise<{ readonly id: UserId; readonly isBlocked: boolean } | undefined>
+  /**
+   * Blocks a user as of a time, or unblocks the user if there is no time. A user who is blocked already keeps the earlier time.
+   * Returns whether it changed something. Rejects with `user_not_found`.
+   */
+  setUserBlock(name: string, blockedAtMs: number | undefined): Promise<boolean>
   /**
    * Deletes a user: first the tokens, then the plants in batches, then the name. Others can write between two batches. Deleted
    * data is overwritten if the database can do that. Returns the numbers of deleted plants and tokens. Rejects with

@@ -12,6 +12,8 @@ export interface User {
   readonly createdAtMs: number
   readonly plants: number
   readonly tokens: number
+  /** Since when the user is blocked: no token of the user gives access. */
+  readonly blockedAtMs: number | undefined
 }
 
 /** What a token may do: `read` lists; `write` creates, lists and deletes. */
@@ -32,12 +34,16 @@ export interface Token {
   readonly expiresAtMs: number | undefined
   readonly revokedAtMs: number | undefined
   readonly lastUsedAtMs: number | undefined
+  /** The token that replaces this one, if this one was rotated. */
+  readonly replacedBy: TokenId | undefined
+  readonly userIsBlocked: boolean
 }
 
-/** The state of a token at a time. Only an `active` one gives access. One that is revoked and has expired is `revoked`. */
-export function tokenState(token: Token, nowMs: number): 'active' | 'expired' | 'revoked' {
+/** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */
+export function tokenState(token: Token, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
-  return token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs ? 'expired' : 'active'
+  if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'
+  return token.userIsBlocked ? 'blocked' : 'active'
 }
 
 /** Bytes of randomness in a token: 256 bits. */

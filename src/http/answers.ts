@@ -67,7 +67,7 @@ export const ERRORS = {
   },
   token_invalid: {
     code: 40102,
-    when: 'the `Authorization` line is empty, malformed or given more than once, or its token is malformed, unknown, expired or revoked',
+    when: 'the `Authorization` line is empty, malformed or given more than once, or its token is malformed, unknown, expired, revoked or of a blocked user',
     message: 'The token is not valid (any more): ask the operator for a new one.',
     headers: { 'WWW-Authenticate': `${REALM}, error="invalid_token"` },
   },

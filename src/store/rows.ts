@@ -64,10 +64,12 @@ export type TokenRow = [
   expiresAtMs: bigint | null,
   revokedAtMs: bigint | null,
   lastUsedAtMs: bigint | null,
+  replacedBy: bigint | null,
+  userBlockedAtMs: bigint | null,
 ]
 
-export const toToken = ([id, userId, userName, scope, label, ...times]: TokenRow): Token => {
-  const [createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs] = times
+export const toToken = ([id, userId, userName, scope, label, ...numbers]: TokenRow): Token => {
+  const [createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, replacedBy, userBlockedAtMs] = numbers
   return {
     id: Number(id),
     userId: Number(userId),
@@ -79,19 +81,22 @@ export const toToken = ([id, userId, userName, scope, label, ...times]: TokenRow
     expiresAtMs: optionalNumber(expiresAtMs),
     revokedAtMs: optionalNumber(revokedAtMs),
     lastUsedAtMs: optionalNumber(lastUsedAtMs),
+    replacedBy: optionalNumber(replacedBy),
+    userIsBlocked: userBlockedAtMs !== null,
   }
 }
 
 const optionalNumber = (value: bigint | null): number | undefined => (value === null ? undefined : Number(value))
 
 /** A user with the numbers of plants and tokens, as every database returns it. */
-export type UserRow = [name: string, createdAtMs: bigint, plants: bigint, tokens: bigint]
+export type UserRow = [name: string, createdAtMs: bigint, blockedAtMs: bigint | null, plants: bigint, tokens: bigint]
 
-export const toUser = ([name, createdAtMs, plants, tokens]: UserRow): User => ({
+export const toUser = ([name, createdAtMs, blockedAtMs, plants, tokens]: UserRow): User => ({
   name,
   createdAtMs: Number(createdAtMs),
   plants: Number(plants),
   tokens: Number(tokens),
+  blockedAtMs: optionalNumber(blockedAtMs),
 })
 
 /** The error of a command for a token that does not exist. */

@@ -26,6 +26,9 @@ const MISUSES: readonly string[][] = [
   ['token', 'revoke', 'one'],
   ['token', 'revoke', '1', '2'],
   ['token', 'revoke', '1', '--user', 'me'],
+  ['user', 'block'],
+  ['user', 'block', 'm e'],
+  ['user', 'unblock'],
   ['user', 'delete'],
   ['user', 'delete', '--yes'],
   ['user', 'delete', 'me'],
@@ -115,9 +118,16 @@ describe.concurrent('commands that need no database', () => {
 describe.concurrent('commands that need a database', () => {
   const runAll = (path: string) =>
     Promise.all(
-      ['token list', 'token revoke 1', 'user list', 'user delete me --yes', 'check', 'export', 'status'].map(
-        (command) => runPlantstore([...command.split(' '), '--database', path]),
-      ),
+      [
+        'token list',
+        'token revoke 1',
+        'user list',
+        'user block me',
+        'user delete me --yes',
+        'check',
+        'export',
+        'status',
+      ].map((command) => runPlantstore([...command.split(' '), '--database', path])),
     )
 
   test('refuse a missing one and an empty file: only serve and token create make one', async () => {

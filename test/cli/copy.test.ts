@@ -43,18 +43,18 @@ describe('copy', () => {
       const sha256 = /SHA-256 ([0-9a-f]{64})\.\n$/.exec(there.stderr)?.[1] ?? ''
       const told = (one: string, other: string) =>
         expect.stringMatching(
-          new RegExp(`Copied 2 users, 5 tokens and ${plants} plants from ${one} to ${other}: SHA-256 ${sha256}\\.\n$`),
+          new RegExp(`Copied 3 users, 6 tokens and ${plants} plants from ${one} to ${other}: SHA-256 ${sha256}\\.\n$`),
         )
       expect([there, again]).toEqual([
         { stdout: `${target.database}\n`, stderr: told(source.database, target.database), exitCode: 0 },
         { stdout: expect.any(String), stderr: told(target.database, back.database), exitCode: 0 },
       ])
       const places = { from: target.database, to: back.database }
-      expect(JSON.parse(again.stdout)).toEqual({ ...places, users: 2, tokens: 5, plants, sha256 })
+      expect(JSON.parse(again.stdout)).toEqual({ ...places, users: 3, tokens: 6, plants, sha256 })
       expect(await source.dump()).toEqual(before)
       expect(await target.dump()).toEqual(before)
       expect(await back.dump()).toEqual(before)
-      expect(before?.lastIds).toEqual([[expect.any(BigInt), 6n]])
+      expect(before?.lastIds).toEqual([[expect.any(BigInt), 7n]])
       expect((await runPlantstore(['check', '--database', target.database])).exitCode).toBe(0)
       const answers = await answersOf(target.database, tokens)
       expect(answers).toEqual(await answersOf(source.database, tokens))
@@ -63,11 +63,12 @@ describe('copy', () => {
         read: [200, expect.any(String), 403],
         expired: [401, expect.any(String), 401],
         revoked: [401, expect.any(String), 401],
+        blocked: [401, expect.any(String), 401],
         other: [200, expect.any(String), 409],
       })
       // The next identifiers were never used in either store.
       const made = await runPlantstore(['token', 'create', '--user', 'new', '--database', target.database])
-      expect(made.stderr).toContain('Created token 7 of user new ')
+      expect(made.stderr).toContain('Created token 8 of user new ')
     },
   )
 
@@ -149,7 +150,7 @@ describe('copy', () => {
     expect(refused).toEqual(refusal(3, `The database ${source.database} is open in another process: ${advice}.`))
     expect(nothing).toBeUndefined()
     expect(taken).toMatchObject({ stdout: `${target.database}\n`, exitCode: 0 })
-    expect(taken.stderr).toStartWith(`The copy will not contain later writes to ${source.database}.\nCopied 2 users, `)
+    expect(taken.stderr).toStartWith(`The copy will not contain later writes to ${source.database}.\nCopied 3 users, `)
     expect(later.status).toBe(200)
     expect({ ...(await target.dump()), tokens: [] }).toEqual({ ...before, tokens: [] } as never)
     expect(await server.end()).toBe(0)

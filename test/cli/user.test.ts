@@ -32,29 +32,30 @@ describe('user list', () => {
   test('prints the users with their numbers of plants and tokens, as a table and with --json', async () => {
     using made = await makeUsers('me', 'me', 'you')
     addPlantsOf(made.database, 'you', 3)
+    await made.run('user', 'block', 'you')
     const table = await made.run('user', 'list')
     const json = await made.run('user', 'list', '--json')
 
     expect([table, json]).toMatchObject(Array(2).fill({ stderr: '', exitCode: 0 }))
-    expect(columns(table.stdout)).toEqual([
-      ['user', 'plants', 'tokens'],
-      ['me', '0', '2'],
-      ['you', '3', '1'],
+    const [created, blocked] = Array(2).fill(expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/))
+    expect(columns(table.stdout, 5)).toEqual([
+      ['user', 'plants', 'tokens', 'created', 'blocked'],
+      ['me', '0', '2', created, 'no'],
+      ['you', '3', '1', created, blocked],
     ])
-    const created = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(JSON.parse(json.stdout)).toEqual([
-      { user: 'me', plants: 0, tokens: 2, created },
-      { user: 'you', plants: 3, tokens: 1, created },
+      { user: 'me', plants: 0, tokens: 2, created, blocked: null },
+      { user: 'you', plants: 3, tokens: 1, created, blocked },
     ])
   })
 })
 
-/** The first three columns of a table. */
-const columns = (table: string) =>
+/** The first columns of a table. */
+const columns = (table: string, count = 3) =>
   table
     .trimEnd()
     .split('\n')
-    .map((line) => line.split(/ {2,}/).slice(0, 3))
+    .map((line) => line.split(/ {2,}/).slice(0, count))
 
 const SECRET_NAMES = Array.from({ length: 60 }, (_, id) => `secret-plant-${id}-${'x'.repeat(id * 100)}`)
 

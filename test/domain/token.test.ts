@@ -70,6 +70,7 @@ describe('a token', () => {
   const token: Token = {
     ...{ id: 1, userId: 1, userName: 'me', scope: 'write', label: undefined, createdAtMs: 0 },
     ...{ expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined },
+    ...{ replacedBy: undefined, userIsBlocked: false },
   }
   const statesOf = (times: Partial<Token>, atMs: readonly number[]) =>
     atMs.map((nowMs) => tokenState({ ...token, ...times }, nowMs))
@@ -80,6 +81,12 @@ describe('a token', () => {
 
   test('is expired from the millisecond of the expiry on', () => {
     expect(statesOf({ expiresAtMs: 1000 }, [999, 1000, 1001])).toEqual(['active', 'expired', 'expired'])
+  })
+
+  test('is blocked while its user is, unless it is expired or revoked', () => {
+    const userIsBlocked = true
+    expect(statesOf({ userIsBlocked, expiresAtMs: 1000 }, [999, 1000])).toEqual(['blocked', 'expired'])
+    expect(statesOf({ userIsBlocked, expiresAtMs: 1000, revokedAtMs: 0 }, [999, 1000])).toEqual(['revoked', 'revoked'])
   })
 
   test('is revoked at once after a revocation, also before its time and after the expiry', () => {

@@ -26,6 +26,7 @@ const toEachOperation = async (service: Service, headers: Record<string, string>
   await service.create({ id: 9, name: 'Intruder' }, { token: null, headers }),
   await service.list('', { token: null, headers }),
   await service.list('?limit=1', { token: null, headers }),
+  await service.get(1, { token: null, headers }),
   await service.delete(1, { token: null, headers }),
 ]
 
@@ -74,7 +75,7 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
     expect(await service.names()).toEqual([])
   })
 
-  test('are answered with the same bytes if they are malformed, unknown, expired or revoked', async () => {
+  test('are answered with the same bytes if they are malformed, unknown, expired, revoked or of a blocked user', async () => {
     await using service = await startService(transport)
     // From here on the token is in the token cache, and the list in the list cache.
     await service.create({ id: 1, name: 'Fern' })
@@ -82,7 +83,10 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
     const expired = await service.createToken({ expiresAtMs: Date.now() - 1 })
     const revoked = await service.createToken()
     await service.store.revokeTokens({ id: revoked.id }, Date.now())
-    const credentials = [...malformed(service.token), `Bearer ${expired.text}`, `Bearer ${revoked.text}`]
+    const blocked = await service.createToken({ user: 'blocked' })
+    await service.store.setUserBlock('blocked', Date.now())
+    const refused = [expired, revoked, blocked].map(({ text }) => `Bearer ${text}`)
+    const credentials = [...malformed(service.token), ...refused]
 
     const bytes = new Set<string>()
     for (const authorization of credentials) {

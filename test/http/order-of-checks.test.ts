@@ -12,10 +12,11 @@ const INVALID = '{"id":"5","name":1}'
 type Row = readonly [name: string, method: string, path: string, options: RequestOptions, wins: number]
 
 /** Every pair of neighbours in the contract's order that one request can violate together. */
-const rows = (readToken: string): readonly Row[] => {
+const rows = (readToken: string, blockedToken: string): readonly Row[] => {
   const stranger = { token: null }
   const invalid = { token: 'nobody' }
   const reader = { token: readToken }
+  const blocked = { token: blockedToken }
   const encoded = (text: string) => post(text, { 'content-encoding': 'gzip' })
   return [
     ['404 before OPTIONS', 'OPTIONS', '/nothing', {}, 40401],
@@ -36,6 +37,16 @@ const rows = (readToken: string): readonly Row[] => {
     ['401 before 415', 'POST', '/plants', { ...stranger, body: 'x' }, 40101],
     ['401 before 413', 'POST', '/plants', { ...stranger, ...post(TOO_LARGE) }, 40101],
     ['401 before 40001', 'POST', '/plants', { ...invalid, ...post(NOT_JSON) }, 40102],
+    ['404 before 401, blocked user', 'GET', '/nothing', blocked, 40401],
+    ['OPTIONS before 401, blocked user', 'OPTIONS', '/plants', blocked, 204],
+    ['405 before 401, blocked user', 'PUT', '/plants', blocked, 40501],
+    ['401 of a blocked user before 403', 'POST', '/plants', { ...blocked, ...post('{"id":7,"name":"Ivy"}') }, 40102],
+    ['401 of a blocked user before 40003', 'GET', '/plants?limit=x', blocked, 40102],
+    ['401 of a blocked user before 40004', 'GET', '/plants/x', blocked, 40102],
+    ['401 of a blocked user before 40402', 'DELETE', '/plants/7', blocked, 40102],
+    ['401 of a blocked user before 415', 'POST', '/plants', { ...blocked, body: 'x' }, 40102],
+    ['401 of a blocked user before 413', 'POST', '/plants', { ...blocked, ...post(TOO_LARGE) }, 40102],
+    ['401 of a blocked user before 40001', 'POST', '/plants', { ...blocked, ...post(NOT_JSON) }, 40102],
     ['403 before 40004', 'DELETE', '/plants/x', reader, 40301],
     ['403 before 40402', 'DELETE', '/plants/7', reader, 40301],
     ['403 before 415', 'POST', '/plants', { ...reader, body: '{}' }, 40301],
@@ -59,9 +70,11 @@ describe.each(TRANSPORTS)('the order of checks, $name', (transport) => {
   test('lets the first check win wherever two would refuse', async () => {
     await using service = await startService(transport, { maxBodyBytes: MAX_BODY_BYTES })
     const { text: readToken } = await service.createToken({ scope: 'read' })
+    const { text: blockedToken } = await service.createToken({ user: 'blocked', scope: 'read' })
+    await service.store.setUserBlock('blocked', Date.now())
     await service.create({ id: 1, name: 'Fern' })
 
-    for (const [name, method, path, options, wins] of rows(readToken)) {
+    for (const [name, method, path, options, wins] of rows(readToken, blockedToken)) {
       const { status, body } = await service.request(method, path, options)
       expect([name, body?.error ?? status]).toEqual([name, wins])
     }

@@ -123,6 +123,8 @@ describe.skipIf(EXECUTABLE !== undefined)('the counts of the rate limit', () => 
     expiresAtMs: undefined,
     revokedAtMs: undefined,
     lastUsedAtMs: undefined,
+    replacedBy: undefined,
+    userIsBlocked: false,
   })
 
   test('are at most two for a token, however many requests it makes', async () => {

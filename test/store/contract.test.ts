@@ -1,5 +1,6 @@
 import { describe } from 'bun:test'
 import { STORES } from '../support/stores.ts'
+import { blockContract } from './contract/block.ts'
 import { hasOnlyGrownContract } from './contract/has-only-grown.ts'
 import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
@@ -18,6 +19,7 @@ describe.each(STORES)('the store, $name', (store) => {
   tokensContract(store)
   revokeContract(store)
   usersContract(store)
+  blockContract(store)
   healthContract(store)
   versionsContract(store)
   hasOnlyGrownContract(store)

@@ -24,9 +24,9 @@ export interface DatabaseKind {
 }
 
 const SELECTS = {
-  users: 'select id, name, created_at_ms from @users order by id',
-  tokens: `select id, user_id, hash, scope, label, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
-    from @tokens order by id`,
+  users: 'select id, name, created_at_ms, blocked_at_ms from @users order by id',
+  tokens: `select id, user_id, hash, scope, label, created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms,
+    replaced_by from @tokens order by id`,
   plants: 'select * from @plants order by user_id, id',
 } as const
 

@@ -13,7 +13,7 @@ import {
 } from '../../domain/token.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import { type Io, isClosedPipe } from '../io.ts'
-import { counted, table, toJson } from '../output.ts'
+import { counted, table, toIso, toJson } from '../output.ts'
 
 /** `token create`, `token list`, `token revoke` and `token hash`. */
 export const tokenCommands = (program: Command, io: Io): void => {
@@ -160,11 +160,9 @@ const fieldsOf = ({ id, userName, scope, label, createdAtMs, expiresAtMs }: NewT
   user: userName,
   scope,
   label: label ?? null,
-  created: new Date(createdAtMs).toISOString(),
+  created: toIso(createdAtMs),
   expires: toIso(expiresAtMs),
 })
-
-const toIso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
 
 /** A token in a sentence: `token 2 of user me (write, "dashboard")`. */
 function describe(token: NewToken): string {

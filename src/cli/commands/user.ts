@@ -5,12 +5,14 @@ import { parseValue, userName } from '../../values.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
-import { counted, table, toJson } from '../output.ts'
+import { counted, table, toIso, toJson } from '../output.ts'
 
-/** `user list` and `user delete`. */
+/** `user list`, `user block`, `user unblock` and `user delete`. */
 export const userCommands = (program: Command, io: Io): void => {
-  const user = program.command('user').description('Lists and deletes users.')
+  const user = program.command('user').description('Lists, blocks and deletes users.')
   listCommand(user, io)
+  blockCommand(user, io, 'block')
+  blockCommand(user, io, 'unblock')
   deleteCommand(user, io)
 }
 
@@ -21,17 +23,41 @@ const listCommand = (user: Command, io: Io) =>
     .addOption(OPTIONS.json)
     .action(async ({ json, ...options }) => {
       const users = (await withStore(options, (store) => store.listUsers())).map(
-        ({ name, plants, tokens, createdAtMs }) => ({
+        ({ name, plants, tokens, createdAtMs, blockedAtMs }) => ({
           user: name,
           plants,
           tokens,
-          created: new Date(createdAtMs).toISOString(),
+          created: toIso(createdAtMs),
+          blocked: toIso(blockedAtMs),
         }),
       )
-      await io.print(
-        json ? toJson(users) : table([['user', 'plants', 'tokens', 'created'], ...users.map(Object.values)]),
-      )
+      const cells = users.map((row) => Object.values(row).map((value) => value ?? 'no'))
+      await io.print(json ? toJson(users) : table([['user', 'plants', 'tokens', 'created', 'blocked'], ...cells]))
     })
+
+/** `user block` can be undone, so it needs no `--yes`. */
+function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
+  const blocks = name === 'block'
+  return addDatabaseOptions(user.command(name))
+    .description(
+      blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
+    )
+    .addHelpText('after', manual(`user ${name} me`, `user ${name} me --json`, { failed: 'The user is unknown.' }))
+    .argument('<name>', 'The name of the user.', parseName)
+    .addOption(OPTIONS.json)
+    .action(async (who, { json, ...options }) => {
+      const blockedAtMs = blocks ? io.nowMs() : undefined
+      const isChanged = await withStore(options, (store) => store.setUserBlock(who, blockedAtMs))
+      // Once this command has ended, every server on the same file follows it.
+      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
+      const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`
+      const nothing = `Nothing to do: user ${who} is ${blocks ? 'already' : 'not'} blocked.`
+      await io.tell(`${isChanged ? done : nothing}\n`)
+      if (json) await io.print(toJson({ user: who, blocked: blocks }))
+    })
+}
+
+const parseName = (text: string): string => parseValue(text, userName, 'The name of a user')
 
 /** `user delete` cannot be undone, so it needs `--yes`. */
 const deleteCommand = (user: Command, io: Io) =>
@@ -41,7 +67,7 @@ const deleteCommand = (user: Command, io: Io) =>
       'after',
       manual('user delete me --yes', 'user delete me --yes --json', { failed: 'The user is unknown.' }),
     )
-    .argument('<name>', 'The name of the user.', (text) => parseValue(text, userName, 'The name of a user'))
+    .argument('<name>', 'The name of the user.', parseName)
     .addOption(OPTIONS.yes)
     .addOption(OPTIONS.json)
     .action(async (name, { yes, json, ...options }) => {

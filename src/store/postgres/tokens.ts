@@ -6,7 +6,8 @@ import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { findUser, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
-    tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms
+    tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms,
+    tokens.replaced_by, users.blocked_at_ms
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
@@ -65,7 +66,7 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
 async function insertToken(inside: Transaction, token: NewToken) {
   const { query } = inside
   const known = await findUser(inside, token.userName)
-  const user = known ?? (await nextId(inside, 'last_user_id'))
+  const user = known?.id ?? (await nextId(inside, 'last_user_id'))
   if (known === undefined) {
     const values = [user, token.userName, token.createdAtMs]
     await query('insert into plantstore.users (id, name, created_at_ms) values ($1, $2, $3)', values)

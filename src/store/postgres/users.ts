@@ -1,4 +1,5 @@
 import type { Store } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, type UserRow, userNotFound } from '../rows.ts'
 import type { Transaction } from './connection.ts'
@@ -16,7 +17,8 @@ export function users({ read, transaction, changeTokens }: Connections) {
     async listUsers() {
       const rows = await read<UserRow>(
         // Citus refuses subqueries that count the rows of each user.
-        `select users.name, users.created_at_ms, coalesce(of_plants.count, 0), coalesce(of_tokens.count, 0)
+        `select users.name, users.created_at_ms, users.blocked_at_ms,
+           coalesce(of_plants.count, 0), coalesce(of_tokens.count, 0)
          from plantstore.users
            left join (select user_id, count(*) from plantstore.plants group by user_id) as of_plants
              on of_plants.user_id = users.id
@@ -28,6 +30,18 @@ export function users({ read, transaction, changeTokens }: Connections) {
       )
       return rows.map(toUser)
     },
+
+    findUser: (name) => findUser({ query: read }, name),
+
+    setUserBlock: (name, blockedAtMs) =>
+      changeTokens(async (inside) => {
+        const changed = await inside.query(
+          `update plantstore.users set blocked_at_ms = $2::int8
+           where id = $1 and (blocked_at_ms is null) <> ($2::int8 is null) returning id`,
+          [await requireUser(inside, name), blockedAtMs ?? null],
+        )
+        return changed.length > 0
+      }),
 
     async deleteUser(name, { onProgress, signal } = {}) {
       const [[total] = [0n]] = await read<[bigint]>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
@@ -59,15 +73,18 @@ export function users({ read, transaction, changeTokens }: Connections) {
   } satisfies Partial<Store>
 }
 
-/** The identifier of the user with this name, or `undefined`. */
-export async function findUser({ query }: Pick<Transaction, 'query'>, name: string): Promise<bigint | undefined> {
-  const [row] = await query<[bigint]>('select id from plantstore.users where name = $1', [name])
-  return row?.[0]
+/** `Store.findUser`, inside a transaction or alone. */
+export async function findUser({ query }: Pick<Transaction, 'query'>, name: string) {
+  const [row] = await query<[id: bigint, blockedAtMs: bigint | null]>(
+    'select id, blocked_at_ms from plantstore.users where name = $1',
+    [name],
+  )
+  return row && { id: Number(row[0]), isBlocked: row[1] !== null }
 }
 
 /** The identifier of the user with this name. Rejects with `user_not_found`. */
-export async function requireUser(inside: Pick<Transaction, 'query'>, name: string): Promise<bigint> {
+export async function requireUser(inside: Pick<Transaction, 'query'>, name: string): Promise<UserId> {
   const user = await findUser(inside, name)
   if (user === undefined) throw userNotFound(name)
-  return user
+  return user.id
 }

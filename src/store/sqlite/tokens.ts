@@ -7,7 +7,7 @@ import type { Connections } from './connections.ts'
 import { requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
-    tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
+    tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, replaced_by, users.blocked_at_ms
   from tokens join users on users.id = tokens.user_id`
 
 /** Tokens in SQLite, which has only the hash of each token's text. */

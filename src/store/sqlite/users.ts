@@ -3,6 +3,7 @@ import type { Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, type UserRow, userNotFound } from '../rows.ts'
+import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
 
 /** Users in SQLite. */
@@ -10,12 +11,16 @@ export function users({ reader, read, write, emptyWal }: Connections) {
   return {
     listUsers: () =>
       read(() => {
-        const select = reader.prepare(`select name, created_at_ms,
+        const select = reader.prepare(`select name, created_at_ms, blocked_at_ms,
             (select count(*) from plants where user_id = users.id),
             (select count(*) from tokens where user_id = users.id)
           from users order by name`)
         return (select.values() as UserRow[]).map(toUser)
       }),
+
+    findUser: (name) => read(() => findUser(reader, name)),
+
+    setUserBlock: (name, blockedAtMs) => write(['setUserBlock', name, blockedAtMs]),
 
     async deleteUser(name, { onProgress, signal } = {}) {
       const { user, total } = await read(() => {
@@ -41,11 +46,17 @@ export function users({ reader, read, write, emptyWal }: Connections) {
   } satisfies Partial<Store>
 }
 
+function findUser(db: Database, name: string) {
+  const select = db.prepare<unknown, [string]>('select id, blocked_at_ms from users where name = ?1')
+  const [row] = rowsOf<[id: bigint, blockedAtMs: bigint | null]>(select.values(name))
+  return row && { id: Number(row[0]), isBlocked: row[1] !== null }
+}
+
 /** The identifier of a user. Rejects with `user_not_found`. */
 export function requireUser(db: Database, name: string): UserId {
-  const [row] = db.prepare<unknown, [string]>('select id from users where name = ?1').values(name) as [bigint][]
-  if (row === undefined) throw userNotFound(name)
-  return Number(row[0])
+  const user = findUser(db, name)
+  if (user === undefined) throw userNotFound(name)
+  return user.id
 }
 
 function countPlants(db: Database, user: UserId): number {
@@ -54,8 +65,16 @@ function countPlants(db: Database, user: UserId): number {
   return Number(count)
 }
 
-/** The writes that delete a user. */
+/** The writes that block or delete a user. */
 export const userWrites = (writer: Database) => ({
+  setUserBlock(name: string, blockedAtMs: number | undefined): boolean {
+    const { changes } = writer.run(
+      'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)',
+      [requireUser(writer, name), blockedAtMs ?? null],
+    )
+    return changes > 0
+  },
+
   deleteTokensOfUser: (user: UserId): number => writer.run('delete from tokens where user_id = ?1', [user]).changes,
 
   /** Deletes a batch of the user's plants, and with the last of them the user. */

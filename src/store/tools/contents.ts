@@ -10,10 +10,11 @@ export type Table = (typeof TABLES)[number]
 
 /** The columns of the tables, which have the same names in every store. The first ones are the primary key. */
 export const COLUMNS: Readonly<Record<Table, Readonly<Record<string, 'integer' | 'text' | 'bytes'>>>> = {
-  users: { id: 'integer', name: 'text', created_at_ms: 'integer' },
+  users: { id: 'integer', name: 'text', created_at_ms: 'integer', blocked_at_ms: 'integer' },
   tokens: {
     ...{ id: 'integer', user_id: 'integer', hash: 'bytes', scope: 'text', label: 'text' },
     ...{ created_at_ms: 'integer', expires_at_ms: 'integer', revoked_at_ms: 'integer', last_used_at_ms: 'integer' },
+    replaced_by: 'integer',
   },
   plants: {
     user_id: 'integer',

@@ -34,6 +34,8 @@ export async function fill(database: string, more = 0) {
     await createToken(store, { user: 'gone' })
     await store.deleteUser('gone')
     await store.revokeTokens({ id: revoked.id }, 1_700_000_000_000)
+    const blocked = await createToken(store, { user: 'blocked' })
+    await store.setUserBlock('blocked', 1_700_000_000_000)
     await store.touchTokens(new Map([[read.id, 1_700_000_000_001]]))
     const [me = 0, you = 0] = (await store.listTokens()).flatMap(({ id, userId }) =>
       id === write.id || id === other.id ? [userId] : [],
@@ -48,7 +50,8 @@ export async function fill(database: string, more = 0) {
     await Promise.all(
       Array.from({ length: more }, (_, id) => store.createPlant(you, { id: BigInt(1000 + id), name: 'Fern' })),
     )
-    return { write: write.text, read: read.text, expired: expired.text, revoked: revoked.text, other: other.text }
+    const refused = { expired: expired.text, revoked: revoked.text, blocked: blocked.text }
+    return { write: write.text, read: read.text, other: other.text, ...refused }
   } finally {
     await store.close()
   }

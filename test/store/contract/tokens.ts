@@ -28,6 +28,8 @@ export function tokensContract({ open }: StoreUnderTest): void {
         expiresAtMs: FAR_FUTURE_MS,
         revokedAtMs: undefined,
         lastUsedAtMs: undefined,
+        replacedBy: undefined,
+        userIsBlocked: false,
       })
       const { token } = await createToken(opened.store, 'me')
       expect(token).toMatchObject({ scope: 'write', label: undefined, expiresAtMs: undefined })

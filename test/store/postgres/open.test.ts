@@ -58,6 +58,25 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     expect(schemas.length).toBe(0)
   })
 
+  test('migrates the first schema, and keeps its users and tokens', async () => {
+    await using database = await makeDatabase()
+    const old = await open(database.url)
+    await createUser(old, 'me')
+    await old.close()
+    await run(
+      database.url,
+      `alter table plantstore.users drop column blocked_at_ms; alter table plantstore.tokens drop column replaced_by;
+       update plantstore.schema_version set version = 1`,
+    )
+
+    const store = await open(database.url)
+
+    expect(await store.listTokens()).toMatchObject([{ id: 1, replacedBy: undefined, userIsBlocked: false }])
+    expect(await store.setUserBlock('me', 8)).toBe(true)
+    expect(await store.listUsers()).toMatchObject([{ name: 'me', tokens: 1, blockedAtMs: 8 }])
+    await store.close()
+  })
+
   test('refuses an encoding that cannot hold every text', async () => {
     await using database = await makeDatabase({ isEmpty: true, settings: `encoding 'SQL_ASCII'` })
 

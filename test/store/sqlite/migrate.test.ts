@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { migrate, requireSafeSqlite, SCHEMA_VERSION } from '../../../src/store/sqlite/migrate.ts'
+import { MIGRATIONS, migrate, requireSafeSqlite, SCHEMA_VERSION } from '../../../src/store/sqlite/migrate.ts'
 import { createUser } from '../fixtures.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf, runSql } from './files.ts'
 
@@ -42,6 +42,27 @@ test('a database of this schema is not migrated again', async () => {
   expect(queryAll(files.path, SCHEMA)).toEqual(before)
   expect(queryAll(files.path, VERSIONS)).toEqual([[BigInt(SCHEMA_VERSION), BigInt(OURS)]])
   expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', plants: 20, tokens: 1 }])
+})
+
+test('a database of the first schema is migrated, and keeps its users, tokens and plants', async () => {
+  using files = makeDatabaseFolder()
+  const [first = ''] = MIGRATIONS
+  runSql(
+    ...[files.path, first, `pragma application_id = ${OURS}`, 'pragma user_version = 1'],
+    ...["insert into users values (3, 'me', 5)", "insert into plants values (3, 7, 'Fern', null)"],
+    "insert into tokens values (4, 3, zeroblob(32), 'read', 'laptop', 6, 7, null, null)",
+  )
+
+  await using opened = await openForTest(files.path)
+
+  expect(queryAll(files.path, VERSIONS)).toEqual([[BigInt(SCHEMA_VERSION), BigInt(OURS)]])
+  expect(await opened.store.listUsers()).toEqual([
+    { name: 'me', createdAtMs: 5, plants: 1, tokens: 1, blockedAtMs: undefined },
+  ])
+  expect(await opened.store.listTokens()).toMatchObject([
+    { id: 4, label: 'laptop', expiresAtMs: 7, replacedBy: undefined, userIsBlocked: false },
+  ])
+  expect(await opened.store.setUserBlock('me', 8)).toBe(true)
 })
 
 test('a database that a newer executable migrates after our inspection is refused', () => {

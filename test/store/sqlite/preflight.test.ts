@@ -81,8 +81,8 @@ const REFUSED_WITH_WAL: typeof REFUSED = [
   [
     'of a newer schema',
     (path) =>
-      runSqlAndDie(path, 'create table plants (id)', 'pragma application_id = 0x706c7374', 'pragma user_version = 2'),
-    /\.db has schema version 2, .* knows versions up to 1: use the newer/,
+      runSqlAndDie(path, 'create table plants (id)', 'pragma application_id = 0x706c7374', 'pragma user_version = 99'),
+    /\.db has schema version 99, .* knows versions up to \d+: use the newer/,
   ],
 ]
 

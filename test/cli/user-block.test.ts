@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { MOUNTS, mountDisk } from '../support/disk.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { lacks } from '../support/requirement.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { done, refusal } from './support/answers.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
+
+const DISK_BYTES = 1024 ** 2
+
+/** A server with two tokens of user me and one of user you, all of which it has seen. */
+async function startWithTokens() {
+  const service = await serveDatabase()
+  const { server, database, token } = service
+  const texts = [token, await createTokenIn(database), await createTokenIn(database, 'you')]
+  const statuses = async () => {
+    const answers: number[] = []
+    for (const text of texts) answers.push((await server.request('GET', '/plants', { token: text })).status)
+    return answers
+  }
+  expect(await statuses()).toEqual([200, 200, 200])
+  return { ...service, statuses }
+}
+
+const BLOCKED = done('Blocked user me.')
+
+describe.concurrent('user block', () => {
+  test('makes a running server refuse all tokens of the user from the next request on, until user unblock', async () => {
+    await using service = await startWithTokens()
+    const { run, statuses } = service
+
+    expect(await run('user', 'block', 'me')).toEqual(BLOCKED)
+    expect(await statuses()).toEqual([401, 401, 200])
+    expect(await run('user', 'unblock', 'me')).toEqual(done('Unblocked user me.'))
+    expect(await statuses()).toEqual([200, 200, 200])
+  })
+
+  test('refuses a token that is made later, which token list shows as blocked', async () => {
+    await using service = await startWithTokens()
+    const { run, database, server } = service
+    await run('user', 'block', 'me')
+    const later = await createTokenIn(database, 'me')
+    const { status } = await server.request('GET', '/plants', { token: later })
+    const { stdout } = await run('token', 'list', '--json')
+
+    expect(status).toBe(401)
+    expect(JSON.parse(stdout).map(({ state }: { readonly state: string }) => state)).toEqual([
+      ...['blocked', 'blocked', 'active', 'blocked'],
+    ])
+  })
+
+  test('lasts beyond a restart of the server', async () => {
+    await using service = await startWithTokens()
+    const { run, database, server, token } = service
+    await run('user', 'block', 'me')
+    await server.end()
+    await using later = await serve(database)
+
+    expect((await later.request('GET', '/plants', { token })).status).toBe(401)
+  })
+
+  test('of a blocked user, and user unblock of another, exit with 0 and say that there is nothing to do', async () => {
+    using made = makeDatabase()
+    await createTokenIn(made.database)
+    const idle = await made.run('user', 'unblock', 'me')
+    const first = await made.run('user', 'block', 'me')
+    const before = await made.run('user', 'list', '--json')
+    const again = await made.run('user', 'block', 'me')
+
+    expect([idle, first, again]).toEqual([
+      done('Nothing to do: user me is not blocked.'),
+      BLOCKED,
+      done('Nothing to do: user me is already blocked.'),
+    ])
+    expect(await made.run('user', 'list', '--json')).toEqual(before)
+  })
+
+  test('and user unblock print with --json the new state', async () => {
+    using made = makeDatabase()
+    await createTokenIn(made.database)
+    const answers = [await made.run('user', 'block', 'me', '--json'), await made.run('user', 'unblock', 'me', '--json')]
+
+    expect(answers.map(({ stdout }) => JSON.parse(stdout))).toEqual([
+      { user: 'me', blocked: true },
+      { user: 'me', blocked: false },
+    ])
+  })
+
+  test('and user unblock exit with 1 for an unknown user', async () => {
+    using made = makeDatabase()
+    await createTokenIn(made.database)
+    const answers = [await made.run('user', 'block', 'nobody'), await made.run('user', 'unblock', 'nobody')]
+
+    expect(answers).toEqual(Array(2).fill(refusal(1, 'There is no user nobody.')))
+  })
+
+  test('survives a backup and its restore', async () => {
+    using made = makeDatabase()
+    await createTokenIn(made.database)
+    await made.run('user', 'block', 'me')
+    const before = await made.run('user', 'list', '--json')
+    const backup = join(made.folder, 'backup.db')
+    await made.run('backup', backup)
+    await made.run('user', 'unblock', 'me')
+    await made.run('restore', backup, '--force')
+
+    expect(await made.run('user', 'list', '--json')).toEqual(before)
+    expect(JSON.parse(before.stdout)).toMatchObject([{ blocked: expect.any(String) }])
+  })
+
+  test.skipIf(lacks(MOUNTS))('on a full disk exits with 3, and blocks once there is room', async () => {
+    using disk = mountDisk(DISK_BYTES)
+    const database = join(disk.path, 'plantstore.db')
+    const token = await createTokenIn(database)
+    await using server = await serve(database)
+    const block = () => runPlantstore(['user', 'block', 'me', '--database', database])
+    disk.fillUp()
+    const full = await block()
+    const whileFull = (await server.request('GET', '/plants', { token })).status
+    disk.makeRoom()
+    const blocked = await block()
+
+    expect(full).toEqual(refusal(3, 'The database is out of space or read-only, nothing was changed: make room.'))
+    expect(whileFull).toBe(200)
+    expect(blocked).toEqual(BLOCKED)
+    expect((await server.request('GET', '/plants', { token })).status).toBe(401)
+  })
+})
