@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import type { OpenAPIV3 } from 'openapi-types'
 import { EXECUTABLE, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { CLIENTS, heyApi } from './clients.ts'
+import { captureStatements, parseByCockroachdb } from './cockroachdb.ts'
 import { GO } from './go.ts'
 import { casesWith, runValidator } from './libopenapi.ts'
 import { runBehindPrism } from './prism.ts'
@@ -41,7 +43,8 @@ beforeAll(async () => {
 }, LONG_MS)
 
 afterAll(() => {
-  if (lacks(GO)) findings.push('skipped, because go is missing: vacuum and libopenapi-validator')
+  if (lacks(GO))
+    findings.push('skipped, because go is missing: vacuum, libopenapi-validator and the parser of CockroachDB')
   console.log(['\nFindings:', ...findings].join('\n  '))
 })
 
@@ -80,6 +83,18 @@ describe('Prism', () => {
 
     expect(failed).not.toEqual([])
     expect(violations.join()).toContain('Prism: POST /plants')
+  })
+})
+
+describe.skipIf(lacks(GO) || lacks(OWN_POSTGRES))('the parser of CockroachDB', () => {
+  test('takes every statement of the PostgreSQL store, and finds a fault', async () => {
+    const statements = await captureStatements()
+
+    expect(await parseByCockroachdb(statements)).toEqual([])
+    expect(await parseByCockroachdb(['create table t (name text collate "C")'])).toEqual([
+      expect.stringContaining('invalid locale C'),
+    ])
+    findings.push(`CockroachDB 25.2: its parser takes all of ${statements.length} statements`)
   })
 })
 
