@@ -16,7 +16,28 @@ const HEADERS = jsonHeaders('no-store')
 const SUCCESS = { headers: HEADERS }
 
 /** The answer of success with a body that is JSON text already. */
-export const json = (body: string | ReadableStream<string>): Response => new Response(body, SUCCESS)
+export const json = (body: string | ReadableStream<string>): Response =>
+  typeof body === 'string' ? sizedResponse(body, SUCCESS) : new Response(body, SUCCESS)
+
+const BODY_BYTES = Symbol('bodyBytes')
+
+interface SizedResponse extends Response {
+  [BODY_BYTES]?: number
+}
+
+/** An answer with a body whose size `bodyBytesOf` knows. The runtime does not tell the size of a body. */
+export function sizedResponse(
+  body: string | Uint8Array<ArrayBuffer> | Blob,
+  init: ResponseInit,
+  bytes = body instanceof Blob ? body.size : Buffer.byteLength(body),
+): Response {
+  const response: SizedResponse = new Response(body, init)
+  response[BODY_BYTES] = bytes
+  return response
+}
+
+/** The bytes of the body of an answer: 0 if it has none, or is a stream. */
+export const bodyBytesOf = (response: SizedResponse): number => response[BODY_BYTES] ?? 0
 
 interface ErrorEntry {
   /** The HTTP status times 100, plus a number. Never changes its meaning. */
@@ -165,8 +186,8 @@ export function errorResponse(
   headers: Readonly<Record<string, string>> = {},
 ): Response {
   const entry: ErrorEntry = ERRORS[kind]
-  const body: Error = { error: entry.code, message: message || entry.message }
-  const response = new Response(JSON.stringify(body), { status: statusOf(kind), headers: HEADERS })
+  const error: Error = { error: entry.code, message: message || entry.message }
+  const response = sizedResponse(JSON.stringify(error), { status: statusOf(kind), headers: HEADERS })
   for (const [name, value] of Object.entries({ ...entry.headers, ...headers })) response.headers.set(name, value)
   return response
 }

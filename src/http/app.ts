@@ -35,7 +35,9 @@ export function routes(parts: AppParts) {
     // Each route is compiled at its first request: a start does not wait for that.
     precompile: false,
   })
-    .onError(({ error, request }) => {
+    .onError(({ error, request, set }) => {
+      // With any other status, Elysia would send a copy of the answer, whose size nobody knows.
+      set.status = 200
       // By class, because an error's own `code` would pass for Elysia's.
       const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
       return answerError(cause, contextOf(request), parts.log)

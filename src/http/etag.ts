@@ -1,4 +1,4 @@
-import { jsonHeaders } from './answers.ts'
+import { jsonHeaders, sizedResponse } from './answers.ts'
 
 /** The strong entity tag of an answer with this text (RFC 9110 §8.8.3). */
 export const entityTagOf = (text: string): string => `"${Bun.SHA256.hash(text, 'base64url')}"`
@@ -11,14 +11,15 @@ export function answerTagged(
   request: Request,
   etag: string,
   body: string | Uint8Array<ArrayBuffer>,
+  bodyBytes: number,
   isHead = request.method === 'HEAD',
 ): Response {
   const ifNoneMatch = request.headers.get('if-none-match')
   if (ifNoneMatch !== null && namesWeakly(ifNoneMatch, etag))
     return new Response(null, { status: 304, headers: { etag } })
-  const response = new Response(isHead ? null : body, TAGGED)
+  const response = isHead ? new Response(null, TAGGED) : sizedResponse(body, TAGGED, bodyBytes)
   response.headers.set('etag', etag)
-  if (isHead) response.headers.set('content-length', String(Buffer.byteLength(body)))
+  if (isHead) response.headers.set('content-length', String(bodyBytes))
   return response
 }
 

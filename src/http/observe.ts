@@ -1,7 +1,15 @@
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX, type Token } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
-import { type CacheControl, ERRORS, errorResponse, type HttpErrorKind, type Refusal, statusOf } from './answers.ts'
+import {
+  bodyBytesOf,
+  type CacheControl,
+  ERRORS,
+  errorResponse,
+  type HttpErrorKind,
+  type Refusal,
+  statusOf,
+} from './answers.ts'
 import type { AppOptions } from './options.ts'
 import type { Connection, Handle } from './server.ts'
 
@@ -15,8 +23,8 @@ export interface RequestContext {
   caller: Token | undefined
   /** The error that the request got. */
   error: Refusal | undefined
-  /** Resolves at the end of a streamed answer, also if the client goes away; `undefined` for any other answer. */
-  streamEnd: Promise<void> | undefined
+  /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
+  streamEnd: Promise<number> | undefined
 }
 
 const CONTEXT = Symbol('context')
@@ -92,26 +100,35 @@ export function observe(handle: Handle, options: Observation): Handle {
 function recorder({ log, logsRequests, statistics, monotonicMs, operationOf }: Observation) {
   const isLogging = logsRequests && log.isLevelEnabled('info')
   if (!isLogging && statistics === undefined) return undefined
-  return ({ method, url }: Request, context: RequestContext, { status }: Response, startedMs: number) => {
-    const { requestId, caller, error } = context
+  return ({ method, url }: Request, context: RequestContext, response: Response, startedMs: number) => {
+    const { requestId, caller, error, streamEnd } = context
+    const { status } = response
     const path = pathOf(url)
     const operation = operationOf(method, path)
     const durationMs = monotonicMs() - startedMs
-    statistics?.answer(operation, status, durationMs, error)
+    const bodyBytes = bodyBytesOf(response)
+    if (statistics !== undefined) {
+      statistics.answer(operation, status, durationMs, error)
+      statistics.bodyBytes += bodyBytes
+    }
     if (!isLogging) return
-    log.info(
-      {
-        requestId,
-        operation,
-        method,
-        path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
-        status,
-        durationMs: Math.round(durationMs * 1000) / 1000,
-        user: caller?.userName,
-        tokenId: caller?.id,
-      },
-      'request',
-    )
+    const write = (bytes: number) =>
+      log.info(
+        {
+          requestId,
+          operation,
+          method,
+          path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
+          status,
+          durationMs: Math.round(durationMs * 1000) / 1000,
+          bytes,
+          user: caller?.userName,
+          tokenId: caller?.id,
+        },
+        'request',
+      )
+    if (streamEnd === undefined) write(bodyBytes)
+    else void streamEnd.then(write)
   }
 }
 

@@ -41,7 +41,7 @@ export const plants = (parts: AppParts) => {
           const json = plantJson(plant)
           const body = include === undefined ? json : plantJson(plant, id)
           // Elysia makes the answer to HEAD of this one.
-          return answerTagged(request, entityTagOf(json), body, false)
+          return answerTagged(request, entityTagOf(json), body, Buffer.byteLength(body), false)
         },
         { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET_PLANT },
       )

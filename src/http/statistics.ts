@@ -23,6 +23,11 @@ export function countRequests() {
     caches,
     /** How many requests are under way. A streamed list is, until its end. */
     inFlight: 0,
+    /**
+     * The bytes of all bodies that were handed to the runtime, without heads. A streamed list counts part by part. If a client
+     * goes away, it has read less.
+     */
+    bodyBytes: 0,
 
     /** Names the operations that `answer` gets. Each starts at 0. */
     setOperations(names: Iterable<string>): void {

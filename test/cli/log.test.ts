@@ -67,7 +67,10 @@ describe.concurrent('the log of a server', () => {
     const lines = (await logged.lines()).map((line) => JSON.parse(line))
 
     const time = expect.stringMatching(TIME)
-    const request = { level: 'info', time, requestId: expect.stringMatching(ID), durationMs: expect.any(Number) }
+    const request = {
+      ...{ level: 'info', time, requestId: expect.stringMatching(ID) },
+      ...{ durationMs: expect.any(Number), bytes: expect.any(Number) },
+    }
     const mine = { ...request, user: 'me', tokenId: 1, msg: 'request' }
     expect(lines.map(({ msg }) => msg)).toEqual(['listening', ...Array(4).fill('request'), 'ending', 'ended'])
     for (const line of lines) expect(line).toMatchObject({ level: 'info', time })
@@ -86,7 +89,7 @@ describe.concurrent('the log of a server', () => {
 
     expect(lines[0]).toMatch(/^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: listening \{"address":"http:.*\}$/)
     expect(lines[1]).toMatch(
-      /^\[[\d:.]+\] INFO: 200 listPlants in [\d.]+ ms: GET \/plants, me with token 1 \{"requestId":"[0-9a-f-]{36}"\}$/,
+      /^\[[\d:.]+\] INFO: 200 listPlants in [\d.]+ ms: GET \/plants, me with token 1 \{"requestId":"[0-9a-f-]{36}","bytes":2.*\}$/,
     )
     expect(lines.join()).not.toContain('\u001b')
   })

@@ -7,7 +7,7 @@ import scalarScript from '../../../node_modules/@scalar/api-reference/dist/brows
 import { Error as ErrorBody } from '../../domain/error.ts'
 import { ListedPlant, NewPlant, Plant } from '../../domain/plant.ts'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
-import { codeTable, ERRORS, JSON_TYPE, json } from '../answers.ts'
+import { codeTable, ERRORS, JSON_TYPE, json, sizedResponse } from '../answers.ts'
 import { ref } from './operation.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
@@ -43,10 +43,14 @@ export function pages(api: AnyElysia, paths: DocsPaths, publicUrl: string | unde
         documentation: documentation(publicUrl),
       }),
     )
-    .get(paths.script, () => new Response(Bun.file(scalarScript), { headers: { 'content-type': 'text/javascript' } }), {
-      parse: 'none',
-      detail: { hide: true },
-    })
+    .get(
+      paths.script,
+      () => sizedResponse(Bun.file(scalarScript), { headers: { 'content-type': 'text/javascript' } }),
+      {
+        parse: 'none',
+        detail: { hide: true },
+      },
+    )
     .use(api)
   return async (request: Request): Promise<Response> => {
     const response = await app.fetch(request)
@@ -81,7 +85,7 @@ async function withPolicy(page: Response, publicUrl: string | undefined): Promis
   // The plugin sends `utf8`, which is not the name of a charset.
   headers.set('content-type', 'text/html; charset=utf-8')
   headers.set('content-security-policy', pagePolicy(html, publicUrl))
-  return new Response(html, { headers })
+  return sizedResponse(html, { headers })
 }
 
 /**

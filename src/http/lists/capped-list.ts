@@ -26,6 +26,7 @@ const UTF8_BYTES_PER_UNIT_MAX = 3
 export interface CappedList {
   /** Bytes if the body is longer than `PAGE_TEXT_LENGTH`. Such a body is sent once, and not cached. */
   readonly body: string | Uint8Array<ArrayBuffer>
+  readonly bodyBytes: number
   readonly etag: string
   /** Empty if no plants follow. */
   readonly link: string
@@ -45,12 +46,12 @@ export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId,
   const link = next === undefined ? '' : `<?limit=${page.limit}&after=${next}${include}>; rel="next"`
   // The hash includes the Link: the same plants with and without others behind them are two answers.
   const { body, etag } = long?.end(link) ?? { body: text, etag: entityTagOf(text + link) }
-  return { body, etag, link, next }
+  return { body, bodyBytes: Buffer.byteLength(body), etag, link, next }
 }
 
 /** Answers a request with a capped list, or with 304 if the client has the list already. */
-export function answerList({ body, etag, link }: CappedList, request: Request): Response {
-  const response = answerTagged(request, etag, body)
+export function answerList({ body, bodyBytes, etag, link }: CappedList, request: Request): Response {
+  const response = answerTagged(request, etag, body, bodyBytes)
   if (link !== '' && response.ok) response.headers.set('link', link)
   // The response has its own copy. The garbage collector would free this one only after several more lists.
   if (typeof body !== 'string') body.buffer.transfer(0)

@@ -43,14 +43,14 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
     },
 
     /** Caches a list that was read after the user's plants had this version. */
-    set(user: UserId, url: string, version: Version | undefined, { body, etag, link, next }: CappedList): void {
+    set(user: UserId, url: string, version: Version | undefined, list: CappedList): void {
       statistics?.lookUp('lists', 'misses')
-      if (version === undefined || typeof body !== 'string') return
-      const bytes = textBytes(body) + textBytes(url) + LIST_BYTES
+      if (version === undefined || typeof list.body !== 'string') return
+      const bytes = textBytes(list.body) + textBytes(url) + LIST_BYTES
       if (bytes > CACHED_LIST_MAX_BYTES) return
       const others = (users.peek(user) ?? []).filter((other) => other.url !== url)
       const kept = others.length < LISTS_PER_USER_MAX ? others : []
-      users.set(user, [...kept, { body, etag, link, next, url, version, bytes }])
+      users.set(user, [...kept, { ...list, url, version, bytes }])
     },
   }
 }

@@ -65,7 +65,7 @@ export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppPart
  * error that ends the list too early.
  */
 async function streamedList(
-  { store, log }: AppParts,
+  { store, log, statistics }: AppParts,
   request: Request,
   user: UserId,
   { after, include }: { readonly after: bigint | undefined; readonly include: Include },
@@ -75,32 +75,39 @@ async function streamedList(
   // The server reads the first page before it sends the status: if the store fails at once, the client gets an error.
   let page = await pages.next()
   let opening = '['
-  const ended = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<number>()
   context.streamEnd = ended.promise
+  let bodyBytes = 0
+  const send = (controller: ReadableStreamDefaultController<string>, part: string) => {
+    controller.enqueue(part)
+    const bytes = Buffer.byteLength(part)
+    bodyBytes += bytes
+    if (statistics !== undefined) statistics.bodyBytes += bytes
+  }
   const stream = new ReadableStream<string>(
     {
       async pull(controller) {
         try {
           if (page.done) {
-            controller.enqueue(opening === '[' ? '[]' : ']')
+            send(controller, opening === '[' ? '[]' : ']')
             controller.close()
-            ended.resolve()
+            ended.resolve(bodyBytes)
             return
           }
-          controller.enqueue(opening + renderPlants(page.value, include))
+          send(controller, opening + renderPlants(page.value, include))
           opening = ','
           page = await pages.next()
           if (!page.done) allowSlowReader(context)
         } catch (error) {
           logFault(log, context, error)
-          ended.resolve()
+          ended.resolve(bodyBytes)
           // The connection ends without the last chunk, so that no client takes half a list for a whole one. With the error as
           // its argument, the runtime would print it.
           controller.error()
         }
       },
       async cancel() {
-        ended.resolve()
+        ended.resolve(bodyBytes)
         await pages.return(undefined)
       },
     },

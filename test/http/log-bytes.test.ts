@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test'
+import { countRequests } from '../../src/http/statistics.ts'
+import { openConnection } from '../support/raw-connection.ts'
+import { startWithCases } from './support/cases.ts'
+import { countPages, createMany } from './support/long-lists.ts'
+import { rawRequest } from './support/raw-request.ts'
+import { startService } from './support/service.ts'
+import { OVER_TCP, SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
+
+/** The `bytes` of each request, by its id, once there are so many. */
+async function loggedBytes(logs: () => string, count: number) {
+  const lines = () => logs().match(/\{.*"msg":"request"\}(?=\n)/g) ?? []
+  while (lines().length < count) await Bun.sleep(5)
+  return new Map(lines().map((line) => [JSON.parse(line).requestId, JSON.parse(line).bytes]))
+}
+
+describe.each(TRANSPORTS)('the bytes of a line of the log, $name', (transport) => {
+  test('are those of the body that the client reads, for every endpoint and every error', async () => {
+    const { service, all } = await startWithCases(transport)
+    await using _service = service
+    const sent = new Map<string, number>()
+    const names = new Map<string, string>()
+    for (const [name, method, path, options] of all) {
+      const { headers, text } = await service.request(method, path, options)
+      const id = headers.get('x-request-id') ?? ''
+      names.set(id, name)
+      sent.set(id, Buffer.byteLength(text))
+    }
+    const bytes = await loggedBytes(service.logs, 3 + all.length)
+
+    expect([...sent].map(([id, count]) => [names.get(id), count])).toEqual(
+      [...sent].map(([id]) => [names.get(id), bytes.get(id)]),
+    )
+    expect([...sent.values()].filter((count) => count > 0).length).toBeGreaterThan(20)
+  })
+
+  test('are those of UTF-8, in a list from the store, from the cache, streamed, and of more than 256 KiB', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Bogenhanf, wei\u00df \ud83c\udf31' })
+    for (let id = 2; id <= 7; id++) await service.create({ id, name: '\u00e9'.repeat(25_000) })
+    const queries = ['?limit=1', '?limit=1', '?limit=4', '?limit=4', '?limit=7', '', '?after=6&include=id']
+    const answers = []
+    for (const query of queries) answers.push(await service.list(query))
+    const bytes = await loggedBytes(service.logs, 7 + queries.length)
+
+    const sent = answers.map(({ text }) => Buffer.byteLength(text))
+    expect(answers.map(({ headers }) => bytes.get(headers.get('x-request-id')))).toEqual(sent)
+    expect(sent[4]).toBeGreaterThan(256 * 1024)
+  })
+})
+
+describe.each(OVER_TCP)('the statistics of requests, $name', (transport) => {
+  test('count the bytes of all bodies, and those of a list without a limit part by part', async () => {
+    const statistics = countRequests()
+    const later = Promise.withResolvers<void>()
+    const { overrideStore } = countPages({ failAt: 3, ready: () => later.promise })
+    await using service = await startService(transport, { overrideStore, app: { statistics } })
+    await createMany(service.store)
+    const answers = [await service.get(0), await service.request('HEAD', '/plants/0'), await service.get(1)]
+    const sent = answers.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+    expect(statistics.bodyBytes).toBe(sent)
+
+    using connection = await openConnection(service.port)
+    await connection.send(rawRequest('GET', '/plants', { token: service.token }))
+    await connection.until(() => connection.text().includes('"1998"'))
+
+    const parts = connection.text().match(/^[[,]\{.*\}$/gm) ?? []
+    expect(parts).toHaveLength(2)
+    expect(statistics.bodyBytes).toBe(sent + Buffer.byteLength(parts.join('')))
+    expect(statistics.inFlight).toBe(1)
+    later.resolve()
+    await connection.until(connection.isClosed)
+  })
+})
+
+describe.each(SOCKET_TRANSPORTS)('a list without a limit, $name', (transport) => {
+  test('has its line at its end, with what was handed over, if the client goes away', async () => {
+    await using service = await startService(transport)
+    await createMany(service.store)
+    const complete = (await service.list()).text
+    const connection = await openConnection(service.port)
+    await connection.send(rawRequest('GET', '/plants', { token: service.token }))
+    await connection.until(() => connection.text().includes('"0"'))
+    connection[Symbol.dispose]()
+    const bytes = await loggedBytes(service.logs, 2)
+
+    expect(bytes.size).toBe(2)
+    expect([...bytes.values()][0]).toBe(Buffer.byteLength(complete))
+    expect([...bytes.values()][1]).toBeGreaterThan(0)
+    expect([...bytes.values()][1]).toBeLessThanOrEqual(Buffer.byteLength(complete))
+  })
+})
