@@ -1,16 +1,20 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCertificate } from '../support/certificates.ts'
 import { readPage } from '../support/docs.ts'
 import { COMPILED, EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { makeDatabase } from '../support/postgres.ts'
+import { type Cluster, startCluster } from '../support/postgres-cluster.ts'
+import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks, program, type Requirement } from '../support/requirement.ts'
 import { ALL_BLOCKS, type Block, entryFor, NOT_RUN } from './docs-blocks.ts'
 import { PROJECT, runIn } from './run.ts'
 
 const ROOT: Requirement = { missing: 'root is missing', isMet: () => process.getuid?.() === 0 }
-const isMissing = lacks(ROOT, COMPILED, ...['unshare', 'ip', 'curl', 'jq', 'openssl'].map(program))
+const PROGRAMS = ['unshare', 'ip', 'curl', 'jq', 'openssl', 'psql']
+const isMissing = lacks(ROOT, COMPILED, OWN_POSTGRES, ...PROGRAMS.map(program))
 
 /** Pages whose blocks belong together. The blocks of the others stand for themselves. */
 const TUTORIALS = ['docs/tutorial.md']
@@ -57,9 +61,28 @@ const READ_FILES: readonly (readonly [RegExp, string])[] = [
 ]
 const RUNNING = 'plantstore serve\n'
 
+/** How commands name a PostgreSQL database. A file has no quotes around its variable. */
+const POSTGRES = '"$PLANTSTORE_DATABASE"'
+/** Makes a PostgreSQL database as the commands expect it, and the files that they read. */
+function makePostgres(commands: string): string {
+  const isEmpty = commands.includes(`copy --from plantstore.db --to ${POSTGRES}`)
+  return [
+    'export PLANTSTORE_DATABASE="$POSTGRES"',
+    'mkdir /run/secrets && touch /run/secrets/database',
+    isEmpty ? '' : `plantstore copy --from plantstore.db --to ${POSTGRES}`,
+    commands.includes('pg_restore') ? `pg_dump --format=custom --schema=plantstore --file=plants.dump ${POSTGRES}` : '',
+    /pg_restore (?!.*--clean)/.test(commands) ? `psql ${POSTGRES} --command 'drop schema plantstore cascade'` : '',
+    '',
+  ].join('\n')
+}
+
+let cluster: Cluster | undefined
+
 /** Runs commands on a machine of their own. Resolves to their output. */
 async function runCommands(commands: readonly string[], isTutorial: boolean) {
   using folder = makeFolder()
+  await using database = await makeDatabase({ isEmpty: true, server: cluster?.url })
+  const text = commands.join('\n')
   if (commands.some((command) => command.includes('fullchain.pem'))) {
     const { certPath, keyPath } = await makeCertificate(folder.path, 'plants')
     renameSync(certPath, join(folder.path, 'fullchain.pem'))
@@ -70,9 +93,10 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
     PRELUDE,
     isTutorial ? '' : STORE,
     ...READ_FILES.flatMap(([file, make]) => {
-      const [, path] = file.exec(commands.join('\n')) ?? []
+      const [, path] = file.exec(text) ?? []
       return path === undefined || isTutorial ? [] : `${make} ${path} 2> /dev/null\n`
     }),
+    text.includes(POSTGRES) ? makePostgres(text) : '',
     !isTutorial && needsServer ? RUNNING : '',
     ...commands.map((command) => `${command}\n`),
   ].join('')
@@ -84,6 +108,7 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
     `PATH=/usr/local/bin:${process.env.PATH}`,
     `EXECUTABLE=${EXECUTABLE}`,
     `PROJECT=${PROJECT}`,
+    `POSTGRES=${database.url}`,
     'HOME=/nonexistent',
   ]
   return await runIn([...isolated, ...environment, 'bash', 'script'], folder.path)
@@ -92,6 +117,11 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
 const runnable = ({ commands }: Block) => commands.filter((command) => entryFor(command) === undefined)
 
 describe.skipIf(isMissing)('the commands of the documentation', () => {
+  beforeAll(async () => {
+    cluster = await startCluster()
+  })
+  afterAll(() => cluster?.[Symbol.dispose]())
+
   const blocks = ALL_BLOCKS.filter((block) => !TUTORIALS.includes(block.page) && runnable(block).length > 0)
 
   test.each(blocks.map((block) => [`${block.page}:${block.line}`, block] as const))('run in %s', async (_, block) => {
