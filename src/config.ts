@@ -36,7 +36,7 @@ export const OPTIONS = {
     ),
     durability: defaulted(
       '--durability <level>',
-      'When a write succeeds. full: once it is on disk. normal: before that, and a loss of power can lose the latest writes.',
+      'When a write succeeds. Full: once it is on disk. Normal: before that, and a loss of power can lose the latest writes. Storage: as full, on a PostgreSQL server whose storage is durable with fsync = off.',
       kinds.oneOf(DURABILITIES),
       'full',
     ),

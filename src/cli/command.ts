@@ -8,14 +8,19 @@ import { EXIT } from './io.ts'
 
 /** Adds the options that name the store and say how to open it. */
 export const addDatabaseOptions = (command: Command) =>
-  command.addOption(OPTIONS.database).addOption(OPTIONS.databasePasswordFile).addOption(OPTIONS.databasePrepare)
+  command
+    .addOption(OPTIONS.database)
+    .addOption(OPTIONS.databasePasswordFile)
+    .addOption(OPTIONS.databasePrepare)
+    .addOption(OPTIONS.durability)
 
 type DatabaseOptions = OptionsOf<ReturnType<typeof addDatabaseOptions>>
 
 /** These options as the store takes them. */
-export const openOptionsOf = ({ databasePasswordFile, databasePrepare }: DatabaseOptions): OpenOptions => ({
+export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions): OpenOptions => ({
   passwordFile: databasePasswordFile,
   preparesNothing: databasePrepare === 'false',
+  durability,
 })
 
 /**

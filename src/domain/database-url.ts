@@ -1,6 +1,9 @@
 /** How much of a connection is protected, weakest first (https://www.postgresql.org/docs/current/libpq-ssl.html). */
 const SSL_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const
 
+/** Whether the login is bound to the TLS connection. */
+const CHANNEL_BINDINGS = ['disable', 'prefer', 'require'] as const
+
 /** A database on a server that speaks PostgreSQL's protocol. */
 export interface PostgresAddress {
   readonly user: string
@@ -13,11 +16,13 @@ export interface PostgresAddress {
   readonly sslMode: (typeof SSL_MODES)[number]
   /** A file with the certificates of the trusted authorities, instead of the system's. */
   readonly caPath: string | undefined
+  /** Whether a login over TLS must prove that no other server is between (https://www.postgresql.org/docs/current/sasl-authentication.html). */
+  readonly channelBinding: (typeof CHANNEL_BINDINGS)[number]
 }
 
 const SCHEME = /^postgres(?:ql)?:\/\//i
 const PORT = 5432
-const PARAMETERS = ['sslmode', 'sslrootcert']
+const PARAMETERS = ['sslmode', 'sslrootcert', 'channel_binding']
 
 /** Whether a text names a server and not a file. */
 export const isPostgresUrl = (text: string): boolean => SCHEME.test(text)
@@ -31,7 +36,7 @@ export const looksLikeServer = (text: string): boolean =>
   /^\s*[a-z][a-z\d+.-]*:|:\/\/|:.*(?:@|%40)|(?:^|\s)(?:host|user|dbname)\s*=|(?:pass(?:word|wd)?|pwd)\s*=/i.test(text)
 
 /**
- * Parses `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=MODE&sslrootcert=FILE]`, with percent-encoded parts. A HOST
+ * Parses `postgres://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?sslmode=MODE&sslrootcert=FILE&channel_binding=MODE]`, with percent-encoded parts. A HOST
  * that begins with a slash is the folder of a unix socket. Returns the rule that the text breaks, if it breaks one.
  */
 export function parsePostgresUrl(text: string): PostgresAddress | string {
@@ -42,7 +47,7 @@ export function parsePostgresUrl(text: string): PostgresAddress | string {
   }
   const { query, ...address } = parts
   if ([...query.keys()].some((name) => !PARAMETERS.includes(name))) {
-    return `a URL without parameters but ${PARAMETERS.join(' and ')}: write the password behind the user, or into a file`
+    return `a URL without parameters but ${PARAMETERS.join(', ')}: write the password behind the user, or into a file`
   }
   const sslMode = SSL_MODES.find((mode) => mode === (query.get('sslmode') ?? 'prefer'))
   if (sslMode === undefined) return `a URL with an sslmode of ${SSL_MODES.join(', ')}`
@@ -50,7 +55,9 @@ export function parsePostgresUrl(text: string): PostgresAddress | string {
   if (caPath !== undefined && !sslMode.startsWith('verify-')) {
     return 'a URL with sslmode=verify-full or verify-ca if it has an sslrootcert'
   }
-  return { ...address, sslMode, caPath }
+  const channelBinding = CHANNEL_BINDINGS.find((mode) => mode === (query.get('channel_binding') ?? 'prefer'))
+  if (channelBinding === undefined) return `a URL with a channel_binding of ${CHANNEL_BINDINGS.join(', ')}`
+  return { ...address, sslMode, caPath, channelBinding }
 }
 
 /** A database in a message: its URL without the password. */

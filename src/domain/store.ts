@@ -11,9 +11,9 @@ export const LIMIT_MAX = 2147483647
 
 /**
  * How durable a successful write is. With `full` it is on disk. With `normal` it survives the end of the process, but a power
- * loss may take all writes after some point.
+ * loss may take all writes after some point. `storage` is `full` on a PostgreSQL server whose storage keeps writes without fsync.
  */
-export const DURABILITIES = ['full', 'normal'] as const
+export const DURABILITIES = ['full', 'normal', 'storage'] as const
 export type Durability = (typeof DURABILITIES)[number]
 
 /** Within this time a server sees what another process has changed in the same file. */

@@ -17,7 +17,7 @@ export interface Engine {
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
   /** Loads what `copy` needs. */
-  copyTools(options: Pick<OpenOptions, 'onEvent' | 'passwordFile'>): Promise<CopyTools>
+  copyTools(options: Pick<OpenOptions, 'onEvent' | 'passwordFile' | 'durability'>): Promise<CopyTools>
 }
 
 /** Both ends of a copy. */

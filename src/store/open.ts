@@ -36,7 +36,7 @@ interface StoreLocation {
 export async function copyStore(
   from: StoreLocation,
   to: StoreLocation,
-  options: ContentsOptions & Required<Pick<OpenOptions, 'onEvent'>> & { readonly isSnapshot: boolean },
+  options: ContentsOptions & Required<Pick<OpenOptions, 'onEvent' | 'durability'>> & { readonly isSnapshot: boolean },
 ): Promise<Digest> {
   const [source, target] = [engineOf(from.database), engineOf(to.database)]
   if (source.location === target.location) {

@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { runPlantstore } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE, traceLooks, traceSyncs } from '../support/strace.ts'
 import { serveDatabase } from './support/database.ts'
@@ -53,6 +57,28 @@ describe.skipIf(lacks(STRACE))('what serve writes to disk before it answers', ()
     const seen = [...(await trace.end())].filter((path) => path.startsWith(server.database))
     expect(seen.sort()).toEqual([server.database, `${server.database}-shm`])
   })
+})
+
+test('--durability storage is refused for a file, and creates none', async () => {
+  using folder = makeFolder()
+  const database = join(folder.path, 'plants.db')
+
+  const refused = await runPlantstore([
+    'token',
+    'create',
+    '--user',
+    'me',
+    '--database',
+    database,
+    '--durability',
+    'storage',
+  ])
+
+  expect(refused).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('--durability storage is for PostgreSQL'),
+  })
+  expect(existsSync(database)).toBe(false)
 })
 
 /** A server that has written once: its connections are open, and its WAL has begun. */

@@ -40,16 +40,18 @@ const KINDS = {
       ['plantstore.db', '/var/lib/plants and more.db', 'me@home/env=prod/10:00.db', 'postgres://me@host/plants']
         .concat(['postgresql://me:p%40ss@host:5433/plants?sslmode=require', 'postgres://me@%2Frun%2Fpostgresql/plants'])
         .concat(['postgres://me@[::1]:5433/plants?sslmode=verify-ca'])
-        .concat(['postgres://me@host/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem']),
+        .concat(['postgres://me@host/plants?sslmode=verify-full&sslrootcert=/etc/ca.pem'])
+        .concat(['postgres://me@host/plants?sslmode=require&channel_binding=require']),
     ),
     refuses: ['', ':memory:', 'a\0b', 'file:///plants.db', 'mysql://me@host/plants']
       .concat(['postgres://', 'postgres://host/plants', 'postgres://me@host', 'postgres://me@/plants'])
       .concat(['postgres://me@one,two/plants', 'postgres://me@one:1,two:2/plants', 'postgres://me@host:65536/plants'])
       .concat(['postgres://me:%@host/plants', 'postgres://me@host/plants#x', 'postgres://me@host/plants?sslmode=on'])
       .concat(['postgres://me@host/plants?options=-cfsync', 'postgres://me@host/plants?sslrootcert=/etc/ca.pem'])
-      .concat(['postgres://me@host/plants?sslmode=require&sslrootcert=/etc/ca.pem']),
+      .concat(['postgres://me@host/plants?sslmode=require&sslrootcert=/etc/ca.pem'])
+      .concat(['postgres://me@host/plants?channel_binding=on']),
   },
-  durability: { takes: same(['full', 'normal']), refuses: ['', 'Full', 'off', 'full ', 'toString'] },
+  durability: { takes: same(['full', 'normal', 'storage']), refuses: ['', 'Full', 'off', 'full ', 'toString'] },
   maxBody: {
     takes: { '1B': 1, '64KiB': 64 * KIB, '1024MiB': KIB ** 3 },
     refuses: ['', '0B', '64', '64KB', '64 KiB', '64kib', '-1B', '1.5MiB', `${KIB ** 3 + 1}B`, '1e3B', '9GiB'],

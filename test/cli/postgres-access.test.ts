@@ -80,6 +80,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', ()
     expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${authority}`)).toEqual(accepted)
     expect(await connect('127.0.0.1', `sslmode=verify-ca&sslrootcert=${authority}`)).toEqual(accepted)
     expect(await connect('127.0.0.1', 'sslmode=require')).toEqual(accepted)
+    expect(await connect('127.0.0.1', 'sslmode=require&channel_binding=require')).toEqual(accepted)
     expect(await connect('127.0.0.1', `sslmode=verify-full&sslrootcert=${authority}`)).toEqual(refused)
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
     expect(await connect('localhost', `sslmode=verify-full&sslrootcert=${stranger}`, env)).toEqual(refused)
@@ -98,6 +99,8 @@ describe.skipIf(lacks(OWN_POSTGRES))('a connection to a PostgreSQL database', ()
       const { exitCode, stderr } = await runPlantstore(['token', 'list', '--database', `${url}?sslmode=${mode}`])
       expect([mode, exitCode, stderr]).toEqual([mode, 3, expect.stringContaining('SSL')])
     }
+    const bound = await runPlantstore(['token', 'list', '--database', `${url}?channel_binding=require`])
+    expect(bound).toMatchObject({ exitCode: 3, stderr: expect.stringMatching(/channel binding/i) })
   })
 })
 

@@ -126,7 +126,9 @@ describe('a command', () => {
 
     expect(exitCode).toBe(0)
     expect(readFileSync(database).toString('latin1', 0, 15)).toBe('SQLite format 3')
-    expect(await withStore({ database, databasePrepare: 'true' }, (store) => store.checkIntegrity())).toEqual([])
+    expect(
+      await withStore({ database, databasePrepare: 'true', durability: 'full' }, (store) => store.checkIntegrity()),
+    ).toEqual([])
   })
 })
 

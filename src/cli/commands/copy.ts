@@ -23,6 +23,7 @@ export const copyCommand = (program: Command, io: Io): void => {
     .addOption(OPTIONS.fromPasswordFile)
     .addOption(OPTIONS.to)
     .addOption(OPTIONS.toPasswordFile)
+    .addOption(OPTIONS.durability)
     .addOption(OPTIONS.snapshot)
     .addOption(OPTIONS.json)
     .action(async ({ fromPasswordFile, toPasswordFile, snapshot: isSnapshot = false, json, ...options }) => {
@@ -39,7 +40,7 @@ export const copyCommand = (program: Command, io: Io): void => {
         return await copyStore(
           { database: options.from, passwordFile: fromPasswordFile },
           { database: options.to, passwordFile: toPasswordFile },
-          { isSnapshot, signal, onEvent, onProgress },
+          { isSnapshot, durability: options.durability, signal, onEvent, onProgress },
         )
       }
       const stoppedText = () =>

@@ -45,4 +45,5 @@ const schemaText = ({ schema, schemaKnown }: StoreStatus): string =>
 const DURABILITY_TEXTS: Readonly<Record<Durability, string>> = {
   full: 'full: with these settings a success is on disk',
   normal: 'normal: with these settings a loss of power may take the latest writes',
+  storage: 'storage: this is for PostgreSQL alone, a server refuses it for a file',
 }

@@ -21,7 +21,6 @@ export const defineServe = (program: Command) =>
     )
     .addOption(OPTIONS.listen)
     .addOption(OPTIONS.metricsListen)
-    .addOption(OPTIONS.durability)
     .addOption(OPTIONS.firstToken)
     .addOption(OPTIONS.noDocs)
     .addOption(OPTIONS.maxBody)

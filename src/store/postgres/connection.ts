@@ -79,7 +79,7 @@ const rowsOf = async <Values>(sql: SQL, text: string, parameters: readonly Param
 
 /** Sets every option: the driver takes others from environment variables, such as DATABASE_URL or PGSSLMODE. */
 function createPool({ address, passwordFile, prepares }: ConnectionOptions, connections: number): SQL {
-  const { user, password, host, port, database, sslMode, caPath } = address
+  const { user, password, host, port, database, sslMode, caPath, channelBinding } = address
   return new SQL({
     // With a file of authorities, only the URL can tell verify-ca from verify-full.
     url: `postgres://localhost/?sslmode=${sslMode}`,
@@ -91,7 +91,7 @@ function createPool({ address, passwordFile, prepares }: ConnectionOptions, conn
     tls: sslMode.startsWith('verify-')
       ? { rejectUnauthorized: true, ...(caPath !== undefined && { ca: Bun.file(caPath) }) }
       : sslMode,
-    channelBinding: 'prefer',
+    channelBinding,
     bigint: true,
     prepare: prepares,
     max: connections,

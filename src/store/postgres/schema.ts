@@ -41,10 +41,12 @@ export async function inspect(client: Client, address: PostgresAddress, durabili
   )
   const settings = new Map(rows)
   const database = `The database ${describeAddress(address)}`
-  if (settings.get('fsync') === 'off') {
-    throw storeUnusable(`${database} has fsync = off and may lose everything in a power failure: turn it on.`)
+  if (settings.get('fsync') === 'off' && durability !== 'storage') {
+    throw storeUnusable(
+      `${database} has fsync = off and may lose everything in a power failure: turn it on, or use --durability storage if its storage is durable without it.`,
+    )
   }
-  if (settings.get('synchronous_commit') === 'off' && durability === 'full') {
+  if (settings.get('synchronous_commit') === 'off' && durability !== 'normal') {
     throw storeUnusable(
       `${database} has synchronous_commit = off and may lose the latest writes in a power failure: turn it on, or use --durability normal.`,
     )

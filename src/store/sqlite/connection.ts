@@ -17,8 +17,11 @@ export function openDatabase(path: string, options: ConstructorParameters<typeof
   return db
 }
 
+/** How durable a write to a file can be. */
+export type FileDurability = Exclude<Durability, 'storage'>
+
 /** Opens a connection that writes. With durability `full` a commit returns after its sync. */
-export function openWriter(path: string, durability: Durability, { create = true } = {}): Database {
+export function openWriter(path: string, durability: FileDurability, { create = true } = {}): Database {
   const db = openDatabase(path, { readwrite: true, create, safeIntegers: true, strict: true })
   try {
     db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)

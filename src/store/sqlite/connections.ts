@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { Durability, StoreObserver } from '../../domain/store.ts'
+import type { StoreObserver } from '../../domain/store.ts'
 import type { StoreEvent } from '../engine.ts'
-import { openReader } from './connection.ts'
+import { type FileDurability, openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { readVersions, shareChanges } from './versions.ts'
@@ -14,7 +14,7 @@ import { type Failure, toError } from './writing/writes.ts'
 export type Connections = ReturnType<typeof connect>
 
 interface ConnectOptions {
-  readonly durability: Durability
+  readonly durability: FileDurability
   readonly isServer: boolean
   readonly onEvent: (event: StoreEvent) => void
   readonly observer: StoreObserver | undefined

@@ -29,6 +29,10 @@ export async function openSqliteStore(
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
   const { monotonicMs = () => performance.now() } = options
+  if (durability === 'storage') {
+    const message = '--durability storage is for PostgreSQL alone: name full or normal for a file.'
+    throw new AppError('misused', { message })
+  }
   const foreignObjects = inspect(path)
   refuseLeftWal(path)
   if (mustExist && foreignObjects === undefined) throw databaseMissing(path)

@@ -135,10 +135,19 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
 })
 
 describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', () => {
-  test('refuses fsync = off', async () => {
+  test('refuses fsync = off, and accepts it with the durability storage', async () => {
     using cluster = await startCluster({ fsync: 'off' })
 
     expect(await rejectionOf(open(cluster.url, { durability: 'normal' }))).toMatchObject(unusable(/fsync = off/))
+    await (await open(cluster.url, { durability: 'storage' })).close()
+  })
+
+  test('refuses synchronous_commit = off with the durability storage', async () => {
+    using cluster = await startCluster({ synchronous_commit: 'off' })
+
+    expect(await rejectionOf(open(cluster.url, { durability: 'storage' }))).toMatchObject(
+      unusable(/synchronous_commit = off/),
+    )
   })
 
   test('that is down refuses every request until the server is up, and works then and after restarts', async () => {

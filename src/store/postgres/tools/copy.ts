@@ -1,5 +1,6 @@
 import { describeAddress, type PostgresAddress } from '../../../domain/database-url.ts'
 import { AppError } from '../../../domain/error.ts'
+import type { Durability } from '../../../domain/store.ts'
 import type { CopyTools } from '../../engine.ts'
 import { storeUnusable } from '../../errors.ts'
 import {
@@ -51,15 +52,12 @@ const ADD_REFERENCE = `alter table plantstore.plants
  * connected when the database is read again. Until a filled store is finished, its schema has a version that every command
  * refuses.
  */
-export const copyTools = (options: ConnectionOptions): CopyTools => {
+export const copyTools = (options: ConnectionOptions, durability: Durability = 'full'): CopyTools => {
   const { address } = options
   return {
     read: ({ isSnapshot }, use) =>
       withClients(options, async (client, watcher) => {
-        await opening(address, async () => {
-          await inspect(client, address, 'normal')
-          await migrate(client, address, true)
-        })
+        await opening(address, async () => void (await migrate(client, address, true)))
         return client.transaction(async (inside) => {
           const contents = await contentsOf(inside)
           if (isSnapshot) return use(contents)
@@ -79,7 +77,7 @@ export const copyTools = (options: ConnectionOptions): CopyTools => {
     fill: (fill) =>
       withClients(options, async (client) => {
         await opening(address, async () => {
-          await inspect(client, address, 'full')
+          await inspect(client, address, durability)
           await requireAlone(client, address, 'end it')
           if ((await schemaVersion(client)) !== UNFINISHED_VERSION) await migrate(client, address, false)
           await mark(client, describeAddress(address))

@@ -1,6 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
-import type { Durability } from '../../../domain/store.ts'
-import { openWriter } from '../connection.ts'
+import { type FileDurability, openWriter } from '../connection.ts'
 import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { watchFiles } from '../files/moved-files.ts'
@@ -23,7 +22,7 @@ export interface WriterOptions {
   readonly path: string
   /** The identity of the file that the store has opened. Writes to another file at the path would be lost. */
   readonly identity: string
-  readonly durability: Durability
+  readonly durability: FileDurability
   /** The writer announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
   /** The writer puts the duration of its last commit here. */
