@@ -216,7 +216,9 @@ describe('every command', async () => {
 
   test.each(commands)('has two examples, which it understands, and exit codes in its help: $name', async ({ name }) => {
     const help = await runCommand(['help', ...name.split(' ')])
-    const examples = [...help.stdout.matchAll(/^ {2}plantstore (.+)$/gm)].map(([, args = '']) => args.split(' '))
+    // The shell takes what follows `<` or `>`.
+    const lines = help.stdout.matchAll(/^ {2}plantstore (.+?)(?: [<>].*)?$/gm)
+    const examples = [...lines].map(([, args = '']) => args.split(' '))
 
     expect(examples).toHaveLength(2)
     expect(help.stdout).toMatch(/\nExit codes:\n {2}0 {4}[A-Z].+\.\n(?: {2}\d+ +[A-Z].+\.\n)* {2}2 {4}[A-Z].+\.\n/)
