@@ -4,11 +4,12 @@ import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
-import { defaulted, listed, optionName, valued } from './values.ts'
+import { defaulted, listed, valued } from './values.ts'
 
 type OptionGroup = Readonly<Record<string, Pick<Option, 'name' | 'env' | 'helpGroup'>>>
 
-const VARIABLE_PREFIX = 'PLANTSTORE_'
+/** What the names of all variables begin with. */
+export const VARIABLE_PREFIX = 'PLANTSTORE_'
 
 /**
  * All options, each declared once: flag, help, kind of value and default. Help, validation, the types of the commands and the
@@ -197,39 +198,6 @@ export const OPTIONS = {
 
 /** The values of the options of a command. */
 export type OptionsOf<C extends CommandUnknownOpts> = ReturnType<C['opts']>
-
-/** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
-export function applyBooleanVariables(
-  command: CommandUnknownOpts,
-  env: Readonly<Record<string, string | undefined>>,
-): void {
-  for (const option of command.options) {
-    const name = option.attributeName()
-    const isFlag = !option.required && !option.optional
-    if (!isFlag || command.getOptionValueSource(name) !== 'env') continue
-    const text = env[option.envVar ?? ''] ?? ''
-    if (text !== 'true' && text !== 'false') {
-      command.error(`error: ${optionName(option)} must be true or false.`)
-    }
-    command.setOptionValueWithSource(name, (text === 'true') !== option.negate, 'env')
-  }
-}
-
-/** Variables with our prefix that no option has, probably misspelt. Variables that Kubernetes sets are left out. */
-export function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known = new Set(Object.values(OPTIONS).map(({ envVar }) => envVar))
-  return Object.keys(env).filter(
-    (name) => name.startsWith(VARIABLE_PREFIX) && !known.has(name) && !KUBERNETES_VARIABLE.test(`${name}=${env[name]}`),
-  )
-}
-
-/**
- * The variables that Kubernetes sets in each container for a Service whose name begins with `plantstore`
- * (https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables). `PLANTSTORE_PORT` is one of them
- * only if its value is a URL.
- */
-const KUBERNETES_VARIABLE =
-  /^\w+_(?:SERVICE_HOST=|SERVICE_PORT(?:_\w+)?=|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?=|PORT=(?:tcp|udp|sctp):)/
 
 /** Options that say where things are and how `serve` runs, under a heading of the help. They have variables. */
 function settings<T extends OptionGroup>(heading: string, options: T): T {

@@ -1,10 +1,10 @@
 import { Command, CommanderError } from '@commander-js/extra-typings'
-import { applyBooleanVariables, unknownVariables } from '../config.ts'
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe } from './io.ts'
+import { applyBooleanVariables, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(io: Io): Promise<number> {
