@@ -138,6 +138,19 @@ describe('the pages', () => {
   })
 })
 
+describe('the files of contrib', () => {
+  test('name no option and no variable that does not exist', async () => {
+    const files = [...new Glob('contrib/**/*.*').scanSync(pathOfPage('.'))]
+    const text = (await Promise.all(files.map(readPage))).join('\n')
+    const named = text.match(/(?<![\w-])--[a-z][a-z-]*|\bPLANTSTORE_[A-Z_]*[A-Z]\b/g) ?? []
+    const known = Object.values(OPTIONS).flatMap(({ long, envVar }) => [long, envVar])
+
+    expect(named).toContain('--drain-wait')
+    expect(named).toContain('PLANTSTORE_DATABASE')
+    expect(named.filter((name) => !known.includes(name))).toEqual([])
+  })
+})
+
 describe('the README', () => {
   test('has at most 150 lines and 1 500 words', async () => {
     const readme = await readPage('README.md')

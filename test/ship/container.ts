@@ -14,6 +14,8 @@ export interface ContainerOptions {
   readonly env: readonly string[]
   /** The mode of the folder outside that is /data, the only one that the container can write to. It belongs to the user. */
   readonly dataMode?: number
+  /** A folder outside that is read-only in the container, and its path there. */
+  readonly secret?: { readonly source: string; readonly destination: string }
 }
 
 /** What `plantRound` of a container returns if all is well. */
@@ -39,8 +41,8 @@ export async function startContainer(options: ContainerOptions) {
   const exec = (args: readonly string[]) => runIn([...runc, 'exec', name, ...args])
   /** The process id outside the container. */
   const pid = async (): Promise<number> => JSON.parse(await runWell([...runc, 'state', name])).pid
-  /** Runs curl with a path of the server, from inside the container's network. */
-  const curl = async (path: string, ...args: readonly string[]): Promise<string> =>
+  /** Runs curl with a path, by default of the server's API, from inside the container's network. */
+  const curl = async (path: string, args: readonly string[] = [], port = 3000): Promise<string> =>
     runWell([
       'nsenter',
       '--net',
@@ -48,7 +50,7 @@ export async function startContainer(options: ContainerOptions) {
       'curl',
       '--silent',
       ...args,
-      `http://127.0.0.1:3000${path}`,
+      `http://127.0.0.1:${port}${path}`,
     ])
   return {
     /** The folder outside that is /data. */
@@ -71,7 +73,7 @@ export async function startContainer(options: ContainerOptions) {
       const token = await exec([PLANTSTORE, 'token', 'create', '--user', 'me'])
       const authorized = ['--fail', '--header', `authorization: Bearer ${token.stdout.trim()}`]
       const json = ['--header', 'content-type: application/json', '--data', '{"id":1,"name":"Fern"}']
-      return [await curl('/plants', ...authorized, ...json), await curl('/plants', ...authorized)]
+      return [await curl('/plants', [...authorized, ...json]), await curl('/plants', authorized)]
     },
     /** Ends the container by SIGTERM. Resolves to its exit code and all its output. */
     async end() {
@@ -88,7 +90,7 @@ export async function startContainer(options: ContainerOptions) {
 }
 
 /** The configuration of a container (specification of the Open Container Initiative, version 1.0.2). */
-const configuration = ({ root, user, args, env }: ContainerOptions, data: string) => ({
+const configuration = ({ root, user, args, env, secret }: ContainerOptions, data: string) => ({
   ociVersion: '1.0.2',
   process: {
     user: { uid: user, gid: user },
@@ -104,6 +106,7 @@ const configuration = ({ root, user, args, env }: ContainerOptions, data: string
     { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755', 'size=64k'] },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: READ_ONLY },
     { destination: '/data', type: 'bind', source: data, options: ['bind', 'nosuid', 'noexec', 'nodev', 'rw'] },
+    ...(secret === undefined ? [] : [{ ...secret, type: 'bind', options: ['bind', ...READ_ONLY] }]),
   ],
   linux: {
     namespaces: ['pid', 'network', 'ipc', 'uts', 'mount'].map((type) => ({ type })),

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
 import { yamlInContrib } from '../support/docs.ts'
+import { makeFolder } from '../support/folder.ts'
+import { startCluster } from '../support/postgres-cluster.ts'
+import { OWN_POSTGRES, ownedByServer } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { CONTAINERS, type ContainerOptions, PLANT_ROUND, startContainer } from './container.ts'
 import { imageConfiguration, stages } from './dockerfile.ts'
@@ -13,6 +16,21 @@ const SHELLS = ['sh', 'bash', 'dash', 'ash', 'busybox', 'zsh', 'ksh', 'perl', 'p
 const PACKAGES_TIMEOUT_MS = 60_000
 
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
+
+/** Makes curl print the status of an answer alone. */
+const STATUS = ['--write-out', '%{http_code}', '--output', '/dev/null']
+
+/** A variable of a container, as Kubernetes describes it. */
+type Variable = { readonly name: string } & (
+  | { readonly value: string; readonly valueFrom: undefined }
+  | { readonly value: undefined; readonly valueFrom: { readonly secretKeyRef: { readonly key: 'url' } } }
+)
+
+/** The pod of a workload in `contrib`. */
+const podOf = async (path: string) => (await yamlInContrib(path)).spec.template.spec
+
+const portOf = (ports: readonly { readonly name: string; readonly containerPort: number }[], name: string) =>
+  ports.find((port) => port.name === name)?.containerPort
 
 let root: Awaited<ReturnType<typeof makeImageRoot>> | undefined
 
@@ -123,19 +141,19 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
     expect(files.filter((file) => /(?:^|\/)s?bin\//.test(file))).toEqual([PLANTSTORE.slice(1)])
   })
 
-  test('serves as the Kubernetes manifest says, answers its probes, and is not ready once it is asked to end', async () => {
-    const [{ spec }] = await yamlInContrib('contrib/kubernetes/plantstore.yaml')
-    const { securityContext, containers } = spec.template.spec
+  test('serves as the StatefulSet says, answers its probes, and is not ready once it is asked to end', async () => {
+    const { securityContext, containers } = await podOf('contrib/kubernetes/sqlite/stateful-set.yaml')
+    const [{ args, ports, ...probes }] = containers
     await using running = await startImage({
       user: securityContext.runAsUser,
-      args: [PLANTSTORE, ...containers[0].args],
+      args: [PLANTSTORE, ...args],
       dataMode: 0o770,
     })
     await running.waitFor([PLANTSTORE, 'healthcheck'])
-    const probe = (name: (typeof PROBES)[number]) =>
-      running.curl(containers[0][name].httpGet.path, '--write-out', '%{http_code}', '--output', '/dev/null')
+    const probe = (name: (typeof PROBES)[number]) => running.curl(probes[name].httpGet.path, STATUS)
     const ready = await Promise.all(PROBES.map(probe))
     const answers = await running.plantRound()
+    const metrics = await running.curl('/metrics', ['--fail'], portOf(ports, 'metrics'))
     const ended = running.end()
     const deadlineMs = performance.now() + 4000
     let readiness = '200'
@@ -148,6 +166,37 @@ describe.skipIf(lacks(CONTAINERS))('a container of the image, on the packages of
       readiness: '503',
       meanwhile: '200',
     })
+    expect(metrics).toContain('\nplantstore_http_requests_total{')
     expect(await ended).toMatchObject({ exitCode: 0, stderr: '' })
+  })
+
+  test.skipIf(lacks(OWN_POSTGRES))('serves on PostgreSQL as the Deployment says, with its Secret', async () => {
+    const { securityContext, containers } = await podOf('contrib/kubernetes/postgres/deployment.yaml')
+    const [{ args, ports, env, volumeMounts, ...probes }] = containers
+    const [{ mountPath }] = volumeMounts
+    using secret = makeFolder()
+    chmodSync(secret.path, 0o755)
+    ownedByServer(secret.path)
+    // The socket is in the folder of the Secret, because the container has no network.
+    using cluster = await startCluster({ unix_socket_directories: secret.path })
+    writeFileSync(join(secret.path, 'password'), 'Sesame-99\n')
+    const url = `postgres://plantstore@${encodeURIComponent(mountPath)}:${cluster.port}/postgres`
+    const variables = env.map(
+      ({ name, value, valueFrom }: Variable) => `${name}=${value ?? { url }[valueFrom.secretKeyRef.key]}`,
+    )
+    await using running = await startImage({
+      user: securityContext.runAsUser,
+      args: [PLANTSTORE, ...args],
+      env: [...(await imageConfiguration()).env, ...variables],
+      secret: { source: secret.path, destination: mountPath },
+    })
+    await running.waitFor([PLANTSTORE, 'healthcheck'])
+    const ready = await Promise.all(PROBES.map((name) => running.curl(probes[name].httpGet.path, STATUS)))
+    const answers = await running.plantRound()
+    const metrics = await running.curl('/metrics', ['--fail'], portOf(ports, 'metrics'))
+
+    expect({ ready, answers }).toEqual({ ready: ['200', '200', '200'], answers: PLANT_ROUND })
+    expect(metrics).toContain('\nplantstore_http_requests_total{')
+    expect(readdirSync(running.data)).toEqual([])
   })
 })

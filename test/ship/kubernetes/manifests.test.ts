@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { pathOfPage, readContrib, yamlInContrib } from '../../support/docs.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { lacks, program } from '../../support/requirement.ts'
+import { runIn, runWell } from '../run.ts'
+import { makeSchemas } from './schemas.ts'
+
+const FOLDER = 'contrib/kubernetes'
+const RESTORE = `${FOLDER}/restore.yaml`
+/** The time for a first download of the schemas. */
+const SCHEMAS_TIMEOUT_MS = 120_000
+
+const service = await yamlInContrib(`${FOLDER}/base/service.yaml`)
+const [metricsService, monitor] = await yamlInContrib(`${FOLDER}/base/service-monitor.yaml`)
+const statefulSet = await yamlInContrib(`${FOLDER}/sqlite/stateful-set.yaml`)
+const deployment = await yamlInContrib(`${FOLDER}/postgres/deployment.yaml`)
+const budget = await yamlInContrib(`${FOLDER}/postgres/disruption-budget.yaml`)
+
+const KUSTOMIZATIONS = [
+  {
+    name: 'sqlite',
+    workload: statefulSet,
+    volumeRights: { fsGroup: 65532, fsGroupChangePolicy: 'OnRootMismatch' },
+    own: ['StatefulSet plantstore'],
+  },
+  {
+    name: 'postgres',
+    workload: deployment,
+    volumeRights: {},
+    own: ['Deployment plantstore', 'PodDisruptionBudget plantstore'],
+  },
+]
+
+const build = (name: string): Promise<string> => runWell(['kustomize', 'build', `${FOLDER}/${name}`])
+const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
+const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
+
+let schemas: Awaited<ReturnType<typeof makeSchemas>> | undefined
+
+/** What kubeconform prints about a manifest. An empty text if it is valid. */
+async function problemsOf(manifest: string): Promise<string> {
+  using folder = makeFolder()
+  const file = join(folder.path, 'manifest.yaml')
+  await Bun.write(file, manifest)
+  const { stdout, stderr } = await runIn(['kubeconform', '-strict', '-schema-location', schemas?.location ?? '', file])
+  return stdout + stderr
+}
+
+describe.skipIf(lacks(...['kubeconform', 'kustomize', 'go'].map(program)))('kubeconform', () => {
+  beforeAll(async () => {
+    schemas = await makeSchemas()
+  }, SCHEMAS_TIMEOUT_MS)
+  afterAll(() => schemas?.[Symbol.dispose]())
+
+  test.each(KUSTOMIZATIONS)('finds nothing wrong in what kustomize builds of $name', async ({ name }) => {
+    expect(await problemsOf(await build(name))).toBe('')
+  })
+
+  test('finds nothing wrong in the pod that restores a backup', async () => {
+    expect(await problemsOf(await readContrib(RESTORE))).toBe('')
+  })
+
+  test.each([
+    [
+      'a misspelt field',
+      'sqlite',
+      'readOnlyRootFilesystem',
+      'readOnlyRootFilesytem',
+      "'readOnlyRootFilesytem' not allowed",
+    ],
+    ['a missing field', 'sqlite', 'containerPort: 3000', 'hostPort: 3000', "missing properties: 'containerPort'"],
+    ['a text in place of a number', 'postgres', 'replicas: 3', 'replicas: three', 'expected integer'],
+    ['a misspelt field of a ServiceMonitor', 'postgres', 'jobLabel', 'joblabel', "'joblabel' not allowed"],
+    [
+      'an unknown kind',
+      'postgres',
+      'DisruptionBudget',
+      'DisruptionBuget',
+      'could not find schema for PodDisruptionBuget',
+    ],
+  ])('finds %s', async (_, name, right, wrong, problem) => {
+    const manifest = await build(name)
+
+    expect(manifest).toContain(right)
+    expect(await problemsOf(manifest.replace(right, wrong))).toContain(problem)
+  })
+})
+
+describe.skipIf(lacks(program('kustomize')))('kustomize', () => {
+  test.each(KUSTOMIZATIONS)(
+    'builds all objects of $name, with the image that the kustomization names',
+    async (each) => {
+      const objects = Bun.YAML.parse(await build(each.name)) as (typeof statefulSet)[]
+      const { images } = await yamlInContrib(`${FOLDER}/${each.name}/kustomization.yaml`)
+      const shared = ['Service plantstore', 'Service plantstore-metrics', 'ServiceMonitor plantstore']
+      const workload = objects.find(({ kind }) => kind === each.workload.kind)
+
+      expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual(
+        [...each.own, ...shared].sort(),
+      )
+      expect(images).toEqual([{ name: 'plantstore', newName: 'registry.example/plantstore', newTag: 'my-tag' }])
+      expect(workload.spec.template.spec.containers.map(({ image }: { readonly image: string }) => image)).toEqual([
+        'registry.example/plantstore:my-tag',
+      ])
+    },
+  )
+})
+
+describe.each(KUSTOMIZATIONS)('the pods of $name', ({ workload, volumeRights }) => {
+  const { selector, template } = workload.spec
+  const pod = template.spec
+  const [container] = pod.containers
+  const metricsAddress = optionOf(container.args, '--metrics-listen')
+
+  test('drop all rights, and have longer than the server takes to end', () => {
+    expect({ ...pod.securityContext, ...container.securityContext }).toEqual({
+      ...volumeRights,
+      runAsNonRoot: true,
+      runAsUser: 65532,
+      runAsGroup: 65532,
+      seccompProfile: { type: 'RuntimeDefault' },
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(optionOf(container.args, '--drain-wait')).toBe('5s')
+    expect(secondsOf(optionOf(container.args, '--drain'))).toBeGreaterThan(5)
+    expect(pod.terminationGracePeriodSeconds).toBeGreaterThan(secondsOf(optionOf(container.args, '--drain')))
+  })
+
+  test('have no service links, whose variables would begin like those of plantstore', () => {
+    expect(service.metadata.name).toBe('plantstore')
+    expect(pod.enableServiceLinks).toBe(false)
+  })
+
+  test('are found by both Services, and their metrics by the ServiceMonitor as the job plantstore', () => {
+    const ports = [service, metricsService].map(({ spec }) => spec.ports[0].targetPort)
+
+    expect(template.metadata.labels).toEqual(selector.matchLabels)
+    expect(service.spec.selector).toEqual(selector.matchLabels)
+    expect(metricsService.spec.selector).toEqual(selector.matchLabels)
+    expect(container.ports).toEqual([
+      { name: ports[0], containerPort: 3000 },
+      { name: ports[1], containerPort: Number(metricsAddress?.split(':')[1]) },
+    ])
+    expect(monitor.spec.selector.matchLabels).toEqual(metricsService.metadata.labels)
+    expect(monitor.spec.endpoints).toEqual([{ port: metricsService.spec.ports[0].name }])
+    expect(metricsService.metadata.labels[monitor.spec.jobLabel]).toBe('plantstore')
+  })
+})
+
+test('the StatefulSet has one pod, with its volume at /data', () => {
+  const { replicas, serviceName, template, volumeClaimTemplates } = statefulSet.spec
+  const [{ name }] = [volumeClaimTemplates[0].metadata]
+
+  expect({ replicas, serviceName }).toEqual({ replicas: 1, serviceName: service.metadata.name })
+  expect(template.spec.containers[0].volumeMounts).toEqual([{ name, mountPath: '/data' }])
+})
+
+test('the Deployment renews its pods one by one, and nodes drain them one by one', () => {
+  const { replicas, strategy, selector, template } = deployment.spec
+
+  expect(replicas).toBeGreaterThan(1)
+  expect(strategy.rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 })
+  expect(budget.spec).toMatchObject({ maxUnavailable: 1, selector })
+  expect(template.spec.topologySpreadConstraints[0].labelSelector).toEqual(selector)
+})
+
+test('the pod that restores uses the claim of the StatefulSet and its security settings', async () => {
+  const { spec } = await yamlInContrib(RESTORE)
+  const { securityContext } = statefulSet.spec.template.spec
+
+  expect(spec.volumes[0].persistentVolumeClaim.claimName).toBe('data-plantstore-0')
+  expect(securityContext).toMatchObject(spec.securityContext)
+})
+
+test('every file of the folder is part of a kustomization, or named by the documentation', async () => {
+  const files = (await runWell(['find', FOLDER, '-name', '*.yaml', '-not', '-name', 'kustomization.yaml'])).trim()
+  const listed = await Promise.all(
+    ['base', 'sqlite', 'postgres'].map(async (name) => {
+      const { resources } = await yamlInContrib(`${FOLDER}/${name}/kustomization.yaml`)
+      return resources.map((file: string) => `${FOLDER}/${name}/${file}`)
+    }),
+  )
+  const page = await Bun.file(pathOfPage('docs/how-to/backup-containers.md')).text()
+
+  expect(page).toContain(RESTORE)
+  expect(files.split('\n').filter((file) => ![...listed.flat(), RESTORE].includes(file))).toEqual([])
+})
