@@ -72,6 +72,27 @@ export interface StoreObserver {
   recordRefusal(reason: 'queue_full' | 'locked'): void
 }
 
+/** The metrics count the tokens that expire within this time, but at most so many. */
+export const EXPIRES_SOON_MS = 7 * 24 * 3_600_000
+export const EXPIRING_TOKENS_MAX = 1000
+
+/** The measurements of a store, for the metrics. It leaves out those that it cannot know. Times are seconds since 1970-01-01 UTC. */
+export interface Measurements {
+  readonly databaseBytes: number
+  /** The write-ahead log: the writes that are not in the database file yet. */
+  readonly walBytes: number
+  /** The disk of the database: its size, and the space that is free for this process. */
+  readonly diskBytes?: number
+  readonly diskFreeBytes?: number
+  /** When a checkpoint last brought the whole WAL into the database, or when the store was opened. */
+  readonly checkpointedAtS?: number
+  /** When the latest backup of this database began, and its size. Both are 0 if there is none. */
+  readonly lastBackupAtS?: number
+  readonly lastBackupBytes?: number
+  /** The tokens that expire within `EXPIRES_SOON_MS`, at most `EXPIRING_TOKENS_MAX`. Revoked and replaced ones do not count. */
+  readonly expiringTokens: number
+}
+
 /** A page ends with the plant whose text brings it to this length, in UTF-16 code units. So large plants make short pages. */
 export const PAGE_TEXT_LENGTH = 256 * 1024
 
@@ -154,11 +175,8 @@ export interface Store {
 
   /** The writes that are not durable yet, and how long the first of them has waited: 0 if none waits. Costs no I/O. */
   load(): { readonly waitingWrites: number; readonly longestWaitMs: number }
-  /**
-   * The sizes on disk now, of the database and of its write-ahead log: the writes that are not in the database file yet. Takes
-   * some microseconds, however large they are.
-   */
-  sizes(): Promise<{ readonly databaseBytes: number; readonly walBytes: number }>
+  /** Measures the store for the metrics. The cost does not depend on the number of plants. */
+  measure(nowMs: number): Promise<Measurements>
   /** Resolves if the store can be read and written now. It writes and syncs. */
   checkReady(): Promise<void>
   /** Reads everything and returns the problems, a line each. Empty if there are none. */

@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
-import type { Store } from '../domain/store.ts'
+import { AppError } from '../domain/error.ts'
+import type { Measurements, Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
 import { errorResponse } from './answers.ts'
 import { pathOf } from './observe.ts'
@@ -27,8 +28,11 @@ const PROCESS_METRICS = [
 export interface MetricSources {
   readonly http: RequestStatistics
   readonly writes: WriteStatistics
-  readonly store: Pick<Store, 'load' | 'sizes'>
+  readonly store: Pick<Store, 'load' | 'measure'>
   readonly version: string
+  /** When the certificate ends, in milliseconds since 1970-01-01 UTC; `undefined` for plain HTTP. */
+  readonly certificateEndsMs: number | undefined
+  readonly nowMs: () => number
 }
 
 /**
@@ -36,7 +40,8 @@ export interface MetricSources {
  * (https://prometheus.io/docs/instrumenting/exposition_formats/).
  */
 export function createMetricsApp(sources: MetricSources, log: Logger): (request: Request) => Promise<Response> {
-  const registry = createRegistry(sources)
+  let measured: Partial<Measurements> = {}
+  const registry = createRegistry(sources, () => measured)
   const headers = {
     'content-type': registry.contentType,
     'cache-control': 'no-store',
@@ -45,20 +50,21 @@ export function createMetricsApp(sources: MetricSources, log: Logger): (request:
   return async ({ method, url }) => {
     const isKnown = pathOf(url) === '/metrics' && (method === 'GET' || method === 'HEAD')
     if (!isKnown) return errorResponse('path_unknown')
-    try {
-      return new Response(await registry.metrics(), { headers })
-    } catch (error) {
-      log.error({ err: error }, 'the metrics could not be read')
-      return errorResponse('bug', 'The metrics could not be read: see the log.')
-    }
+    measured = await sources.store.measure(sources.nowMs()).catch((error: unknown) => {
+      const reason = String(error instanceof AppError ? (error.cause ?? error.kind) : error)
+      log.warn({ reason }, 'the store could not be measured, so these metrics are left out')
+      return {}
+    })
+    return new Response(await registry.metrics(), { headers })
   }
 }
 
 /** Makes metrics of statistics. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
-function createRegistry(sources: MetricSources): Registry {
+function createRegistry(sources: MetricSources, measured: () => Partial<Measurements>): Registry {
   const registry = new Registry()
   registerRequests(registry, sources)
   registerStore(registry, sources)
+  registerMeasured(registry, sources, measured)
   register(registry, 'gauge', {
     name: 'plantstore_build_info',
     help: 'The versions of the service and of Bun. The value is always 1.',
@@ -87,6 +93,11 @@ function registerRequests(registry: Registry, { http }: MetricSources): void {
     name: 'plantstore_http_requests_in_flight',
     help: 'Requests in flight. A list without a limit counts until it ends.',
     values: () => [{ value: http.inFlight }],
+  })
+  register(registry, 'counter', {
+    name: 'plantstore_http_response_body_bytes_total',
+    help: 'Bytes of the bodies of answers. A list without a limit counts part by part.',
+    values: () => [{ value: http.bodyBytes }],
   })
   register(registry, 'counter', {
     name: 'plantstore_http_requests_rejected_total',
@@ -132,15 +143,37 @@ function registerStore(registry: Registry, { writes, store }: MetricSources): vo
     help: 'Time of a group commit. It includes the sync, unless --durability is normal.',
     values: (name) => histogram(name, writes.syncsS),
   })
+}
+
+/** The metrics of what a store measures at each scrape: their names and help. */
+const MEASURED: Readonly<Record<keyof Measurements, readonly [name: string, help: string]>> = {
+  databaseBytes: ['plantstore_database_size_bytes', 'Size of the database without its WAL.'],
+  walBytes: ['plantstore_wal_size_bytes', 'Size of the WAL of the database. 0 for a database on a server.'],
+  diskBytes: ['plantstore_disk_size_bytes', 'Size of the disk of the database.'],
+  diskFreeBytes: ['plantstore_disk_free_bytes', 'Free space on that disk.'],
+  checkpointedAtS: [
+    'plantstore_last_checkpoint_timestamp_seconds',
+    'When a checkpoint last brought the whole WAL into the database, or when the server opened the database.',
+  ],
+  lastBackupAtS: ['plantstore_last_backup_timestamp_seconds', 'When the latest backup began. 0 if there is none.'],
+  lastBackupBytes: ['plantstore_last_backup_size_bytes', 'Size of the latest backup. 0 if there is none.'],
+  expiringTokens: [
+    'plantstore_tokens_expiring',
+    'Tokens that expire within 7 days, without revoked and replaced ones. At most 1000 are counted.',
+  ],
+}
+
+/** Registers the metrics of the store's measurements and of the certificate. A value that is not known is absent. */
+function registerMeasured(registry: Registry, sources: MetricSources, measured: () => Partial<Measurements>): void {
+  const known = (value: number | undefined) => (value === undefined ? [] : [{ value }])
+  for (const [key, [name, help]] of Object.entries(MEASURED)) {
+    register(registry, 'gauge', { name, help, values: () => known(measured()[key as keyof Measurements]) })
+  }
+  const { certificateEndsMs, nowMs } = sources
   register(registry, 'gauge', {
-    name: 'plantstore_database_size_bytes',
-    help: 'Size of the database without its WAL.',
-    values: async () => [{ value: (await store.sizes()).databaseBytes }],
-  })
-  register(registry, 'gauge', {
-    name: 'plantstore_wal_size_bytes',
-    help: 'Size of the WAL of the database. 0 for a database on a server.',
-    values: async () => [{ value: (await store.sizes()).walBytes }],
+    name: 'plantstore_certificate_expires_in_seconds',
+    help: 'Time until the certificate of the server ends. Less than 0 after its end.',
+    values: () => known(certificateEndsMs && (certificateEndsMs - nowMs()) / 1000),
   })
 }
 

@@ -2,9 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { version } from '../../package.json'
+import { tokenText } from '../../src/domain/token.ts'
 import { ERRORS } from '../../src/http/answers.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
 import { metricsUrlOf, type Series, scrape, scrapeUntil, seriesOf } from '../support/metrics.ts'
+import { freePort } from '../support/postgres-system.ts'
 import { PROMTOOL, runPromtool } from '../support/promtool.ts'
 import { lacks } from '../support/requirement.ts'
 import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
@@ -218,6 +222,43 @@ describe.concurrent('the metrics of the store', () => {
 })
 
 describe.concurrent('the metrics', () => {
+  test('have no values of a store that is out of reach, and all others', async () => {
+    const unused = freePort()
+    await using server = await serve(`postgres://me@127.0.0.1:${unused}/plants`, ['--metrics-listen', '127.0.0.1:0'])
+    const { status } = await server.request('GET', '/plants', { token: tokenText(new Uint8Array(32)) })
+    const all = await scrape(server)
+
+    expect(status).toBe(503)
+    expect(all.plantstore_database_size_bytes).toBeUndefined()
+    expect(all[`${REJECTED}{reason="store_failed"}`]).toBe(1)
+    expect(server.stdout()).toContain('the store could not be measured, so these metrics are left out')
+  })
+
+  test.skipIf(lacks(OPENSSL))('tell when the certificate ends, with TLS alone', async () => {
+    using folder = makeFolder()
+    const { certPath, keyPath } = await makeCertificate(folder.path, 'server', { days: 3 })
+    await using metered = await startMetered(['--tls-cert', certPath, '--tls-key', keyPath])
+    await using plain = await startMetered()
+    const { plantstore_certificate_expires_in_seconds: leftS } = await scrape(metered.server)
+
+    expect(leftS).toBeWithin(3 * 86_400 - 600, 3 * 86_400 + 1)
+    expect((await scrape(plain.server)).plantstore_certificate_expires_in_seconds).toBeUndefined()
+  })
+
+  test('count the bytes of all bodies', async () => {
+    await using metered = await startMetered()
+    const { server, create, list } = metered
+    await create(1)
+    const bodies = [await (await list('')).text(), await (await list('?limit=1')).text()]
+    const before = (await scrape(server)).plantstore_http_response_body_bytes_total ?? 0
+    bodies.push(await (await server.request('GET', '/nothing')).text())
+    const after = (await scrape(server)).plantstore_http_response_body_bytes_total
+
+    // The answer to the create is the plant alone.
+    expect(before).toBe('{"name":"Fern"}'.length + (bodies[0]?.length ?? 0) + (bodies[1]?.length ?? 0))
+    expect(after).toBe(before + (bodies[2]?.length ?? 0))
+  })
+
   test('show the sizes of the files, the version, and the CPU time and memory of the process', async () => {
     await using metered = await startMetered()
     await metered.create(1)

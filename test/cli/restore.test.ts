@@ -177,7 +177,17 @@ Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\
     expect(dump(made.database)).toMatchObject({ plants: made.content.plants, tokens: made.content.tokens })
     expect(
       queryAll(made.database, `select name from sqlite_schema where sql is not null order by name`).flat(),
-    ).toEqual(['_litestream_seq', 'plants', 'sqlite_sequence', 'sqlite_stat1', 'tokens', 'tokens_by_user', 'users'])
+    ).toEqual([
+      '_litestream_seq',
+      'last_backup',
+      'plants',
+      'sqlite_sequence',
+      'sqlite_stat1',
+      'tokens',
+      'tokens_by_expiry',
+      'tokens_by_user',
+      'users',
+    ])
     expect(queryAll(made.database, 'select * from _litestream_seq')).toEqual([[1n, 7n]])
     expect(
       queryAll(made.database, `select stat from sqlite_stat1 where tbl = 'plants' and idx = 'plants'`),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { version } from '../../package.json'
+import { SCHEMA_VERSION } from '../../src/store/sqlite/migrate.ts'
 import { snapshot } from '../store/sqlite/files.ts'
 import { serve } from '../support/executable.ts'
 import { fillDatabase } from './support/filled-database.ts'
@@ -16,8 +17,8 @@ const AT_REST = {
   version: expect.stringContaining(version),
   engine: expect.stringMatching(/^SQLite 3\.\d+\.\d+$/),
   isInUse: false,
-  schema: 1,
-  schemaKnown: 1,
+  schema: SCHEMA_VERSION,
+  schemaKnown: SCHEMA_VERSION,
   freeBytes: 0,
   walBytes: 0,
   users: 2,
@@ -65,7 +66,7 @@ describe.concurrent('status', () => {
     expect(stdout.replace(/SQLite [\d.]+/, 'SQLite').replace(/^version +\S+/, 'version')).toBe(
       `version SQLite
 database    ${made.database}, at rest
-schema      1, up to date
+schema      ${SCHEMA_VERSION}, up to date
 size        ${statSync(made.database).size} bytes, 0 of them free
 WAL         0 bytes
 users       2

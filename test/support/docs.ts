@@ -173,9 +173,9 @@ async function emptyMetrics(): Promise<string> {
   http.answer('listPlants', 200, 1, undefined)
   const store = {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
-    sizes: async () => ({ databaseBytes: 0, walBytes: 0 }),
+    measure: async () => ({ databaseBytes: 0, walBytes: 0, expiringTokens: 0 }),
   }
-  const sources = { http, writes: countWrites(), store, version: '' }
+  const sources = { http, writes: countWrites(), store, version: '', certificateEndsMs: undefined, nowMs: Date.now }
   const answer = createMetricsApp(sources, createLogger('error', process.stderr))
   return (await answer(new Request('http://localhost/metrics'))).text()
 }

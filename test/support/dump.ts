@@ -1,9 +1,9 @@
 import { Database } from 'bun:sqlite'
-import { BACKUP_OF } from '../../src/store/sqlite/files/schema.ts'
+import { BACKUP_OF, LAST_BACKUP } from '../../src/store/sqlite/files/schema.ts'
 
 /**
- * All that a database holds: the ids in its header, its schema, and all rows of all tables. Leaves out the record that only a
- * backup has.
+ * All that a database holds: the ids in its header, its schema, and all rows of all tables. Leaves out the records of
+ * backups.
  */
 export function dump(database: string): Record<string, unknown> {
   using db = new Database(database, { readonly: true, safeIntegers: true })
@@ -17,6 +17,10 @@ export function dump(database: string): Record<string, unknown> {
     schema: rowsOf(
       `select type, name, sql from sqlite_schema where sql is not null and name != '${BACKUP_OF}' order by name`,
     ),
-    ...Object.fromEntries(tables.map((table) => [table, rowsOf(`select * from ${table} order by 1, 2`)])),
+    ...Object.fromEntries(
+      tables
+        .filter((table) => table !== LAST_BACKUP)
+        .map((table) => [table, rowsOf(`select * from ${table} order by 1, 2`)]),
+    ),
   }
 }

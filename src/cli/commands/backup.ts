@@ -1,6 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
+import { AppError } from '../../domain/error.ts'
 import type { Copied, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual, misused } from '../command.ts'
@@ -33,25 +34,37 @@ export const backupCommand = (program: Command, io: Io): void => {
         throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
       if (json && file === '-') throw misused('--json and the backup cannot both go to stdout: leave --json out.')
       const tools = await engineOf(database).fileTools()
-      if (file === '-') return printBackup(tools)
+      const startedMs = io.nowMs()
+      if (file === '-') return printBackup(tools, startedMs)
       const copied = await runCopy(
         io,
         (each) =>
-          file === undefined ? tools.backupInto(dir ?? '', io.nowMs(), each) : tools.backup(file, { ...each, force }),
+          file === undefined ? tools.backupInto(dir ?? '', startedMs, each) : tools.backup(file, { ...each, force }),
         SNAPSHOT_NOTE,
       )
       await tellCopied('Backed up', copied, io, json)
+      await record(tools, startedMs, copied.bytes)
       if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
     })
 
-  const printBackup = async (tools: FileTools) => {
+  const printBackup = async (tools: FileTools, startedMs: number) => {
     if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
     const backup = await runCopy(io, tools.backupToRead, SNAPSHOT_NOTE)
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
     for (const chunk of backup.chunks) await io.print(chunk)
     await tellCounts('Backed up', backup, io)
+    await record(tools, startedMs, backup.bytes)
   }
+
+  const record = (tools: FileTools, startedMs: number, bytes: number) =>
+    tools.recordBackup(startedMs, bytes).catch((error: unknown) => {
+      if (!(error instanceof AppError)) throw error
+      const reason = String(error.cause ?? error.kind)
+      return io.tell(
+        `Warning: the backup is complete, but the database could not record it for the metrics: ${reason}.\n`,
+      )
+    })
 
   const deleteOld = async (tools: FileTools, latest: string, keep: number) => {
     const { deleted, notices } = tools.keepBackups(latest, keep)

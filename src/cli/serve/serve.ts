@@ -44,7 +44,7 @@ async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }
 
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(options: ServeOptions, endings: Endings, log: Logger, io: Io): Promise<void> {
-  const { database, metricsListen } = options
+  const { database, metricsListen, tls } = options
   const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
   const store = await openStore(database, endings.onFailure, {
     ...openOptionsOf(options),
@@ -54,7 +54,8 @@ async function serveStore(options: ServeOptions, endings: Endings, log: Logger, 
     observer: statistics?.writes,
   })
   try {
-    using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, store, version: VERSION }, log))
+    const facts = { store, version: VERSION, certificateEndsMs: tls?.validToMs, nowMs: io.nowMs }
+    using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, log))
     await runService({ options, store, statistics: statistics?.http, endings, log, io })
   } finally {
     await store.close()

@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
-import type { Store } from '../../domain/store.ts'
+import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import { withKnownOutcome } from '../errors.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { sqlState } from './errors.ts'
@@ -25,8 +25,10 @@ const CHECKS: Readonly<Record<string, string>> = {
     where last_token_id < (select max(id) from plantstore.tokens)`,
 }
 
-/** Tables with their indexes and large texts. */
-const SELECT_BYTES = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8
+/** The size of all tables with their indexes and large texts, and the number of tokens that expire soon. */
+const MEASURE = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8,
+    (select count(*) from (select 1 from plantstore.tokens
+      where revoked_at_ms is null and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon)
   from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
   where schemas.nspname = 'plantstore' and tables.relkind = 'r'`
 
@@ -58,9 +60,9 @@ export const health = ({ read, plants }: Connections) =>
 
     load: plants.load,
 
-    async sizes() {
-      const [[bytes] = []] = await read<[bigint]>(SELECT_BYTES)
+    async measure(nowMs) {
+      const [[bytes, expiring] = []] = await read<[bigint, bigint]>(MEASURE, [nowMs, nowMs + EXPIRES_SOON_MS])
       // All databases of the server share its WAL.
-      return { databaseBytes: Number(bytes), walBytes: 0 }
+      return { databaseBytes: Number(bytes), walBytes: 0, expiringTokens: Number(expiring) }
     },
   }) satisfies Partial<Store>

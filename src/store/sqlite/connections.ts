@@ -6,6 +6,7 @@ import { type FileDurability, openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { readVersions, shareChanges } from './versions.ts'
+import { CHECKPOINTED_AT_MS, COMMIT_MS } from './writing/group-commit.ts'
 import { queueWrites } from './writing/queue.ts'
 import { openWriterHere, openWriterInThread } from './writing/writer.ts'
 import { type Failure, toError } from './writing/writes.ts'
@@ -36,7 +37,7 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
     onFailure(error)
   }
   const reader = openReader(path)
-  const { writer, changes, queue } = openQueue(path, recordFailure, options)
+  const { writer, changes, times, queue } = openQueue(path, recordFailure, options)
   const versions = readVersions(changes, {
     requestCheck: writer.checkOthers,
     dataVersion: dataVersionOf(reader),
@@ -69,6 +70,7 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
     /** Asks for a write. Rejects with an `AppError` if SQLite fails. After `store_failed` no further write begins. */
     write: queue.write,
     load: queue.load,
+    checkpointedAtMs: () => times[CHECKPOINTED_AT_MS] ?? 0,
     /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: async () => throwFailure(await writer.truncate()),
     plantsVersion: versions.plants,
@@ -86,9 +88,10 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
 function openQueue(path: string, onFailure: (error: unknown) => void, options: ConnectOptions) {
   const { durability, isServer, onEvent, observer, monotonicMs } = options
   const changes = shareChanges(monotonicMs())
-  const commitMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
+  const times = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT))
+  times[CHECKPOINTED_AT_MS] = Date.now()
   const open = isServer ? openWriterInThread : openWriterHere
-  const writer = open({ path, identity: fileIdentity(path), durability, changes, commitMs }, (report) => {
+  const writer = open({ path, identity: fileIdentity(path), durability, changes, times }, (report) => {
     if ('failure' in report) onFailure(toError(report.failure))
     else onEvent(report.event)
   })
@@ -96,10 +99,10 @@ function openQueue(path: string, onFailure: (error: unknown) => void, options: C
     writer,
     monotonicMs,
     onFailure,
-    onCommit: (writes) => observer?.recordGroup(writes, commitMs[0] ?? 0),
+    onCommit: (writes) => observer?.recordGroup(writes, times[COMMIT_MS] ?? 0),
     onRefusal: observer?.recordRefusal,
   })
-  return { writer, changes, queue }
+  return { writer, changes, times, queue }
 }
 
 /** Returns a function that reads `pragma data_version`, or `undefined` if SQLite fails: then the thread that writes finds the reason. */

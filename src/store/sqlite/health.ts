@@ -1,13 +1,20 @@
 import type { Database } from 'bun:sqlite'
-import type { Store } from '../../domain/store.ts'
+import { statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import { withKnownOutcome } from '../errors.ts'
 import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
 import { APPLICATION_ID } from './migrate.ts'
 
-/** The health of a SQLite file. */
-export function health({ reader, read, write }: Connections): Pick<Store, 'checkReady' | 'checkIntegrity'> {
+/** The health and the statistics of a SQLite file. */
+export function health({ path, reader, read, write, load, checkpointedAtMs }: Connections) {
   const selectOne = reader.prepare('select 1 from users limit 1')
+  const measure = reader.prepare<unknown, [number, number]>(
+    `select coalesce(max(at_ms), 0), coalesce(max(bytes), 0), (select count(*) from (select 1 from tokens
+       where revoked_at_ms is null and replaced_by is null and expires_at_ms > ?1 and expires_at_ms <= ?2 limit ${EXPIRING_TOKENS_MAX}))
+     from last_backup`,
+  )
 
   return {
     async checkReady() {
@@ -17,8 +24,28 @@ export function health({ reader, read, write }: Connections): Pick<Store, 'check
     },
 
     checkIntegrity: () => read(() => findProblems(reader)),
-  }
+
+    load,
+
+    async measure(nowMs) {
+      const [row = []] = await read(() => measure.values(nowMs, nowMs + EXPIRES_SOON_MS))
+      const [lastBackupAtMs = 0, lastBackupBytes = 0, expiringTokens = 0] = row.map(Number)
+      const { bsize, blocks, bavail } = await statfs(path)
+      return {
+        databaseBytes: bytesOf(path),
+        walBytes: bytesOf(`${path}-wal`),
+        diskBytes: blocks * bsize,
+        diskFreeBytes: bavail * bsize,
+        checkpointedAtS: checkpointedAtMs() / 1000,
+        lastBackupAtS: lastBackupAtMs / 1000,
+        lastBackupBytes,
+        expiringTokens,
+      }
+    },
+  } satisfies Partial<Store>
 }
+
+const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 /** Reads a whole database. Returns its problems, a line each. */
 export function findProblems(db: Database): readonly string[] {

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { storeUnusable } from '../errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }
+import lastBackupTokenExpiry from './migrations/0003-last-backup-token-expiry.sql' with { type: 'text' }
 import { transaction } from './writing/commit.ts'
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
@@ -10,7 +11,7 @@ export const APPLICATION_ID = 0x706c7374
 export const UNFINISHED_ID = 0x706c7375
 
 /** The migrations in order. A database's `user_version` is the number of migrations that it has had. */
-export const MIGRATIONS: readonly string[] = [usersTokensPlants, rotationBlock]
+export const MIGRATIONS: readonly string[] = [usersTokensPlants, rotationBlock, lastBackupTokenExpiry]
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 const SQLITE_VERSION_MIN = '3.51.3'

@@ -76,12 +76,8 @@ const assemble = (connections: Connections): Store => ({
   ...tokens(connections),
   ...users(connections),
   ...health(connections),
-  load: connections.load,
-  sizes: async () => ({ databaseBytes: bytesOf(connections.path), walBytes: bytesOf(`${connections.path}-wal`) }),
   close: connections.close,
 })
-
-const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 const EXPOSED = 'the database is open to others'
 

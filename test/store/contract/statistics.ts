@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX } from '../../../src/domain/store.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { createUser } from '../fixtures.ts'
+import { CREATED_AT_MS, createToken, createUser, newToken } from '../fixtures.ts'
 
-/** Tests what the comments of `load` and `sizes` say. */
+const DAY_MS = 24 * 3_600_000
+
+/** Tests what the comments of `load` and `measure` say. */
 export function statisticsContract({ open }: StoreUnderTest): void {
   describe('load', () => {
     test('is zero at rest, counts the writes that wait until they are done, and for how long they wait', async () => {
@@ -26,8 +29,8 @@ export function statisticsContract({ open }: StoreUnderTest): void {
     })
   })
 
-  describe('sizes', () => {
-    test('grow with the plants', async () => {
+  describe('measure', () => {
+    test('shows that the database grows with the plants', async () => {
       await using opened = await open()
       const { store } = opened
       const user = await createUser(store, 'me')
@@ -35,12 +38,45 @@ export function statisticsContract({ open }: StoreUnderTest): void {
       const random = Buffer.from(crypto.getRandomValues(new Uint8Array(65_536)))
         .toString('hex')
         .repeat(16)
-      const before = await store.sizes()
+      const before = await store.measure(CREATED_AT_MS)
       await store.createPlant(user, { id: 1n, name: random })
-      const after = await store.sizes()
+      const after = await store.measure(CREATED_AT_MS)
 
       expect(before.databaseBytes).toBeGreaterThan(0)
       expect(after.databaseBytes + after.walBytes - before.databaseBytes - before.walBytes).toBeGreaterThan(1_000_000)
+    })
+
+    test('counts the active tokens that expire within seven days', async () => {
+      await using opened = await open()
+      const { store } = opened
+      for (const afterMs of [0, 1, DAY_MS, EXPIRES_SOON_MS, EXPIRES_SOON_MS + 1]) {
+        await createToken(store, 'me', { expiresAtMs: CREATED_AT_MS + afterMs })
+      }
+      await createToken(store, 'me')
+      const { token } = await createToken(store, 'me', { expiresAtMs: CREATED_AT_MS + DAY_MS })
+      const { expiringTokens } = await store.measure(CREATED_AT_MS)
+      await store.revokeTokens({ id: token.id }, CREATED_AT_MS)
+
+      // Those after 1 ms, after a day, and after seven days.
+      expect(expiringTokens).toBe(4)
+      expect(await store.measure(CREATED_AT_MS)).toMatchObject({ expiringTokens: 3 })
+      expect(await store.measure(CREATED_AT_MS + 1)).toMatchObject({ expiringTokens: 3 })
+      expect(await store.measure(CREATED_AT_MS + 2 * EXPIRES_SOON_MS)).toMatchObject({ expiringTokens: 0 })
+    })
+
+    test('counts no more tokens than its limit', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const create = (count: number) =>
+        Promise.all(
+          Array.from({ length: count }, () => store.createToken(newToken('me', { expiresAtMs: CREATED_AT_MS + 1 }))),
+        )
+      await create(EXPIRING_TOKENS_MAX)
+      const atLimit = await store.measure(CREATED_AT_MS)
+      await create(1)
+      const beyond = await store.measure(CREATED_AT_MS)
+
+      expect([atLimit.expiringTokens, beyond.expiringTokens]).toEqual([EXPIRING_TOKENS_MAX, EXPIRING_TOKENS_MAX])
     })
   })
 }

@@ -68,11 +68,12 @@ test('a new database has strict tables with plain columns', async () => {
   )
 
   expect(Object.fromEntries(tables)).toEqual({
+    last_backup: 'at_ms INTEGER, bytes INTEGER',
     plants: 'user_id INTEGER, id INTEGER, name TEXT, tag TEXT',
     tokens:
       'id INTEGER, user_id INTEGER, hash BLOB, scope TEXT, label TEXT, created_at_ms INTEGER, expires_at_ms INTEGER, ' +
-      'revoked_at_ms INTEGER, last_used_at_ms INTEGER',
-    users: 'id INTEGER, name TEXT, created_at_ms INTEGER',
+      'revoked_at_ms INTEGER, last_used_at_ms INTEGER, replaced_by INTEGER',
+    users: 'id INTEGER, name TEXT, created_at_ms INTEGER, blocked_at_ms INTEGER',
   })
 })
 

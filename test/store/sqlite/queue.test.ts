@@ -158,5 +158,5 @@ async function outcomesOf(writes: readonly Promise<unknown>[]): Promise<string[]
 /** What a writer shares with the thread that reads. */
 const shared = () => ({
   changes: shareChanges(0),
-  commitMs: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)),
+  times: new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT)),
 })

@@ -1,9 +1,14 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { statSync } from 'node:fs'
+import { statfsSync, statSync } from 'node:fs'
 import type { StoreObserver } from '../../../src/domain/store.ts'
 import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
-import { openWithUser, WAL } from './files.ts'
+import { engineOf } from '../../../src/store/open.ts'
+import { openReader } from '../../../src/store/sqlite/connection.ts'
+import { CREATED_AT_MS, createToken } from '../fixtures.ts'
+import { openWithUser, queryAll, runSql, WAL } from './files.ts'
+
+const MIB = 1024 * 1024
 
 const WRITERS = [
   { name: 'in this thread', isServer: false },
@@ -60,12 +65,70 @@ describe.each(WRITERS)('the observer of a store that writes $name', ({ isServer 
   })
 })
 
-test('the sizes are those of the files', async () => {
-  await using opened = await openObserved(true)
+describe('the measurements of a store', () => {
+  test('are those of its files, of its disk, and of its latest backup', async () => {
+    const startMs = Date.now()
+    await using opened = await openObserved(true)
+    const tools = await engineOf(opened.path).fileTools()
+    const measured = await opened.store.measure(startMs)
+    await tools.recordBackup(5000, 77)
+    await tools.recordBackup(6000, 88)
+    const { lastBackupAtS, lastBackupBytes } = await opened.store.measure(startMs)
 
-  expect(await opened.store.sizes()).toEqual({
-    databaseBytes: statSync(opened.path).size,
-    walBytes: statSync(opened.path + WAL).size,
+    expect(measured).toEqual({
+      databaseBytes: statSync(opened.path).size,
+      walBytes: expect.any(Number),
+      diskBytes: expect.any(Number),
+      diskFreeBytes: expect.any(Number),
+      checkpointedAtS: expect.any(Number),
+      lastBackupAtS: 0,
+      lastBackupBytes: 0,
+      expiringTokens: 0,
+    })
+    expect(measured.walBytes).toBeWithin(1, statSync(opened.path + WAL).size)
+    const { blocks, bsize } = statfsSync(opened.path)
+    expect(measured.diskBytes).toBe(blocks * bsize)
+    expect(measured.diskFreeBytes).toBeWithin(0, blocks * bsize)
+    expect(measured.checkpointedAtS).toBeWithin(startMs / 1000, Date.now() / 1000 + 0.001)
+    expect({ lastBackupAtS, lastBackupBytes }).toEqual({ lastBackupAtS: 6, lastBackupBytes: 88 })
+  })
+
+  test('count tokens by an index, and read no plants', async () => {
+    await using opened = await openObserved(true)
+    const plan = queryAll(
+      opened.path,
+      `explain query plan select count(*) from (select 1 from tokens
+         where revoked_at_ms is null and replaced_by is null and expires_at_ms > 1 and expires_at_ms <= 2 limit 1000)`,
+    )
+
+    expect(plan.flat().join(' ')).toContain('USING INDEX tokens_by_expiry')
+  })
+
+  test('do not count a token that another one replaces', async () => {
+    await using opened = await openObserved(true)
+    await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS + 1 })
+    await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS + 1 })
+    runSql(opened.path, 'update tokens set replaced_by = 3 where id = 2')
+
+    expect(await opened.store.measure(CREATED_AT_MS)).toMatchObject({ expiringTokens: 1 })
+  })
+
+  test('show the latest checkpoint that brought the whole WAL into the database', async () => {
+    await using opened = await openObserved(true)
+    const { store, user, path } = opened
+    const checkpointedAtS = async () => (await store.measure(0)).checkpointedAtS ?? 0
+    const createMuch = async (id: number) => store.createPlant(user, { id: BigInt(id), name: 'x'.repeat(5 * MIB) })
+    const opening = await checkpointedAtS()
+    const reader = openReader(path)
+    reader.run('begin')
+    reader.prepare('select 1 from users').values()
+    await createMuch(1)
+    await createMuch(2)
+    const held = await checkpointedAtS()
+    reader.close(true)
+
+    expect(held).toBe(opening)
+    for (let id = 3; (await checkpointedAtS()) === opening; id++) await createMuch(id)
   })
 })
 

@@ -1,7 +1,7 @@
 import type { ConflictRule } from '../../../domain/plant.ts'
 import type { CopyOptions } from '../../engine.ts'
 import { realPath } from '../files/file-system.ts'
-import { backupSqlite, backupSqliteInto, backupSqliteToRead, keepLatestBackups } from './backup.ts'
+import { backupSqlite, backupSqliteInto, backupSqliteToRead, keepLatestBackups, recordBackup } from './backup.ts'
 import { exportPlants } from './contents.ts'
 import { openImport } from './import.ts'
 import { restoreSqlite } from './restore.ts'
@@ -13,6 +13,7 @@ export const fileTools = (path: string) => ({
   backupInto: async (directory: string, nowMs: number, options: CopyOptions) =>
     backupSqliteInto(path, realPath(directory), nowMs, options),
   backupToRead: (options: CopyOptions) => backupSqliteToRead(path, options),
+  recordBackup: (atMs: number, bytes: number) => recordBackup(path, atMs, bytes),
   keepBackups: (latest: string, keep: number) => keepLatestBackups(path, latest, keep),
   restore: async (backup: string, options: CopyOptions) => restoreSqlite(realPath(backup), path, options),
   status: (nowMs: number) => sqliteStatus(path, nowMs),

@@ -18,9 +18,9 @@ type CheckpointRow = [busy: bigint, frames: bigint, checkpointed: bigint]
 
 /**
  * Runs checkpoints, which bring the WAL into the database. If a reader needs a part of the WAL, the checkpoint leaves that part
- * for the next one. `translate` translates SQLite's errors.
+ * for the next one. `onWhole` is called after each checkpoint that leaves nothing. `translate` translates SQLite's errors.
  */
-export function checkpoints(writer: Database, translate: (error: unknown) => unknown) {
+export function checkpoints(writer: Database, translate: (error: unknown) => unknown, onWhole = () => {}) {
   const countFrames = frameCounter(writer)
   const statements = {
     passive: writer.prepare('pragma wal_checkpoint(passive)'),
@@ -36,7 +36,9 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
   const run = (mode: keyof typeof statements): bigint | undefined => {
     try {
       const [[, frames, checkpointed] = [0n, 0n, 0n]] = rowsOf<CheckpointRow>(statements[mode].values())
-      return checkpointed < frames ? checkpointed : undefined
+      if (checkpointed < frames) return checkpointed
+      onWhole()
+      return undefined
     } catch (error) {
       const translated = translate(error)
       if (!(translated instanceof AppError && translated.kind === 'store_full')) throw translated

@@ -25,21 +25,28 @@ export interface WriterOptions {
   readonly durability: FileDurability
   /** The writer announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
-  /** The writer puts the duration of its last commit here. */
-  readonly commitMs: Float64Array<SharedArrayBuffer>
+  /** The writer puts times here: at `COMMIT_MS` the duration of its last commit, at `CHECKPOINTED_AT_MS` the last checkpoint. */
+  readonly times: Float64Array<SharedArrayBuffer>
 }
+
+export const COMMIT_MS = 0
+/** Milliseconds since 1970-01-01 UTC. A checkpoint counts if it brought the whole WAL into the database. */
+export const CHECKPOINTED_AT_MS = 1
 
 /** Commits groups on a connection of its own, in the thread that opened it. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
 
 /** Opens the connection that writes. Throws SQLite's error, or an error that says that the file was moved. */
 export function openGroupWriter(options: WriterOptions) {
-  const { path } = options
+  const { path, times } = options
   const connection = openWatched(options)
   const { writer } = connection
   const announced = announceChanges(writer, options.changes)
   const commitGroup = groupTransaction(connection, announced, options)
-  const wal = checkpoints(writer, (error) => toAppError(error, { duringWrite: false, path }))
+  const onWhole = () => {
+    times[CHECKPOINTED_AT_MS] = Date.now()
+  }
+  const wal = checkpoints(writer, (error) => toAppError(error, { duringWrite: false, path }), onWhole)
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
@@ -104,7 +111,7 @@ function openWatched({ path, identity, durability }: WriterOptions) {
 function groupTransaction(
   { writer, writes, areMoved }: ReturnType<typeof openWatched>,
   announced: ReturnType<typeof announceChanges>,
-  { path, commitMs }: WriterOptions,
+  { path, times }: WriterOptions,
 ) {
   const begin = writer.prepare('begin immediate')
   const commit = prepareCommit(writer)
@@ -120,7 +127,7 @@ function groupTransaction(
     } finally {
       endChanges()
     }
-    commitMs[0] = performance.now() - startMs
+    times[COMMIT_MS] = performance.now() - startMs
     if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
     return results.refused.length === 0 && results.returned.length === 0 ? 'done' : results
   }

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import { mkdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { holdTransaction } from '../fault/foreign-transaction.ts'
+import { queryAll, runSql } from '../store/sqlite/files.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { scrape } from '../support/metrics.ts'
+import { serveDatabase } from './support/database.ts'
+
+const startMetered = () => serveDatabase(['--metrics-listen', '127.0.0.1:0'])
+
+/** What the metrics of a server say of the latest backup. */
+async function backupIn(server: { stdout(): string }) {
+  const all = await scrape(server)
+  return {
+    atS: all.plantstore_last_backup_timestamp_seconds ?? Number.NaN,
+    bytes: all.plantstore_last_backup_size_bytes,
+  }
+}
+
+const NONE = { atS: 0, bytes: 0 }
+
+describe.concurrent('the metrics of a server', () => {
+  test('show the time and the size of the latest backup, however it was made', async () => {
+    await using service = await startMetered()
+    const { server, folder, run } = service
+    const [file, backups] = [join(folder, 'plants.db'), join(folder, 'backups')]
+    mkdirSync(backups)
+    const found = [await backupIn(server)]
+    const times = [Date.now() / 1000]
+    for (const args of [[file], ['--dir', backups, '--keep', '1'], ['-']]) {
+      const { exitCode } = await run('backup', ...args)
+      expect(exitCode).toBe(0)
+      found.push(await backupIn(server))
+      times.push(Date.now() / 1000)
+    }
+
+    expect(found[0]).toEqual(NONE)
+    for (const [index, { atS, bytes }] of found.slice(1).entries()) {
+      expect(atS).toBeWithin(times[index] ?? 0, times[index + 1] ?? 0)
+      expect(bytes).toBe(statSync(file).size)
+    }
+  })
+
+  test('show the backup before one that failed', async () => {
+    await using service = await startMetered()
+    const { server, folder, run } = service
+    const file = join(folder, 'plants.db')
+    await run('backup', file)
+    const before = await backupIn(server)
+    const again = await run('backup', file)
+
+    expect(again.exitCode).toBe(1)
+    expect(before).not.toEqual(NONE)
+    expect(await backupIn(server)).toEqual(before)
+  })
+
+  test('still show the latest backup after a restart', async () => {
+    await using service = await startMetered()
+    await service.run('backup', join(service.folder, 'plants.db'))
+    const before = await backupIn(service.server)
+    await service.server.end()
+    await using restarted = await serve(service.database, ['--metrics-listen', '127.0.0.1:0'])
+
+    expect(before).not.toEqual(NONE)
+    expect(await backupIn(restarted)).toEqual(before)
+  })
+
+  test('show no backup of a database that was restored or copied, because nobody has backed it up', async () => {
+    await using service = await startMetered()
+    const { folder, run, database } = service
+    const [first, second, restored, copied] = ['first', 'second', 'restored', 'copied'].map((name) =>
+      join(folder, `${name}.db`),
+    ) as [string, string, string, string]
+    await run('backup', first)
+    // The database has a record now.
+    await run('backup', second)
+    await runPlantstore(['restore', second, '--database', restored])
+    await runPlantstore(['copy', '--snapshot', '--from', database, '--to', copied])
+
+    for (const path of [restored, copied]) {
+      await using server = await serve(path, ['--metrics-listen', '127.0.0.1:0'])
+      expect(await backupIn(server)).toEqual(NONE)
+    }
+    expect(queryAll(database, 'select count(*) from last_backup')).toEqual([[1n]])
+  })
+
+  test('show the backup before, with a warning of the command, if another process keeps the database locked', async () => {
+    await using service = await startMetered()
+    const { server, folder, run, database } = service
+    const file = join(folder, 'plants.db')
+    await using held = await holdTransaction(database, 'begin immediate')
+    const backup = await run('backup', file)
+    await held.release()
+
+    expect(backup).toEqual({
+      stdout: `${file}\n`,
+      stderr: expect.stringMatching(
+        /\nWarning: the backup is complete, but the database could not record it for the metrics: .*locked.*\.\n$/,
+      ),
+      exitCode: 0,
+    })
+    expect(await backupIn(server)).toEqual(NONE)
+  })
+})
+
+test('a backup of a database of an older schema is made, and changes nothing in the database', async () => {
+  await using service = await startMetered()
+  const { server, folder, run, database } = service
+  await server.end()
+  // As the executable before this one has left it.
+  runSql(database, 'drop table last_backup', 'drop index tokens_by_expiry', 'pragma user_version = 2')
+  const backup = await run('backup', join(folder, 'plants.db'))
+
+  expect(backup).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('Warning') })
+  expect(queryAll(database, 'pragma user_version')).toEqual([[2n]])
+})
