@@ -44,7 +44,7 @@ export type ErrorKind =
   | 'misused'
 
 interface AppErrorOptions {
-  /** A full sentence for the person who asked. Left out if the kind says everything. */
+  /** A full sentence for the person who asked, or for the operator if a store failed. Left out if the kind says everything. */
   readonly message?: string
   /** The write failed, but it may be stored all the same. */
   readonly outcomeIsUnknown?: boolean

@@ -200,7 +200,9 @@ export function answerError(error: unknown, context: RequestContext, log: Logger
   if (statusOf(kind) >= 500) logFault(log, context, error)
   if (!isExpected) return errorResponse(kind, `${ERRORS.bug.message.slice(0, -1)} ${context.requestId}.`)
   if (error.outcomeIsUnknown) return errorResponse(kind, `${ERRORS[kind].message} ${OUTCOME_UNKNOWN}`)
-  const { message, retryAfterS } = error
+  const { retryAfterS } = error
+  // The message of a failed store is for the operator.
+  const message = kind === 'store_failed' ? '' : error.message
   return errorResponse(kind, message, retryAfterS === undefined ? {} : { 'retry-after': String(retryAfterS) })
 }
 

@@ -11,6 +11,25 @@ import { FOREIGN_VARIABLES } from './support/foreign-variables.ts'
 import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
 import { createPlant, listNames, statusOf } from './support/service-client.ts'
 
+test.skipIf(lacks(POSTGRES_SERVER))('a command says what a database does not support', async () => {
+  await using database = await makeDatabase()
+  await runPlantstore(['token', 'create', '--user', 'me', '--database', database.url])
+  // PostgreSQL cannot lock the rows of such a view.
+  await administer(database.url, async (sql) => {
+    await sql.unsafe('alter table plantstore.users rename to kept').simple()
+    await sql.unsafe('create view plantstore.users as select * from plantstore.kept group by id').simple()
+  })
+
+  const refused = await runPlantstore(['user', 'delete', 'me', '--yes', '--database', database.url])
+
+  expect(refused).toMatchObject({
+    exitCode: 3,
+    stderr: expect.stringMatching(
+      /^plantstore: This database does not support what this needs: FOR UPDATE is not allowed/m,
+    ),
+  })
+})
+
 describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL database', () => {
   test('say when they created the store', async () => {
     await using database = await makeDatabase({ isEmpty: true })

@@ -20,6 +20,7 @@ const PAUSE_MAX_MS = 20
 const CONFLICT = /^(?:40001|40P01|23503)$/
 const BUSY = /^(?:53200|53300|53400|55P03|57014|25P0[34])$/
 const FULL = /^(?:53100|25006)$/
+const UNSUPPORTED = /^(?:0A000|42883)$/
 const CONNECTION_LOST = /^(?:08\w{3}|40003|57P0[1245])$/
 const UNREACHED = /^(?:57P03|28\w{3}|3D000)$/
 const LOGIN_REFUSED = /^(?:28\w{3}|3D000)$/
@@ -73,6 +74,10 @@ export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): u
   const state = sqlState(error)
   if (CONFLICT.test(state) || BUSY.test(state)) return new AppError('store_busy', { cause: error })
   if (FULL.test(state)) return new AppError('store_full', { cause: error })
+  if (UNSUPPORTED.test(state)) {
+    const message = `This database does not support what this needs: ${reasonOf(error)}. See docs/how-to/postgres.md.`
+    return new AppError('store_failed', { message, cause: error })
+  }
   const isBug = /^(?:22|23|42[^5])/.test(state) && !/^42P01/.test(state)
   const isFailure = state !== '' || isUnreached(error) || isConnectionLost(error)
   return isFailure && !isBug ? new AppError('store_failed', { outcomeIsUnknown, cause: error }) : error
