@@ -71,7 +71,6 @@ function makePostgres(commands: string): string {
     'mkdir /run/secrets && touch /run/secrets/database',
     isEmpty ? '' : `plantstore copy --from plantstore.db --to ${POSTGRES}`,
     commands.includes('pg_restore') ? `pg_dump --format=custom --schema=plantstore --file=plants.dump ${POSTGRES}` : '',
-    /pg_restore (?!.*--clean)/.test(commands) ? `psql ${POSTGRES} --command 'drop schema plantstore cascade'` : '',
     '',
   ].join('\n')
 }
