@@ -151,6 +151,17 @@ describe('the files of contrib', () => {
   })
 })
 
+describe('the how-to pages', () => {
+  const pages = PAGES.filter((page) => page.startsWith('docs/how-to/'))
+
+  test.each(pages)('have 50 to 200 lines each: %s', (page) => {
+    const lines = textOf(page).trimEnd().split('\n').length
+
+    expect(lines).toBeGreaterThanOrEqual(50)
+    expect(lines).toBeLessThanOrEqual(200)
+  })
+})
+
 describe('the README', () => {
   test('has at most 150 lines and 1 500 words', async () => {
     const readme = await readPage('README.md')
