@@ -7,6 +7,10 @@ import { bootSystemd, PROJECT_INSIDE, SYSTEMD } from './systemd.ts'
 
 const ETC = '/etc/systemd/system'
 const UNIT = 'plantstore.service'
+/** The settings beside the unit. */
+const SETTINGS = `${ETC}/${UNIT}.d`
+/** The machine of the test has a network of its own. */
+const METRICS = '127.0.0.1:9464'
 const UNITS = [UNIT, 'plantstore-backup.service', 'plantstore-backup.timer']
 /** On a scale up to 10, which is worst. */
 const EXPOSURE_MAX = 2.5
@@ -37,6 +41,8 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     systemd = await bootSystemd()
     await systemd.run(['cp', '-r', `${PROJECT_INSIDE}/contrib`, '/tmp'])
     await systemd.run(['cp', (EXECUTABLE || 'none').replace(PROJECT, PROJECT_INSIDE), '/tmp/plantstore'])
+    await systemd.run(['mkdir', SETTINGS])
+    await systemd.write(`${SETTINGS}/metrics.conf`, `[Service]\nEnvironment=PLANTSTORE_METRICS_LISTEN=${METRICS}\n`)
     const commands = await blockAfter(`commands of: ${UNIT}`)
     // The last command need not wait for the service, because it makes the database if that does not exist.
     token = (await systemd.run(['/bin/sh', '-euc', `cd /tmp\n${commands}`])).trim().split('\n').at(-1) ?? ''
@@ -58,17 +64,22 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     expect(verified).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
 
-  test('has a nightly backup, which the commands of the documentation start', async () => {
+  test('has a nightly backup, which the commands of the documentation start and the metrics of the server show', async () => {
     await systemd.run(['/bin/sh', '-euc', await blockAfter('commands of: plantstore-backup.timer')])
     const timer = await systemd.show(['ActiveState', 'UnitFileState', 'TimersCalendar'], 'plantstore-backup.timer')
     const backups = (await systemd.run(['ls', '/var/backups/plantstore'])).trim()
+    const file = `/var/backups/plantstore/${backups}`
+    await healthyPid()
+    const metrics = await systemd.run(['curl', '--silent', '--fail', `http://${METRICS}/metrics`])
 
     expect(timer).toMatchObject({ ActiveState: 'active', UnitFileState: 'enabled' })
     expect(timer.TimersCalendar).toContain('OnCalendar=*-*-* 03:00:00')
     expect(backups).toMatch(/^plantstore-\S+\.db$/)
-    expect(
-      await systemd.run(['stat', '-c', '%U %a', '/var/backups/plantstore', `/var/backups/plantstore/${backups}`]),
-    ).toBe('plantstore 700\nplantstore 600\n')
+    expect(await systemd.run(['stat', '-c', '%U %a', '/var/backups/plantstore', file])).toBe(
+      'plantstore 700\nplantstore 600\n',
+    )
+    const bytes = (await systemd.run(['stat', '-c', '%s', file])).trim()
+    expect(metrics).toContain(`\nplantstore_last_backup_size_bytes ${bytes}\n`)
   })
 
   test('serves after the commands of the documentation, as a user without rights', async () => {
@@ -161,11 +172,9 @@ const ATTEMPTS: Readonly<Record<string, string>> = {
 
 /** Runs a command in place of the server, with everything else of the unit unchanged. Returns its output. */
 async function runAsUnit(command: string): Promise<string> {
-  const settings = `${ETC}/${UNIT}.d`
   await systemd.run(['systemctl', 'stop', UNIT])
-  await systemd.run(['mkdir', '-p', settings])
   await systemd.write(
-    `${settings}/command.conf`,
+    `${SETTINGS}/command.conf`,
     `[Service]
 Type=oneshot
 Restart=no
