@@ -152,8 +152,14 @@ export const OPTIONS = {
     scope: defaulted('--scope <scope>', `What the token may do: ${SCOPES.join(' or ')}.`, kinds.oneOf(SCOPES), 'write'),
     expires: valued(
       '--expires <duration>',
-      'The token expires after this time, like 90d. Never by default.',
+      'The token expires after this time, like 90d. By default never, or for rotate after the lifetime of the old token.',
       kinds.duration('1s'),
+    ),
+    overlap: defaulted(
+      '--overlap <duration>',
+      'How long the old token stays valid: a number with s, m, h or d. 0 revokes it at once.',
+      kinds.duration('0s'),
+      '24h',
     ),
     label: valued('--label <text>', 'A note on the purpose of the token.', kinds.label),
   }),

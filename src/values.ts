@@ -30,7 +30,8 @@ export const duration =
     return isWithin ? ms : new Rule(`a whole number with a unit, s m h or d, from ${minText} to ${maxText}`)
   }
 
-const parseDuration = (text: string): number => parseQuantity(/^(\d{1,12})([smhd])$/.exec(text), UNITS_MS)
+const parseDuration = (text: string): number =>
+  text === '0' ? 0 : parseQuantity(/^(\d{1,12})([smhd])$/.exec(text), UNITS_MS)
 
 /** A whole number with a unit of size. The value is in bytes. */
 export const size: Kind<number> = (text) => {

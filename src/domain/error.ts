@@ -38,6 +38,7 @@ export type ErrorKind =
   | 'store_busy'
   | 'store_unusable'
   | 'token_not_found'
+  | 'rotation_refused'
   | 'user_not_found'
   | 'address_unavailable'
   | 'file_unusable'

@@ -154,6 +154,16 @@ export interface Store {
    * the selected token or user does not exist.
    */
   revokeTokens(selection: TokenSelection, nowMs: number): Promise<number>
+  /**
+   * Stores a token that replaces another one, and ends that one in the same transaction: it expires after the overlap, unless it
+   * expires earlier. Without an overlap it is revoked. Returns the id of the new token, and the time at which the old one ends.
+   * Rejects with `token_not_found`, or with `rotation_refused` if the old token is revoked, expired or replaced already.
+   */
+  rotateToken(
+    id: TokenId,
+    successor: NewToken,
+    overlapMs: number,
+  ): Promise<{ readonly id: TokenId; readonly oldEndsAtMs: number }>
   /** Stores the last use of tokens. Ignores tokens that do not exist. */
   touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): Promise<void>
 

@@ -49,15 +49,17 @@ export function tokenState(token: Token, nowMs: number): 'active' | 'blocked' | 
 /** Bytes of randomness in a token: 256 bits. */
 export const TOKEN_RANDOM_BYTES = 32
 
-/** Makes a token: its text, which only its holder gets, and what the store keeps. `expiresAfterMs` counts from `nowMs`. */
+type TokenRequest = Pick<Token, 'userName' | 'scope' | 'label'> & { readonly expiresAfterMs: number | undefined }
+
+/** Makes a token: its text, which only its holder gets, and what the store keeps. `expiresAfterMs` counts from now. */
 export function makeToken(
-  { expiresAfterMs, ...request }: Pick<Token, 'userName' | 'scope' | 'label'> & { expiresAfterMs: number | undefined },
-  random: Uint8Array,
-  nowMs: number,
+  { userName, scope, label, expiresAfterMs }: TokenRequest,
+  io: { randomBytes(count: number): Uint8Array; nowMs(): number },
 ) {
-  const text = tokenText(random)
-  const expiresAtMs = expiresAfterMs === undefined ? undefined : nowMs + expiresAfterMs
-  return { text, newToken: { ...request, hash: hashToken(text), createdAtMs: nowMs, expiresAtMs } }
+  const text = tokenText(io.randomBytes(TOKEN_RANDOM_BYTES))
+  const createdAtMs = io.nowMs()
+  const expiresAtMs = expiresAfterMs === undefined ? undefined : createdAtMs + expiresAfterMs
+  return { text, newToken: { userName, scope, label, hash: hashToken(text), createdAtMs, expiresAtMs } }
 }
 
 /** Every token begins with this, so that people and secret scanners recognise one. */

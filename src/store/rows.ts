@@ -1,7 +1,7 @@
 import { AppError } from '../domain/error.ts'
 import { assignFields, PLANT_FIELDS, type Plant, type PlantRow, type PlantValues, valuesOf } from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage, type StoredPlant, textLength } from '../domain/store.ts'
-import { SCOPES, type Scope, type Token, type User } from '../domain/token.ts'
+import { SCOPES, type Scope, type Token, tokenState, type User } from '../domain/token.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
 export const PLANT_KEY = ['user_id', 'id'] as const
@@ -101,6 +101,20 @@ export const toUser = ([name, createdAtMs, blockedAtMs, plants, tokens]: UserRow
 
 /** The error of a command for a token that does not exist. */
 export const tokenNotFound = (): AppError => new AppError('token_not_found', { message: 'There is no such token.' })
+
+/** The time at which a token ends that another one replaces now, and its column. Throws `rotation_refused`. */
+export function endOfReplaced(token: Token, nowMs: number, overlapMs: number) {
+  const { id, replacedBy, expiresAtMs = Number.POSITIVE_INFINITY } = token
+  const state = tokenState(token, nowMs)
+  if (replacedBy !== undefined)
+    throw rotationRefused(`Token ${replacedBy} replaces token ${id} already: rotate that one.`)
+  if (state === 'revoked' || state === 'expired') throw rotationRefused(`Token ${id} is ${state}: create a new one.`)
+  // A revocation holds even if the clock is set back later.
+  const column = overlapMs === 0 ? 'revoked_at_ms' : 'expires_at_ms'
+  return { column, oldEndsAtMs: Math.min(nowMs + overlapMs, expiresAtMs) }
+}
+
+const rotationRefused = (message: string): AppError => new AppError('rotation_refused', { message })
 
 /** The error of a command for a user who does not exist. */
 export const userNotFound = (name: string): AppError =>

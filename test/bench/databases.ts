@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { copyFileSync, writeFileSync } from 'node:fs'
-import { makeToken, TOKEN_RANDOM_BYTES } from '../../src/domain/token.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { makeToken } from '../../src/domain/token.ts'
+import { createTokenIn, randomBytes } from '../support/tokens.ts'
 
 /** The content of a database. Every user has plants with the ids from 1 on. */
 export interface Content {
@@ -75,8 +75,7 @@ function insertUsers(db: Database, count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const userName = `user-${index + 2}`
     const options = { userName, scope: 'write', label: undefined, expiresAfterMs: undefined } as const
-    const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))
-    const { text, newToken } = makeToken(options, random, nowMs)
+    const { text, newToken } = makeToken(options, { randomBytes, nowMs: Date.now })
     const { lastInsertRowid } = insertUser.run(userName, nowMs)
     insertToken.run(lastInsertRowid, newToken.hash, newToken.scope, nowMs)
     return text

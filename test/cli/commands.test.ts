@@ -21,6 +21,9 @@ const MISUSES: readonly string[][] = [
   ['serve', '--ops-listen', '127.0.0.1:0'],
   ['check', 'plantstore.db'],
   ['token', 'create'],
+  ['token', 'rotate'],
+  ['token', 'rotate', '0'],
+  ['token', 'rotate', '1', '2'],
   ['token', 'revoke'],
   ['token', 'revoke', '0'],
   ['token', 'revoke', 'one'],
@@ -120,6 +123,7 @@ describe.concurrent('commands that need a database', () => {
     Promise.all(
       [
         'token list',
+        'token rotate 1',
         'token revoke 1',
         'user list',
         'user block me',

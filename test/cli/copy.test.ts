@@ -43,18 +43,18 @@ describe('copy', () => {
       const sha256 = /SHA-256 ([0-9a-f]{64})\.\n$/.exec(there.stderr)?.[1] ?? ''
       const told = (one: string, other: string) =>
         expect.stringMatching(
-          new RegExp(`Copied 3 users, 6 tokens and ${plants} plants from ${one} to ${other}: SHA-256 ${sha256}\\.\n$`),
+          new RegExp(`Copied 3 users, 8 tokens and ${plants} plants from ${one} to ${other}: SHA-256 ${sha256}\\.\n$`),
         )
       expect([there, again]).toEqual([
         { stdout: `${target.database}\n`, stderr: told(source.database, target.database), exitCode: 0 },
         { stdout: expect.any(String), stderr: told(target.database, back.database), exitCode: 0 },
       ])
       const places = { from: target.database, to: back.database }
-      expect(JSON.parse(again.stdout)).toEqual({ ...places, users: 3, tokens: 6, plants, sha256 })
+      expect(JSON.parse(again.stdout)).toEqual({ ...places, users: 3, tokens: 8, plants, sha256 })
       expect(await source.dump()).toEqual(before)
       expect(await target.dump()).toEqual(before)
       expect(await back.dump()).toEqual(before)
-      expect(before?.lastIds).toEqual([[expect.any(BigInt), 7n]])
+      expect(before?.lastIds).toEqual([[expect.any(BigInt), 9n]])
       expect((await runPlantstore(['check', '--database', target.database])).exitCode).toBe(0)
       const answers = await answersOf(target.database, tokens)
       expect(answers).toEqual(await answersOf(source.database, tokens))
@@ -63,12 +63,13 @@ describe('copy', () => {
         read: [200, expect.any(String), 403],
         expired: [401, expect.any(String), 401],
         revoked: [401, expect.any(String), 401],
+        rotated: [401, expect.any(String), 401],
         blocked: [401, expect.any(String), 401],
         other: [200, expect.any(String), 409],
       })
       // The next identifiers were never used in either store.
       const made = await runPlantstore(['token', 'create', '--user', 'new', '--database', target.database])
-      expect(made.stderr).toContain('Created token 8 of user new ')
+      expect(made.stderr).toContain('Created token 10 of user new ')
     },
   )
 

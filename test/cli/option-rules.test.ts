@@ -77,10 +77,10 @@ const KINDS = {
     refuses: ['', '0s', '4s', '256s', '5m', '1h', '30', '5000ms'],
   },
   drain: {
-    takes: { '0s': 0, '8s': 8000, '2m': 2 * MINUTE_MS, '1h': 60 * MINUTE_MS, '36500d': 36_500 * DAY_MS },
+    takes: { '0': 0, '0s': 0, '8s': 8000, '2m': 2 * MINUTE_MS, '1h': 60 * MINUTE_MS, '36500d': 36_500 * DAY_MS },
     refuses: ['', '8', 's', '8ms', '8 s', '-8s', '1.5s', '8S', '1w', '36501d', '1m30s', '1e3s'],
   },
-  expires: { takes: { '1s': 1000 }, refuses: ['0s', 'never', '90D'] },
+  expires: { takes: { '1s': 1000 }, refuses: ['0', '0s', 'never', '90D'] },
   tlsCert: { takes: same(['/etc/plants and more.crt', 'plants.crt']), refuses: ['', 'a\0b'] },
   corsOrigin: {
     takes: {

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
+import { type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
+import type { TokenId } from '../../src/domain/token.ts'
 import { openStore } from '../../src/store/open.ts'
+import { newToken } from '../store/fixtures.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
@@ -63,14 +65,18 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
     expect([await one.end(), await two.end()]).toEqual([0, 0])
   })
 
-  test('refuse a revoked token in the first request after that time', async () => {
+  test.each<[string, (store: Store, id: TokenId) => Promise<unknown>]>([
+    ['a revoked token', (store, id) => store.revokeTokens({ id }, Date.now())],
+    ['a token that was replaced without an overlap', (store, id) => store.rotateToken(id, newToken('me'), 0)],
+    ['a token of a blocked user', (store) => store.setUserBlock('me', Date.now())],
+  ])('refuse %s in the first request after that time', async (_, end) => {
     await using database = await makeDatabase()
     const store = await openStore(database.url, () => {})
     const { text: token, id } = await createToken(store)
     await using server = await serve(database.url)
     for (let count = 0; count < 3; count++) expect(await statusOf(server, '/plants', token)).toBe(200)
 
-    expect(await store.revokeTokens({ id }, Date.now())).toBe(1)
+    await end(store, id)
     await store.close()
     // The promise is about time alone: a request meanwhile would make the server learn of the change.
     await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)

@@ -75,6 +75,19 @@ describe('a command', () => {
     expect(stdout).toMatch(/^plst_[0-9A-Za-z]{49}\n$/)
   })
 
+  test('says how to replace a token again if it cannot print the new one, and exits with 1', async () => {
+    using folder = makeFolder()
+    await createTokenIn(join(folder.path, 'plantstore.db'))
+    const { stderr, exitCode } = await run(`${BROKEN_PIPE} && exec "$@" token rotate 1 >&4`, folder.path)
+    const again = await run('exec "$@" token rotate 2 --overlap 0', folder.path)
+
+    expect(stderr).toEndWith(
+      'plantstore: Token 2 is active, but could not be printed (nobody reads stdout): run plantstore token rotate 2 --overlap 0.\n',
+    )
+    expect([exitCode, again.exitCode]).toEqual([1, 0])
+    expect(again.stdout).toMatch(/^plst_[0-9A-Za-z]{49}\n$/)
+  })
+
   test.skipIf(!existsSync('/dev/full')).each([
     ['>&4', 'nobody reads stdout'],
     ['>/dev/full', 'ENOSPC: no space left on device, write'],

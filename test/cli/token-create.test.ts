@@ -51,7 +51,7 @@ describe.concurrent('token create', () => {
       { ...printed, id: 2, scope: 'read', label: 'laptop', created: tokens[1].created },
     ])
     expect(await list(made.run)).toEqual(
-      tokens.map(({ token: _, ...fields }) => ({ ...fields, lastUsed: null, state: 'active' })),
+      tokens.map(({ token: _, ...fields }) => ({ ...fields, lastUsed: null, state: 'active', replacedBy: null })),
     )
   })
 

@@ -22,7 +22,7 @@ describe.concurrent('token list', () => {
     const table = await made.run('token', 'list')
     const json = await made.run('token', 'list', '--json')
 
-    const unused = { created: ISO_TIME, lastUsed: null }
+    const unused = { created: ISO_TIME, lastUsed: null, replacedBy: null }
     expect(JSON.parse(json.stdout)).toEqual([
       { id: 1, user: 'me', scope: 'write', label: null, ...unused, expires: null, state: 'revoked' },
       { id: 2, user: 'you', scope: 'read', label: 'laptop', ...unused, expires: ISO_TIME, state: 'active' },
@@ -30,12 +30,12 @@ describe.concurrent('token list', () => {
     const [, { created, expires }] = JSON.parse(json.stdout)
     expect(Date.parse(expires) - Date.parse(created)).toBe(90 * 86_400_000)
     expect(Object.keys(JSON.parse(json.stdout)[0])).toEqual(
-      'id user scope label created expires lastUsed state'.split(' '),
+      'id user scope label created expires lastUsed state replacedBy'.split(' '),
     )
     expect(table.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state'],
-      ['1', 'me', 'write', '-', ISO_TIME, 'never', 'never', 'revoked'],
-      ['2', 'you', 'read', 'laptop', ISO_TIME, ISO_TIME, 'never', 'active'],
+      ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state', 'replaced by'],
+      ['1', 'me', 'write', '-', ISO_TIME, 'never', 'never', 'revoked', '-'],
+      ['2', 'you', 'read', 'laptop', ISO_TIME, ISO_TIME, 'never', 'active', '-'],
       [''],
     ])
     expect([table, json]).toMatchObject(Array(2).fill({ stderr: '', exitCode: 0 }))
@@ -74,7 +74,7 @@ describe.concurrent('token list', () => {
     await made.run('user', 'delete', 'me', '--yes')
     const [table, json] = await Promise.all([made.run('token', 'list'), made.run('token', 'list', '--json')])
 
-    expect(table.stdout).toMatch(/^id {2}[^\n]*state\n$/)
+    expect(table.stdout).toMatch(/^id {2}[^\n]*replaced by\n$/)
     expect(json.stdout).toBe('[]\n')
   })
 })

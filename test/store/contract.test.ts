@@ -6,6 +6,7 @@ import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
 import { plantsContract } from './contract/plants.ts'
 import { revokeContract } from './contract/revoke.ts'
+import { rotateContract } from './contract/rotate.ts'
 import { statisticsContract } from './contract/statistics.ts'
 import { tokensContract } from './contract/tokens.ts'
 import { usersContract } from './contract/users.ts'
@@ -18,6 +19,7 @@ describe.each(STORES)('the store, $name', (store) => {
   writesAtOnceContract(store)
   tokensContract(store)
   revokeContract(store)
+  rotateContract(store)
   usersContract(store)
   blockContract(store)
   healthContract(store)

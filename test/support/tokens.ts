@@ -1,5 +1,5 @@
 import type { Store } from '../../src/domain/store.ts'
-import { makeToken, type Scope, TOKEN_RANDOM_BYTES } from '../../src/domain/token.ts'
+import { makeToken, type Scope } from '../../src/domain/token.ts'
 import { openStore } from '../../src/store/open.ts'
 
 export interface TokenOptions {
@@ -8,14 +8,15 @@ export interface TokenOptions {
   readonly expiresAtMs?: number
 }
 
+export const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
+
 /** Makes a token in a store, by default a write token of user `me`. */
 export async function createToken(
   store: Pick<Store, 'createToken'>,
   { user = 'me', scope = 'write', expiresAtMs }: TokenOptions = {},
 ) {
   const request = { userName: user, scope, label: undefined, expiresAfterMs: undefined }
-  const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES))
-  const { text, newToken } = makeToken(request, random, Date.now())
+  const { text, newToken } = makeToken(request, { randomBytes, nowMs: Date.now })
   return { text, ...(await store.createToken({ ...newToken, expiresAtMs })) }
 }
 

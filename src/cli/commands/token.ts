@@ -2,23 +2,16 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
-import {
-  hashText,
-  hashToken,
-  isTokenText,
-  makeToken,
-  TOKEN_RANDOM_BYTES,
-  type Token,
-  tokenState,
-} from '../../domain/token.ts'
+import { hashText, hashToken, isTokenText, makeToken, type Token, tokenState } from '../../domain/token.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import { type Io, isClosedPipe } from '../io.ts'
 import { counted, table, toIso, toJson } from '../output.ts'
 
-/** `token create`, `token list`, `token revoke` and `token hash`. */
+/** `token create`, `token rotate`, `token list`, `token revoke` and `token hash`. */
 export const tokenCommands = (program: Command, io: Io): void => {
-  const token = program.command('token').description('Creates, lists, revokes and hashes tokens.')
+  const token = program.command('token').description('Creates, rotates, lists, revokes and hashes tokens.')
   createCommand(token, io)
+  rotateCommand(token, io)
   listCommand(token, io)
   revokeCommand(token, io)
   hashCommand(token, io)
@@ -41,21 +34,58 @@ const createCommand = (token: Command, io: Io) =>
     .addOption(OPTIONS.json)
     .action(async ({ user: userName, scope, label, expires: expiresAfterMs, json, ...options }) => {
       const request = { userName, scope, label, expiresAfterMs }
-      const { text, newToken } = makeToken(request, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
+      const { text, newToken } = makeToken(request, io)
       const create = async (store: Store) => {
         const { id, userIsNew } = await store.createToken(newToken)
-        const created = { id, ...newToken }
         if (userIsNew) await io.tell(`Created user ${userName}.\n`)
-        await io.tell(`Created ${describe(created)}. It is shown only once.\n`)
-        await io.print(json ? toJson({ token: text, ...fieldsOf(created) }) : `${text}\n`).catch((cause: Error) => {
-          const reason = isClosedPipe(cause) ? 'nobody reads stdout' : cause.message
-          const message = `Token ${id} is active, but could not be printed (${reason}): run plantstore token revoke ${id}.`
-          throw new AppError('file_unusable', { message, cause })
-        })
+        await printOnce(io, text, { id, ...newToken }, json && {}, `revoke ${id}`)
       }
       // An operator may create tokens before the first start, so this makes a missing store.
       const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.\n`)
       await withStore(options, create, { mustExist: false, onCreated })
+    })
+
+/** Prints a new token, and all facts in JSON if there are `moreFacts`. If that fails, the message names the remedy. */
+async function printOnce(io: Io, text: string, token: NewToken, moreFacts: object | undefined, remedy: string) {
+  await io.tell(`Created ${describe(token)}. It is shown only once.\n`)
+  const output = moreFacts === undefined ? `${text}\n` : toJson({ token: text, ...fieldsOf(token), ...moreFacts })
+  await io.print(output).catch((cause: Error) => {
+    const reason = isClosedPipe(cause) ? 'nobody reads stdout' : cause.message
+    const message = `Token ${token.id} is active, but could not be printed (${reason}): run plantstore token ${remedy}.`
+    throw new AppError('file_unusable', { message, cause })
+  })
+}
+
+/** `token rotate` prints as `token create` does. */
+const rotateCommand = (token: Command, io: Io) =>
+  addDatabaseOptions(token.command('rotate'))
+    .description('Creates a token that replaces another one, and prints it once. During the overlap both are valid.')
+    .addHelpText(
+      'after',
+      manual('token rotate 1', 'token rotate 1 --overlap 1h --expires 90d', {
+        failed: 'The old token is unknown, revoked, expired or replaced, or the new one could not be printed.',
+      }),
+    )
+    .argument('<id>', 'The id of the old token, or - for its text on stdin.')
+    .addOption(OPTIONS.overlap)
+    .addOption(OPTIONS.expires)
+    .addOption(OPTIONS.json)
+    .action(async (which, { overlap, expires, json, ...options }) => {
+      if (expires !== undefined && expires <= overlap)
+        throw misused('The new token would expire before the old one: make --expires longer or --overlap shorter.')
+      const find = await finderOf(which, io)
+      await withStore(options, async (store) => {
+        const old = await find(store)
+        const lifetimeMs = old.expiresAtMs && old.expiresAtMs - old.createdAtMs
+        const { text, newToken } = makeToken({ ...old, expiresAfterMs: expires ?? lifetimeMs }, io)
+        const { id, oldEndsAtMs } = await store.rotateToken(old.id, newToken, overlap)
+        const oldEnds = toIso(oldEndsAtMs)
+        await io.tell(`Token ${old.id} ${overlap === 0 ? 'is revoked' : `is valid until ${oldEnds}`}.\n`)
+        const moreFacts = json && { replaces: old.id, oldEnds }
+        await printOnce(io, text, { id, ...newToken }, moreFacts, `rotate ${id} --overlap 0`)
+      })
+      // Once this command has ended, every server on the same file knows both tokens.
+      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
     })
 
 const listCommand = (token: Command, io: Io) =>
@@ -71,12 +101,14 @@ const listCommand = (token: Command, io: Io) =>
         ...fieldsOf(each),
         lastUsed: toIso(each.lastUsedAtMs),
         state: tokenState(each, nowMs),
+        replacedBy: each.replacedBy ?? null,
       }))
       if (json) return io.print(toJson(rows))
       const cells = rows.map((row) =>
-        Object.entries(row).map(([name, value]) => value ?? (name === 'label' ? '-' : 'never')),
+        Object.entries(row).map(([name, value]) => value ?? (/expires|lastUsed/.test(name) ? 'never' : '-')),
       )
-      await io.print(table([['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state'], ...cells]))
+      const header = ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state', 'replaced by']
+      await io.print(table([header, ...cells]))
     })
 
 const revokeCommand = (token: Command, io: Io) =>
@@ -115,14 +147,18 @@ async function revocationOf(id: string | undefined, user: string | undefined, is
   return async (store: Store) => revokeOne(store, await find(store), io.nowMs())
 }
 
-/** Returns a function that finds the token with an id, or with the text on stdin. */
-async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<Token | undefined>> {
-  if (id === '-') {
-    const hash = await readHash(io)
-    return (store) => store.findToken(hash)
+/** Returns a function that finds the token with an id, or with the text on stdin, or rejects with `token_not_found`. */
+async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<Token>> {
+  const hash = id === '-' ? await readHash(io) : undefined
+  if (hash === undefined && !/^[1-9]\d{0,15}$/.test(id))
+    throw misused('The id of a token is a positive whole number, or -.')
+  return async (store) => {
+    const found = hash
+      ? await store.findToken(hash)
+      : (await store.listTokens()).find((token) => token.id === Number(id))
+    if (found !== undefined) return found
+    throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
   }
-  if (!/^[1-9]\d{0,15}$/.test(id)) throw misused('The id of a token is a positive whole number, or -.')
-  return async (store) => (await store.listTokens()).find((token) => token.id === Number(id))
 }
 
 /** The hash of the token on stdin. */
@@ -144,9 +180,7 @@ async function revokeAll(store: Store, userName: string, isConfirmed: boolean, n
   return { count, text: count === 0 ? `User ${userName} has no token left to revoke.` : revoked }
 }
 
-async function revokeOne(store: Store, token: Token | undefined, nowMs: number) {
-  if (token === undefined)
-    throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
+async function revokeOne(store: Store, token: Token, nowMs: number) {
   const count = await store.revokeTokens({ id: token.id }, nowMs)
   const text = count === 0 ? `Nothing to do: ${describe(token)} was already revoked.` : `Revoked ${describe(token)}.`
   return { count, text }

@@ -1,7 +1,7 @@
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import { makeToken, TOKEN_RANDOM_BYTES } from '../../domain/token.ts'
+import { makeToken } from '../../domain/token.ts'
 import type { Lifecycle } from '../../http/options.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
@@ -45,7 +45,7 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
     return log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)
   }
   const request = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
-  const { text, newToken } = makeToken(request, io.randomBytes(TOKEN_RANDOM_BYTES), io.nowMs())
+  const { text, newToken } = makeToken(request, io)
   if (!(await store.createFirstToken(newToken))) return
   const { flags, url } = curlTarget(clientTarget(address), options)
   // A browser reaches no unix socket.

@@ -1,6 +1,6 @@
 import type { NewToken, Store } from '../../domain/store.ts'
-import type { TokenId } from '../../domain/token.ts'
-import { type TokenRow, tokenNotFound, toToken } from '../rows.ts'
+import type { Token, TokenId } from '../../domain/token.ts'
+import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import type { Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { findUser, requireUser } from './users.ts'
@@ -42,12 +42,22 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
         const [column, id] =
           'userName' in selection
             ? ['user_id', await requireUser(inside, selection.userName)]
-            : ['id', await requireToken(inside, selection.id)]
+            : ['id', (await requireToken(inside, selection.id)).id]
         const revoked = await inside.query(
           `update plantstore.tokens set revoked_at_ms = $2 where revoked_at_ms is null and ${column} = $1 returning id`,
           [id, nowMs],
         )
         return revoked.length
+      }),
+
+    rotateToken: (id, successor, overlapMs) =>
+      changeTokens(async (inside) => {
+        const old = await requireToken(inside, id)
+        const { column, oldEndsAtMs } = endOfReplaced(old, successor.createdAtMs, overlapMs)
+        const { id: replacedBy } = await insertToken(inside, successor)
+        const update = `update plantstore.tokens set replaced_by = $2, ${column} = $3 where id = $1`
+        await inside.query(update, [id, replacedBy, oldEndsAtMs])
+        return { id: replacedBy, oldEndsAtMs }
       }),
 
     touchTokens: (lastUsedAtMs) =>
@@ -87,8 +97,8 @@ async function nextId({ query }: Transaction, counter: 'last_user_id' | 'last_to
   return id
 }
 
-async function requireToken({ query }: Transaction, id: TokenId): Promise<TokenId> {
-  const found = await query('select 1 from plantstore.tokens where id = $1', [id])
-  if (found.length === 0) throw tokenNotFound()
-  return id
+async function requireToken({ query }: Transaction, id: TokenId): Promise<Token> {
+  const [row] = await query<TokenRow>(`${SELECT} where tokens.id = $1`, [id])
+  if (row === undefined) throw tokenNotFound()
+  return toToken(row)
 }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
-import type { TokenId } from '../../domain/token.ts'
-import { type TokenRow, tokenNotFound, toToken } from '../rows.ts'
+import type { Token, TokenId } from '../../domain/token.ts'
+import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { requireUser } from './users.ts'
@@ -29,12 +29,11 @@ export function tokens({ reader, read, write, tokensVersion }: Connections) {
 
     listTokens: (userName) =>
       read(() => {
-        if (userName === undefined)
-          return rowsOf<TokenRow>(reader.prepare(`${SELECT} order by tokens.id`).values()).map(toToken)
-        const userId = requireUser(reader, userName)
-        const select = reader.prepare<unknown, [number]>(`${SELECT} where tokens.user_id = ?1 order by tokens.id`)
-        return rowsOf<TokenRow>(select.values(userId)).map(toToken)
+        const condition = userName === undefined ? '' : `where user_id = ${requireUser(reader, userName)}`
+        return rowsOf<TokenRow>(reader.prepare(`${SELECT} ${condition} order by tokens.id`).values()).map(toToken)
       }),
+
+    rotateToken: (id, successor, overlapMs) => write(['rotateToken', id, successor, overlapMs]),
 
     revokeTokens: (selection, nowMs) => write(['revokeTokens', selection, nowMs]),
 
@@ -61,11 +60,19 @@ export function tokenWrites(writer: Database) {
       const [column, id] =
         'userName' in selection
           ? ['user_id', requireUser(writer, selection.userName)]
-          : ['id', requireToken(writer, selection.id)]
+          : ['id', requireToken(writer, selection.id).id]
       return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${column} = ?1`, [
         id,
         nowMs,
       ]).changes
+    },
+
+    rotateToken(id: TokenId, successor: NewToken, overlapMs: number) {
+      const old = requireToken(writer, id)
+      const { column, oldEndsAtMs } = endOfReplaced(old, successor.createdAtMs, overlapMs)
+      const { id: replacedBy } = insertToken(writer, successor)
+      writer.run(`update tokens set replaced_by = ?2, ${column} = ?3 where id = ?1`, [id, replacedBy, oldEndsAtMs])
+      return { id: replacedBy, oldEndsAtMs }
     },
 
     touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): void {
@@ -74,10 +81,10 @@ export function tokenWrites(writer: Database) {
   }
 }
 
-function requireToken(db: Database, id: TokenId): TokenId {
-  const found = db.prepare<unknown, [TokenId]>('select 1 from tokens where id = ?1').values(id)
-  if (found.length === 0) throw tokenNotFound()
-  return id
+function requireToken(db: Database, id: TokenId): Token {
+  const [row] = rowsOf<TokenRow>(db.prepare<unknown, [TokenId]>(`${SELECT} where tokens.id = ?1`).values(id))
+  if (row === undefined) throw tokenNotFound()
+  return toToken(row)
 }
 
 const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0

@@ -1,5 +1,6 @@
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { openStore } from '../../../src/store/open.ts'
+import { newToken } from '../../store/fixtures.ts'
 import { type DatabaseKind, POSTGRES, SQLITE } from '../../support/empty-databases.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import { POSTGRES_SERVER } from '../../support/postgres.ts'
@@ -34,6 +35,8 @@ export async function fill(database: string, more = 0) {
     await createToken(store, { user: 'gone' })
     await store.deleteUser('gone')
     await store.revokeTokens({ id: revoked.id }, 1_700_000_000_000)
+    const rotated = await createToken(store, { user: 'you', scope: 'read' })
+    await store.rotateToken(rotated.id, newToken('you', { scope: 'read' }), 0)
     const blocked = await createToken(store, { user: 'blocked' })
     await store.setUserBlock('blocked', 1_700_000_000_000)
     await store.touchTokens(new Map([[read.id, 1_700_000_000_001]]))
@@ -50,7 +53,7 @@ export async function fill(database: string, more = 0) {
     await Promise.all(
       Array.from({ length: more }, (_, id) => store.createPlant(you, { id: BigInt(1000 + id), name: 'Fern' })),
     )
-    const refused = { expired: expired.text, revoked: revoked.text, blocked: blocked.text }
+    const refused = { expired: expired.text, revoked: revoked.text, rotated: rotated.text, blocked: blocked.text }
     return { write: write.text, read: read.text, other: other.text, ...refused }
   } finally {
     await store.close()

@@ -18,6 +18,7 @@ const CHANGES: readonly (readonly [name: string, changed: Changed, write: Write]
   ['createToken of a new user', 'tokens', (store) => store.createToken(newToken('somebody.else'))],
   ['revokeTokens by id', 'tokens', (store) => store.revokeTokens({ id: 1 }, CREATED_AT_MS)],
   ['revokeTokens by user', 'tokens', (store) => store.revokeTokens({ userName: 'me' }, CREATED_AT_MS)],
+  ['rotateToken', 'tokens', (store) => store.rotateToken(1, newToken('me'), 0)],
   ['setUserBlock', 'tokens', (store) => store.setUserBlock('me', CREATED_AT_MS)],
   ['deleteUser', 'both', (store) => store.deleteUser('me')],
 ]

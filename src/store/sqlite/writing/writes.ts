@@ -28,6 +28,7 @@ export const CHANGES = {
   createToken: 'tokens',
   createFirstToken: 'tokens',
   revokeTokens: 'tokens',
+  rotateToken: 'tokens',
   setUserBlock: 'tokens',
   deleteTokensOfUser: 'tokens',
   touchTokens: 'nothing',
