@@ -12,7 +12,7 @@ import { GENERATED_PAGES, metricRows, PAGES, pathOfPage, readPage, withGenerated
 import { logCalls } from './support/log-calls.ts'
 
 /** Variables of the tests, which CONTRIBUTING.md names. */
-const VARIABLES_OF_TESTS = ['PLANTSTORE_TEST_POSTGRES']
+const VARIABLES_OF_TESTS = ['PLANTSTORE_TEST_POSTGRES', 'PLANTSTORE_TEST_POSTGRES_BIN']
 /** A call without a command. */
 const SAID_OF_PROGRAM = /^(?:--version|--help|COMMAND|help|token --help)\b/
 

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from './disk.ts'
 import { makeFolder } from './folder.ts'
@@ -22,7 +22,10 @@ interface ClusterOptions {
   /** More options of `initdb`. */
   readonly initFlags?: readonly string[]
   /** Makes this server a standby of another one, under a name. */
-  readonly standby?: { readonly of: Pick<Cluster, 'sockets' | 'port'>; readonly name: string }
+  readonly standby?: {
+    readonly of: Pick<Cluster, 'sockets' | 'port' | 'data' | 'start' | 'stop'>
+    readonly name: string
+  }
 }
 
 /** A PostgreSQL server of one test. */
@@ -69,7 +72,7 @@ export async function startCluster(settings: Settings = {}, options: ClusterOpti
     /** Whether the server runs. It may still be recovering. */
     isRunning,
     /** Whether the server takes connections. */
-    answers: () => Bun.spawnSync(commandOf('pg_isready', '-h', sockets, '-p', String(port))).exitCode === 0,
+    answers: () => Bun.spawnSync(['pg_isready', '-h', sockets, '-p', String(port)]).exitCode === 0,
     [Symbol.dispose]() {
       // The test may have stopped the server.
       if (isRunning()) stop()
@@ -98,15 +101,19 @@ function makeServerFolder(parent: string, name: string): string {
   return path
 }
 
-/** Creates the data of a new server, or copies those of the primary (https://www.postgresql.org/docs/current/libpq-connect.html). */
+/** Creates the data of a new server, or copies those of the stopped primary (https://www.postgresql.org/docs/current/warm-standby.html). */
 function createData(data: string, { initFlags = [], standby }: ClusterOptions): void {
   if (standby === undefined) {
     const flags = ['-E', 'UTF8', '--locale=C', '--no-sync', '--auth=trust', ...initFlags]
     runProgram('initdb', '-D', data, '-U', OWNER, ...flags)
   } else {
     const { of, name } = standby
+    of.stop('fast')
+    run(['cp', '-a', `${of.data}/.`, data])
+    of.start()
     const source = `host=${of.sockets} port=${of.port} user=${OWNER} application_name=${name}`
-    runProgram('pg_basebackup', '-D', data, '-R', '-c', 'fast', '--no-sync', '-d', source)
+    appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${source}'\n`)
+    writeFileSync(join(data, 'standby.signal'), '')
   }
   writeFileSync(join(data, 'pg_hba.conf'), HBA)
 }

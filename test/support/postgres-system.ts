@@ -7,7 +7,7 @@ const VERSIONS = '/usr/lib/postgresql'
 /** A PostgreSQL server refuses to run as root. */
 const NOBODY = 65534
 
-/** The folder with the programs of PostgreSQL, if they are installed. */
+/** The folder with `initdb`, `pg_ctl` and `postgres`, if they are installed. PLANTSTORE_TEST_POSTGRES_BIN names another one. */
 export const POSTGRES_PROGRAMS = findPrograms()
 
 /** The programs with which a test starts a PostgreSQL server of its own. */
@@ -29,6 +29,8 @@ export function ownedByServer(path: string): void {
 }
 
 function findPrograms(): string | undefined {
+  const given = process.env.TEST_POSTGRES_BIN ?? process.env.PLANTSTORE_TEST_POSTGRES_BIN
+  if (given !== undefined) return given
   const versions = existsSync(VERSIONS) ? readdirSync(VERSIONS).sort((a, b) => Number(b) - Number(a)) : []
   const folders = versions.map((version) => join(VERSIONS, version, 'bin'))
   return folders.find((folder) => ['initdb', 'pg_ctl', 'postgres'].every((name) => existsSync(join(folder, name))))

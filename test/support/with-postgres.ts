@@ -5,7 +5,8 @@ import { lacks } from './requirement.ts'
 /** Runs a command with one server for all its tests, unless PLANTSTORE_TEST_POSTGRES names one. Returns its exit code. */
 async function runWithPostgres(command: readonly string[]): Promise<number> {
   // The executable warns of PLANTSTORE_ variables that it does not know.
-  const { PLANTSTORE_TEST_POSTGRES: given, ...env } = process.env
+  const { PLANTSTORE_TEST_POSTGRES: given, PLANTSTORE_TEST_POSTGRES_BIN: programs, ...rest } = process.env
+  const env = programs === undefined ? rest : { ...rest, TEST_POSTGRES_BIN: programs }
   if (given !== undefined) {
     const prefix = `test_${crypto.randomUUID().slice(0, 8)}`
     const exitCode = await runToEnd(command, { ...env, TEST_POSTGRES: given, TEST_DATABASES: prefix })
