@@ -190,6 +190,12 @@ export async function metricRows(): Promise<readonly (readonly [string, string, 
   })
 }
 
+/** The names of all metrics, as queries write them. */
+export const metricNames = async (): Promise<readonly string[]> =>
+  (await metricRows()).flatMap(([name, type]) =>
+    type === 'histogram' ? ['', '_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name],
+  )
+
 async function metricTable(): Promise<string> {
   const rows = (await metricRows()).map(([name, type, labels, help]) => [
     code(name),

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { metricNames, readContrib } from '../../support/docs.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { PROJECT, runIn } from '../run.ts'
+import { DASHBOARD, queriesOf, readDashboard } from './dashboard.ts'
+
+/** The width of Grafana's grid. */
+const GRID_COLUMNS = 24
+
+describe('the dashboard', () => {
+  test("fits Grafana's own schema, which refuses a misspelt or wrong field in any place", async () => {
+    const text = await readContrib(DASHBOARD)
+    const mistakes = [
+      ['"title": "Plant Store"', '"tittle": "Plant Store"'],
+      ['"type": "stat"', '"type": "stats"'],
+      ['"unit": "percentunit"', '"unit": 5'],
+      ['"displayMode": "table"', '"displayMode": "tables"'],
+      ['"lineWidth": 1', '"lineWidths": 1'],
+      ['"calcs": ["lastNotNull"]', '"calc": ["lastNotNull"]'],
+      ['"multi": true', '"multi": "yes"'],
+    ] as const
+    const wrong = mistakes.map(([right, mistake]) => text.replace(right, mistake))
+
+    expect(wrong.filter((each) => each === text)).toEqual([])
+    expect(await schemaProblems([text])).toEqual([])
+    expect(new Set((await schemaProblems(wrong)).map(({ dashboard }) => dashboard))).toEqual(
+      new Set(mistakes.map((_, index) => index)),
+    )
+  })
+
+  test('has about a dozen panels with a title, a description and a query, in a grid without overlaps', async () => {
+    const { panels } = await readDashboard()
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)} ${y + Math.floor(cell / w)}`),
+    )
+
+    expect(panels.length).toBeWithin(10, 17)
+    for (const { title, description, targets } of panels) {
+      expect([title, description].filter((text) => text.length < 2)).toEqual([])
+      expect(targets.length).toBeGreaterThan(0)
+    }
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+    expect(new Set(cells).size).toBe(cells.length)
+    expect(panels.filter(({ gridPos: { x, w } }) => x + w > GRID_COLUMNS)).toEqual([])
+  })
+
+  test('begins with what somebody looks at first at night', async () => {
+    const { panels } = await readDashboard()
+    const inOrder = panels.toSorted((a, b) => a.gridPos.y - b.gridPos.y || a.gridPos.x - b.gridPos.x)
+
+    expect(panels).toEqual(inOrder)
+    expect(panels.slice(0, 7).map(({ title }) => title)).toEqual([
+      'Up',
+      'Requests that failed, in 5 minutes',
+      'Free space',
+      'Age of the latest backup',
+      'The certificate ends in',
+      'Tokens that expire within 7 days',
+      'Refused requests',
+    ])
+  })
+
+  test('uses only metrics that the reference has', async () => {
+    const names = [...(await metricNames()), 'up']
+    const used = (await readDashboard()).panels
+      .flatMap(queriesOf)
+      .flatMap((query) => query.match(/\b(?:plantstore|process|nodejs)_\w+|\bup\b/g) ?? [])
+
+    expect(new Set(used).size).toBeGreaterThan(15)
+    expect(used.filter((name) => !names.includes(name))).toEqual([])
+  })
+})
+
+const MODULES = 'dist/esm/raw/composable'
+
+/**
+ * The errors of the TypeScript compiler for dashboards: unknown fields, missing fields, and wrong types. Grafana publishes its
+ * schema as types. They have enumerations where JSON has texts.
+ */
+async function schemaProblems(dashboards: readonly string[]) {
+  const schema = join(PROJECT, 'node_modules/@grafana/schema')
+  const types = `import type * as grafana from '${schema}'
+    import type * as stat from '${schema}/${MODULES}/stat/panelcfg/x/StatPanelCfg_types.gen'
+    import type * as timeseries from '${schema}/${MODULES}/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen'
+    type Json<T> = T extends string ? \`\${T}\` : T extends object ? { [Key in keyof T]: Json<T[Key]> } : T
+    type Panel<Type, Options, Custom> = Omit<grafana.Panel, 'type' | 'options' | 'fieldConfig' | 'targets'> & {
+      type: Type
+      options: Options
+      fieldConfig: { defaults: Omit<grafana.FieldConfig, 'custom'> & { custom?: Custom }; overrides: [] }
+      targets: (grafana.DataQuery & { expr: string; legendFormat: string })[]
+    }
+    export type Dashboard = Json<Omit<grafana.Dashboard, 'panels'> & {
+      panels: (Panel<'stat', stat.Options, never> | Panel<'timeseries', timeseries.Options, timeseries.FieldConfig>)[]
+    }>`
+  using folder = makeFolder()
+  await Bun.write(join(folder.path, 'types.ts'), types)
+  const files = dashboards.map((_, index) => join(folder.path, `${index}.ts`))
+  for (const [index, text] of dashboards.entries()) {
+    await Bun.write(
+      files[index] ?? '',
+      `import type { Dashboard } from './types.ts'\nexport const it: Dashboard = ${text}`,
+    )
+  }
+  const options = '--noEmit --strict --skipLibCheck --ignoreConfig --allowImportingTsExtensions --module preserve'
+  const { stdout } = await runIn([
+    join(PROJECT, 'node_modules/.bin/tsc'),
+    ...options.split(' '),
+    '--pretty',
+    'false',
+    ...files,
+  ])
+  return stdout.split('\n').flatMap((line) => {
+    const [, dashboard, problem] = /(\d+)\.ts\(.*error TS\d+: (.*)$/.exec(line) ?? []
+    return problem === undefined ? [] : [{ dashboard: Number(dashboard), problem }]
+  })
+}

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { makeCertificate, OPENSSL } from '../../support/certificates.ts'
+import { readContrib } from '../../support/docs.ts'
+import { runPlantstore, serve } from '../../support/executable.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { metricsUrlOf } from '../../support/metrics.ts'
+import { PROMETHEUS, RULES, startPrometheus } from '../../support/prometheus.ts'
+import { lacks } from '../../support/requirement.ts'
+import { createTokenIn } from '../../support/tokens.ts'
+import { queriesOf, readDashboard } from './dashboard.ts'
+
+/** So many clients send requests at once. */
+const CLIENTS = 4
+/** How long a query may take to return data. It takes some scrapes. */
+const DATA_TIMEOUT_MS = 60_000
+
+const { panels } = await readDashboard()
+const queries = panels.flatMap((panel) => queriesOf(panel).map((query) => ({ title: panel.title, query })))
+
+/** The rules of `contrib` by name. With `bool`, a comparison returns 0 or 1, instead of nothing if it is false. */
+const rules = (
+  Bun.YAML.parse(await readContrib(RULES)) as { groups: [{ rules: { alert: string; expr: string }[] }] }
+).groups[0].rules.map(({ alert, expr }) => ({ alert, query: expr.replace(/ (==|>|<)\s/, ' $1 bool ') }))
+
+/** A server with TLS, a backup and a token that expires, under load. */
+async function startLoaded() {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const { certPath, keyPath } = await makeCertificate(folder.path, 'server')
+  const token = await createTokenIn(database)
+  await runPlantstore(['token', 'create', '--user', 'me', '--expires', '3d', '--database', database])
+  const server = await serve(database, [
+    ...['--tls-cert', certPath, '--tls-key', keyPath, '--access-log', 'off', '--metrics-listen', '127.0.0.1:0'],
+  ])
+  await runPlantstore(['backup', join(folder.path, 'backup.db'), '--database', database])
+  let isOver = false
+  const ca = await Bun.file(certPath).text()
+  const ask = (method: string, path: string, body?: object) =>
+    fetch(server.url + path, {
+      method,
+      tls: { ca },
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).then((answer) => answer.text())
+  const clients = Array.from({ length: CLIENTS }, async (_, client) => {
+    for (let count = 0; !isOver; count++) {
+      const id = client + count * CLIENTS
+      await ask('POST', '/plants', { id, name: 'Fern' })
+      for (const path of ['/plants?limit=10', `/plants/${id}`, '/nothing', '/readyz']) await ask('GET', path)
+      await ask('DELETE', `/plants/${id - 100}`)
+      await Bun.sleep(5)
+    }
+  })
+  return {
+    metricsUrl: metricsUrlOf(server),
+    async [Symbol.asyncDispose]() {
+      isOver = true
+      await Promise.all(clients)
+      await server.kill()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+describe.skipIf(lacks(PROMETHEUS, OPENSSL))(
+  'Prometheus, with the configuration of contrib and a server under load',
+  () => {
+    let loaded: Awaited<ReturnType<typeof startLoaded>>
+    let prometheus: Awaited<ReturnType<typeof startPrometheus>>
+
+    beforeAll(async () => {
+      loaded = await startLoaded()
+      prometheus = await startPrometheus([loaded.metricsUrl])
+    })
+
+    afterAll(async () => {
+      await prometheus?.[Symbol.asyncDispose]()
+      await loaded?.[Symbol.asyncDispose]()
+    })
+
+    /** Waits until a query returns at least one number. */
+    const numbersOf = async (query: string): Promise<readonly number[]> => {
+      const deadlineMs = performance.now() + DATA_TIMEOUT_MS
+      for (;;) {
+        const numbers = (await prometheus.query(query)).map(({ value }) => value).filter(Number.isFinite)
+        if (numbers.length > 0 || performance.now() > deadlineMs) return numbers
+        await Bun.sleep(100)
+      }
+    }
+
+    test.each(queries)('returns numbers for the panel "$title": $query', async ({ query }) => {
+      expect((await numbersOf(query)).length).toBeGreaterThan(0)
+    })
+
+    test.each(rules)('returns numbers for the alert $alert, and says whether it fires', async ({ query }) => {
+      const numbers = await numbersOf(query)
+
+      expect(query).toContain(' bool ')
+      expect(numbers.length).toBeGreaterThan(0)
+      expect(numbers.filter((number) => number !== 0 && number !== 1)).toEqual([])
+    })
+
+    test('lists the server for the variable of the dashboard', async () => {
+      const { host } = new URL(loaded.metricsUrl)
+
+      expect((await readDashboard()).templating.list[1]?.query).toMatchObject({
+        query: 'label_values(plantstore_build_info, instance)',
+      })
+      expect(await prometheus.labelValues('instance', 'plantstore_build_info')).toEqual([host])
+    })
+
+    test('runs all nine rules without error, and only the expiring token is an alert', async () => {
+      while (Object.values(await prometheus.rules()).includes('unknown')) await Bun.sleep(100)
+      while ((await prometheus.alerts()).length === 0) await Bun.sleep(100)
+
+      expect(await prometheus.rules()).toEqual(Object.fromEntries(rules.map(({ alert }) => [alert, 'ok'])))
+      const alerts = await prometheus.alerts()
+      expect(alerts.map(({ labels, state }) => [labels.alertname, state])).toEqual([
+        ['PlantstoreTokensExpire', 'pending'],
+      ])
+      expect(alerts[0]?.annotations.summary).toEndWith(', 1 tokens expire within 7 days. Replace them.')
+    })
+  },
+)
