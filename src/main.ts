@@ -58,6 +58,7 @@ async function isTerminal(descriptor: number): Promise<boolean> {
   return isatty(descriptor)
 }
 
+const uncaught = Promise.withResolvers<never>()
 const tellsTerminal = await isTerminal(STDERR)
 const io: Io = {
   argv: process.argv.slice(2),
@@ -72,6 +73,7 @@ const io: Io = {
   onSignal(next) {
     listener = next
   },
+  uncaught: uncaught.promise,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   nowMs: Date.now,
   monotonicMs: () => performance.now(),
@@ -79,6 +81,8 @@ const io: Io = {
 }
 
 const { run } = await import('./cli/cli.ts')
+// From here on `run` prints every error. The runtime would print one in its own form.
+process.on('uncaughtException', uncaught.reject).on('unhandledRejection', uncaught.reject)
 const exitCode = await run(io)
 // Commands wait for their own output, unless a signal stops them.
 await outputs[STDERR]

@@ -1,22 +1,43 @@
+import { parseArgs } from 'node:util'
 import { Command, CommanderError } from '@commander-js/extra-typings'
+import { OPTIONS } from '../config.ts'
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
+import { createLogger } from '../log.ts'
 import { VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe } from './io.ts'
 import { applyBooleanVariables, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
-export async function run(io: Io): Promise<number> {
+export async function run(process: Io): Promise<number> {
+  const io = tellsJson(process) ? withJson(process) : process
   const help: string[] = []
-  const program = await createProgram(io, io.argv[0], help)
   try {
-    await program.parseAsync(io.argv, { from: 'user' }).finally(() => io.print(help.join('')))
+    const program = await createProgram(io, io.argv[0], help)
+    const done = program.parseAsync(io.argv, { from: 'user' }).finally(() => io.print(help.join('')))
+    await Promise.race([done, io.uncaught])
     return EXIT.done
   } catch (error) {
     return fail(io, error)
   }
 }
+
+/** Whether a server writes JSON alone. Commander does not tell, because its own errors are lines as well. */
+function tellsJson({ argv, env }: Io): boolean {
+  const { values } = parseArgs({ args: [...argv], options: { 'log-format': { type: 'string' } }, strict: false })
+  return argv[0] === 'serve' && (values['log-format'] ?? env[OPTIONS.logFormat.envVar ?? '']) === 'json'
+}
+
+/** Messages become lines like those of the log. */
+const withJson = (io: Io): Io => ({
+  ...io,
+  async tell(text, level = 'fatal') {
+    const lines: string[] = []
+    createLogger('info', { write: (line) => void lines.push(line) })[level](text.replace('plantstore: ', '').trim())
+    await io.tell(lines.join(''))
+  },
+})
 
 /** Adds the commands of a first word. Only the code of that command is loaded, so that it starts fast. */
 type AddCommand = (program: Command, io: Io) => Promise<void>
@@ -72,7 +93,9 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
     })
     .hook('preAction', async (_, command) => {
       applyBooleanVariables(command, io.env)
-      for (const name of unknownVariables(io.env)) await io.tell(line(`There is no variable ${name}: it is ignored.`))
+      for (const name of unknownVariables(io.env)) {
+        await io.tell(line(`There is no variable ${name}: it is ignored.`), 'warn')
+      }
     })
   const groups = Object.entries(COMMANDS)
   const isOne = word !== 'help' && groups.some(([, commands]) => Object.hasOwn(commands, word))

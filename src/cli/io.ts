@@ -5,8 +5,8 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints a result on stdout. Rejects with the error of the system: with `EPIPE` if the reader has gone. */
   print(text: string | Uint8Array): Promise<void>
-  /** Prints a message for people on stderr. */
-  tell(text: string): Promise<void>
+  /** Prints a message for people on stderr. Only lines in JSON show the level; without one, the message ends the process. */
+  tell(text: string, level?: 'info' | 'warn' | 'fatal'): Promise<void>
   /** Stderr, if it is a terminal that understands escape codes. Emacs and others set `TERM=dumb`. */
   terminal(): NodeJS.WritableStream | undefined
   /** Whether stdout is a terminal. */
@@ -18,6 +18,8 @@ export interface Io {
    * once, with `exitCodeOf`.
    */
   onSignal(listener: (signal: Signal) => void): void
+  /** Rejects with an error that nobody has caught. */
+  readonly uncaught: Promise<never>
   /** Cryptographically random bytes. */
   randomBytes(count: number): Uint8Array
   /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */

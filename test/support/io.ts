@@ -17,6 +17,7 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     printsToTerminal: false,
     stdin: async function* () {},
     onSignal: () => {},
+    uncaught: new Promise(() => {}),
     randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
     nowMs: Date.now,
     monotonicMs: performance.now,

@@ -51,7 +51,7 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
   // A browser reaches no unix socket.
   const docs = options.docs && !('socketPath' in address) ? `Read and try the API: ${url}/docs\n\n` : ''
   const curl = `curl ${flags}-H 'Authorization: Bearer ${text}'`
-  await io.tell(`
+  const message = `
 There was no token yet. This one is for user ${FIRST_USER}, and is shown this once:
 
   ${text}
@@ -62,7 +62,8 @@ Create a plant, list the plants, delete it:
   ${curl} ${url}/plants
   ${curl} -X DELETE ${url}/plants/1
 
-${docs}`)
+${docs}`
+  await io.tell(message, 'info')
 }
 
 /** The flags that lead curl to this machine, also if the certificate is for another name, and the URL of the service. */

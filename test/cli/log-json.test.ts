@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { COMMAND, EXECUTABLE, runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
+
+const JSON_FLAGS = ['--log-format', 'json']
+const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+
+/** The lines of a text, all of which are JSON. */
+const recordsOf = (text: string): unknown[] =>
+  (text === '' ? [] : text.trimEnd().split('\n')).map((line) => JSON.parse(line))
+
+const fatal = (msg: string) => ({ level: 'fatal', time: TIME, msg: expect.stringContaining(msg) })
+
+describe.concurrent('stderr of a server with --log-format json', () => {
+  test.each([
+    [
+      'a bad value before it',
+      ['--max-body', 'x', ...JSON_FLAGS],
+      {},
+      2,
+      '--max-body (PLANTSTORE_MAX_BODY) must be a size',
+    ],
+    [
+      'a bad value behind it',
+      ['--log-format=json', '--max-body', 'x'],
+      {},
+      2,
+      '--max-body (PLANTSTORE_MAX_BODY) must be',
+    ],
+    ['a bad variable', JSON_FLAGS, { PLANTSTORE_LIST_MAX: 'x' }, 2, '--list-max (PLANTSTORE_LIST_MAX) must be a whole'],
+    ['an unknown option', [...JSON_FLAGS, '--bogus'], {}, 2, "unknown option '--bogus'"],
+    [
+      'the variable PLANTSTORE_LOG_FORMAT',
+      ['--bogus'],
+      { PLANTSTORE_LOG_FORMAT: 'json' },
+      2,
+      "unknown option '--bogus'",
+    ],
+    ['options that do not fit', [...JSON_FLAGS, '--rate-burst', '5'], {}, 2, 'needs --rate-limit.'],
+    [
+      'a file that is missing',
+      [...JSON_FLAGS, '--tls-cert', 'no.crt', '--tls-key', 'no.key'],
+      {},
+      2,
+      'Cannot read no.crt',
+    ],
+    ['an address of others', [...JSON_FLAGS, '--listen', '192.0.2.1:0'], {}, 1, 'Cannot listen on http://192.0.2.1:0'],
+    ['a database of others', [...JSON_FLAGS, '--database', '/'], {}, 3, '/'],
+  ])('has one line of JSON for an error at the start: %s', async (_, flags, env, exitCode, msg) => {
+    using folder = makeFolder()
+
+    const ended = await runPlantstore(['serve', ...flags], { cwd: folder.path, env })
+
+    expect([recordsOf(ended.stderr), ended.exitCode]).toEqual([[fatal(msg)], exitCode])
+    for (const line of recordsOf(ended.stdout)) expect(line).toMatchObject({ time: TIME })
+  })
+
+  test('has lines of JSON for a warning and for the first token, which works', async () => {
+    using made = makeDatabase()
+    const env = { PLANTSTORE_PORT: '3000' }
+    await using server = await serve(made.database, [...JSON_FLAGS, '--first-token'], { env })
+    while (!server.stderr().includes('plst_')) await Bun.sleep(5)
+    const [token = ''] = /plst_\w+/.exec(server.stderr()) ?? []
+    const { status } = await server.request('GET', '/plants', { token })
+    await server.end()
+
+    expect(recordsOf(server.stderr())).toEqual([
+      { level: 'warn', time: TIME, msg: 'There is no variable PLANTSTORE_PORT: it is ignored.' },
+      { level: 'info', time: TIME, msg: expect.stringContaining(token) },
+    ])
+    expect(status).toBe(200)
+    expect(recordsOf(server.stdout())).not.toEqual([])
+    expect(server.stdout()).not.toContain(token)
+  })
+
+  test('is for people without the option, also if the log is in JSON', async () => {
+    const { stderr } = await runPlantstore(['serve', '--bogus', '--log-format', 'pretty'], {
+      env: { PLANTSTORE_LOG_FORMAT: 'json' },
+    })
+    await using service = await serveDatabase([], { env: { PLANTSTORE_PORT: '3000' } })
+    await service.server.end()
+
+    expect(stderr).toBe("plantstore: unknown option '--bogus'\n")
+    expect(service.server.stderr()).toBe('plantstore: There is no variable PLANTSTORE_PORT: it is ignored.\n')
+    expect(recordsOf(service.server.stdout())).not.toEqual([])
+  })
+
+  test('is for people in every other command', async () => {
+    using made = makeDatabase()
+    const env = { PLANTSTORE_LOG_FORMAT: 'json' }
+
+    const { stderr } = await runPlantstore(['status', '--database', made.database], { env })
+
+    expect(stderr).toStartWith('plantstore: ')
+  })
+
+  // Only a program that runs from source can be given a bug.
+  test.skipIf(EXECUTABLE !== undefined).each([
+    ['is thrown', 'throw new Error("a\\u001b[2Kbug")'],
+    ['rejects a promise', 'void Promise.reject(new Error("a\\u001b[2Kbug"))'],
+  ])('has one line of JSON for a bug that %s and that nobody catches', async (_, statement) => {
+    using folder = makeFolder()
+    const preload = join(folder.path, 'bug.ts')
+    await Bun.write(preload, `process.on('SIGUSR2', () => { ${statement} })`)
+    const [bun = '', ...main] = COMMAND
+    const command = [bun, '--preload', preload, ...main]
+    const endWith = async (flags: readonly string[]) => {
+      await using server = await serve(join(folder.path, 'plantstore.db'), flags, { command })
+      process.kill(server.pid, 'SIGUSR2')
+      return { exitCode: await server.ended(), stderr: server.stderr() }
+    }
+
+    const json = await endWith(JSON_FLAGS)
+    expect([json.exitCode, recordsOf(json.stderr)]).toEqual([1, [fatal('bug')]])
+    const text = await endWith([])
+    expect(text).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^plantstore: [\s\S]*bug[\s\S]*bug\.ts/) })
+    expect(json.stderr + text.stderr).not.toContain('\u001b')
+  })
+})
