@@ -136,6 +136,17 @@ export const OPTIONS = {
       kinds.oneOf(['on', 'off']),
       'on',
     ).preset('on'),
+    logAddresses: defaulted(
+      '--log-addresses <state>',
+      'Logs the address and the agent of the client of each request: on or off.',
+      kinds.oneOf(['on', 'off']),
+      'on',
+    ),
+    trustedProxy: listed(
+      '--trusted-proxy <cidr>',
+      'Takes client addresses from the Forwarded or X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
+      kinds.trustedProxy,
+    ),
   }),
   ...settings('Tokens:', {
     firstToken: new Option(

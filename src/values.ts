@@ -1,6 +1,6 @@
-import { isIPv6 } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { Option } from '@commander-js/extra-typings'
-import type { Address } from './domain/address.ts'
+import type { Address, TrustedProxy } from './domain/address.ts'
 import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
 import { AppError } from './domain/error.ts'
 import { USER_NAME, USER_NAME_RULE } from './domain/token.ts'
@@ -69,6 +69,16 @@ export const address: Kind<Address> = (text) => {
   if (host === undefined || port > PORT_MAX || (ipv6 !== undefined && !isIPv6(ipv6)))
     return new Rule('HOST:PORT, [IPV6]:PORT or unix:/path, with a port up to 65535')
   return { host, port }
+}
+
+/** A network of proxies in CIDR notation (RFC 4632 §3.1, RFC 4291 §2.3), one address, or `unix` for those at a unix socket. */
+export const trustedProxy: Kind<TrustedProxy> = (text) => {
+  if (text === 'unix') return text
+  const [, address = '', digits] = /^([\da-f:.]+)(?:\/(0|[1-9]\d{0,2}))?$/i.exec(text) ?? []
+  const bits = isIP(address) === 6 ? 128 : 32
+  const prefix = digits === undefined ? bits : Number(digits)
+  const rule = 'networks like 10.0.0.0/8 or fd00::/8, addresses, or unix'
+  return isIP(address) !== 0 && prefix <= bits ? { address, prefix } : new Rule(rule)
 }
 
 /** The path of a SQLite file, or the URL of a PostgreSQL database. A database in memory would lose what it stores. */

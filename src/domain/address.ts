@@ -1,6 +1,9 @@
 /** Where a server listens. `host` is a name, an IPv4 address, or an IPv6 address without brackets. */
 export type Address = { readonly host: string; readonly port: number } | { readonly socketPath: string }
 
+/** A proxy that tells the truth about its clients: it is in this network, or whatever connects to a unix socket. */
+export type TrustedProxy = { readonly address: string; readonly prefix: number } | 'unix'
+
 const LOOPBACK_OF: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 /** An address as text: a URL, or `unix:` and a path. IPv6 is in brackets (RFC 3986 §3.2.2). */

@@ -10,6 +10,7 @@ import {
   type Refusal,
   statusOf,
 } from './answers.ts'
+import { clientAddressFinder } from './client-address.ts'
 import type { AppOptions } from './options.ts'
 import type { Connection, Handle } from './server.ts'
 
@@ -19,6 +20,8 @@ export interface RequestContext {
   /** The request as the server received it. */
   readonly received: Request
   readonly connection: Connection | undefined
+  /** The address of the client, if the log shows it. */
+  readonly remoteAddress: string | undefined
   /** The token of the request, once the server has accepted it. */
   caller: Token | undefined
   /** The error that the request got. */
@@ -52,7 +55,9 @@ interface Observation extends AppOptions {
  */
 export function observe(handle: Handle, options: Observation): Handle {
   const { log, statistics, monotonicMs, limits } = options
-  const record = recorder(options)
+  const isLogging = options.logsRequests && log.isLevelEnabled('info')
+  const addressOf = isLogging && options.logsAddresses ? clientAddressFinder(options.trustedProxies) : undefined
+  const record = isLogging || statistics !== undefined ? recorder(options, isLogging) : undefined
   const end = (request: Request) => {
     if (statistics !== undefined) statistics.inFlight--
     limits?.release(request)
@@ -78,6 +83,8 @@ export function observe(handle: Handle, options: Observation): Handle {
       requestId: requestId(received),
       received,
       connection,
+      // At once: the runtime forgets the address when the client goes away.
+      remoteAddress: addressOf?.(received, connection),
       caller: undefined,
       error: undefined,
       streamEnd: undefined,
@@ -96,12 +103,10 @@ export function observe(handle: Handle, options: Observation): Handle {
   }
 }
 
-/** Returns a function that writes the log line of a request and counts it; `undefined` if nobody asks for either. */
-function recorder({ log, logsRequests, statistics, monotonicMs, operationOf }: Observation) {
-  const isLogging = logsRequests && log.isLevelEnabled('info')
-  if (!isLogging && statistics === undefined) return undefined
+/** Returns a function that counts a request and writes its log line, as far as anybody asks for them. */
+function recorder({ log, logsAddresses, statistics, monotonicMs, operationOf }: Observation, isLogging: boolean) {
   return ({ method, url }: Request, context: RequestContext, response: Response, startedMs: number) => {
-    const { requestId, caller, error, streamEnd } = context
+    const { requestId, remoteAddress, caller, error, streamEnd } = context
     const { status } = response
     const path = pathOf(url)
     const operation = operationOf(method, path)
@@ -112,18 +117,25 @@ function recorder({ log, logsRequests, statistics, monotonicMs, operationOf }: O
       statistics.bodyBytes += bodyBytes
     }
     if (!isLogging) return
+    const { headers } = context.received
+    const userAgent = (logsAddresses && headers.get('user-agent')) || undefined
+    const [, traceId, spanId] = TRACEPARENT.exec(headers.get('traceparent') ?? '') ?? []
     const write = (bytes: number) =>
       log.info(
         {
           requestId,
           operation,
           method,
-          path: path.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`),
+          path: withoutTokens(path),
           status,
           durationMs: Math.round(durationMs * 1000) / 1000,
           bytes,
           user: caller?.userName,
           tokenId: caller?.id,
+          remoteAddress,
+          userAgent: userAgent && withoutTokens(userAgent).slice(0, USER_AGENT_MAX_LENGTH),
+          traceId,
+          spanId,
         },
         'request',
       )
@@ -132,8 +144,19 @@ function recorder({ log, logsRequests, statistics, monotonicMs, operationOf }: O
   }
 }
 
+/** How much of a `User-Agent` the log shows. */
+export const USER_AGENT_MAX_LENGTH = 200
+
+/**
+ * A valid `traceparent` with the ids of the trace and of the client's span (https://www.w3.org/TR/trace-context/#traceparent-header).
+ * Version 00 ends after the flags, a later version may go on. Version ff and ids of zeros are invalid.
+ */
+const TRACEPARENT = /^(?!ff)(?!00.{53}.)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-|$)/
+
 /** A token or most of one, percent-encoded too: some client put it in a path. No path of ours has such a word. */
 const TOKEN_TEXT = new RegExp(`${TOKEN_PREFIX}[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}`, 'g')
+
+const withoutTokens = (text: string): string => text.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`)
 
 /** It has no token in it, because the server sends and logs it. */
 const CLIENT_REQUEST_ID = new RegExp(`^(?!.*${TOKEN_PREFIX})[a-z0-9._-]{1,64}$`, 'i')

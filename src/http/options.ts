@@ -1,3 +1,4 @@
+import type { TrustedProxy } from '../domain/address.ts'
 import type { Store } from '../domain/store.ts'
 import type { Token } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
@@ -10,6 +11,9 @@ export interface AppOptions {
   readonly recordUse: (token: Token) => void
   readonly log: Logger
   readonly logsRequests: boolean
+  /** Whether the lines of requests have the addresses and agents of clients. */
+  readonly logsAddresses: boolean
+  readonly trustedProxies: readonly TrustedProxy[]
   readonly statistics: RequestStatistics | undefined
   readonly lifecycle: Lifecycle
   readonly usesTls: boolean

@@ -9,6 +9,8 @@ const SOCKET_MODE = 0o600
 export interface Connection {
   /** Sets how long nothing may happen on the connection of a request, until the next request comes on it. */
   timeout(request: Request, seconds: number): void
+  /** The address of the other end; `null` for a unix socket, and once the client has gone. */
+  requestIP(request: Request): { readonly address: string } | null
 }
 
 /** How long a client may take for a part of a long answer, in seconds: the most that the runtime counts. */

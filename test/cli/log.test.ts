@@ -70,6 +70,7 @@ describe.concurrent('the log of a server', () => {
     const request = {
       ...{ level: 'info', time, requestId: expect.stringMatching(ID) },
       ...{ durationMs: expect.any(Number), bytes: expect.any(Number) },
+      ...{ remoteAddress: '127.0.0.1', userAgent: `Bun/${Bun.version}` },
     }
     const mine = { ...request, user: 'me', tokenId: 1, msg: 'request' }
     expect(lines.map(({ msg }) => msg)).toEqual(['listening', ...Array(4).fill('request'), 'ending', 'ended'])
@@ -144,7 +145,7 @@ describe.concurrent('the log of a server', () => {
     for (const filler of fillers) {
       const target = filler.repeat(15_000 / Buffer.byteLength(filler))
       for (const start of [`GET /${target}`, `DELETE /plants/${target}`, `POST /plants?${target}`]) {
-        const head = `${start} HTTP/1.1\r\n${HOST}Connection: close\r\nAuthorization: Bearer ${token}\r\n`
+        const head = `${start} HTTP/1.1\r\n${HOST}User-Agent: ${'\u0085'.repeat(200)}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`
         await exchange(server.port, Buffer.from(`${head}X-Request-Id: ${'i'.repeat(64)}\r\n\r\n`))
       }
     }

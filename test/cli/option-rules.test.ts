@@ -92,6 +92,39 @@ const KINDS = {
       .concat(['https://A.org', 'https://a.org:443', 'http://a.org:80', 'https://*.a.org', 'https://me@a.org'])
       .concat(['https://a.org,', ',https://a.org', 'https://a.org, https://b.org', 'https://bücher.example']),
   },
+  trustedProxy: {
+    takes: {
+      '10.0.0.0/8': [{ address: '10.0.0.0', prefix: 8 }],
+      '0.0.0.0/0,::/0': [
+        { address: '0.0.0.0', prefix: 0 },
+        { address: '::', prefix: 0 },
+      ],
+      '192.0.2.1/32,2001:DB8::/128': [
+        { address: '192.0.2.1', prefix: 32 },
+        { address: '2001:DB8::', prefix: 128 },
+      ],
+      '192.0.2.1,::1': [
+        { address: '192.0.2.1', prefix: 32 },
+        { address: '::1', prefix: 128 },
+      ],
+      'unix,::ffff:10.0.0.0/104': ['unix', { address: '::ffff:10.0.0.0', prefix: 104 }],
+    },
+    refuses: [
+      '',
+      '10.0.0.0/33',
+      '::/129',
+      '10.0.0.0/',
+      '10.0.0.0/08',
+      '10.0.0.0/-1',
+      '10.0.0/8',
+      '10/8',
+      '/8',
+      '10.0.0.0/8/8',
+    ]
+      .concat(['10.0.0.256/8', '010.0.0.0/8', '10.0.0.0 /8', '[::1]/128', '[::1]', 'fe80::1%eth0', 'fe80::/10%eth0'])
+      .concat(['localhost', 'Unix', 'unix:/run/proxy.sock', '10.0.0.0/255.0.0.0', '10.0.0.0/8,', '10.0.0.1:80', '*'])
+      .concat(['10.0.0.0/8;fd00::/8', '10.0.0.0/1e0', '::1/0x8']),
+  },
   publicUrl: {
     takes: {
       'https://plants.example.org': 'https://plants.example.org',

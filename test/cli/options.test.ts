@@ -45,6 +45,11 @@ describe.concurrent('serve refuses', () => {
   // option-rules.test.ts tries every option of every command inside the process of the test.
   test.each([
     ['a bad value', ['--max-body', '64KB'], '--max-body (PLANTSTORE_MAX_BODY) must be a size with a unit'],
+    [
+      'a wrong network',
+      ['--trusted-proxy', '10.0.0.0/33'],
+      '--trusted-proxy (PLANTSTORE_TRUSTED_PROXY) must be networks',
+    ],
     ['a drain wait as long as the drain', ['--drain', '2s', '--drain-wait', '2s'], 'must be shorter than --drain.'],
     ['a burst without a rate', ['--rate-burst', '5'], '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.'],
   ])('%s in one line, with exit code 2', async (_, flags, message) => {

@@ -7,6 +7,8 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   recordUse: () => {},
   log: createLogger('error', { write: () => {} }),
   logsRequests: false,
+  logsAddresses: true,
+  trustedProxies: [],
   statistics: undefined,
   lifecycle: { isDraining: false },
   usesTls: false,

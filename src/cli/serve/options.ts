@@ -36,6 +36,8 @@ export const defineServe = (program: Command) =>
     .addOption(OPTIONS.logLevel)
     .addOption(OPTIONS.logFormat)
     .addOption(OPTIONS.accessLog)
+    .addOption(OPTIONS.logAddresses)
+    .addOption(OPTIONS.trustedProxy)
     .addOption(OPTIONS.corsOrigin)
     .addOption(OPTIONS.publicUrl)
 

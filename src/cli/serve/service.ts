@@ -63,6 +63,8 @@ export async function runService({ options, store, statistics, endings, log, io 
     statistics,
     recordUse: uses.recordUse,
     logsRequests: options.accessLog === 'on',
+    logsAddresses: options.logAddresses === 'on',
+    trustedProxies: options.trustedProxy ?? [],
     usesTls: tls !== undefined,
     maxBodyBytes: options.maxBody,
     listMax: options.listMax,
