@@ -1,0 +1,165 @@
+import { describe, expect } from 'bun:test'
+import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
+import { type DatabaseKind, POSTGRES, SQLITE } from '../support/empty-databases.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { POSTGRES_SERVER } from '../support/postgres.ts'
+import { startProgram } from '../support/program.ts'
+import type { Random } from '../support/random.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { startHistory } from './history.ts'
+import { startLoad } from './load.ts'
+import { rounds, testRounds } from './rounds.ts'
+import { QUIET, type Server } from './test-database.ts'
+import { until } from './until.ts'
+
+const KINDS = [
+  // A server on the same file follows a command at once.
+  { name: 'SQLite', kind: SQLITE, short: 1, seenWithinMs: 0, needs: [] },
+  // The contract suite shows the same of PostgreSQL, without load and faster.
+  {
+    name: 'PostgreSQL',
+    kind: POSTGRES,
+    short: 0,
+    seenWithinMs: TOKEN_CHANGES_SEEN_WITHIN_MS,
+    needs: [POSTGRES_SERVER],
+  },
+]
+/** Of each of the two loads. */
+const CONNECTIONS = 16
+/** Successes that show that both servers write. */
+const ENOUGH = 50
+/** Rotations, kills and blocks of a round, one after the other. */
+const STEPS = rounds(1, 10)
+/** Long, for a machine that is busy with other things. The clients change their token at a random moment of its first part. */
+const OVERLAP = '4s'
+const CHANGED_WITHIN_MS = 1000
+
+/** Two servers on one database, each with clients of user me. They send the token that `use` has named last. */
+async function startClients(kind: DatabaseKind, random: Random) {
+  const place = await kind.make()
+  const run = (...args: readonly string[]) => runPlantstore([...args, '--database', place.database])
+  let token = await createTokenIn(place.database)
+  const servers = [await serve(place.database, QUIET), await serve(place.database, QUIET)]
+  const history = startHistory()
+  const loads = servers.map(({ url }) => {
+    const client = { url, history, random, connections: CONNECTIONS }
+    return startLoad({
+      ...client,
+      get token() {
+        return token
+      },
+    })
+  })
+  const lists = new Set<number>()
+  let isStopped = false
+  const listers = servers.map(async (server) => {
+    while (!isStopped) lists.add(await refusalOf(server, token))
+  })
+  return {
+    database: place.database,
+    run,
+    servers,
+    token: () => token,
+    use(next: string) {
+      token = next
+    },
+    /** Resolves once all clients have got more successes. */
+    async goOn() {
+      const before = loads.map((load) => load.answers())
+      await until('both servers write', () => loads.every((load, at) => load.answers() > (before[at] ?? 0) + ENOUGH))
+    },
+    /** Ends the clients and the servers. Throws if a request has failed. */
+    async end() {
+      isStopped = true
+      await Promise.all([...loads.map((load) => load.stop()), ...listers])
+      expect([...lists, ...history.refusals()]).toEqual([0])
+      expect(history.counts()).toMatchObject({ refused: 0, unknown: 0 })
+      for (const server of servers) expect([await server.end(), server.stderr()]).toEqual([0, ''])
+    },
+    async [Symbol.asyncDispose]() {
+      isStopped = true
+      for (const server of servers) await server.kill()
+      await place[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** The error code for a token, or 0 if the server accepts the token. */
+async function refusalOf(server: Server, token: string): Promise<number> {
+  const answer = await server.request('GET', '/plants?limit=10', { token })
+  const text = await answer.text()
+  return answer.status === 200 ? 0 : JSON.parse(text).error
+}
+
+describe.each(KINDS)('tokens of two servers under load, on $name', ({ kind, short, seenWithinMs, needs }) => {
+  testRounds('are rotated without a failed request', { short, long: 5, needs }, async (random) => {
+    await using clients = await startClients(kind, random)
+    for (let id = 1; id <= STEPS; id++) {
+      const old = clients.token()
+      const { stdout } = await clients.run('token', 'rotate', String(id), '--overlap', OVERLAP, '--json')
+      const { token, oldEnds } = JSON.parse(stdout)
+      await Bun.sleep(random(CHANGED_WITHIN_MS))
+      clients.use(token)
+      await clients.goOn()
+      for (const server of clients.servers) {
+        await until('the old token is refused', async () => (await refusalOf(server, old)) === 40102)
+        expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(oldEnds))
+      }
+    }
+    await clients.end()
+  })
+
+  testRounds('of a blocked user are refused, and of no other', { short, long: 10, needs }, async (random) => {
+    await using clients = await startClients(kind, random)
+    const tokens = [await createTokenIn(clients.database, 'guest'), await createTokenIn(clients.database, 'guest')]
+    const refusals = () =>
+      Promise.all(clients.servers.flatMap((server) => tokens.map((token) => refusalOf(server, token))))
+    expect(await refusals()).toEqual([0, 0, 0, 0])
+    for (let step = 0; step < STEPS; step++) {
+      for (const [command, code] of Object.entries({ block: 40102, unblock: 0 })) {
+        expect((await clients.run('user', command, 'guest')).exitCode).toBe(0)
+        await Bun.sleep(seenWithinMs)
+        expect(await refusals()).toEqual(Array(4).fill(code))
+      }
+      await clients.goOn()
+    }
+    await clients.end()
+  })
+
+  testRounds('are rotated whole or not at all by a killed command', { short, long: 20, needs }, async (random) => {
+    await using clients = await startClients(kind, random)
+    const first = clients.token()
+    const startMs = performance.now()
+    await clients.run('token', 'rotate', '1')
+    const usualMs = performance.now() - startMs
+    const list = async () => JSON.parse((await clients.run('token', 'list', '--json')).stdout)
+    let last = 2
+    let killed = 0
+    for (let step = 0; step < STEPS || killed === 0; step++) {
+      const args = ['token', 'rotate', String(last), '--json', '--database', clients.database]
+      const { child, ended } = startProgram([...COMMAND, ...args])
+      await Bun.sleep(random(usualMs))
+      child.kill('SIGKILL')
+      const { stdout } = await ended
+      const tokens = await list()
+      last = tokens.length
+      // Each token is replaced by the next one and ends, but for the last one.
+      const chain = tokens.map(({ id, replacedBy, expires }: Listed) => [id, replacedBy, expires !== null])
+      const ids = Array.from(tokens.keys(), (index) => Number(index) + 1)
+      expect(chain).toEqual(ids.map((id) => [id, id < last ? id + 1 : null, id < last]))
+      if (stdout === '') killed++
+      const active = stdout === '' ? [first] : [first, JSON.parse(stdout).token]
+      for (const server of clients.servers) {
+        for (const token of active) expect(await refusalOf(server, token)).toBe(0)
+      }
+    }
+    await clients.end()
+  })
+})
+
+/** A token as `token list --json` prints it. */
+interface Listed {
+  readonly id: number
+  readonly replacedBy: number | null
+  readonly expires: string | null
+}
