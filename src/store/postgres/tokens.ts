@@ -39,15 +39,13 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
 
     revokeTokens: (selection, nowMs) =>
       changeTokens(async (inside) => {
-        const [column, id] =
-          'userName' in selection
-            ? ['user_id', await requireUser(inside, selection.userName)]
-            : ['id', (await requireToken(inside, selection.id)).id]
-        const revoked = await inside.query(
-          `update plantstore.tokens set revoked_at_ms = $2 where revoked_at_ms is null and ${column} = $1 returning id`,
-          [id, nowMs],
-        )
-        return revoked.length
+        const isUser = 'userName' in selection
+        const id = isUser
+          ? await requireUser(inside, selection.userName)
+          : (await requireToken(inside, selection.id)).id
+        const update = `update plantstore.tokens set revoked_at_ms = $2
+          where ${isUser ? 'user_id' : 'id'} = $1 and revoked_at_ms is null returning id`
+        return (await inside.query(update, [id, nowMs])).length
       }),
 
     rotateToken: (id, successor, overlapMs) =>

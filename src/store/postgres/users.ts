@@ -35,12 +35,9 @@ export function users({ read, transaction, changeTokens }: Connections) {
 
     setUserBlock: (name, blockedAtMs) =>
       changeTokens(async (inside) => {
-        const changed = await inside.query(
-          `update plantstore.users set blocked_at_ms = $2::int8
-           where id = $1 and (blocked_at_ms is null) <> ($2::int8 is null) returning id`,
-          [await requireUser(inside, name), blockedAtMs ?? null],
-        )
-        return changed.length > 0
+        const update = `update plantstore.users set blocked_at_ms = $2::int8
+          where id = $1 and (blocked_at_ms is null) <> ($2::int8 is null) returning id`
+        return (await inside.query(update, [await requireUser(inside, name), blockedAtMs ?? null])).length > 0
       }),
 
     async deleteUser(name, { onProgress, signal } = {}) {
@@ -75,10 +72,8 @@ export function users({ read, transaction, changeTokens }: Connections) {
 
 /** `Store.findUser`, inside a transaction or alone. */
 export async function findUser({ query }: Pick<Transaction, 'query'>, name: string) {
-  const [row] = await query<[id: bigint, blockedAtMs: bigint | null]>(
-    'select id, blocked_at_ms from plantstore.users where name = $1',
-    [name],
-  )
+  const select = 'select id, blocked_at_ms from plantstore.users where name = $1'
+  const [row] = await query<[id: bigint, blockedAtMs: bigint | null]>(select, [name])
   return row && { id: Number(row[0]), isBlocked: row[1] !== null }
 }
 

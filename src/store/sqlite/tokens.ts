@@ -57,14 +57,10 @@ export function tokenWrites(writer: Database) {
     },
 
     revokeTokens(selection: TokenSelection, nowMs: number): number {
-      const [column, id] =
-        'userName' in selection
-          ? ['user_id', requireUser(writer, selection.userName)]
-          : ['id', requireToken(writer, selection.id).id]
-      return writer.run(`update tokens set revoked_at_ms = ?2 where revoked_at_ms is null and ${column} = ?1`, [
-        id,
-        nowMs,
-      ]).changes
+      const isUser = 'userName' in selection
+      const id = isUser ? requireUser(writer, selection.userName) : requireToken(writer, selection.id).id
+      const condition = `${isUser ? 'user_id' : 'id'} = ?1 and revoked_at_ms is null`
+      return writer.run(`update tokens set revoked_at_ms = ?2 where ${condition}`, [id, nowMs]).changes
     },
 
     rotateToken(id: TokenId, successor: NewToken, overlapMs: number) {
@@ -90,10 +86,8 @@ function requireToken(db: Database, id: TokenId): Token {
 const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0
 
 function insertToken(writer: Database, { userName, hash, scope, label, createdAtMs, expiresAtMs }: NewToken) {
-  const { changes } = writer.run('insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing', [
-    userName,
-    createdAtMs,
-  ])
+  const insertUser = 'insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing'
+  const { changes } = writer.run(insertUser, [userName, createdAtMs])
   const { lastInsertRowid } = writer.run(
     `insert into tokens (user_id, hash, scope, label, created_at_ms, expires_at_ms)
      select id, ?2, ?3, ?4, ?5, ?6 from users where name = ?1`,

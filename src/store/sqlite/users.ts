@@ -24,8 +24,9 @@ export function users({ reader, read, write, emptyWal }: Connections) {
 
     async deleteUser(name, { onProgress, signal } = {}) {
       const { user, total } = await read(() => {
-        const found = requireUser(reader, name)
-        return { user: found, total: countPlants(reader, found) }
+        const id = requireUser(reader, name)
+        const select = reader.prepare<unknown, [UserId]>('select count(*) from plants where user_id = ?1')
+        return { user: id, total: Number(select.values(id)[0]?.[0]) }
       })
       signal?.throwIfAborted()
       // Without tokens no new request writes for this user. The last batch also deletes what earlier requests still write.
@@ -59,20 +60,11 @@ export function requireUser(db: Database, name: string): UserId {
   return user.id
 }
 
-function countPlants(db: Database, user: UserId): number {
-  const select = db.prepare<unknown, [UserId]>('select count(*) from plants where user_id = ?1')
-  const [[count] = [0n]] = select.values(user) as [bigint][]
-  return Number(count)
-}
-
 /** The writes that block or delete a user. */
 export const userWrites = (writer: Database) => ({
   setUserBlock(name: string, blockedAtMs: number | undefined): boolean {
-    const { changes } = writer.run(
-      'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)',
-      [requireUser(writer, name), blockedAtMs ?? null],
-    )
-    return changes > 0
+    const update = 'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)'
+    return writer.run(update, [requireUser(writer, name), blockedAtMs ?? null]).changes > 0
   },
 
   deleteTokensOfUser: (user: UserId): number => writer.run('delete from tokens where user_id = ?1', [user]).changes,
