@@ -90,7 +90,7 @@ describe('the house', () => {
     const outside = imports.filter(({ to }) => to.startsWith('..')).map(({ from, to }) => `${from} ${to}`)
 
     expect(outside).toEqual([
-      'http/docs/pages.ts ../node_modules/@scalar/api-reference/dist/browser/standalone.js',
+      'http/docs/document.ts ../node_modules/@scalar/api-reference/dist/browser/standalone.js',
       'version.ts ../package.json',
     ])
   })

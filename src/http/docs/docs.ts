@@ -29,4 +29,4 @@ export async function openApiDocument(publicUrl: string | undefined): Promise<Op
 }
 
 const makePages = async (api: AnyElysia, publicUrl: string | undefined) =>
-  (await import('./pages.ts')).pages(api, DOCS_PATHS, publicUrl)
+  (await import('./document.ts')).pages(api, DOCS_PATHS, publicUrl)
