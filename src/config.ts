@@ -67,6 +67,7 @@ export const OPTIONS = {
     ),
     publicUrl: valued('--public-url <url>', 'The URL of the service that the documentation shows.', kinds.url),
     noDocs: new Option('--no-docs', 'Serves neither /openapi.json nor /docs.'),
+    noPage: new Option('--no-page', 'Serves no page for browsers at /.'),
   }),
   ...settings('Limits:', {
     maxBody: defaulted(

@@ -29,18 +29,23 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli/cli.ts', 'cli/io.ts'],
 }
 
-/** What is started, and not imported: the process and its thread. */
-const ENTRY_POINTS = ['main.ts', 'store/sqlite/writing/writer-thread.ts']
+/** What is started, and not imported: the process, its thread, and the script of the page. */
+const PAGE = 'http/page/browser/'
+const ENTRY_POINTS = [`${PAGE}main.tsx`, 'main.ts', 'store/sqlite/writing/writer-thread.ts']
 
 interface Import {
   readonly from: string
   readonly to: string
 }
 
-const files = [...new Glob('**/*.ts').scanSync(SRC)].filter((file) => !file.endsWith('.d.ts')).sort()
+const files = [...new Glob('**/*.{ts,tsx}').scanSync(SRC)].filter((file) => !file.endsWith('.d.ts')).sort()
 const sources = await Promise.all(
   files.map(async (file) => ({ file, text: await Bun.file(resolve(SRC, file)).text() })),
 )
+
+type Source = (typeof sources)[number]
+
+const loaderOf = (file: string) => (file.endsWith('.tsx') ? 'tsx' : 'ts')
 
 /** All imports between files of ours, those of types included. */
 const imports: readonly Import[] = sources.flatMap(({ file, text }) =>
@@ -51,8 +56,8 @@ const imports: readonly Import[] = sources.flatMap(({ file, text }) =>
 )
 
 /** The files of ours that a file imports so. Imports of types are none. */
-function importsOf({ file, text }: (typeof sources)[number], kind: ImportKind): readonly string[] {
-  const found = new Transpiler({ loader: 'ts' }).scanImports(text).filter((found) => found.kind === kind)
+function importsOf({ file, text }: Source, kind: ImportKind): readonly string[] {
+  const found = new Transpiler({ loader: loaderOf(file) }).scanImports(text).filter((found) => found.kind === kind)
   return found.map(({ path }) => relative(SRC, resolve(SRC, file, '..', path))).filter((path) => files.includes(path))
 }
 
@@ -90,7 +95,7 @@ describe('the house', () => {
     const outside = imports.filter(({ to }) => to.startsWith('..')).map(({ from, to }) => `${from} ${to}`)
 
     expect(outside).toEqual([
-      'http/docs/document.ts ../node_modules/@scalar/api-reference/dist/browser/standalone.js',
+      'http/docs/page.ts ../node_modules/@scalar/api-reference/dist/browser/standalone.js',
       'version.ts ../package.json',
     ])
   })
@@ -122,12 +127,17 @@ describe('the house', () => {
     expect(importersOf('store/postgres/store.ts', 'dynamic-import')).toEqual(['store/postgres/engine.ts'])
   })
 
+  test('shares no file between the server and the script of the page', () => {
+    expect(files.filter((file) => file.startsWith(PAGE))).toContain(`${PAGE}client.ts`)
+    expect(imports.filter(({ from, to }) => from.startsWith(PAGE) !== to.startsWith(PAGE))).toEqual([])
+  })
+
   test('has no file that loads itself by a circle of imports', () => {
     expect(files.filter((file) => loadedWith(loadedBy.get(file) ?? []).has(file))).toEqual([])
   })
 
   test.each([
-    ['main.ts alone knows the process', /\bprocess\./, ['main.ts']],
+    ['main.ts and a macro alone know the process', /\bprocess\./, ['main.ts', 'http/page/bundle.ts']],
     ['the store alone knows a database', /bun:sqlite|bun:sql\b|Bun\.SQL/, ['store/']],
     ['connection.ts alone opens a database', /new Database\(/, ['store/sqlite/connection.ts']],
     ['http/answers.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, []],
@@ -137,18 +147,19 @@ describe('the house', () => {
       ['store/sqlite/files/moved-files.ts', 'store/sqlite/tools/backup.ts', 'store/sqlite/tools/new-database.ts'],
     ],
   ])('%s', (_, pattern, allowed) => {
-    const found = sources.filter(({ text }) => pattern.test(withoutComments(text))).map(({ file }) => file)
+    const found = sources.filter((source) => pattern.test(withoutComments(source))).map(({ file }) => file)
 
     expect(found.filter((file) => !allowed.some((prefix) => file.startsWith(prefix)))).toEqual([])
   })
 
   test('importing a module does nothing', async () => {
-    const modules = files.filter((file) => !ENTRY_POINTS.includes(file))
+    const modules = files.filter((file) => !ENTRY_POINTS.includes(file) && !file.startsWith(PAGE))
     const script = modules.map((file) => `await import(${JSON.stringify(resolve(SRC, file))})`).join('\n')
 
     expect(await runProgram([process.execPath, '-e', script])).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
 })
 
-/** The code alone; what the transpiler drops is comments and types. */
-const withoutComments = (text: string): string => new Transpiler({ loader: 'ts' }).transformSync(text)
+/** The code alone; what the transpiler drops is comments and types. It would run macros. */
+const withoutComments = ({ file, text }: Source): string =>
+  new Transpiler({ loader: loaderOf(file) }).transformSync(text.replaceAll(" with { type: 'macro' }", ''))

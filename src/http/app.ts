@@ -6,6 +6,7 @@ import { docs } from './docs/docs.ts'
 import { answerCachedLists } from './lists/list-plants.ts'
 import { answerError, contextOf, observe } from './observe.ts'
 import type { AppOptions } from './options.ts'
+import { pages } from './page/routes.ts'
 import { type AppParts, makeParts } from './parts.ts'
 import { plants } from './plants.ts'
 import { probes } from './probes.ts'
@@ -43,6 +44,7 @@ export function routes(parts: AppParts) {
       return answerError(cause, contextOf(request), parts.log)
     })
     .use(api)
+    .use(pages(parts))
     .use(parts.servesDocs ? docs(api, parts.publicUrl) : new Elysia())
     .use(probes(parts))
   return app.use(otherMethods(app.routes))

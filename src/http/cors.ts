@@ -43,7 +43,7 @@ export function shareWith(origins: readonly string[], app: Handle): Handle {
     const added = await (request.method === 'OPTIONS' ? headers?.preflight : headers?.other)
     for (const [name, value] of added ?? []) response.headers.set(name, value)
     // Caches must know that another origin gets other headers.
-    response.headers.set('vary', 'Origin')
+    response.headers.append('vary', 'Origin')
     return response
   }
 }

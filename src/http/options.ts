@@ -24,6 +24,8 @@ export interface AppOptions {
   readonly rateLimit: RateLimit | undefined
   /** The most requests under way, from the acceptance of the token to the end of the answer. */
   readonly maxInFlight: number | undefined
+  /** Whether there is a page for browsers at `/`. */
+  readonly servesPage: boolean
   readonly servesDocs: boolean
   /** The origins whose pages may read answers. */
   readonly corsOrigins: readonly string[]

@@ -76,16 +76,18 @@ describe.concurrent('serve --first-token', () => {
     const { stdout } = await runPlantstore(['token', 'list', '--json', '--database', database])
 
     expect(answer.status).toBe(200)
-    expect(first.stderr()).toContain(`\nRead and try the API: ${first.address}/docs\n`)
+    expect(first.stderr()).toEndWith(
+      `\nOr paste the token into the page in a browser: ${first.address}/\n\nRead and try the API: ${first.address}/docs\n\n`,
+    )
     expect(first.stdout() + second.stdout() + second.stderr()).not.toMatch(TOKEN)
     expect(JSON.parse(stdout)).toMatchObject([{ id: 1, user: 'me', scope: 'write', state: 'active' }])
   })
 
   test('names no page if it serves none', async () => {
     using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'), ['--first-token', '--no-docs'])
+    await using server = await serve(join(folder.path, 'plantstore.db'), ['--first-token', '--no-docs', '--no-page'])
 
-    expect(await printed(server.stderr, /DELETE.*\n/)).not.toContain('/docs')
+    expect(await printed(server.stderr, /DELETE.*\n/)).not.toMatch(/browser|\/docs/)
   })
 })
 
@@ -132,7 +134,7 @@ async function openLocked() {
   const lifecycle = { isDraining: false }
   const log = createLogger('error', { write: () => {} })
   const io = { ...makeIo().io, tell: async (text: string) => void told.push(text) }
-  const options = { database, firstToken: true, tls: undefined, docs: true } as const
+  const options = { database, firstToken: true, tls: undefined, page: true, docs: true } as const
   const provided = provideFirstToken({ store, address: ADDRESS, log, options, io }, lifecycle)
   // Waits for the lock as long as the first token does. When this is refused, the first token was refused before.
   await expect(store.checkReady()).rejects.toMatchObject({ kind: 'store_busy' })

@@ -81,7 +81,7 @@ describe.concurrent('the metrics of requests', () => {
       'operation="health",status="200"': 1,
       'operation="ready",status="200"': 1,
       'operation="docs",status="200"': 2,
-      'operation="other",status="404"': 1,
+      'operation="page",status="404"': 1,
       'operation="other",status="405"': 1,
       'operation="other",status="204"': 1,
     })

@@ -80,6 +80,16 @@ describe.concurrent('a variable', () => {
     expect((await service.server.request('GET', '/openapi.json')).status).toBe(status)
   })
 
+  test.each([
+    ['true', [], 404],
+    ['false', [], 200],
+    ['false', ['--no-page'], 404],
+  ])('that is %s with the flags %p switches the page, which is on by default', async (text, flags, status) => {
+    await using service = await serveDatabase(flags, { env: { PLANTSTORE_NO_PAGE: text } })
+
+    expect((await fetch(service.server.url, { headers: { accept: 'text/html' } })).status).toBe(status)
+  })
+
   test('with our prefix and without an option gets a warning, and the command goes on', async () => {
     const env = { PLANTSTORE_PORT: '3000', PLANTSTORE_LSTEN: '127.0.0.1:3000' }
     const [plain, warned] = await Promise.all([runPlantstore(['openapi']), runPlantstore(['openapi'], { env })])

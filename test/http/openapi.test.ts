@@ -163,7 +163,7 @@ test('the routes are those of the document, and the pages and probes that need n
   const options = appOptions({ store })
   const { routes: all } = routes(makeParts(options))
   await store.close()
-  const open = ['/docs', '/docs/scalar.js', '/healthz', '/openapi.json', '/readyz'].map((path) => `GET ${path}`)
+  const open = ['/', '/assets/{name}', '/docs', '/healthz', '/openapi.json', '/readyz'].map((path) => `GET ${path}`)
 
   // Every path has these three besides: a HEAD for its GET, an OPTIONS, and the 405 for all other methods.
   const own = all.filter(({ method }) => !['HEAD', 'OPTIONS', 'ALL'].includes(method))

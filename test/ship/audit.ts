@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Glob } from 'bun'
 import satisfies from 'spdx-satisfies'
 import { makeFolder } from '../support/folder.ts'
-import { type Manifest, partsInside, partsOf } from './bundled-packages.ts'
+import { filesOfPage, type Manifest, partsInside, partsOf } from './bundled-packages.ts'
 import { runtime } from './licenses.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
@@ -12,7 +12,7 @@ import { sbom } from './sbom.ts'
 export const ALLOWED_INSIDE = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT']
 
 /** The licences that packages for building and testing may have. */
-export const ALLOWED_TO_DEVELOP = [...ALLOWED_INSIDE, 'CC-BY-3.0', 'CC0-1.0', 'Unlicense']
+export const ALLOWED_TO_DEVELOP = [...ALLOWED_INSIDE, 'CC-BY-3.0', 'CC0-1.0', 'MPL-2.0', 'Unlicense']
 
 /** `bun run audit`: prints all problems of the dependencies, and exits with 1 if there are any. */
 async function audit(): Promise<void> {
@@ -113,7 +113,9 @@ export async function billProblems(bill: string, executable: string): Promise<re
   const listed = new Set((JSON.parse(bill) as Bill).components.map(nameOf))
   const inside = new Set([
     `bun@${(await runtime()).version}`,
-    ...(await partsOf(filesNamedIn(executable))).map(({ name, version }) => `${name}@${version}`),
+    ...(await partsOf([...filesNamedIn(executable), ...(await filesOfPage())])).map(
+      ({ name, version }) => `${name}@${version}`,
+    ),
   ])
   return [
     ...[...inside].filter((name) => !listed.has(name)).map((name) => `${name} is inside, and not listed`),

@@ -51,10 +51,22 @@ export async function partsOf(files: readonly string[]): Promise<readonly Part[]
 }
 
 /** All files in the executable, as the bundler lists them. */
-async function filesInside(): Promise<readonly string[]> {
+const filesInside = async (): Promise<readonly string[]> => [
+  ...(await filesReadBy(['run', 'compile'])),
+  ...(await filesOfPage()),
+]
+
+/** The files of the page, which macros bundle and minify: no comment in the executable names them. */
+export const filesOfPage = async (): Promise<readonly string[]> => [
+  ...(await filesReadBy(['build', 'src/http/page/browser/main.tsx'])),
+  ...(await filesReadBy(['build', 'src/http/page/browser/page.css'])),
+]
+
+/** The files that the bundler reads in this run. */
+async function filesReadBy(args: readonly string[]): Promise<readonly string[]> {
   using folder = makeFolder()
   const metafile = join(folder.path, 'metafile.json')
-  await runWell(['bun', 'run', 'compile', '--outfile', join(folder.path, 'plantstore'), `--metafile=${metafile}`])
+  await runWell(['bun', ...args, '--outfile', join(folder.path, 'output'), `--metafile=${metafile}`])
   const { inputs }: { readonly inputs: object } = await Bun.file(metafile).json()
   return Object.keys(inputs)
 }

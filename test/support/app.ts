@@ -16,6 +16,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   listMax: undefined,
   rateLimit: undefined,
   maxInFlight: undefined,
+  servesPage: true,
   servesDocs: true,
   corsOrigins: [],
   publicUrl: undefined,

@@ -19,7 +19,7 @@ interface FirstTokenParts {
   readonly store: Pick<Store, 'hasTokens' | 'createFirstToken'>
   readonly address: Address
   readonly log: Logger
-  readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'tls' | 'docs'>
+  readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'tls' | 'page' | 'docs'>
   readonly io: Pick<Io, 'tell' | 'randomBytes' | 'nowMs'>
 }
 
@@ -49,7 +49,9 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
   if (!(await store.createFirstToken(newToken))) return
   const { flags, url } = curlTarget(clientTarget(address), options)
   // A browser reaches no unix socket.
-  const docs = options.docs && !('socketPath' in address) ? `Read and try the API: ${url}/docs\n\n` : ''
+  const reachesBrowser = !('socketPath' in address)
+  const page = options.page && reachesBrowser ? `Or paste the token into the page in a browser: ${url}/\n\n` : ''
+  const docs = options.docs && reachesBrowser ? `Read and try the API: ${url}/docs\n\n` : ''
   const curl = `curl ${flags}-H 'Authorization: Bearer ${text}'`
   const message = `
 There was no token yet. This one is for user ${FIRST_USER}, and is shown this once:
@@ -62,7 +64,7 @@ Create a plant, list the plants, delete it:
   ${curl} ${url}/plants
   ${curl} -X DELETE ${url}/plants/1
 
-${docs}`
+${page}${docs}`
   await io.tell(message, 'info')
 }
 

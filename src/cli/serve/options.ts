@@ -23,6 +23,7 @@ export const defineServe = (program: Command) =>
     .addOption(OPTIONS.metricsListen)
     .addOption(OPTIONS.firstToken)
     .addOption(OPTIONS.noDocs)
+    .addOption(OPTIONS.noPage)
     .addOption(OPTIONS.maxBody)
     .addOption(OPTIONS.listMax)
     .addOption(OPTIONS.rateLimit)

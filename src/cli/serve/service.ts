@@ -70,6 +70,7 @@ export async function runService({ options, store, statistics, endings, log, io 
     listMax: options.listMax,
     rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
     maxInFlight: options.maxInFlight,
+    servesPage: options.page,
     servesDocs: options.docs,
     corsOrigins: options.corsOrigin ?? [],
     publicUrl: options.publicUrl,

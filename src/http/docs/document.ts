@@ -2,113 +2,31 @@ import { swagger } from '@elysiajs/swagger'
 import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
-// The executable embeds the script of the page: the page loads nothing from other hosts.
-import scalarScript from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
 import { Error as ErrorBody } from '../../domain/error.ts'
 import { ListedPlant, NewPlant, Plant } from '../../domain/plant.ts'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
-import { codeTable, ERRORS, JSON_TYPE, json, sizedResponse } from '../answers.ts'
+import { codeTable, ERRORS, JSON_TYPE } from '../answers.ts'
 import { ref } from './operation.ts'
 
-/** On a phone these two elements would cover other text. The page says the same beside them. */
-const PHONE_STYLE =
-  "@media (max-width: 767px) { .scalar-sidebar-toggle, [data-testid='auth-indicator'] { display: none } }"
-
-/** The page sends nothing to other hosts: no token through a proxy, and no requests for fonts, telemetry or an assistant. */
-const scalarConfig = (paths: DocsPaths) => ({
-  url: paths.document.slice(1),
-  proxyUrl: '',
-  withDefaultFonts: false,
-  telemetry: false,
-  agent: { disabled: true },
-  mcp: { disabled: true },
-  hideClientButton: true,
-  showDeveloperTools: 'never',
-})
-
-type DocsPaths = Readonly<Record<'page' | 'script' | 'document', string>>
-
-/** Answers requests for the documentation: the document for programs, and a page for people that works without a network. */
-export function pages(api: AnyElysia, paths: DocsPaths, publicUrl: string | undefined) {
-  // A short Host would otherwise shift the path.
-  const app = new Elysia({ name: 'pages', handler: { standardHostname: false } })
-    // The document arrives as an object, for which Elysia would send a charset that JSON does not have.
-    .mapResponse(({ response }) => (isDocument(response) ? json(documentText(response)) : undefined))
-    .use(
-      swagger({
-        path: paths.page,
-        specPath: paths.document,
-        scalarCDN: paths.script.slice(1),
-        scalarConfig: scalarConfig(paths),
-        documentation: documentation(publicUrl),
-      }),
-    )
-    .get(
-      paths.script,
-      () => sizedResponse(Bun.file(scalarScript), { headers: { 'content-type': 'text/javascript' } }),
-      {
-        parse: 'none',
-        detail: { hide: true },
-      },
-    )
-    .use(api)
-  return async (request: Request): Promise<Response> => {
-    const response = await app.fetch(request)
-    // Only requests for these paths come here.
-    if (!response.ok) throw new Error(`the documentation was not found where it is: ${response.status}`)
-    return new URL(request.url).pathname === paths.page ? withPolicy(response, publicUrl) : response
-  }
-}
-
-const isDocument = (response: unknown): response is object =>
-  typeof response === 'object' && response !== null && !(response instanceof Response)
+/** Where the plugin serves the document within this module. */
+const PATH = '/openapi.json'
 
 /**
- * Corrects what the plugin writes: three media types for each body, and no description of the body of a request. Elysia writes
- * its own names into schemas.
+ * The OpenAPI document of the routes of the API, as JSON. Corrects what the plugin writes: three media types for each body, and no
+ * description of the body of a request. Elysia writes its own names into schemas.
  */
-const documentText = (document: object): string =>
-  JSON.stringify(document, (key, value) => {
+export async function documentText(api: AnyElysia, publicUrl: string | undefined): Promise<string> {
+  const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(publicUrl) })).use(api)
+  const response = await app.fetch(new Request(`http://localhost${PATH}`))
+  return JSON.stringify(await response.json(), (key, value) => {
     if (key === '$id') return undefined
     if (key === 'requestBody') return { description: 'The plant to store.', ...value }
     return isMediaTypes(value) ? { [JSON_TYPE]: value[JSON_TYPE] } : value
   })
+}
 
 const isMediaTypes = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && JSON_TYPE in value && 'multipart/form-data' in value
-
-/** Adds the policy of the page (Content Security Policy Level 3). */
-async function withPolicy(page: Response, publicUrl: string | undefined): Promise<Response> {
-  // A style in the library's configuration would replace the style of the plugin.
-  const html = (await page.text()).replace('</head>', `<style>${PHONE_STYLE}</style></head>`)
-  const { headers } = page
-  // The plugin sends `utf8`, which is not the name of a charset.
-  headers.set('content-type', 'text/html; charset=utf-8')
-  headers.set('content-security-policy', pagePolicy(html, publicUrl))
-  return sizedResponse(html, { headers })
-}
-
-/**
- * Lets the page run its script, set styles, read the document and call the API, and nothing else. The page loads nothing from
- * other hosts and sends them nothing, no text becomes code, and no other page may show this one in a frame.
- */
-function pagePolicy(html: string, publicUrl: string | undefined): string {
-  const inline = [...html.matchAll(/<script\b[^>]*>([^<]+)<\/script>/g)].map(
-    ([, script = '']) => `'sha256-${Bun.SHA256.hash(script, 'base64')}'`,
-  )
-  return [
-    "default-src 'none'",
-    `script-src ${["'self'", ...inline].join(' ')}`,
-    // The page writes many styles while it runs. A style cannot bring code in.
-    "style-src 'unsafe-inline'",
-    'img-src data:',
-    'font-src data:',
-    `connect-src ${["'self'", ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])].join(' ')}`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
-}
 
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'

@@ -65,7 +65,7 @@ const attempts = (elsewhere: string) => `(async () => {
 })()`
 
 const LIGHT = { colorScheme: 'light', background: 'rgb(255, 255, 255)' } as const
-const DARK = { colorScheme: 'dark', background: 'rgb(17, 23, 40)' } as const
+const DARK = { colorScheme: 'dark', background: 'rgb(15, 15, 15)' } as const
 const DESKTOP = { viewport: { width: 1440, height: 900 } }
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }
 

@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
 import { post } from './answers.ts'
+import { addressesIn } from './pages.ts'
 import { type Answer, type RequestOptions, type Service, startService } from './service.ts'
 import type { ServiceOptions, Transport } from './transports.ts'
 
@@ -25,10 +26,23 @@ export type Case = readonly [
 
 const challenge = (parameters: string) => ({ 'www-authenticate': `Bearer realm="plantstore"${parameters}` })
 const STRANGER = { token: null }
-const PAGE = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': 'POLICY' }
+const HTML = 'text/html'
+const PAGE = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': 'POLICY',
+  'referrer-policy': 'no-referrer',
+}
+const ASSET = {
+  'content-type': 'text/javascript; charset=utf-8',
+  'cache-control': 'public, max-age=31536000, immutable',
+  vary: 'Accept-Encoding',
+}
 
-/** Every endpoint, and every error that a request alone can bring about. User `me` has the plants 1 and 2. */
-export const cases = (readToken: string, etag: string): readonly Case[] => [
+/**
+ * Every endpoint, and every error that a request alone can bring about. User `me` has the plants 1 and 2, and `script` is the path of
+ * a script of a page.
+ */
+export const cases = (readToken: string, etag: string, script: string): readonly Case[] => [
   ['create', 'POST', '/plants', post('{"id":3,"name":"Moss"}'), 200, JSON_TYPE],
   ['list', 'GET', '/plants', {}, 200, JSON_TYPE],
   ['capped list', 'GET', '/plants?limit=9', {}, 200, { ...JSON_TYPE, ...TAGGED }],
@@ -51,8 +65,9 @@ export const cases = (readToken: string, etag: string): readonly Case[] => [
   ['healthz', 'GET', '/healthz', STRANGER, 200, JSON_TYPE],
   ['readyz', 'GET', '/readyz', STRANGER, 200, JSON_TYPE],
   ['document', 'GET', '/openapi.json', STRANGER, 200, JSON_TYPE],
-  ['page', 'GET', '/docs', STRANGER, 200, PAGE],
-  ['script', 'GET', '/docs/scalar.js', STRANGER, 200, { 'content-type': 'text/javascript' }],
+  ['page', 'GET', '/', { ...STRANGER, headers: { accept: HTML } }, 200, { ...PAGE, vary: 'Accept' }],
+  ['documentation', 'GET', '/docs', STRANGER, 200, PAGE],
+  ['script', 'GET', script, { ...STRANGER, headers: { 'accept-encoding': 'identity' } }, 200, ASSET],
 
   ['not JSON', 'POST', '/plants', post('{'), 40001],
   ['no plant', 'POST', '/plants', post('[]'), 40002],
@@ -72,6 +87,8 @@ export const cases = (readToken: string, etag: string): readonly Case[] => [
     challenge(', error="insufficient_scope", scope="write"'),
   ],
   ['unknown path', 'GET', '/nothing', {}, 40401],
+  ['page for a program', 'GET', '/', STRANGER, 40401, { vary: 'Accept' }],
+  ['unknown asset', 'GET', '/assets/nothing.js', STRANGER, 40401],
   ['options of an unknown path', 'OPTIONS', '/nothing', {}, 40401],
   ['bad include', 'GET', '/plants?include=x', {}, 40003],
   ['no such plant', 'DELETE', '/plants/7', {}, 40402],
@@ -101,7 +118,12 @@ export async function startWithCases(transport: Transport, options: ServiceOptio
   await service.create({ id: 2, name: 'Ivy', tag: 'evergreen' })
   const { text: readToken } = await service.createToken({ scope: 'read' })
   const etag = (await service.list('?limit=1')).headers.get('etag') ?? ''
-  return { service, readToken, all: cases(readToken, etag) }
+  const page = await service.request('GET', '/', { token: null, headers: { accept: HTML } })
+  return {
+    service,
+    readToken,
+    all: cases(readToken, etag, `/${addressesIn(page.text).find((address) => address.endsWith('.js'))}`),
+  }
 }
 
 interface Expectation {
@@ -121,10 +143,12 @@ export async function expectHeaders(
     const seen = await service.request(method, path, { ...options, headers: { ...options.headers, ...sent } })
 
     const isError = isErrorCode(answer)
+    const others = besides(method)
+    const vary = [headers.vary, others.vary].filter((value) => value !== undefined).join(', ')
     expect({ name, status: seen.status, headers: ownHeaders(seen) }).toEqual({
       name,
       status: isError ? Math.floor(answer / 100) : answer,
-      headers: { ...COMMON, ...(isError && JSON_TYPE), ...headers, ...besides(method) },
+      headers: { ...COMMON, ...(isError && JSON_TYPE), ...headers, ...others, ...(vary && { vary }) },
     })
   }
 }

@@ -27,6 +27,7 @@ export interface ServiceOptions {
   readonly listMax?: number
   readonly publicUrl?: string
   readonly servesDocs?: boolean
+  readonly servesPage?: boolean
   readonly rateLimit?: RateLimit
   readonly maxInFlight?: number
   readonly idleTimeoutMs?: number
@@ -107,6 +108,7 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--list-max', options.listMax),
   ...flag('--public-url', options.publicUrl),
   ...(options.servesDocs === false ? ['--no-docs'] : []),
+  ...(options.servesPage === false ? ['--no-page'] : []),
   ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
   ...flag('--rate-burst', options.rateLimit?.burst || undefined),
   ...flag('--max-in-flight', options.maxInFlight),

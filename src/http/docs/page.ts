@@ -1,0 +1,47 @@
+// The executable embeds the library: the page loads nothing from other hosts.
+import scalar from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
+import { makeAsset } from '../page/asset.ts'
+import { makeHtml, type Page } from '../page/html.ts'
+
+/** On a phone these two elements would cover other text. The page says the same beside them. */
+const STYLE = `body { margin: 0 }
+@media (max-width: 767px) { .scalar-sidebar-toggle, [data-testid='auth-indicator'] { display: none } }
+`
+
+/** The page sends nothing to other hosts: no token through a proxy, and no requests for fonts, telemetry or an assistant. */
+const CONFIG = {
+  url: 'openapi.json',
+  proxyUrl: '',
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+}
+
+/** The base address makes the page work behind a prefix. A public URL in the document replaces it. */
+const SCRIPT = `Scalar.createApiReference(document.body.appendChild(document.createElement('main')), {
+  ...${JSON.stringify(CONFIG)},
+  baseServerURL: new URL('.', location.href).href,
+})
+`
+
+/** Makes the page that shows the OpenAPI document to people, and lets them try the API. It works without a network. */
+export async function makeDocsPage(publicUrl: string | undefined): Promise<Page> {
+  return makeHtml({
+    assets: [
+      await makeAsset('docs', 'css', new Blob([STYLE])),
+      await makeAsset('scalar', 'js', Bun.file(scalar)),
+      await makeAsset('docs', 'js', new Blob([SCRIPT])),
+    ],
+    hasHelp: false,
+    policy: [
+      // The library writes many styles while it runs. A style cannot bring code in.
+      "style-src 'self' 'unsafe-inline'",
+      "img-src 'self' data:",
+      'font-src data:',
+      `connect-src ${["'self'", ...(publicUrl === undefined ? [] : [new URL(publicUrl).origin])].join(' ')}`,
+    ],
+  })
+}

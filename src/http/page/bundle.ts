@@ -1,0 +1,12 @@
+import { join } from 'node:path'
+
+/**
+ * A macro: bundles a file of the folder `browser` for browsers, and returns its text. The executable contains that text. From source,
+ * the first request for a page runs this. Within a macro `Bun.build` would wait for itself, so this starts the command.
+ */
+export function bundle(file: string): string {
+  const entry = join(import.meta.dir, 'browser', file)
+  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, 'build', entry, '--production', '--format=iife'])
+  if (!success) throw new Error(stderr.toString())
+  return stdout.toString()
+}
