@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { metricNames, pathOfPage, readContrib } from '../../support/docs.ts'
+import { metricNames, pathOfPage, readContrib, readPage } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { PROMETHEUS_CONFIGURATION, RULES } from '../../support/prometheus.ts'
 import { PROMTOOL, runPromtool } from '../../support/promtool.ts'
@@ -22,7 +22,7 @@ interface Trial {
 const INSTANCE = 'instance="a:9464"'
 const up = `up{job="plantstore",${INSTANCE}}`
 const rejected = (reason: string) => `plantstore_http_requests_rejected_total{${INSTANCE},reason="${reason}"}`
-const requests = `plantstore_http_requests_total{${INSTANCE},operation="listPlants",status="200"}`
+const requests = `plantstore_http_request_duration_seconds_count{${INSTANCE},operation="listPlants"}`
 /** A metric without other labels. */
 const gauge = (name: string) => `plantstore_${name}{${INSTANCE}}`
 
@@ -65,7 +65,7 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
     ...['store_busy', 'in_flight_limit'].map((reason) => ({
       input: { [rejected(reason)]: '0+120x15', [requests]: '0+6000x15' },
       minutes: 15,
-      fires: { summary: 'a:9464 refuses 2 requests a second, because it is too busy.' },
+      fires: { summary: 'a:9464 refuses 2% of its requests, because it is too busy.' },
     })),
     { input: { [rejected('store_busy')]: '0+1x15', [requests]: '0+101x15' }, minutes: 15, fires: undefined },
     { input: { [rejected('store_busy')]: '0+2x15', [requests]: '0+100x15' }, minutes: 3, fires: undefined },
@@ -149,6 +149,12 @@ describe('the alert rules', () => {
     expect(alerts).toHaveLength(9)
     expect(alerts).toEqual(Object.keys(TRIALS))
     expect(rules.match(/- alert:/g)).toHaveLength(9)
+  })
+
+  test('have a first step each in the documentation', async () => {
+    const page = await readPage('docs/how-to/alerts.md')
+
+    expect([...page.matchAll(/^\| `(\w+)` \| .+ \|$/gm)].map(([, name]) => name)).toEqual(Object.keys(TRIALS))
   })
 
   test('use only metrics that the reference has', async () => {
