@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { DASHBOARD, queriesOf, readDashboard } from '../../support/dashboard.ts'
 import { metricNames, readContrib } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { PROJECT, runIn } from '../run.ts'
-import { DASHBOARD, queriesOf, readDashboard } from './dashboard.ts'
 
 /** The width of Grafana's grid. */
 const GRID_COLUMNS = 24

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { makeCertificate, OPENSSL } from '../../support/certificates.ts'
+import { queriesOf, readDashboard } from '../../support/dashboard.ts'
 import { readContrib } from '../../support/docs.ts'
 import { runPlantstore, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
@@ -8,7 +9,6 @@ import { metricsUrlOf } from '../../support/metrics.ts'
 import { PROMETHEUS, RULES, startPrometheus } from '../../support/prometheus.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
-import { queriesOf, readDashboard } from './dashboard.ts'
 
 /** So many clients send requests at once. */
 const CLIENTS = 4

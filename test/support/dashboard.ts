@@ -1,4 +1,5 @@
-import { readContrib } from '../../support/docs.ts'
+import { readContrib } from './docs.ts'
+import type { Prometheus } from './prometheus.ts'
 
 export const DASHBOARD = 'contrib/grafana/plantstore.json'
 
@@ -13,7 +14,7 @@ interface Panel {
   readonly title: string
   readonly description: string
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
-  readonly targets: readonly { readonly expr: string }[]
+  readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[]
 }
 
 export const readDashboard = async (): Promise<Dashboard> => JSON.parse(await readContrib(DASHBOARD))
@@ -24,3 +25,20 @@ const VARIABLES: Readonly<Record<string, string>> = { $instance: '.*', $__rate_i
 /** The queries of a panel, as Grafana sends them. */
 export const queriesOf = ({ targets }: Panel): readonly string[] =>
   targets.map(({ expr }) => expr.replace(/\$\w+/g, (name) => VARIABLES[name] ?? name))
+
+/** The values that a panel shows now, with their labels and their names in its legend. */
+export async function readPanel(prometheus: Pick<Prometheus, 'query'>, title: string) {
+  const panel = (await readDashboard()).panels.find((each) => each.title === title)
+  if (panel === undefined) throw new Error(`the dashboard has no panel ${title}`)
+  const results = await Promise.all(
+    queriesOf(panel).map(async (query, index) => {
+      const legend = panel.targets[index]?.legendFormat ?? ''
+      return (await prometheus.query(query)).map(({ metric, value }) => ({
+        metric,
+        value,
+        name: legend.replace(/{{(\w+)}}/g, (_, label: string) => metric[label] ?? ''),
+      }))
+    }),
+  )
+  return results.flat()
+}
