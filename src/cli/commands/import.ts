@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import { access, constants, stat } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError, readFailure } from '../../domain/error.ts'
@@ -14,13 +13,6 @@ import { LINE_MAX_BYTES, type LineBytes, parsePlantLine, readLines, TOO_LONG } f
 
 /** How many refused lines are printed. */
 export const REFUSALS_TOLD_MAX = 20
-/**
- * A transaction ends with the batch that brings it to this time. A create of a server waits at most 100 ms for an import: for a
- * transaction, for its fsync, and until the server tries the lock again.
- */
-const TRANSACTION_MS = 15
-/** The pause after a transaction. Servers try the lock more often than this, so they get it then. */
-const PAUSE_MS = 10
 
 /** An import, and how far it has come. */
 interface ImportJob {
@@ -34,8 +26,6 @@ interface ImportJob {
   /** How many lines were read, and how many of them have the user and the id of an earlier line. */
   lines: number
   repeated: number
-  /** How many lines are durable. */
-  stored: number
 }
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
@@ -58,15 +48,16 @@ export const importCommand = (program: Command, io: Io): void => {
     .action(async (file, { database, user, onConflict: rule, atomic: isAtomic = false, json }) => {
       const input = await openInput(file, io)
       const tools = await engineOf(database).fileTools()
-      using target = await tools.openImport(rule, io.nowMs)
-      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0, repeated: 0, stored: 0 }
+      using target = await tools.openImport(rule, io)
+      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0, repeated: 0 }
       const importAll = async (signal: AbortSignal) => {
         await io.tell(`The lines wait in a file without a name in ${target.directory} until they are imported.\n`)
         await checkLines(job, signal, io)
-        if (rule === 'fail') await requireFree(job, signal, io)
-        return await storeLines(job, signal, io)
+        if (rule === 'fail') await requireFree(job, io)
+        await storeLines(job, signal, io)
       }
-      const { created, skipped, replaced, users } = await runUntilSignal(io, importAll, () => describeStored(job))
+      await runUntilSignal(io, importAll, () => describeStored(job))
+      const { created, skipped, replaced, users } = target.counts
       await io.tell(
         `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
       )
@@ -77,10 +68,11 @@ export const importCommand = (program: Command, io: Io): void => {
 }
 
 /** How far an import came, and how to go on. With `fail` the lines that are stored would be refused. */
-function describeStored({ stored, lines, rule }: ImportJob): string {
-  if (stored === 0) return 'nothing was imported. Run the same command again.'
+function describeStored({ target, lines, rule }: ImportJob): string {
+  const { durable } = target.counts
+  if (durable === 0) return 'nothing was imported. Run the same command again.'
   const option = rule === 'fail' ? ' with --on-conflict skip' : ''
-  return `${stored} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`
+  return `${durable} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`
 }
 
 async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<ImportJob['input']> {
@@ -89,13 +81,10 @@ async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promi
     const message = `Cannot read ${file}: ${readFailure(cause)}. Name another file, or - for stdin.`
     throw new AppError('file_unusable', { message, cause })
   }
-  const found = await stat(file).catch(refuse)
+  const handle = await open(file).catch(refuse)
+  const found = await handle.stat()
   if (found.isDirectory()) refuse('EISDIR')
-  await access(file, constants.R_OK).catch(refuse)
-  // What `Bun.file` makes of a device waits by epoll, which refuses /dev/null.
-  const isDevice = found.isCharacterDevice() || found.isBlockDevice()
-  const stream = isDevice ? createReadStream(file) : Bun.file(file).stream()
-  return { stream, bytes: found.isFile() ? found.size : undefined }
+  return { stream: handle.createReadStream(), bytes: found.isFile() ? found.size : undefined }
 }
 
 /** Reads all lines into the staging table. */
@@ -113,7 +102,6 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
     }
     await batches.end(batch.length, bytes, total)
   }
-  job.target.endAdding()
   await refusals.end(job.lines)
 }
 
@@ -129,66 +117,34 @@ function take(line: LineBytes, job: ImportJob): string | undefined {
 }
 
 /** Refuses lines with the user and the id of a stored plant. */
-async function requireFree({ target, lines }: ImportJob, signal: AbortSignal, io: Io): Promise<void> {
+async function requireFree({ target, lines }: ImportJob, io: Io): Promise<void> {
   const refusals = collectRefusals(io)
-  using batches = showBatches(io, signal, 'lines compared')
-  let compared = 0
-  for (const batch of target.batches()) {
-    for (const { line, user, id } of await target.findExisting(batch)) {
-      refusals.record(line, `the user ${user} has plant ${id} already.`)
-    }
-    compared += batch.plants
-    await batches.end(batch.plants, compared, lines)
-  }
+  target.findExisting(({ line, user, id }) => refusals.record(line, `the user ${user} has plant ${id} already.`))
   await refusals.end(lines)
 }
 
-/** Stores all plants of the staging table, in one transaction, or in short ones between which servers can write. */
-async function storeLines(job: ImportJob, signal: AbortSignal, io: Io) {
-  const { rule, isAtomic, target } = job
-  const done = { users: 0, created: 0, skipped: 0, replaced: 0 }
-  let written = 0
-  const commit = () => {
-    target.commit()
-    job.stored = written
-  }
+/** Stores all plants of the staging table. */
+async function storeLines({ lines, repeated, rule, isAtomic, target }: ImportJob, signal: AbortSignal, io: Io) {
+  const { counts } = target
   if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
   using batches = showBatches(io, signal, 'lines imported')
-  await target.begin()
-  let beginMs = io.monotonicMs()
-  for (const batch of target.batches()) {
-    const counts = target.write(batch)
-    for (const name of ['users', 'created', 'skipped', 'replaced'] as const) done[name] += counts[name]
-    written += batch.plants
-    if (!isAtomic && io.monotonicMs() - beginMs >= TRANSACTION_MS) {
-      commit()
-      await Bun.sleep(PAUSE_MS)
-      await target.begin()
-      beginMs = io.monotonicMs()
-    }
-    await batches.end(batch.plants, written, job.lines)
-  }
-  commit()
+  for await (const plants of target.store(isAtomic)) await batches.end(plants, counts.written, lines)
   // The staging table has only one of the lines that repeat each other.
-  done[rule === 'replace' ? 'replaced' : 'skipped'] += job.repeated
-  return done
+  counts[rule === 'replace' ? 'replaced' : 'skipped'] += repeated
 }
 
-/** Counts refused lines and prints the first of them. They may come in any order. */
+/** Counts refused lines and keeps the first of them, to print them at the end. */
 function collectRefusals({ tell }: Pick<Io, 'tell'>) {
-  const first: { readonly line: number; readonly reason: string }[] = []
+  const first: string[] = []
   let count = 0
   return {
-    record(line: number, reason: string): void {
+    record(line: number | bigint, reason: string): void {
       count++
-      if (first.length === REFUSALS_TOLD_MAX && line > (first.at(-1)?.line ?? 0)) return
-      first.push({ line, reason })
-      first.sort((a, b) => a.line - b.line)
-      first.splice(REFUSALS_TOLD_MAX)
+      if (first.length < REFUSALS_TOLD_MAX) first.push(`line ${line}: ${reason}\n`)
     },
     async end(lines: number): Promise<void> {
       if (count === 0) return
-      for (const { line, reason } of first) await tell(`line ${line}: ${reason}\n`)
+      for (const text of first) await tell(text)
       if (count > first.length) await tell(`and ${count - first.length} more.\n`)
       throw new AppError('file_unusable', {
         message: `Of ${lines} lines ${count} are refused: nothing was imported.`,

@@ -20,5 +20,5 @@ export const fileTools = (path: string) => ({
 
   exportPlants: (userName: string | undefined, use: Parameters<typeof exportPlants>[2]) =>
     exportPlants(path, userName, use),
-  openImport: (rule: ConflictRule, nowMs: () => number) => openImport(path, rule, nowMs),
+  openImport: (rule: ConflictRule, clocks: Parameters<typeof openImport>[2]) => openImport(path, rule, clocks),
 })

@@ -12,6 +12,13 @@ import { checkpoints } from '../writing/checkpoints.ts'
 import { prepareCommit } from '../writing/commit.ts'
 import { updateSchema } from './contents.ts'
 
+/**
+ * A transaction ends with the batch that brings it to this time. A create of a server waits at most 100 ms for an import: for a
+ * transaction, for its fsync, and until the server tries the lock again.
+ */
+const TRANSACTION_MS = 15
+/** The pause after a transaction. Servers try the lock more often than this, so they get it then. */
+const PAUSE_MS = 10
 /** The longest wait for a lock, and the pause between two attempts. */
 const LOCK_TIMEOUT_MS = 30_000
 const LOCK_RETRY_MS = 3
@@ -23,8 +30,14 @@ const BATCH_TEXT_BYTES = 1024 * 1024
 
 /** Replaces the fields of a row by those of the row that would be inserted. */
 const TAKE_NEW = PLANT_FIELDS.map((field) => `${field} = excluded.${field}`).join(', ')
+/** A cross join reads the lines first (https://sqlite.org/optoverview.html#crossjoin). */
+const OF_USERS = 'from temp.lines cross join main.users on users.name = lines.user'
+const EXISTING = `${OF_USERS} cross join main.plants on plants.user_id = users.id and plants.id = lines.id`
+const IN_BATCH = 'where (lines.user, lines.id) > (?1, ?2) and (lines.user, lines.id) <= (?3, ?4)'
 
 type Key = readonly [user: string, id: bigint]
+/** No user has an empty name. */
+const BEFORE_ALL: Key = ['', 0n]
 
 /** Some plants of the staging table: those after one key, up to another key. */
 interface ImportBatch {
@@ -33,21 +46,12 @@ interface ImportBatch {
   readonly last: Key
 }
 
-/** What an import did. */
-interface ImportCounts {
-  /** New users. */
-  readonly users: number
-  readonly created: number
-  readonly skipped: number
-  readonly replaced: number
-}
-
 /**
- * Opens a database to import plants. All plants wait in a staging table until they are written. Of
- * several plants with the same user and id it keeps the last one with `replace`, else the first one. Servers may use the database
- * meanwhile. All methods fail as the writes of a `Store` do. `dispose` rolls back what was not committed.
+ * Opens a database to import plants. All plants wait in a staging table until they are stored. Of several plants with the same
+ * user and id it keeps the last one with `replace`, else the first one. Servers may use the database meanwhile. All methods fail
+ * as the writes of a `Store` do. `dispose` rolls back what was not committed.
  */
-export async function openImport(path: string, rule: ConflictRule, nowMs: () => number) {
+export async function openImport(path: string, rule: ConflictRule, clocks: { nowMs(): number; monotonicMs(): number }) {
   await updateSchema(path)
   const directory = dirname(path)
   const translate = (error: unknown) => toAppError(error, { duringWrite: true, path })
@@ -61,56 +65,66 @@ export async function openImport(path: string, rule: ConflictRule, nowMs: () => 
   const { opened: db, areMoved } = attempt(() => watchFiles(path, () => openConnection(path, directory)))
   const wal = checkpoints(db, translate)
   const staging = stagingTable(db, rule)
-  const { findExisting, write } = plantWriter(db, rule, nowMs)
+  const { counts, write } = plantWriter(db, rule, clocks.nowMs)
   const commit = prepareCommit(db)
 
-  const attemptLocked = <T>(work: () => T): Promise<T> => untilUnlocked(db, () => attempt(work))
-
-  return {
-    /** Where the file of the staging table is. */
-    directory,
-    /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
-    add: (plant: OwnedPlant, line: number) => attempt(() => staging.add(plant, line)),
-    /** No plant is added after this. */
-    endAdding: () => attempt(() => db.run('commit')),
-    /** All plants in batches, in the order of the table `plants`, because writing in another order takes many times as long. */
-    batches: () => batchesOf((after) => attempt(() => staging.batchAfter(after))),
-    /** Returns those plants of a batch whose ids their users already have. */
-    findExisting: (batch: ImportBatch) => attemptLocked(() => findExisting(batch)),
-    /** Begins a transaction. All other writes wait until `commit`. */
-    begin: () =>
-      attemptLocked(() => {
+  /** Begins a transaction. All other writes wait for its end. */
+  const begin = () =>
+    untilUnlocked(db, () =>
+      attempt(() => {
         // If a checkpoint fails before the transaction, nothing is in doubt.
         wal.runIfDue()
         db.run('begin')
         // Takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
         db.run('delete from main.users where false')
       }),
-    /** Writes the plants of a batch, and their users if they are new. With `fail` it throws `plant_exists`. */
-    write: (batch: ImportBatch): ImportCounts => attempt(() => write(batch)),
-    /** Makes all batches since `begin` durable. */
-    commit: () =>
-      attempt(() => {
-        commit()
-        if (!areMoved()) return
-        const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
-        throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
-      }),
+    )
+  const end = () => {
+    commit()
+    if (areMoved()) {
+      const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
+      throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
+    }
+    counts.durable = counts.written
+  }
+
+  return {
+    /** Where the file of the staging table is. */
+    directory,
+    counts,
+    /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
+    add: (plant: OwnedPlant, line: number) => attempt(() => staging.add(plant, line)),
+    /** Passes each line to `use` whose user has a plant with its id already, in the order of the lines. */
+    findExisting: (use: (line: ExistingLine) => void) => attempt(() => staging.findExisting(use)),
+    /**
+     * Stores all plants, and their users if they are new: in one transaction, or in short ones between which servers can write.
+     * Yields the size of each batch. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
+     */
+    async *store(isAtomic: boolean): AsyncGenerator<number> {
+      try {
+        db.run('commit')
+        await begin()
+        let beginMs = clocks.monotonicMs()
+        // The order of the table `plants`, because writing in another order takes many times as long.
+        for (let batch = staging.batchAfter(BEFORE_ALL); batch.plants > 0; batch = staging.batchAfter(batch.last)) {
+          write(batch)
+          if (!isAtomic && clocks.monotonicMs() - beginMs >= TRANSACTION_MS) {
+            end()
+            await Bun.sleep(PAUSE_MS)
+            await begin()
+            beginMs = clocks.monotonicMs()
+          }
+          yield batch.plants
+        }
+        end()
+      } catch (error) {
+        throw translate(error)
+      }
+    },
     [Symbol.dispose]() {
       if (db.inTransaction) db.run('rollback')
       db.close(true)
     },
-  }
-}
-
-function* batchesOf(batchAfter: (after: Key) => ImportBatch): Generator<ImportBatch> {
-  // No user has an empty name.
-  let after: Key = ['', 0n]
-  for (;;) {
-    const batch = batchAfter(after)
-    if (batch.plants === 0) return
-    yield batch
-    after = batch.last
   }
 }
 
@@ -145,6 +159,9 @@ function openConnection(path: string, directory: string): Database {
   return db
 }
 
+/** A line whose user has a plant with its id already. */
+type ExistingLine = { readonly line: bigint; readonly user: string; readonly id: bigint }
+
 function stagingTable(db: Database, rule: ConflictRule) {
   const insert = db.prepare<unknown, SQLQueryBindings[]>(
     `${insertInto('temp.lines', ['line', 'user', 'id', ...PLANT_FIELDS])}
@@ -154,6 +171,9 @@ function stagingTable(db: Database, rule: ConflictRule) {
     `select user, id, ${PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')}
      from temp.lines where (user, id) > (?1, ?2) order by user, id limit ${BATCH_PLANTS}`,
   )
+  const selectExisting = db.prepare<ExistingLine, []>(
+    `select lines.line, lines.user, lines.id ${EXISTING} order by lines.line`,
+  )
 
   // One transaction for all lines, because a commit looks at every changed page that is in memory. It locks no other table.
   db.run('begin')
@@ -161,6 +181,9 @@ function stagingTable(db: Database, rule: ConflictRule) {
     add(plant: OwnedPlant, line: number): number | undefined {
       const [[kept] = []] = insert.values(line, plant.user, plant.id, ...valuesOf(plant))
       return Number(kept) === line ? undefined : Number(kept)
+    },
+    findExisting(use: (line: ExistingLine) => void): void {
+      for (const line of selectExisting.iterate()) use(line)
     },
     batchAfter(after: Key): ImportBatch {
       let last = after
@@ -177,41 +200,32 @@ function stagingTable(db: Database, rule: ConflictRule) {
   }
 }
 
-/** Finds and writes the plants of a batch, inside a transaction. */
+/** Writes the plants of a batch, inside a transaction, and counts them. */
 function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
   const prepare = (sql: string) => db.prepare<unknown, SQLQueryBindings[]>(sql)
-  const range = 'where (lines.user, lines.id) > (?1, ?2) and (lines.user, lines.id) <= (?3, ?4)'
-  // A cross join reads the batch first (https://sqlite.org/optoverview.html#crossjoin).
-  const ofUsers = 'from temp.lines cross join main.users on users.name = lines.user'
   const insertUsers = prepare(
-    `insert into main.users (name, created_at_ms) select distinct user, ?5 from temp.lines ${range} on conflict do nothing`,
+    `insert into main.users (name, created_at_ms) select distinct user, ?5 from temp.lines ${IN_BATCH} on conflict do nothing`,
   )
-  const selectExisting = prepare(
-    `select lines.line, lines.user, lines.id ${ofUsers}
-     cross join main.plants on plants.user_id = users.id and plants.id = lines.id ${range}`,
-  )
+  const countExisting = prepare(`select count(*) ${EXISTING} ${IN_BATCH}`)
   const insertPlants = prepare(
     `insert into main.plants (${PLANT_COLUMNS.join(', ')})
-     select users.id, lines.id, ${PLANT_FIELDS.map((field) => `lines.${field}`).join(', ')} ${ofUsers} ${range}
+     select users.id, lines.id, ${PLANT_FIELDS.map((field) => `lines.${field}`).join(', ')} ${OF_USERS} ${IN_BATCH}
      order by lines.user, lines.id on conflict do ${rule === 'replace' ? `update set ${TAKE_NEW}` : 'nothing'}`,
   )
 
-  const findExisting = ({ after, last }: ImportBatch) =>
-    rowsOf<[line: bigint, ...Key]>(selectExisting.values(...after, ...last)).map(([line, user, id]) => {
-      return { line: Number(line), user, id }
-    })
-
-  const write = (batch: ImportBatch): ImportCounts => {
-    const keys = [...batch.after, ...batch.last]
-    const users = insertUsers.run(...keys, nowMs()).changes
-    const existing = findExisting(batch)
-    const [first] = existing
-    if (first !== undefined && rule === 'fail') {
-      throw new AppError('plant_exists', { message: `The user ${first.user} has got plant ${first.id} meanwhile.` })
+  /** What is written, and how many of these plants are durable. */
+  const counts = { written: 0, durable: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
+  const write = ({ plants, after, last }: ImportBatch): void => {
+    const keys = [...after, ...last]
+    counts.users += insertUsers.run(...keys, nowMs()).changes
+    const existing = Number(countExisting.values(...keys)[0]?.[0])
+    if (existing > 0 && rule === 'fail') {
+      throw new AppError('plant_exists', { message: `Others have created ${existing} of these plants meanwhile.` })
     }
     insertPlants.run(...keys)
-    const [skipped, replaced] = rule === 'replace' ? [0, existing.length] : [existing.length, 0]
-    return { users, created: batch.plants - existing.length, skipped, replaced }
+    counts.written += plants
+    counts.created += plants - existing
+    counts[rule === 'replace' ? 'replaced' : 'skipped'] += existing
   }
-  return { findExisting, write }
+  return { counts, write }
 }
