@@ -2,7 +2,8 @@ import { AppError } from '../../../domain/error.ts'
 import type { StoreObserver } from '../../../domain/store.ts'
 import { isGroupFull, isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
-import { type PlantWrite, REFUSALS, type WriteGroup, type WriteKind } from './writer.ts'
+import { type PlantWrite, REFUSALS, type WriteKind } from './statements.ts'
+import type { WriteGroup } from './writer.ts'
 
 /** How long a write may wait until its group begins, and how often the queue looks for writes that have waited too long. */
 const WAIT_TIMEOUT_MS = 1500

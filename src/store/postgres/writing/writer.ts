@@ -1,31 +1,12 @@
 import { AppError, type ErrorKind } from '../../../domain/error.ts'
-import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
-import type { UserId } from '../../../domain/token.ts'
-import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
 import type { Client, Transaction } from '../connection.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from '../errors.ts'
+import { type LedgerEntry, type PlantWrite, REFUSALS, sender, type WriteKind } from './statements.ts'
 
 /** How long a writer tries to learn the outcome of a group that got no answer. */
 const RESOLVE_MS = 1000
 /** A new entry of the ledger deletes much older ones. Most of their processes have ended; the others add new ones. */
 const ENTRY_MAX_AGE_MS = 7 * 86_400_000
-
-/** The two kinds of writes, and why one is refused whose user exists. */
-export const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
-export type WriteKind = keyof typeof REFUSALS
-
-/** A plant to create or delete. A delete with values deletes the plant only while it has them. */
-export interface PlantWrite {
-  readonly user: UserId
-  readonly id: bigint
-  readonly values: PlantValues
-}
-
-/** A writer's row of the table `writers`. `groups` is the number of groups that it has written. */
-interface LedgerEntry {
-  readonly id: string
-  groups: number
-}
 
 /**
  * Writes a group durably, or nothing of it. Resolves to the refusals, by the indexes of their writes. If a plant is in the group
@@ -40,6 +21,7 @@ export type WriteGroup = (plants: readonly PlantWrite[]) => Promise<ReadonlyMap<
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
 export function openWriter(kind: WriteKind, client: Client): WriteGroup {
+  const send = sender(kind, client)
   let entry: LedgerEntry | undefined
   /** The entry of the last group without an answer. It is deleted before the next group: its statement may still arrive. */
   let lostId = ''
@@ -48,14 +30,10 @@ export function openWriter(kind: WriteKind, client: Client): WriteGroup {
     entry ??= await client.transaction((inside) => addEntry(inside, lostId), leftMs())
     const used = entry
     try {
-      const [row] = await client.query<[refused: bigint[]]>(
-        STATEMENTS[kind],
-        [used.id, used.groups, ...columnsOf(plants, client)],
-        leftMs(),
-      )
-      if (row !== undefined) {
+      const refused = await send(used, plants, leftMs)
+      if (refused !== undefined) {
         used.groups++
-        return row[0]
+        return refused
       }
     } catch (error) {
       if (!isConnectionLost(error)) throw error
@@ -111,50 +89,4 @@ async function resolveOutcome(client: Client, { id, groups }: LedgerEntry, lost:
   if (row === undefined) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost })
   if (Number(row[0]) === groups) throw lost
   return row[1] ?? []
-}
-
-const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).join(', ')
-
-/**
- * Each group is one statement, and so one transaction. The gate locks the writer's entry. It has no row if this group is not
- * the writer's next one, or the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
- */
-const statement = (write: string): string => `with gate as (
-    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
-  ), wanted as (
-    select * from unnest($3::int8[], $4::int8[], ${FIELD_ARRAYS}) with ordinality
-      as wanted (user_id, id, ${FIELD_COLUMNS}, number)
-  ), done as (${write})
-  update plantstore.writers set groups = groups + 1, refused = array(
-    select case when exists (select 1 from plantstore.users where users.id = wanted.user_id) then number else -number end
-    from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
-    where done.id is null
-  )
-  where id = $1 and exists (select 1 from gate) returning refused`
-
-/** A delete without values deletes the plant whatever it is. */
-const IS_ANY = PLANT_FIELDS.map((field) => `wanted.${field} is null`).join(' and ')
-const IS_SAME = `(${PLANT_FIELDS.map((field) => `plants.${field} is not distinct from wanted.${field}`).join(' and ')})`
-
-const STATEMENTS: Readonly<Record<WriteKind, string>> = {
-  // Every process inserts in the same order, so that two of them do not wait for each other. Of equal creates the first one
-  // inserts its plant.
-  create: statement(`
-    insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
-    select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
-    from gate cross join wanted join plantstore.users on users.id = wanted.user_id
-    order by wanted.user_id, wanted.id, wanted.number
-    on conflict (user_id, id) do nothing
-    returning user_id, id`),
-  delete: statement(`
-    delete from plantstore.plants using gate, wanted
-    where plants.user_id = wanted.user_id and plants.id = wanted.id and (${IS_ANY} or ${IS_SAME})
-    returning plants.user_id, plants.id`),
-}
-
-/** The keys and fields of plants, as the parameters of a statement. */
-function columnsOf(plants: readonly PlantWrite[], { column }: Client) {
-  const [users, ids] = [plants.map(({ user }) => user), plants.map(({ id }) => id)]
-  const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index] ?? null))
-  return [column(users, 'int8'), column(ids, 'int8'), ...fields.map((texts) => column(texts, 'text'))]
 }
