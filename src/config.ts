@@ -81,6 +81,11 @@ export const OPTIONS = {
       'The most plants in one answer. No limit by default.',
       kinds.count(LIMIT_MAX),
     ),
+    quotaPlants: valued(
+      '--quota-plants <count>',
+      'The most plants of a user. The server refuses to create more. No limit by default.',
+      kinds.count(LIMIT_MAX, 0),
+    ),
     rateLimit: valued(
       '--rate-limit <rate>',
       'The most requests that this process takes from a token in a second, minute or hour, like 100/s. No limit by default.',

@@ -44,12 +44,12 @@ export const size: Kind<number> = (text) => {
 const parseQuantity = (match: RegExpExecArray | null, units: Readonly<Record<string, number>>): number =>
   Number(match?.[1]) * (units[match?.[2] ?? ''] ?? Number.NaN)
 
-/** A whole number from 1 to `max`. */
+/** A whole number from `min` to `max`. */
 export const count =
-  (max: number): Kind<number> =>
+  (max: number, min = 1): Kind<number> =>
   (text) => {
-    const number = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : Number.NaN
-    return number <= max ? number : new Rule(`a whole number from 1 to ${max}`)
+    const number = /^(?:0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN
+    return number >= min && number <= max ? number : new Rule(`a whole number from ${min} to ${max}`)
   }
 
 /** How many requests a token may make in a period of time. */

@@ -24,6 +24,7 @@ export type ErrorKind =
   | 'token_invalid'
   | 'rate_exceeded'
   | 'scope_insufficient'
+  | 'quota_exceeded'
   | 'path_unknown'
   | 'plant_not_found'
   | 'method_not_allowed'

@@ -110,7 +110,10 @@ export function textLength(plant: Plant): number {
  * whether a write may be stored all the same. Times are milliseconds since 1970-01-01 UTC.
  */
 export interface Store {
-  /** Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone. */
+  /**
+   * Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone, and with
+   * `quota_exceeded` if the user has as many plants as the store allows.
+   */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
   /** The user's plants of one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
   listPlants(user: UserId, page: Page): Promise<PlantPage>

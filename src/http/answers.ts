@@ -98,6 +98,11 @@ export const ERRORS = {
     message: 'This token may only read: use one with the scope write.',
     headers: { 'WWW-Authenticate': `${REALM}, error="insufficient_scope", scope="write"` },
   },
+  quota_exceeded: {
+    code: 40302,
+    when: 'the user has as many plants as the operator allows; nothing was stored; there is no limit by default',
+    message: 'You have as many plants as this server allows, nothing was stored: delete a plant first.',
+  },
   path_unknown: {
     code: 40401,
     when: 'there is nothing at this path',

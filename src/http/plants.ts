@@ -91,6 +91,7 @@ const CREATE_PLANT = operation({
     'plant_invalid',
     'body_not_json',
     'scope_insufficient',
+    'quota_exceeded',
     'plant_exists',
     'body_too_large',
     'content_type_unsupported',

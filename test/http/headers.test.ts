@@ -4,8 +4,8 @@ import { cases, expectHeaders, isErrorCode, startWithCases } from './support/cas
 import { startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
-/** Codes that have tests of their own: bug, rate-limit, store-full, store-damaged and store-locked.test.ts. */
-const BROUGHT_ABOUT_ELSEWHERE = [42901, 50000, 50301, 50302, 50303]
+/** Codes that have tests of their own: bug, quota, rate-limit, store-full, store-damaged and store-locked.test.ts. */
+const BROUGHT_ABOUT_ELSEWHERE = [40302, 42901, 50000, 50301, 50302, 50303]
 
 describe.each(TRANSPORTS)('every answer, $name', (transport) => {
   test('has the common headers, the headers of its own kind, and no other', async () => {

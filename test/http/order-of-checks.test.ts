@@ -63,12 +63,15 @@ const rows = (readToken: string, blockedToken: string): readonly Row[] => {
     ['40001 before 40002', 'POST', '/plants', post(NOT_JSON), 40001],
     ['40001 before 40002, nested', 'POST', '/plants', post(`{"id":"5","x":${'['.repeat(64)}${']'.repeat(64)}}`), 40001],
     ['40002 before 409', 'POST', '/plants', post('{"id":1,"name":2}'), 40002],
+    ['40001 before 40302', 'POST', '/plants', post('{"id":2,'), 40001],
+    ['40002 before 40302', 'POST', '/plants', post('{"id":2,"name":2}'), 40002],
+    ['409 before 40302', 'POST', '/plants', post('{"id":1,"name":"Ivy"}'), 40901],
   ]
 }
 
 describe.each(TRANSPORTS)('the order of checks, $name', (transport) => {
   test('lets the first check win wherever two would refuse', async () => {
-    await using service = await startService(transport, { maxBodyBytes: MAX_BODY_BYTES })
+    await using service = await startService(transport, { maxBodyBytes: MAX_BODY_BYTES, quotaPlants: 1 })
     const { text: readToken } = await service.createToken({ scope: 'read' })
     const { text: blockedToken } = await service.createToken({ user: 'blocked', scope: 'read' })
     await service.store.setUserBlock('blocked', Date.now())

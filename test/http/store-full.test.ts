@@ -17,7 +17,7 @@ const FULL = unavailable(50301, 'The store is out of space or read-only, nothing
 describe.skipIf(lacks(MOUNTS)).each(SQLITE_TRANSPORTS)('a full disk, $name', (transport) => {
   test('refuses writes with 50301 and stores none of them, while lists go on, until there is room', async () => {
     using disk = mountDisk(DISK_BYTES)
-    await using service = await startService({ ...transport, open: () => openDatabase(disk.path) })
+    await using service = await startService({ ...transport, open: () => openDatabase({}, disk.path) })
     const ballast = disk.fillUp(ROOM_BYTES)
 
     let stored = 0

@@ -5,6 +5,7 @@ import { hasOnlyGrownContract } from './contract/has-only-grown.ts'
 import { healthContract } from './contract/health.ts'
 import { listContract } from './contract/list.ts'
 import { plantsContract } from './contract/plants.ts'
+import { quotaContract } from './contract/quota.ts'
 import { revokeContract } from './contract/revoke.ts'
 import { rotateContract } from './contract/rotate.ts'
 import { statisticsContract } from './contract/statistics.ts'
@@ -17,6 +18,7 @@ describe.each(STORES)('the store, $name', (store) => {
   plantsContract(store)
   listContract(store)
   writesAtOnceContract(store)
+  quotaContract(store)
   tokensContract(store)
   revokeContract(store)
   rotateContract(store)

@@ -22,12 +22,12 @@ const storeUnderTest = (name: string, { makeDatabase, othersSeenWithinMs, ...opt
   name,
   othersSeenWithinMs,
   /** Opens an empty store. */
-  async open(clock: Pick<OpenOptions, 'monotonicMs'> = {}) {
+  async open(wanted: Pick<OpenOptions, 'monotonicMs' | 'quotaPlants'> = {}) {
     const database = await makeDatabase()
     const opened: Store[] = []
-    /** Opens the same store once more, as another process would. */
-    const reopen = async (): Promise<Store> => {
-      const store = await openStore(database.url, failTest, { ...options, ...clock })
+    /** Opens the same store once more, as another process would, maybe with another quota. */
+    const reopen = async (other: Pick<OpenOptions, 'quotaPlants'> = {}): Promise<Store> => {
+      const store = await openStore(database.url, failTest, { ...options, ...wanted, ...other })
       opened.push(store)
       return store
     }

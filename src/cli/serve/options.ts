@@ -26,6 +26,7 @@ export const defineServe = (program: Command) =>
     .addOption(OPTIONS.noPage)
     .addOption(OPTIONS.maxBody)
     .addOption(OPTIONS.listMax)
+    .addOption(OPTIONS.quotaPlants)
     .addOption(OPTIONS.rateLimit)
     .addOption(OPTIONS.rateBurst)
     .addOption(OPTIONS.maxInFlight)

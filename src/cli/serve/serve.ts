@@ -44,10 +44,11 @@ async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }
 
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(options: ServeOptions, endings: Endings, log: Logger, io: Io): Promise<void> {
-  const { database, metricsListen, tls } = options
+  const { database, quotaPlants, metricsListen, tls } = options
   const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
   const store = await openStore(database, endings.onFailure, {
     ...openOptionsOf(options),
+    quotaPlants,
     isServer: true,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),

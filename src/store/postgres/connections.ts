@@ -19,6 +19,7 @@ export type Connections = ReturnType<typeof connect>
 
 interface ConnectOptions extends ConnectionOptions {
   readonly isServer: boolean
+  readonly quotaPlants: number | undefined
   readonly observer: StoreObserver | undefined
 }
 
@@ -37,7 +38,7 @@ export function connect(options: ConnectOptions) {
   const read = openReads(client, requireOpen)
   const transaction = openTransactions(client, requireOpen)
   const plants = queueWrites({
-    writers: { create: openWriter('create', creates), delete: openWriter('delete', deletes) },
+    writers: { create: openWriter('create', creates, options.quotaPlants), delete: openWriter('delete', deletes) },
     observer: options.observer,
   })
   const versions = watchTokens(async () => {

@@ -29,6 +29,7 @@ export async function openPostgresStore(
     passwordFile: options.passwordFile,
     prepares: !options.preparesNothing,
     isServer,
+    quotaPlants: options.quotaPlants,
     observer: options.observer,
   })
   const open = async () => {

@@ -16,6 +16,7 @@ export type Connections = ReturnType<typeof connect>
 
 interface ConnectOptions {
   readonly durability: FileDurability
+  readonly quotaPlants: number | undefined
   readonly isServer: boolean
   readonly onEvent: (event: StoreEvent) => void
   readonly observer: StoreObserver | undefined
@@ -86,12 +87,12 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
 
 /** Opens the connection that writes, with its queue. */
 function openQueue(path: string, onFailure: (error: unknown) => void, options: ConnectOptions) {
-  const { durability, isServer, onEvent, observer, monotonicMs } = options
+  const { durability, quotaPlants, isServer, onEvent, observer, monotonicMs } = options
   const changes = shareChanges(monotonicMs())
   const times = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT))
   times[CHECKPOINTED_AT_MS] = Date.now()
   const open = isServer ? openWriterInThread : openWriterHere
-  const writer = open({ path, identity: fileIdentity(path), durability, changes, times }, (report) => {
+  const writer = open({ path, identity: fileIdentity(path), durability, quotaPlants, changes, times }, (report) => {
     if ('failure' in report) onFailure(toError(report.failure))
     else onEvent(report.event)
   })

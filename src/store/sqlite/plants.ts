@@ -8,6 +8,7 @@ import { deleteIf, EMPTY_PAGE, FIELD_COLUMNS, PLANT_COLUMNS, type StoredPlantRow
 import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
 import { insertInto } from './insert.ts'
+import type { PlantQuota } from './writing/quota.ts'
 
 /** Plants in SQLite. */
 export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Connections) {
@@ -55,10 +56,11 @@ export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Con
 type PlantParameters = [user: UserId, id: bigint, ...values: PlantValues]
 
 /** The writes of plants: `createPlant` and `deletePlant` of the store's contract. */
-export function plantWrites(writer: Database) {
+export function plantWrites(writer: Database, quota?: PlantQuota) {
   const insert = writer.prepare<unknown, PlantParameters>(
     `${insertInto('plants', PLANT_COLUMNS)} on conflict do nothing`,
   )
+  const selectId = writer.prepare<unknown, [UserId, bigint]>('select id from plants where user_id = ?1 and id = ?2')
   const deleteOne = writer.prepare<unknown, [UserId, bigint]>('delete from plants where user_id = ?1 and id = ?2')
   const deleteSame = writer.prepare<unknown, PlantParameters>(
     `delete from plants where ${PLANT_COLUMNS.map((column) => `${column} is ?`).join(' and ')}`,
@@ -66,12 +68,17 @@ export function plantWrites(writer: Database) {
 
   return {
     createPlant(...row: PlantParameters): void {
+      const [user, id] = row
+      // If the plant exists, the insert finds it, and that is the reason to tell.
+      if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
       if (insertOne(row) === 0) throw new AppError('plant_exists')
+      quota?.record(user, 1)
     },
     /** With values it deletes the plant only while it has them. */
     deletePlant(user: UserId, id: bigint, ...values: PlantValues): void {
       const { changes } = values.length === 0 ? deleteOne.run(user, id) : deleteSame.run(user, id, ...values)
       if (changes === 0) throw new AppError('plant_not_found')
+      quota?.record(user, -1)
     },
   }
 

@@ -28,7 +28,7 @@ export async function openSqliteStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
-  const { monotonicMs = () => performance.now() } = options
+  const { monotonicMs = () => performance.now(), quotaPlants } = options
   if (durability === 'storage') {
     const message = '--durability storage is for PostgreSQL alone: name full or normal for a file.'
     throw new AppError('misused', { message })
@@ -53,7 +53,9 @@ export async function openSqliteStore(
       const exposed = isServer ? filesOpenToOthers(madePath) : []
       if (exposed.length > 0)
         onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
-      return assemble(connect(madePath, onFailure, { durability, isServer, onEvent, observer, monotonicMs }))
+      return assemble(
+        connect(madePath, onFailure, { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }),
+      )
     } finally {
       first.close(true)
     }

@@ -5,6 +5,7 @@ import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, type UserRow, userNotFound } from '../rows.ts'
 import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
+import type { PlantQuota } from './writing/quota.ts'
 
 /** Users in SQLite. */
 export function users({ reader, read, write, emptyWal }: Connections) {
@@ -61,7 +62,7 @@ export function requireUser(db: Database, name: string): UserId {
 }
 
 /** The writes that block or delete a user. */
-export const userWrites = (writer: Database) => ({
+export const userWrites = (writer: Database, quota?: PlantQuota) => ({
   setUserBlock(name: string, blockedAtMs: number | undefined): boolean {
     const update = 'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)'
     return writer.run(update, [requireUser(writer, name), blockedAtMs ?? null]).changes > 0
@@ -75,6 +76,7 @@ export const userWrites = (writer: Database) => ({
       'delete from plants where user_id = ?1 and id in (select id from plants where user_id = ?1 order by id limit ?2)',
       [user, DELETE_BATCH_PLANTS],
     )
+    quota?.record(user, -plants)
     const userIsGone = plants < DELETE_BATCH_PLANTS
     if (userIsGone) {
       writer.run('delete from tokens where user_id = ?1', [user])

@@ -56,8 +56,12 @@ const sharedInts = (length: number) => new Int32Array(new SharedArrayBuffer(leng
 /** Milliseconds as an int32, which wraps after 49 days. */
 const toClock = (ms: number): number => ms | 0
 
-/** The side of the connection that writes. */
-export function announceChanges(writer: Database, { begun, ended, lowestIds, checkedAt }: Changes) {
+/** The side of the connection that writes. `onOthers` is called if another process has committed. */
+export function announceChanges(
+  writer: Database,
+  { begun, ended, lowestIds, checkedAt }: Changes,
+  onOthers: () => void = () => {},
+) {
   const selectDataVersion = writer.prepare('pragma data_version')
   /** Unknown before the first check, which therefore voids all versions. */
   let dataVersion: unknown
@@ -73,6 +77,7 @@ export function announceChanges(writer: Database, { begun, ended, lowestIds, che
     checkOthers(askedAtMs: number): void {
       const found = selectDataVersion.values()[0]?.[0]
       if (found !== dataVersion) {
+        onOthers()
         for (const slot of EVERYTHING) {
           begin(slot)
           end(slot)

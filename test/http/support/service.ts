@@ -30,7 +30,7 @@ export interface RequestOptions {
 
 /** A service on an empty store, with a write token of user `me`. */
 export async function startService(transport: Transport, options: ServiceOptions = {}) {
-  const opened = await (transport.open?.() ?? openDatabase())
+  const opened = await (transport.open ?? openDatabase)({ quotaPlants: options.quotaPlants })
   const { store, database } = opened
   const reachable = await transport.start(store, database, options)
 

@@ -5,6 +5,7 @@ import type { AppOptions, RateLimit } from '../../../src/http/options.ts'
 import { listen } from '../../../src/http/server.ts'
 import { readCertificate, readTls, type TlsFiles } from '../../../src/http/tls.ts'
 import { createLogger } from '../../../src/log.ts'
+import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
 import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
 import { EXECUTABLE, serve } from '../../support/executable.ts'
@@ -15,14 +16,17 @@ import { type OpenStore, POSTGRES_STORES } from '../../support/stores.ts'
 export interface Transport {
   readonly name: string
   /** Opens the store behind it; a SQLite database in a folder of its own if left out. */
-  readonly open?: () => Promise<ServiceStore>
+  readonly open?: (options: StoreOptions) => Promise<ServiceStore>
   /** Within this time after a command has ended, the service shows what it changed; at once if left out. */
   readonly othersSeenWithinMs?: number
   start(store: Store, database: string, options: ServiceOptions): Promise<Reachable>
 }
 
+/** What a test may want otherwise of the store. */
+type StoreOptions = Pick<OpenOptions, 'quotaPlants'>
+
 /** What a test may want otherwise than the default. */
-export interface ServiceOptions {
+export interface ServiceOptions extends StoreOptions {
   readonly maxBodyBytes?: number
   readonly listMax?: number
   readonly publicUrl?: string
@@ -109,6 +113,7 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--public-url', options.publicUrl),
   ...(options.servesDocs === false ? ['--no-docs'] : []),
   ...(options.servesPage === false ? ['--no-page'] : []),
+  ...flag('--quota-plants', options.quotaPlants),
   ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
   ...flag('--rate-burst', options.rateLimit?.burst || undefined),
   ...flag('--max-in-flight', options.maxInFlight),
@@ -151,7 +156,7 @@ export const TRANSPORTS: readonly Transport[] = [
 
 /** Each database behind a socket. */
 export const STORES_ON_SOCKETS: readonly Transport[] = SOCKET_TRANSPORTS.flatMap((transport) =>
-  [{ name: 'SQLite', open: () => openDatabase() }, ...POSTGRES_STORES].map((store) => ({
+  [{ name: 'SQLite', open: (options: StoreOptions) => openDatabase(options) }, ...POSTGRES_STORES].map((store) => ({
     ...transport,
     ...store,
     name: `${transport.name}, ${store.name}`,
@@ -161,10 +166,10 @@ export const STORES_ON_SOCKETS: readonly Transport[] = SOCKET_TRANSPORTS.flatMap
 export type ServiceStore = Pick<OpenStore, 'store' | 'database'> & AsyncDisposable
 
 /** Opens a SQLite database in this folder, or in one of its own. */
-export async function openDatabase(path?: string): Promise<ServiceStore> {
+export async function openDatabase(options: StoreOptions = {}, path?: string): Promise<ServiceStore> {
   const folder = path === undefined ? makeFolder() : undefined
   const database = join(folder?.path ?? path ?? '', 'plantstore.db')
-  const store = await openStore(database, () => {})
+  const store = await openStore(database, () => {}, options)
   return {
     store,
     database,

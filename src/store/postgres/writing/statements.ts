@@ -1,5 +1,6 @@
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
+import { GROUP_MAX_WRITES } from '../../limits.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
 import type { Client, Parameter } from '../connection.ts'
 
@@ -14,11 +15,17 @@ export interface PlantWrite {
   readonly values: PlantValues
 }
 
-/** A writer's row of the table `writers`. `groups` is the number of groups that it has written. */
+/** A writer's row of the table `writers`. `groups` is the number of groups that it, and the writers whose rows it deleted, have written. */
 export interface LedgerEntry {
   readonly id: string
   groups: number
 }
+
+/** A create that is refused because of a quota has this added to its number. */
+export const BEYOND_QUOTA = GROUP_MAX_WRITES
+
+/** The index of a refused write in its group, by its number. */
+export const indexOf = (number: bigint): number => (Math.abs(Number(number)) - 1) % BEYOND_QUOTA
 
 /** Sends a group. Resolves to the numbers of the refused writes, and to `undefined` if the gate is closed: then nothing was written. */
 export type SendGroup = (
@@ -29,7 +36,7 @@ export type SendGroup = (
 
 /** Sends groups of a kind with the statement of that kind. */
 export function sender(kind: WriteKind, client: Client): SendGroup {
-  const text = kind === 'create' ? groupStatement(INSERT_PLANTS) : groupStatement(DELETE_PLANTS)
+  const text = kind === 'create' ? groupStatement(insertPlants()) : groupStatement(DELETE_PLANTS)
   return async (entry, plants, leftMs) => {
     const [row] = await client.query<[refused: bigint[]]>(text, parametersOf(entry, plants, client), leftMs())
     return row?.[0]
@@ -38,22 +45,34 @@ export function sender(kind: WriteKind, client: Client): SendGroup {
 
 const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).join(', ')
 
+/** More parts of a statement: conditions of the gate, tables before the write, cases of refusals, and columns of the result. */
+interface StatementParts {
+  readonly gate?: string
+  readonly tables?: string
+  readonly refusals?: string
+  readonly results?: string
+}
+
 /**
  * Each group is one statement, and so one transaction. The gate locks the writer's entry. It has no row if this group is not
  * the writer's next one, or the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
  */
-const groupStatement = (write: string): string => `with gate as (
-    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
+export const groupStatement = (
+  write: string,
+  { gate = '', tables = '', refusals = '', results = '' }: StatementParts = {},
+): string => `with gate as (
+    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed ${gate} for update
   ), wanted as (
     select * from unnest($3::int8[], $4::int8[], ${FIELD_ARRAYS}) with ordinality
       as wanted (user_id, id, ${FIELD_COLUMNS}, number)
-  ), done as (${write})
+  ) ${tables}, done as (${write})
   update plantstore.writers set groups = groups + 1, refused = array(
-    select case when exists (select 1 from plantstore.users where users.id = wanted.user_id) then number else -number end
+    select case when not exists (select 1 from plantstore.users where users.id = wanted.user_id) then -number
+      ${refusals} else number end
     from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
     where done.id is null
   )
-  where id = $1 and exists (select 1 from gate) returning refused`
+  where id = $1 and exists (select 1 from gate) returning refused ${results}`
 
 /** A delete without values deletes the plant whatever it is. */
 const IS_ANY = PLANT_FIELDS.map((field) => `wanted.${field} is null`).join(' and ')
@@ -68,16 +87,20 @@ const DELETE_PLANTS = `
  * Every process inserts in the same order, so that two of them do not wait for each other. Of equal creates the first one
  * inserts its plant.
  */
-const INSERT_PLANTS = `
+export const insertPlants = (condition = ''): string => `
     insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
     select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
-    from gate cross join wanted join plantstore.users on users.id = wanted.user_id
+    from gate cross join wanted join plantstore.users on users.id = wanted.user_id ${condition}
     order by wanted.user_id, wanted.id, wanted.number
     on conflict (user_id, id) do nothing
     returning user_id, id`
 
 /** The parameters of every statement. */
-function parametersOf({ id, groups }: LedgerEntry, plants: readonly PlantWrite[], { column }: Client): Parameter[] {
+export function parametersOf(
+  { id, groups }: LedgerEntry,
+  plants: readonly PlantWrite[],
+  { column }: Client,
+): Parameter[] {
   const [users, ids] = [plants.map(({ user }) => user), plants.map(({ id }) => id)]
   const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index] ?? null))
   return [id, groups, column(users, 'int8'), column(ids, 'int8'), ...fields.map((texts) => column(texts, 'text'))]

@@ -1,7 +1,16 @@
 import { AppError, type ErrorKind } from '../../../domain/error.ts'
 import type { Client, Transaction } from '../connection.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from '../errors.ts'
-import { type LedgerEntry, type PlantWrite, REFUSALS, sender, type WriteKind } from './statements.ts'
+import { sendWithin } from './quota.ts'
+import {
+  BEYOND_QUOTA,
+  indexOf,
+  type LedgerEntry,
+  type PlantWrite,
+  REFUSALS,
+  sender,
+  type WriteKind,
+} from './statements.ts'
 
 /** How long a writer tries to learn the outcome of a group that got no answer. */
 const RESOLVE_MS = 1000
@@ -20,8 +29,8 @@ export type WriteGroup = (plants: readonly PlantWrite[]) => Promise<ReadonlyMap<
  * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
-export function openWriter(kind: WriteKind, client: Client): WriteGroup {
-  const send = sender(kind, client)
+export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number): WriteGroup {
+  const send = quotaPlants === undefined ? sender(kind, client) : sendWithin(quotaPlants, client)
   let entry: LedgerEntry | undefined
   /** The entry of the last group without an answer. It is deleted before the next group: its statement may still arrive. */
   let lostId = ''
@@ -46,13 +55,16 @@ export function openWriter(kind: WriteKind, client: Client): WriteGroup {
     return attempt(plants, leftMs)
   }
 
-  const refusalOf = (number: bigint) => (kind === 'create' && number < 0n ? 'token_invalid' : REFUSALS[kind])
+  const refusalOf = (number: bigint) => {
+    if (number > BEYOND_QUOTA) return 'quota_exceeded'
+    return kind === 'create' && number < 0n ? 'token_invalid' : REFUSALS[kind]
+  }
 
   return async (plants) => {
     try {
       const isRepeatable = (error: unknown) => isConflict(error) || isConnectionLost(error)
       const refused = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(plants, leftMs))
-      return new Map(refused.map((number) => [Math.abs(Number(number)) - 1, refusalOf(number)]))
+      return new Map(refused.map((number) => [indexOf(number), refusalOf(number)]))
     } catch (error) {
       throw toAppError(error)
     }
@@ -62,12 +74,14 @@ export function openWriter(kind: WriteKind, client: Client): WriteGroup {
 async function addEntry({ query }: Transaction, lostId: string): Promise<LedgerEntry> {
   const id = crypto.randomUUID()
   const nowMs = Date.now()
-  await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [lostId, nowMs - ENTRY_MAX_AGE_MS])
-  await query(
-    'insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms) values ($1, 0, null, false, $2)',
-    [id, nowMs],
+  // The new entry takes the groups over, so that the sum of all entries never falls.
+  const [row] = await query<[groups: bigint]>(
+    `with deleted as (delete from plantstore.writers where id = $1 or opened_at_ms < $2 returning groups)
+    insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms)
+    select $3, coalesce(sum(groups), 0)::int8, null, false, $4 from deleted returning groups`,
+    [lostId, nowMs - ENTRY_MAX_AGE_MS, id, nowMs],
   )
-  return { id, groups: 0 }
+  return { id, groups: Number(row?.[0]) }
 }
 
 /**

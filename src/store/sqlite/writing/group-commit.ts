@@ -6,6 +6,7 @@ import { watchFiles } from '../files/moved-files.ts'
 import { announceChanges, type Changes } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
+import { openQuota } from './quota.ts'
 import {
   type Call,
   type CheckpointReport,
@@ -23,6 +24,7 @@ export interface WriterOptions {
   /** The identity of the file that the store has opened. Writes to another file at the path would be lost. */
   readonly identity: string
   readonly durability: FileDurability
+  readonly quotaPlants?: number | undefined
   /** The writer announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
   /** The writer puts times here: at `COMMIT_MS` the duration of its last commit, at `CHECKPOINTED_AT_MS` the last checkpoint. */
@@ -40,8 +42,8 @@ export type GroupWriter = ReturnType<typeof openGroupWriter>
 export function openGroupWriter(options: WriterOptions) {
   const { path, times } = options
   const connection = openWatched(options)
-  const { writer } = connection
-  const announced = announceChanges(writer, options.changes)
+  const { writer, quota } = connection
+  const announced = announceChanges(writer, options.changes, quota?.forget)
   const commitGroup = groupTransaction(connection, announced, options)
   const onWhole = () => {
     times[CHECKPOINTED_AT_MS] = Date.now()
@@ -96,20 +98,21 @@ export function openGroupWriter(options: WriterOptions) {
 }
 
 /** Opens the connection, and watches whether its files stay at their paths. */
-function openWatched({ path, identity, durability }: WriterOptions) {
+function openWatched({ path, identity, durability, quotaPlants }: WriterOptions) {
   if (fileIdentity(path) !== identity) throw movedAway(path)
   const { opened, areMoved } = watchFiles(path, () => {
     const writer = openWriter(path, durability, { create: false })
     // The queue waits for locks, so that this thread can do other things meanwhile.
     writer.run('pragma busy_timeout = 0')
-    return { writer, writes: createWrites(writer) }
+    const quota = quotaPlants === undefined ? undefined : openQuota(writer, quotaPlants)
+    return { writer, quota, writes: createWrites(writer, quota) }
   })
   return { ...opened, areMoved }
 }
 
 /** Returns a function that commits a group, or nothing of it. It throws an `AppError` if SQLite fails. */
 function groupTransaction(
-  { writer, writes, areMoved }: ReturnType<typeof openWatched>,
+  { writer, quota, writes, areMoved }: ReturnType<typeof openWatched>,
   announced: ReturnType<typeof announceChanges>,
   { path, times }: WriterOptions,
 ) {
@@ -138,6 +141,7 @@ function groupTransaction(
         return commitOnce(group, nowMs)
       } catch (cause) {
         if (writer.inTransaction) writer.run('rollback')
+        quota?.forget()
         const error = toAppError(cause, { duringWrite: true, path })
         const isFailure = error instanceof AppError && error.kind === 'store_failed'
         // The disk refused the group but then took a file, so somebody may have made room in between.

@@ -5,15 +5,16 @@ import { healthWrites } from '../health.ts'
 import { plantWrites } from '../plants.ts'
 import { tokenWrites } from '../tokens.ts'
 import { userWrites } from '../users.ts'
+import type { PlantQuota } from './quota.ts'
 
 /**
  * All writes, by name. Each runs inside a transaction that it may share with others. A write that throws an `AppError` has
  * changed nothing.
  */
-export const createWrites = (writer: Database) => ({
-  ...plantWrites(writer),
+export const createWrites = (writer: Database, quota?: PlantQuota) => ({
+  ...plantWrites(writer, quota),
   ...tokenWrites(writer),
-  ...userWrites(writer),
+  ...userWrites(writer, quota),
   ...healthWrites(writer),
 })
 
