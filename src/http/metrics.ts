@@ -40,7 +40,8 @@ export interface MetricSources {
  * (https://prometheus.io/docs/instrumenting/exposition_formats/).
  */
 export function createMetricsApp(sources: MetricSources, log: Logger): (request: Request) => Promise<Response> {
-  let measured: Partial<Measurements> = {}
+  const { store, certificateEndsMs, nowMs } = sources
+  let measured: Measured = {}
   const registry = createRegistry(sources, () => measured)
   const headers = {
     'content-type': registry.contentType,
@@ -50,21 +51,26 @@ export function createMetricsApp(sources: MetricSources, log: Logger): (request:
   return async ({ method, url }) => {
     const isKnown = pathOf(url) === '/metrics' && (method === 'GET' || method === 'HEAD')
     if (!isKnown) return errorResponse('path_unknown')
-    measured = await sources.store.measure(sources.nowMs()).catch((error: unknown) => {
+    const ofStore = await store.measure(nowMs()).catch((error: unknown) => {
       const reason = String(error instanceof AppError ? (error.cause ?? error.kind) : error)
       log.warn({ reason }, 'the store could not be measured, so these metrics are left out')
       return {}
     })
+    measured = { ...ofStore, certificateLeftS: certificateEndsMs && (certificateEndsMs - nowMs()) / 1000 }
     return new Response(await registry.metrics(), { headers })
   }
 }
 
 /** Makes metrics of statistics. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
-function createRegistry(sources: MetricSources, measured: () => Partial<Measurements>): Registry {
+function createRegistry(sources: MetricSources, measured: () => Measured): Registry {
   const registry = new Registry()
   registerRequests(registry, sources)
   registerStore(registry, sources)
-  registerMeasured(registry, sources, measured)
+  for (const [key, [name, help]] of Object.entries(MEASURED)) {
+    // A value that is not known is absent.
+    const values = () => [measured()[key as keyof Measured] ?? []].flat().map((value) => ({ value }))
+    register(registry, 'gauge', { name, help, values })
+  }
   register(registry, 'gauge', {
     name: 'plantstore_build_info',
     help: 'The versions of the service and of Bun. The value is always 1.',
@@ -104,17 +110,15 @@ function registerRequests(registry: Registry, { http }: MetricSources): void {
     help: 'Requests that were answered with an error, by its kind. The kind in_flight_limit is --max-in-flight.',
     values: () => Object.entries(http.rejected).map(([reason, value]) => ({ labels: { reason }, value })),
   })
-  const caches = Object.entries(http.caches)
-  register(registry, 'counter', {
-    name: 'plantstore_cache_hits_total',
-    help: 'Reads of tokens and capped lists that a cache answered.',
-    values: () => caches.map(([cache, { hits }]) => ({ labels: { cache }, value: hits })),
-  })
-  register(registry, 'counter', {
-    name: 'plantstore_cache_misses_total',
-    help: 'Reads of tokens and capped lists that the store answered.',
-    values: () => caches.map(([cache, { misses }]) => ({ labels: { cache }, value: misses })),
-  })
+  const places = { hits: 'a cache', misses: 'the store' }
+  for (const outcome of ['hits', 'misses'] as const) {
+    register(registry, 'counter', {
+      name: `plantstore_cache_${outcome}_total`,
+      help: `Reads of tokens and capped lists that ${places[outcome]} answered.`,
+      values: () =>
+        Object.entries(http.caches).map(([cache, counts]) => ({ labels: { cache }, value: counts[outcome] })),
+    })
+  }
 }
 
 function registerStore(registry: Registry, { writes, store }: MetricSources): void {
@@ -145,8 +149,11 @@ function registerStore(registry: Registry, { writes, store }: MetricSources): vo
   })
 }
 
-/** The metrics of what a store measures at each scrape: their names and help. */
-const MEASURED: Readonly<Record<keyof Measurements, readonly [name: string, help: string]>> = {
+/** What is measured at each scrape: the store, and the seconds until the certificate ends. */
+type Measured = Partial<Measurements> & { readonly certificateLeftS?: number | undefined }
+
+/** The metrics of what is measured: their names and help. */
+const MEASURED: Readonly<Record<keyof Measured, readonly [name: string, help: string]>> = {
   databaseBytes: ['plantstore_database_size_bytes', 'Size of the database without its WAL.'],
   walBytes: ['plantstore_wal_size_bytes', 'Size of the WAL of the database. 0 for a database on a server.'],
   diskBytes: ['plantstore_disk_size_bytes', 'Size of the disk of the database.'],
@@ -161,20 +168,10 @@ const MEASURED: Readonly<Record<keyof Measurements, readonly [name: string, help
     'plantstore_tokens_expiring',
     'Tokens that expire within 7 days, without revoked and replaced ones. At most 1000 are counted.',
   ],
-}
-
-/** Registers the metrics of the store's measurements and of the certificate. A value that is not known is absent. */
-function registerMeasured(registry: Registry, sources: MetricSources, measured: () => Partial<Measurements>): void {
-  const known = (value: number | undefined) => (value === undefined ? [] : [{ value }])
-  for (const [key, [name, help]] of Object.entries(MEASURED)) {
-    register(registry, 'gauge', { name, help, values: () => known(measured()[key as keyof Measurements]) })
-  }
-  const { certificateEndsMs, nowMs } = sources
-  register(registry, 'gauge', {
-    name: 'plantstore_certificate_expires_in_seconds',
-    help: 'Time until the certificate of the server ends. Less than 0 after its end.',
-    values: () => known(certificateEndsMs && (certificateEndsMs - nowMs()) / 1000),
-  })
+  certificateLeftS: [
+    'plantstore_certificate_expires_in_seconds',
+    'Time until the certificate of the server ends. Less than 0 after its end.',
+  ],
 }
 
 /** Registers the metrics of the process that this runtime knows. */

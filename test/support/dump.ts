@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { BACKUP_OF, LAST_BACKUP } from '../../src/store/sqlite/files/schema.ts'
+import { BACKUP_OF } from '../../src/store/sqlite/files/schema.ts'
 
 /**
  * All that a database holds: the ids in its header, its schema, and all rows of all tables. Leaves out the records of
@@ -19,7 +19,7 @@ export function dump(database: string): Record<string, unknown> {
     ),
     ...Object.fromEntries(
       tables
-        .filter((table) => table !== LAST_BACKUP)
+        .filter((table) => table !== 'last_backup')
         .map((table) => [table, rowsOf(`select * from ${table} order by 1, 2`)]),
     ),
   }

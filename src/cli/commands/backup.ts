@@ -1,7 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
-import { AppError } from '../../domain/error.ts'
 import type { Copied, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual, misused } from '../command.ts'
@@ -58,13 +57,10 @@ export const backupCommand = (program: Command, io: Io): void => {
   }
 
   const record = (tools: FileTools, startedMs: number, bytes: number) =>
-    tools.recordBackup(startedMs, bytes).catch((error: unknown) => {
-      if (!(error instanceof AppError)) throw error
-      const reason = String(error.cause ?? error.kind)
-      return io.tell(
-        `Warning: the backup is complete, but the database could not record it for the metrics: ${reason}.\n`,
-      )
-    })
+    tools.recordBackup(startedMs, bytes).catch((error: unknown) =>
+      // The backup is complete, so the exit code is 0.
+      io.tell(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.\n`),
+    )
 
   const deleteOld = async (tools: FileTools, latest: string, keep: number) => {
     const { deleted, notices } = tools.keepBackups(latest, keep)

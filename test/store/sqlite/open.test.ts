@@ -68,7 +68,7 @@ test('a new database has strict tables with plain columns', async () => {
   )
 
   expect(Object.fromEntries(tables)).toEqual({
-    last_backup: 'at_ms INTEGER, bytes INTEGER',
+    last_backup: 'id INTEGER, at_ms INTEGER, bytes INTEGER',
     plants: 'user_id INTEGER, id INTEGER, name TEXT, tag TEXT',
     tokens:
       'id INTEGER, user_id INTEGER, hash BLOB, scope TEXT, label TEXT, created_at_ms INTEGER, expires_at_ms INTEGER, ' +

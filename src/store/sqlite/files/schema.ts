@@ -9,8 +9,6 @@ import { MIGRATIONS } from '../migrate.ts'
  * does a backup of a backup.
  */
 export const BACKUP_OF = 'backup_of'
-/** The table that records the latest backup of a database. No copy has its row. */
-export const LAST_BACKUP = 'last_backup'
 
 /** The table or index of another program in a database of ours. */
 export interface ForeignObject {

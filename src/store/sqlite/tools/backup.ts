@@ -3,13 +3,12 @@ import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import type { Copied, CopyOptions } from '../../engine.ts'
 import { openImmutable, openWriter, rowsOf } from '../connection.ts'
-import { sqliteCode, toAppError } from '../errors.ts'
+import { sqliteCode } from '../errors.ts'
 import { fileIdentity, foundSideFiles, sideFilesOf, syncDirectory } from '../files/file-system.ts'
 import { closeForReplacement, lockAlone } from '../files/lock.ts'
 import { databaseMissing, inspect } from '../files/preflight.ts'
-import { BACKUP_OF, LAST_BACKUP } from '../files/schema.ts'
+import { BACKUP_OF } from '../files/schema.ts'
 import { pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
-import { transaction } from '../writing/commit.ts'
 import { copyDatabase } from './copy-database.ts'
 import { removeLeftovers } from './new-database.ts'
 
@@ -112,19 +111,12 @@ export async function backupSqliteInto(
 
 /**
  * Records a backup in the database, for the metrics of servers: when it began, and its size. Does nothing in a database of an
- * older schema, which has no place for the record. Rejects as a write of a `Store` does.
+ * older schema, which has no place for the record. Rejects with SQLite's error.
  */
 export async function recordBackup(database: string, atMs: number, bytes: number): Promise<void> {
-  try {
-    using writer = openWriter(database, 'full', { create: false })
-    if (pragmaNumber(writer, 'user_version') !== SCHEMA_VERSION) return
-    transaction(writer, () => {
-      writer.run(`delete from ${LAST_BACKUP}`)
-      writer.run(`insert into ${LAST_BACKUP} (at_ms, bytes) values (?1, ?2)`, [atMs, bytes])
-    })
-  } catch (error) {
-    throw toAppError(error, { duringWrite: true, path: database })
-  }
+  using writer = openWriter(database, 'full', { create: false })
+  if (pragmaNumber(writer, 'user_version') !== SCHEMA_VERSION) return
+  writer.run('insert or replace into last_backup (id, at_ms, bytes) values (1, ?1, ?2)', [atMs, bytes])
 }
 
 /**

@@ -6,7 +6,7 @@ import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { rowsOf } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
 import { databaseEmpty } from '../files/preflight.ts'
-import { BACKUP_OF, type ForeignObject, LAST_BACKUP, refuseChangedSchema } from '../files/schema.ts'
+import { BACKUP_OF, type ForeignObject, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
 import { countRows } from './contents.ts'
@@ -66,7 +66,8 @@ async function copyRows(
   for (const { sql } of tables) copy.prepare(sql).run()
   const expected = countRows(copy, 'source')
   for (const { name } of tables) {
-    if (name !== 'plants' && name !== LAST_BACKUP)
+    // The copy was never backed up.
+    if (name !== 'plants' && name !== 'last_backup')
       copy.run(`insert into main.${quoted(name)} select * from source.${quoted(name)}`)
   }
   let plants = 0

@@ -27,13 +27,12 @@ export interface WriterOptions {
   readonly quotaPlants?: number | undefined
   /** The writer announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
-  /** The writer puts times here: at `COMMIT_MS` the duration of its last commit, at `CHECKPOINTED_AT_MS` the last checkpoint. */
+  /** The writer puts times here, at these places. */
   readonly times: Float64Array<SharedArrayBuffer>
 }
 
-export const COMMIT_MS = 0
-/** Milliseconds since 1970-01-01 UTC. A checkpoint counts if it brought the whole WAL into the database. */
-export const CHECKPOINTED_AT_MS = 1
+/** The duration of the last commit, and when a checkpoint last brought the whole WAL into the database, since 1970-01-01 UTC. */
+export const [COMMIT_MS, CHECKPOINTED_AT_MS] = [0, 1]
 
 /** Commits groups on a connection of its own, in the thread that opened it. */
 export type GroupWriter = ReturnType<typeof openGroupWriter>
@@ -45,9 +44,7 @@ export function openGroupWriter(options: WriterOptions) {
   const { writer, quota } = connection
   const announced = announceChanges(writer, options.changes, quota?.forget)
   const commitGroup = groupTransaction(connection, announced, options)
-  const onWhole = () => {
-    times[CHECKPOINTED_AT_MS] = Date.now()
-  }
+  const onWhole = () => void times.fill(Date.now(), CHECKPOINTED_AT_MS)
   const wal = checkpoints(writer, (error) => toAppError(error, { duringWrite: false, path }), onWhole)
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
