@@ -64,6 +64,16 @@ export function statisticsContract({ open }: StoreUnderTest): void {
       expect(await store.measure(CREATED_AT_MS + 2 * EXPIRES_SOON_MS)).toMatchObject({ expiringTokens: 0 })
     })
 
+    test('does not count a token that another one replaces', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const expiresAtMs = CREATED_AT_MS + DAY_MS
+      const { token } = await createToken(store, 'me', { expiresAtMs })
+      await store.rotateToken(token.id, newToken('me', { expiresAtMs }), 3_600_000)
+
+      expect(await store.measure(CREATED_AT_MS)).toMatchObject({ expiringTokens: 1 })
+    })
+
     test('counts no more tokens than its limit', async () => {
       await using opened = await open()
       const { store } = opened

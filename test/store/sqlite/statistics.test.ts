@@ -5,8 +5,7 @@ import type { StoreObserver } from '../../../src/domain/store.ts'
 import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { engineOf } from '../../../src/store/open.ts'
 import { openReader } from '../../../src/store/sqlite/connection.ts'
-import { CREATED_AT_MS, createToken } from '../fixtures.ts'
-import { openWithUser, queryAll, runSql, WAL } from './files.ts'
+import { openWithUser, queryAll, WAL } from './files.ts'
 
 const MIB = 1024 * 1024
 
@@ -102,15 +101,6 @@ describe('the measurements of a store', () => {
     )
 
     expect(plan.flat().join(' ')).toContain('USING INDEX tokens_by_expiry')
-  })
-
-  test('do not count a token that another one replaces', async () => {
-    await using opened = await openObserved(true)
-    await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS + 1 })
-    await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS + 1 })
-    runSql(opened.path, 'update tokens set replaced_by = 3 where id = 2')
-
-    expect(await opened.store.measure(CREATED_AT_MS)).toMatchObject({ expiringTokens: 1 })
   })
 
   test('show the latest checkpoint that brought the whole WAL into the database', async () => {
