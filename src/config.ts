@@ -159,6 +159,11 @@ export const OPTIONS = {
       '--first-token',
       'Makes a token for user me if the store has none, and prints it on stderr.',
     ),
+    tokensFile: valued(
+      '--tokens-file <path>',
+      'A file with the hashes of further tokens. The server sees changes of the file within 10 s, and at SIGHUP.',
+      kinds.path,
+    ),
   }),
   ...group('Tokens:', {
     owner: valued(

@@ -20,6 +20,7 @@ process.umask(0o177)
 // The driver of PostgreSQL reads these variables. Only our options may say where the database is and how to log in.
 for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name]
 
+const STDIN = 0
 const STDOUT = 1
 const STDERR = 2
 /** How often to try again to write to a full pipe. */
@@ -74,6 +75,9 @@ const io: Io = {
     listener = next
   },
   uncaught: uncaught.promise,
+  async onHangup(next) {
+    if (!(await isTerminal(STDIN))) process.on('SIGHUP', next)
+  },
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   nowMs: Date.now,
   monotonicMs: () => performance.now(),

@@ -116,6 +116,14 @@ export const label: Kind<string> = (text) =>
     ? text
     : new Rule(`1 to ${LABEL_LENGTH_MAX} characters without control characters`)
 
+/** A day or a time in UTC (RFC 3339), in milliseconds since 1970-01-01 UTC. A day is its first moment. */
+export const time: Kind<number> = (text) => {
+  const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{3})?Z)?$/.test(text) ? Date.parse(text) : Number.NaN
+  // February 30 is read as March 2.
+  const isTime = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 'YYYY-MM-DDThh:mm:ss'.length))
+  return isTime ? ms : new Rule('a time in UTC, like 2027-01-31 or 2027-01-31T18:00:00Z')
+}
+
 /** One of a few words. */
 export const oneOf =
   <const T extends string>(words: readonly T[]): Kind<T> =>

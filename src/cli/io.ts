@@ -20,6 +20,8 @@ export interface Io {
   onSignal(listener: (signal: Signal) => void): void
   /** Rejects with an error that nobody has caught. */
   readonly uncaught: Promise<never>
+  /** Calls the listener at each SIGHUP. If stdin is a terminal, SIGHUP still ends the process: the terminal was closed. */
+  onHangup(listener: () => void): Promise<void>
   /** Cryptographically random bytes. */
   randomBytes(count: number): Uint8Array
   /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */

@@ -174,6 +174,8 @@ export interface Store {
   listUsers(): Promise<readonly User[]>
   /** The user of that name, and whether the user is blocked. This is true until `tokensVersion` changes. */
   findUser(name: string): Promise<{ readonly id: UserId; readonly isBlocked: boolean } | undefined>
+  /** Stores a user if there is none of that name. */
+  createUser(name: string, nowMs: number): Promise<void>
   /**
    * Blocks a user as of a time, or unblocks the user if there is no time. A user who is blocked already keeps the earlier time.
    * Returns whether it changed something. Rejects with `user_not_found`.

@@ -39,8 +39,14 @@ export interface Token {
   readonly userIsBlocked: boolean
 }
 
+/** The token of a request, from the store or from a tokens file. There its id is its hash, so that no two tokens have one id. */
+export type Caller = Pick<Token, 'userId' | 'userName' | 'scope' | 'expiresAtMs' | 'revokedAtMs' | 'userIsBlocked'> & {
+  readonly id: TokenId | string
+  readonly lastUsedAtMs?: Token['lastUsedAtMs']
+}
+
 /** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */
-export function tokenState(token: Token, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
+export function tokenState(token: Omit<Caller, 'id'>, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'
   return token.userIsBlocked ? 'blocked' : 'active'

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
-import { hashToken, isTokenText, type Scope, type Token, tokenState } from '../domain/token.ts'
+import { type Caller, hashToken, isTokenText, type Scope, tokenState } from '../domain/token.ts'
 import type { Limits } from './limits.ts'
 import { contextOf } from './observe.ts'
 import type { AppOptions } from './options.ts'
@@ -79,13 +79,13 @@ const ENTRY_BYTES = 1024
 
 /** Caches tokens by the `Authorization` line that carried them. Any change of tokens, by any process, invalidates them all. */
 export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOptions) {
-  const entries = new LRUCache<string, { readonly token: Token; readonly version: Version }>({
+  const entries = new LRUCache<string, { readonly token: Caller; readonly version: Version }>({
     maxSize: TOKEN_CACHE_MAX_BYTES,
     // Only lines that hold a token come here: they are ASCII, and take a byte for each character.
     sizeCalculation: (_, line) => line.length + ENTRY_BYTES,
   })
 
-  const isAccepted = (token: Token): boolean => {
+  const isAccepted = (token: Caller): boolean => {
     if (tokenState(token, nowMs()) !== 'active') return false
     recordUse(token)
     return true
@@ -93,14 +93,14 @@ export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOpt
 
   return {
     /** The cached token of a line; `undefined` if it was never read, is outdated or has expired. */
-    get(line: string | null | undefined): Token | undefined {
+    get(line: string | null | undefined): Caller | undefined {
       const entry = line ? entries.get(line) : undefined
       if (entry === undefined || entry.version !== store.tokensVersion()) return undefined
       return isAccepted(entry.token) ? entry.token : undefined
     },
 
     /** Reads the token with this text from the store and caches it by its line. Rejects with `token_invalid`. */
-    async read(line: string, text: string): Promise<Token> {
+    async read(line: string, text: string): Promise<Caller> {
       if (!isTokenText(text)) throw new AppError('token_invalid')
       statistics?.lookUp('callers', 'misses')
       // Asked before the read: a change during the read makes the entry outdated.

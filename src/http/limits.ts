@@ -1,5 +1,5 @@
 import { AppError } from '../domain/error.ts'
-import type { Token } from '../domain/token.ts'
+import type { Caller } from '../domain/token.ts'
 import { contextOf } from './observe.ts'
 import type { AppOptions, RateLimit } from './options.ts'
 
@@ -16,7 +16,7 @@ export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateL
   const holders = new Set<Request>()
   return {
     /** Counts a request right after its token was accepted, and gives it a place if one is free. Rejects with `rate_exceeded`. */
-    async admit(caller: Token, request: Request): Promise<void> {
+    async admit(caller: Caller, request: Request): Promise<void> {
       await countRequest?.(caller)
       if (maxInFlight !== undefined && holders.size < maxInFlight) holders.add(request)
     },
@@ -37,7 +37,7 @@ export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateL
 }
 
 /** Counts a request of a token, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
-export function limitRate(limit: RateLimit): (token: Token) => Promise<void> {
+export function limitRate(limit: RateLimit): (token: Caller) => Promise<void> {
   let loading: ReturnType<typeof loadLimiter> | undefined
   return async ({ id }) => {
     // The library loads at the first request: it would take a quarter of a start.

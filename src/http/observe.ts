@@ -1,5 +1,5 @@
 import { AppError, type ErrorKind } from '../domain/error.ts'
-import { TOKEN_PREFIX, type Token } from '../domain/token.ts'
+import { type Caller, TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import {
   bodyBytesOf,
@@ -23,7 +23,7 @@ export interface RequestContext {
   /** The address of the client, if the log shows it. */
   readonly remoteAddress: string | undefined
   /** The token of the request, once the server has accepted it. */
-  caller: Token | undefined
+  caller: Caller | undefined
   /** The error that the request got. */
   error: Refusal | undefined
   /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */

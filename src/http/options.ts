@@ -1,14 +1,15 @@
 import type { TrustedProxy } from '../domain/address.ts'
 import type { Store } from '../domain/store.ts'
-import type { Token } from '../domain/token.ts'
+import type { Caller } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import type { RequestStatistics } from './statistics.ts'
 
 /** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
 export interface AppOptions {
-  readonly store: Store
+  /** A token may also come from a file. */
+  readonly store: Omit<Store, 'findToken'> & { findToken(hash: Uint8Array): Promise<Caller | undefined> }
   /** Called with every token that is accepted. */
-  readonly recordUse: (token: Token) => void
+  readonly recordUse: (token: Caller) => void
   readonly log: Logger
   readonly logsRequests: boolean
   /** Whether the lines of requests have the addresses and agents of clients. */

@@ -1,6 +1,6 @@
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
-import type { Token, TokenId } from '../domain/token.ts'
+import type { Caller, TokenId } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 
 /** How often the server writes the uses of tokens. */
@@ -37,7 +37,9 @@ export function recordTokenUses(store: Pick<Store, 'touchTokens'>, log: Logger, 
 
   return {
     /** Records that a request used this token now. */
-    recordUse({ id, lastUsedAtMs }: Token): void {
+    recordUse({ id, lastUsedAtMs }: Caller): void {
+      // A token of a file is not in the store.
+      if (typeof id === 'string') return
       const atMs = nowMs()
       const latestMs = recent.get(id) ?? lastUsedAtMs
       // A clock that was ahead by mistake has left a use in the future. It does not count.

@@ -102,7 +102,7 @@ export async function startExecutable(
       }),
     stdout,
     stderr,
-    signal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL') => child.kill(signal),
+    signal: (signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL' | 'SIGHUP') => child.kill(signal),
     /** Resolves to the exit code once `stdout` and `stderr` are complete. */
     ended: () => exited,
     /** Ends the server with SIGTERM. Resolves as `ended`. */

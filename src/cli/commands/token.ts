@@ -135,7 +135,7 @@ const revokeCommand = (token: Command, io: Io) =>
 const hashCommand = (token: Command, io: Io) =>
   token
     .command('hash')
-    .description('Prints the hash of a token on stdin, in the form sha256:HEX.')
+    .description('Prints the hash of a token on stdin, as --tokens-file of serve takes it.')
     .addHelpText('after', manual('token hash < token', 'token hash < token >> hashes'))
     .action(async () => io.print(`${hashText(await readHash(io))}\n`))
 

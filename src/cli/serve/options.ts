@@ -22,6 +22,7 @@ export const defineServe = (program: Command) =>
     .addOption(OPTIONS.listen)
     .addOption(OPTIONS.metricsListen)
     .addOption(OPTIONS.firstToken)
+    .addOption(OPTIONS.tokensFile)
     .addOption(OPTIONS.noDocs)
     .addOption(OPTIONS.noPage)
     .addOption(OPTIONS.maxBody)

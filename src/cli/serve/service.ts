@@ -1,6 +1,6 @@
 import type { AppError } from '../../domain/error.ts'
-import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
+import type { AppOptions } from '../../http/options.ts'
 import { listen, type RunningServer } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
 import type { Tls } from '../../http/tls.ts'
@@ -21,7 +21,7 @@ const CLOSE_MS = 1000
 
 interface ServiceParts {
   readonly options: ServeOptions
-  readonly store: Store
+  readonly store: AppOptions['store']
   readonly statistics: RequestStatistics | undefined
   readonly endings: Endings
   readonly log: Logger

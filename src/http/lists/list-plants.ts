@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Store, StoredPlant } from '../../domain/store.ts'
-import type { Token, UserId } from '../../domain/token.ts'
+import type { Caller, UserId } from '../../domain/token.ts'
 import { JSON_TYPE, json } from '../answers.ts'
 import { contextOf, logFault, type RequestContext } from '../observe.ts'
 import type { AppParts } from '../parts.ts'
@@ -10,7 +10,7 @@ import { answerList, type CappedList, cappedList, type Include, PAGE_PLANTS, ren
 
 interface ListRequest {
   readonly request: Request
-  readonly caller: Token
+  readonly caller: Caller
   readonly query: ListQuery
 }
 
@@ -42,7 +42,7 @@ export const listPlants = (parts: AppParts) => {
  * for each list.
  */
 export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppParts, handle: Handle): Handle => {
-  const answerAdmitted = async (request: Request, caller: Token, list: CappedList) => {
+  const answerAdmitted = async (request: Request, caller: Caller, list: CappedList) => {
     await limits?.admit(caller, request)
     limits?.requirePlace(request)
     return answerList(list, request)

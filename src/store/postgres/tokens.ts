@@ -3,7 +3,7 @@ import type { Token, TokenId } from '../../domain/token.ts'
 import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import type { Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
-import { findUser, requireUser } from './users.ts'
+import { insertUser, nextId, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
     tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms,
@@ -72,27 +72,14 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
 }
 
 async function insertToken(inside: Transaction, token: NewToken) {
-  const { query } = inside
-  const known = await findUser(inside, token.userName)
-  const user = known?.id ?? (await nextId(inside, 'last_user_id'))
-  if (known === undefined) {
-    const values = [user, token.userName, token.createdAtMs]
-    await query('insert into plantstore.users (id, name, created_at_ms) values ($1, $2, $3)', values)
-  }
+  const user = await insertUser(inside, token.userName, token.createdAtMs)
   const id = await nextId(inside, 'last_token_id')
-  await query(
+  await inside.query(
     `insert into plantstore.tokens (id, user_id, hash, scope, label, created_at_ms, expires_at_ms)
      values ($1, $2, $3, $4, $5, $6, $7)`,
-    [id, user, token.hash, token.scope, token.label ?? null, token.createdAtMs, token.expiresAtMs ?? null],
+    [id, user.id, token.hash, token.scope, token.label ?? null, token.createdAtMs, token.expiresAtMs ?? null],
   )
-  return { id: Number(id), userIsNew: known === undefined }
-}
-
-async function nextId({ query }: Transaction, counter: 'last_user_id' | 'last_token_id'): Promise<bigint> {
-  const [[id] = [0n]] = await query<[bigint]>(
-    `update plantstore.counters set ${counter} = ${counter} + 1 returning ${counter}`,
-  )
-  return id
+  return { id, userIsNew: user.isNew }
 }
 
 async function requireToken({ query }: Transaction, id: TokenId): Promise<Token> {

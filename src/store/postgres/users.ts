@@ -33,6 +33,8 @@ export function users({ read, transaction, changeTokens }: Connections) {
 
     findUser: (name) => findUser({ query: read }, name),
 
+    createUser: (name, nowMs) => changeTokens(async (inside) => void (await insertUser(inside, name, nowMs))),
+
     setUserBlock: (name, blockedAtMs) =>
       changeTokens(async (inside) => {
         const update = `update plantstore.users set blocked_at_ms = $2::int8
@@ -82,4 +84,21 @@ export async function requireUser(inside: Pick<Transaction, 'query'>, name: stri
   const user = await findUser(inside, name)
   if (user === undefined) throw userNotFound(name)
   return user.id
+}
+
+/** Stores a user if there is none of that name. Returns the identifier of the user, and whether the user is new. */
+export async function insertUser(inside: Transaction, name: string, nowMs: number) {
+  const known = await findUser(inside, name)
+  if (known !== undefined) return { id: known.id, isNew: false }
+  const id = await nextId(inside, 'last_user_id')
+  await inside.query('insert into plantstore.users (id, name, created_at_ms) values ($1, $2, $3)', [id, name, nowMs])
+  return { id, isNew: true }
+}
+
+/** An identifier that nothing has had before. */
+export async function nextId({ query }: Transaction, counter: 'last_user_id' | 'last_token_id'): Promise<number> {
+  const [[id] = [0n]] = await query<[bigint]>(
+    `update plantstore.counters set ${counter} = ${counter} + 1 returning ${counter}`,
+  )
+  return Number(id)
 }

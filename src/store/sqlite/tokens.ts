@@ -4,7 +4,7 @@ import type { Token, TokenId } from '../../domain/token.ts'
 import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
-import { requireUser } from './users.ts'
+import { insertUser, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
     tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, replaced_by, users.blocked_at_ms
@@ -86,12 +86,11 @@ function requireToken(db: Database, id: TokenId): Token {
 const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0
 
 function insertToken(writer: Database, { userName, hash, scope, label, createdAtMs, expiresAtMs }: NewToken) {
-  const insertUser = 'insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing'
-  const { changes } = writer.run(insertUser, [userName, createdAtMs])
+  const userIsNew = insertUser(writer, userName, createdAtMs)
   const { lastInsertRowid } = writer.run(
     `insert into tokens (user_id, hash, scope, label, created_at_ms, expires_at_ms)
      select id, ?2, ?3, ?4, ?5, ?6 from users where name = ?1`,
     [userName, hash, scope, label ?? null, createdAtMs, expiresAtMs ?? null],
   )
-  return { id: Number(lastInsertRowid), userIsNew: changes > 0 }
+  return { id: Number(lastInsertRowid), userIsNew }
 }

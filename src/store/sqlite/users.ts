@@ -21,6 +21,8 @@ export function users({ reader, read, write, emptyWal }: Connections) {
 
     findUser: (name) => read(() => findUser(reader, name)),
 
+    createUser: async (name, nowMs) => void (await write(['createUser', name, nowMs])),
+
     setUserBlock: (name, blockedAtMs) => write(['setUserBlock', name, blockedAtMs]),
 
     async deleteUser(name, { onProgress, signal } = {}) {
@@ -61,8 +63,16 @@ export function requireUser(db: Database, name: string): UserId {
   return user.id
 }
 
-/** The writes that block or delete a user. */
+/** Stores a user if there is none of that name. Returns whether it did. */
+export function insertUser(writer: Database, name: string, nowMs: number): boolean {
+  const insert = 'insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing'
+  return writer.run(insert, [name, nowMs]).changes > 0
+}
+
+/** The writes that create, block or delete a user. */
 export const userWrites = (writer: Database, quota?: PlantQuota) => ({
+  createUser: (name: string, nowMs: number): boolean => insertUser(writer, name, nowMs),
+
   setUserBlock(name: string, blockedAtMs: number | undefined): boolean {
     const update = 'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)'
     return writer.run(update, [requireUser(writer, name), blockedAtMs ?? null]).changes > 0

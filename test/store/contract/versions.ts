@@ -19,6 +19,7 @@ const CHANGES: readonly (readonly [name: string, changed: Changed, write: Write]
   ['revokeTokens by id', 'tokens', (store) => store.revokeTokens({ id: 1 }, CREATED_AT_MS)],
   ['revokeTokens by user', 'tokens', (store) => store.revokeTokens({ userName: 'me' }, CREATED_AT_MS)],
   ['rotateToken', 'tokens', (store) => store.rotateToken(1, newToken('me'), 0)],
+  ['createUser', 'tokens', (store) => store.createUser('somebody.else', CREATED_AT_MS)],
   ['setUserBlock', 'tokens', (store) => store.setUserBlock('me', CREATED_AT_MS)],
   ['deleteUser', 'both', (store) => store.deleteUser('me')],
 ]

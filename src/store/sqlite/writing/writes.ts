@@ -30,6 +30,7 @@ export const CHANGES = {
   createFirstToken: 'tokens',
   revokeTokens: 'tokens',
   rotateToken: 'tokens',
+  createUser: 'tokens',
   setUserBlock: 'tokens',
   deleteTokensOfUser: 'tokens',
   touchTokens: 'nothing',

@@ -1,0 +1,87 @@
+import { AppError, readFailure } from '../../domain/error.ts'
+import { type Caller, SCOPES } from '../../domain/token.ts'
+import type { Logger } from '../../log.ts'
+import { oneOf, parseValue, time, userName } from '../../values.ts'
+import { misused } from '../command.ts'
+import type { Io } from '../io.ts'
+
+/** The largest tokens file, in bytes: 10 000 tokens. A Secret of Kubernetes is no larger. */
+export const TOKENS_FILE_MAX_BYTES = 1024 * 1024
+/** A change takes effect once two looks have found the same contents: within 10 s. */
+export const LOOK_EVERY_MS = 5000
+
+/** A token of a file, with the number of its line. */
+export type FileToken = Pick<Caller, 'userName' | 'scope' | 'expiresAtMs'> & { readonly line: number }
+/** The tokens of a file by their hashes. */
+export type FileTokens = ReadonlyMap<string, FileToken>
+
+/**
+ * Reads a tokens file now, every few seconds and at SIGHUP. `tokens` returns those of the last file without an error. Rejects with
+ * `misused` if the first file has an error. The log tells of a later error once.
+ */
+export async function watchTokensFile(path: string, log: Logger, io: Pick<Io, 'onHangup'>) {
+  let { text: applied, tokens } = await readTokensFile(path)
+  let seen = applied
+
+  const look = async (isAsked: boolean) => {
+    const found = await readTokensFile(path).catch((error: AppError) => error)
+    const contents = found instanceof AppError ? found.message : found.text
+    // A program may still be writing the file if it has changed since the last look.
+    const isComplete = isAsked || contents === seen
+    seen = contents
+    if (!isComplete || (contents === applied && !isAsked)) return
+    applied = contents
+    if (found instanceof AppError)
+      return log.error({ reason: contents }, 'the tokens file cannot be used: its last tokens stay valid')
+    tokens = found.tokens
+    log.info({ tokensFile: path, tokens: tokens.size }, 'the tokens file was read')
+  }
+  let looking = Promise.resolve()
+  const lookNext = (isAsked: boolean) => {
+    looking = looking.then(() => look(isAsked))
+  }
+  await io.onHangup(() => lookNext(true))
+  const timer = setInterval(lookNext, LOOK_EVERY_MS, false)
+  return { tokens: () => tokens, [Symbol.dispose]: () => clearInterval(timer) }
+}
+
+async function readTokensFile(path: string) {
+  const file = Bun.file(path)
+  const bytes = await file
+    .stat()
+    // A read of a pipe could wait for ever.
+    .then((stat) => (stat.isFile() ? file.slice(0, TOKENS_FILE_MAX_BYTES + 1).bytes() : undefined))
+    .catch((error) => {
+      throw misused(`Cannot read the tokens file ${path}: ${readFailure(error)}.`)
+    })
+  if (bytes === undefined) throw misused(`The tokens file ${path} is not a regular file.`)
+  if (bytes.length > TOKENS_FILE_MAX_BYTES)
+    throw misused(
+      `The tokens file ${path} is larger than ${TOKENS_FILE_MAX_BYTES} bytes: create tokens in the database.`,
+    )
+  const text = new TextDecoder().decode(bytes)
+  return { text, tokens: parseTokens(text, path) }
+}
+
+/** User, scope, hash, time of expiry and label. The last two may be missing. A fourth word that begins with a digit is a time. */
+const LINE = /^(\S+)\s+(\S+)\s+(sha256:[0-9a-f]{64})(?:\s+(\d\S*))?(?:\s.*)?$/
+
+function parseTokens(text: string, path: string): FileTokens {
+  const tokens = new Map<string, FileToken>()
+  for (const [index, line] of text.split('\n').entries()) {
+    if (/^\s*(?:#|$)/.test(line)) continue
+    const place = `Line ${index + 1} of ${path}`
+    const [, user = '', scope = '', hash = '', expires] = LINE.exec(line.trim()) ?? []
+    if (hash === '') throw misused(`${place} must be: user scope sha256:HEX [expires] [label].`)
+    const same = tokens.get(hash)
+    if (same !== undefined) throw misused(`${place} has the same hash as line ${same.line}: delete one of them.`)
+    tokens.set(hash, {
+      line: index + 1,
+      userName: parseValue(user, userName, `${place}: the user`),
+      scope: parseValue(scope, oneOf(SCOPES), `${place}: the scope`),
+      expiresAtMs: expires === undefined ? undefined : parseValue(expires, time, `${place}: the time of expiry`),
+    })
+  }
+  if (tokens.size === 0) throw misused(`The tokens file ${path} has no token: leave out --tokens-file, or add one.`)
+  return tokens
+}

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'bun:test'
+import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { COMMAND, serve } from '../support/executable.ts'
+import { SLACK_MS } from '../support/slack.ts'
+import { amongThousand, makeFileToken, mountSecret, replaceFile, WRONG_LINES } from '../support/tokens-file.ts'
+import { makeDatabase } from './support/database.ts'
+
+const READ = 'the tokens file was read'
+const REFUSED = 'the tokens file cannot be used: its last tokens stay valid'
+/** The documentation promises that a change takes effect within this time. */
+const CHANGE_MS = 10_000
+const HUGE_BYTES = 100 * 1024 * 1024
+
+/** A server with a tokens file of these lines. */
+async function serveTokensFile(lines: readonly string[], flags: readonly string[] = []) {
+  const made = makeDatabase()
+  const path = join(made.folder, 'tokens')
+  replaceFile(path, lines)
+  const server = await serve(made.database, ['--tokens-file', path, ...flags])
+  /** What the server has logged of changes of the file. */
+  const changes = () =>
+    server
+      .stdout()
+      .split('\n')
+      .filter((line) => line.includes(READ) || line.includes(REFUSED))
+      .map((line) => JSON.parse(line))
+  const nextChange = async (count: number) => {
+    while (changes().length <= count) await Bun.sleep(5)
+    return changes().at(-1)
+  }
+  return {
+    ...made,
+    path,
+    server,
+    changes,
+    status: async (token: string) => (await server.request('GET', '/plants?limit=1', { token })).status,
+    /** Waits until the server has logged one more change. */
+    nextChange: () => nextChange(changes().length),
+    /** Asks the server to read the file, and waits until it has. */
+    async reread() {
+      const count = changes().length
+      server.signal('SIGHUP')
+      return nextChange(count)
+    },
+    async [Symbol.asyncDispose]() {
+      await server.kill()
+      made[Symbol.dispose]()
+    },
+  }
+}
+
+const read = (tokens: number) => expect.objectContaining({ level: 'info', msg: READ, tokens })
+const refused = (reason: string) =>
+  expect.objectContaining({ level: 'error', msg: REFUSED, reason: expect.stringContaining(reason) })
+
+function writeHuge(path: string): void {
+  rmSync(path, { recursive: true })
+  writeFileSync(path, makeFileToken().line)
+  truncateSync(path, HUGE_BYTES)
+}
+
+describe.concurrent('a tokens file that changes', () => {
+  test('is read within 10 seconds: the server accepts new tokens, and refuses those without a line', async () => {
+    const [stays, goes, comes] = [makeFileToken(), makeFileToken(), makeFileToken()]
+    await using service = await serveTokensFile([stays.line, goes.line])
+    const statuses = () => Promise.all([stays, goes, comes].map(({ text }) => service.status(text)))
+    const before = await statuses()
+    const startMs = performance.now()
+    replaceFile(service.path, [comes.line, stays.line])
+    const change = await service.nextChange()
+
+    expect(performance.now() - startMs).toBeLessThan(CHANGE_MS + SLACK_MS)
+    expect([before, change, await statuses()]).toEqual([[200, 200, 401], read(2), [200, 401, 200]])
+  })
+
+  test('is read at SIGHUP at once, and gives a token another scope or user', async () => {
+    const { text: token, line, hash } = makeFileToken('me', 'write')
+    await using service = await serveTokensFile([line])
+    const { server } = service
+    const create = async (id: number) =>
+      (await server.request('POST', '/plants', { token, body: { id, name: 'Fern' } })).status
+    const list = async () => (await server.request('GET', '/plants', { token })).json()
+    const before = [await create(1), await list()]
+    replaceFile(service.path, [`me read ${hash}`])
+    await service.reread()
+    const readOnly = [await create(2), await list()]
+    replaceFile(service.path, [`you write ${hash}`])
+    await service.reread()
+
+    expect([before, readOnly]).toEqual([
+      [200, [{ name: 'Fern' }]],
+      [403, [{ name: 'Fern' }]],
+    ])
+    expect([await list(), await create(1)]).toEqual([[], 200])
+  })
+
+  test('keeps its old tokens while it has an error in a line, is empty, missing or too large', async () => {
+    const [stays, never] = [makeFileToken(), makeFileToken()]
+    await using service = await serveTokensFile([stays.line])
+    const { path, status } = service
+    const faults: (readonly [() => void, string])[] = [
+      ...WRONG_LINES.map(
+        ([, line, said]) =>
+          [() => replaceFile(path, [...amongThousand(line, 77), never.line]), `Line 77 of ${path}${said}`] as const,
+      ),
+      [() => replaceFile(path, [never.line, never.line]), `Line 2 of ${path} has the same hash as line 1`],
+      [() => writeFileSync(path, ''), 'has no token'],
+      [() => rmSync(path), 'there is no such file'],
+      [() => mkdirSync(path), 'is not a regular file'],
+      [() => writeHuge(path), 'is larger than'],
+    ]
+    for (const [make, said] of faults) {
+      make()
+
+      expect([said, await service.reread(), await status(stays.text), await status(never.text)]).toEqual([
+        said,
+        refused(said),
+        200,
+        401,
+      ])
+    }
+    replaceFile(path, [never.line])
+    expect([await service.reread(), await status(stays.text), await status(never.text)]).toEqual([read(1), 401, 200])
+  })
+
+  test('is read through the symbolic links that Kubernetes swaps', async () => {
+    const [old, next] = [makeFileToken(), makeFileToken()]
+    using made = makeDatabase()
+    const { path, update } = mountSecret(join(made.folder, 'mount'), [old.line])
+    await using server = await serve(made.database, ['--tokens-file', path])
+    const status = async (token: string) => (await server.request('GET', '/plants', { token })).status
+    const before = [await status(old.text), await status(next.text)]
+    update([next.line])
+    while (!server.stdout().includes(READ)) await Bun.sleep(5)
+
+    expect([before, await status(old.text), await status(next.text)]).toEqual([[200, 401], 401, 200])
+  })
+})
+
+describe.concurrent('SIGHUP', () => {
+  test('ends a server without --tokens-file', async () => {
+    using made = makeDatabase()
+    await using server = await serve(made.database)
+    server.signal('SIGHUP')
+
+    expect(await server.ended()).not.toBe(0)
+    expect(server.stdout()).not.toContain('"ended"')
+  })
+
+  test('ends a server with --tokens-file whose stdin is a terminal, because the terminal was closed', async () => {
+    using made = makeDatabase()
+    const path = join(made.folder, 'tokens')
+    replaceFile(path, [makeFileToken().line])
+    const args = ['serve', '--listen', '127.0.0.1:0', '--database', made.database, '--tokens-file', path]
+    const chunks: Buffer[] = []
+    const child = Bun.spawn([...COMMAND, ...args, '--log-format', 'json'], {
+      env: { PATH: process.env.PATH ?? '' },
+      terminal: { data: (_, chunk) => void chunks.push(Buffer.from(chunk)) },
+    })
+    while (!Buffer.concat(chunks).includes('listening')) await Bun.sleep(5)
+    child.kill('SIGHUP')
+    await child.exited
+
+    expect(child.signalCode).toBe('SIGHUP')
+  })
+})
