@@ -98,6 +98,7 @@ describe.skipIf(lacks(PROMETHEUS, MOUNTS, program('faketime')))('a night', () =>
     await until('a create is refused', async () => (await night.create(id++, 'x'.repeat(50_000))).status === 503)
     const failing = await night.fired('PlantstoreFailing')
     const lists = await night.server.request('GET', '/plants?limit=1', { token: night.token })
+    await until('the panel shows that the server is up', async () => (await night.valueOf('Up')) === 1)
     await until('the panel shows a full disk', async () => (await night.valueOf('Free space')) < 0.02)
     const lines = logLines(night.server).filter(({ level }) => level === 'warn')
     const titles = ['Up', 'Requests that failed, in 5 minutes', 'Free space', 'Refused requests', 'Space']
@@ -109,7 +110,6 @@ describe.skipIf(lacks(PROMETHEUS, MOUNTS, program('faketime')))('a night', () =>
     expect(failing.labels).toMatchObject({ reason: 'store_full', severity: 'page' })
     expect(failing.annotations.summary).toEndWith(' refuses requests, because store_full. Read its log.')
     expect(lists.status).toBe(200)
-    expect(await night.valueOf('Up')).toBe(1)
     expect(await night.valueOf('Requests that failed, in 5 minutes')).toBeGreaterThan(0)
     expect((await night.panel('Refused requests')).map(({ metric }) => metric.reason)).toEqual(['store_full'])
     expect(lines[0]).toMatchObject({ msg: 'the store refused', kind: 'store_full', requestId: expect.any(String) })
