@@ -108,7 +108,7 @@ describe.concurrent('a tokens file that changes', () => {
       [() => writeFileSync(path, ''), 'has no token'],
       [() => rmSync(path), 'there is no such file'],
       [() => mkdirSync(path), 'is not a regular file'],
-      [() => writeHuge(path), 'is larger than'],
+      [() => writeHuge(path), 'has more than'],
     ]
     for (const [make, said] of faults) {
       make()

@@ -115,7 +115,7 @@ describe.concurrent('serve --tokens-file', () => {
     truncateSync(huge.path, HUGE_BYTES)
 
     expect(await folder.refuse()).toEqual(refusalWith(2, 'is not a regular file.'))
-    expect(await huge.refuse()).toEqual(refusalWith(2, `is larger than ${TOKENS_FILE_MAX_BYTES} bytes`))
+    expect(await huge.refuse()).toEqual(refusalWith(2, `has more than ${TOKENS_FILE_MAX_BYTES} bytes`))
   })
 
   test.skipIf(lacks(MKFIFO))('refuses a pipe, and does not wait for its writer', async () => {
@@ -149,7 +149,7 @@ describe('a tokens file', () => {
     using watched = (await watch(largest.path)).watched
 
     expect(watched.tokens().size).toBe(1)
-    expect(watch(larger.path)).rejects.toThrow(`is larger than ${TOKENS_FILE_MAX_BYTES} bytes`)
+    expect(watch(larger.path)).rejects.toThrow(`has more than ${TOKENS_FILE_MAX_BYTES} bytes`)
   })
 
   test('with an error is told of once, however often the server looks, and once when it is good', async () => {

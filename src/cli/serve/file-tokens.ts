@@ -1,4 +1,4 @@
-import type { Store } from '../../domain/store.ts'
+import type { Store, Version } from '../../domain/store.ts'
 import { hashText } from '../../domain/token.ts'
 import type { AppOptions } from '../../http/options.ts'
 import type { FileTokens } from './tokens-file.ts'
@@ -9,7 +9,7 @@ import type { FileTokens } from './tokens-file.ts'
  */
 export function withFileTokens(store: Store, tokensNow: () => FileTokens, nowMs: () => number): AppOptions['store'] {
   let version = 0
-  let seen: readonly unknown[] = []
+  let seen: { readonly stored?: Version; readonly tokens?: FileTokens } = {}
 
   return {
     ...store,
@@ -17,11 +17,12 @@ export function withFileTokens(store: Store, tokensNow: () => FileTokens, nowMs:
     hasTokens: async () => true,
 
     tokensVersion() {
-      const [stored, tokens] = [store.tokensVersion(), tokensNow()]
+      const stored = store.tokensVersion()
+      const tokens = tokensNow()
       if (stored === undefined) return undefined
-      if (stored !== seen[0] || tokens !== seen[1]) version++
-      seen = [stored, tokens]
-      return version
+      if (stored === seen.stored && tokens === seen.tokens) return version
+      seen = { stored, tokens }
+      return ++version
     },
 
     async findToken(hash) {

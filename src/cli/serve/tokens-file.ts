@@ -56,9 +56,7 @@ async function readTokensFile(path: string) {
     })
   if (bytes === undefined) throw misused(`The tokens file ${path} is not a regular file.`)
   if (bytes.length > TOKENS_FILE_MAX_BYTES)
-    throw misused(
-      `The tokens file ${path} is larger than ${TOKENS_FILE_MAX_BYTES} bytes: create tokens in the database.`,
-    )
+    throw misused(`The tokens file ${path} has more than ${TOKENS_FILE_MAX_BYTES} bytes: use the database instead.`)
   const text = new TextDecoder().decode(bytes)
   return { text, tokens: parseTokens(text, path) }
 }
