@@ -8,7 +8,15 @@ import { EXIT, exitCodeOf } from '../src/cli/io.ts'
 import { OPTIONS } from '../src/config.ts'
 import { ERRORS } from '../src/http/answers.ts'
 import { leafCommands, nameOf } from './support/commands.ts'
-import { GENERATED_PAGES, metricNames, PAGES, pathOfPage, readPage, withGeneratedParts } from './support/docs.ts'
+import {
+  GENERATED_FILES,
+  GENERATED_PAGES,
+  metricNames,
+  PAGES,
+  pathOfPage,
+  readPage,
+  withGeneratedParts,
+} from './support/docs.ts'
 import { logCalls } from './support/log-calls.ts'
 
 /** Variables of the tests, which CONTRIBUTING.md names. */
@@ -135,6 +143,18 @@ describe('the pages', () => {
 })
 
 describe('the files of contrib', () => {
+  test.each(Object.entries(GENERATED_FILES))('have their source in %s', async (file, make) => {
+    expect(await readPage(file)).toBe(await make())
+  })
+
+  test('name a page and a heading that exist for each alert', async () => {
+    const rules = await readPage('contrib/prometheus/plantstore-rules.yml')
+    const runbooks = [...rules.matchAll(/ runbook: (\S+)#(\S+)$/gm)]
+
+    expect(runbooks).toHaveLength(rules.match(/- alert:/g)?.length ?? 0)
+    expect(runbooks.filter(([, page = '', anchor = '']) => !anchorsOf(page).includes(anchor))).toEqual([])
+  })
+
   test('name no option and no variable that does not exist', async () => {
     const files = [...new Glob('contrib/**/*.*').scanSync(pathOfPage('.'))]
     const text = (await Promise.all(files.map(readPage))).join('\n')

@@ -87,6 +87,23 @@ async function contribBlock(path: string): Promise<string> {
   return `\`\`\`${language}\n${await readContrib(path)}\`\`\``
 }
 
+/** The files of `contrib` that are made of other files there. */
+export const GENERATED_FILES: Readonly<Record<string, () => Promise<string>>> = {
+  'contrib/kubernetes/base/prometheus-rule.yaml': prometheusRule,
+}
+
+/** The alert rules as an object of the Prometheus operator. */
+async function prometheusRule(): Promise<string> {
+  const rules = await readContrib('contrib/prometheus/plantstore-rules.yml')
+  return `# Written by bun run docs, of contrib/prometheus/plantstore-rules.yml.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: plantstore
+spec:
+${rules.replace(/^(?=.)/gm, '  ')}`
+}
+
 const markdownTable = (columns: readonly string[], rows: readonly (readonly string[])[]): string =>
   [columns, columns.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`)
@@ -215,5 +232,6 @@ function reasonTable(): string {
 }
 
 if (import.meta.main) {
+  for (const [file, make] of Object.entries(GENERATED_FILES)) await Bun.write(pathOfPage(file), await make())
   for (const page of GENERATED_PAGES) await Bun.write(pathOfPage(page), await withGeneratedParts(page))
 }

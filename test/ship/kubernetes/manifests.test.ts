@@ -71,6 +71,7 @@ describe.skipIf(lacks(...['kubeconform', 'kustomize', 'go'].map(program)))('kube
     ],
     ['a missing field', 'sqlite', 'containerPort: 3000', 'hostPort: 3000', "missing properties: 'containerPort'"],
     ['a text in place of a number', 'postgres', 'replicas: 3', 'replicas: three', 'expected integer'],
+    ['a misspelt field of a PrometheusRule', 'postgres', 'annotations:', 'annotation:', "'annotation' not allowed"],
     ['a misspelt field of a ServiceMonitor', 'postgres', 'jobLabel', 'joblabel', "'joblabel' not allowed"],
     [
       'an unknown kind',
@@ -93,7 +94,12 @@ describe.skipIf(lacks(program('kustomize')))('kustomize', () => {
     async (each) => {
       const objects = Bun.YAML.parse(await build(each.name)) as (typeof statefulSet)[]
       const { images } = await yamlInContrib(`${FOLDER}/${each.name}/kustomization.yaml`)
-      const shared = ['Service plantstore', 'Service plantstore-metrics', 'ServiceMonitor plantstore']
+      const shared = [
+        'Service plantstore',
+        'Service plantstore-metrics',
+        'ServiceMonitor plantstore',
+        'PrometheusRule plantstore',
+      ]
       const workload = objects.find(({ kind }) => kind === each.workload.kind)
 
       expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual(

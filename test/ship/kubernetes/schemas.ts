@@ -34,7 +34,7 @@ interface CustomResource {
   }
 }
 
-/** Writes JSON schemas of all kinds of Kubernetes and of ServiceMonitor, as kubeconform reads them. They refuse unknown fields. */
+/** Writes JSON schemas of all kinds of Kubernetes, of ServiceMonitor and PrometheusRule, as kubeconform reads them. They refuse unknown fields. */
 export async function makeSchemas() {
   const folder = makeFolder()
   const write = (name: string, schema: unknown) =>
@@ -44,11 +44,13 @@ export async function makeSchemas() {
   for (const [name, { 'x-kubernetes-group-version-kind': kinds = [] }] of Object.entries(definitions)) {
     for (const kind of kinds) await write(nameOf(kind), { $ref: `definitions.json#/definitions/${name}` })
   }
-  const file = 'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml'
-  // The file has the form of all definitions of the cluster's API.
-  const { spec } = Bun.YAML.parse(await Bun.file(await fileOf(PROMETHEUS_OPERATOR, file)).text()) as CustomResource
-  for (const { name, schema } of spec.versions) {
-    await write(nameOf({ group: spec.group, version: name, kind: spec.names.kind }), schema.openAPIV3Schema)
+  for (const resource of ['servicemonitors', 'prometheusrules']) {
+    const file = `example/prometheus-operator-crd/monitoring.coreos.com_${resource}.yaml`
+    // The file has the form of all definitions of the cluster's API.
+    const { spec } = Bun.YAML.parse(await Bun.file(await fileOf(PROMETHEUS_OPERATOR, file)).text()) as CustomResource
+    for (const { name, schema } of spec.versions) {
+      await write(nameOf({ group: spec.group, version: name, kind: spec.names.kind }), schema.openAPIV3Schema)
+    }
   }
   return {
     /** Where kubeconform finds the schema of a kind. */

@@ -16,11 +16,14 @@ interface Trial {
   /** The minute at which the alert is checked. */
   readonly minutes: number
   /** What its reader sees: the labels with which it fires, and the summary. `undefined` if it does not fire. */
-  readonly fires: { readonly labels?: Readonly<Record<string, string>>; readonly summary: string } | undefined
+  readonly fires:
+    | { readonly labels?: Readonly<Record<string, string | undefined>>; readonly summary: string }
+    | undefined
 }
 
 const INSTANCE = 'instance="a:9464"'
 const up = `up{job="plantstore",${INSTANCE}}`
+const started = `process_start_time_seconds{job="plantstore",${INSTANCE}}`
 const rejected = (reason: string) => `plantstore_http_requests_rejected_total{${INSTANCE},reason="${reason}"}`
 const requests = `plantstore_http_request_duration_seconds_count{${INSTANCE},operation="listPlants"}`
 /** A metric without other labels. */
@@ -46,11 +49,20 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
       minutes: 3,
       fires: {
         labels: { job: 'plantstore' },
-        summary: 'a:9464 does not answer. Read the last lines of its log.',
+        summary: 'a:9464 does not answer. Read the last log lines.',
+      },
+    },
+    // Kubernetes has removed the pod, so that Prometheus has no target.
+    {
+      input: { 'up{job="other"}': '0 0 0 0' },
+      minutes: 3,
+      fires: {
+        labels: { job: 'plantstore', instance: undefined },
+        summary: 'No server answers. Read the last log lines.',
       },
     },
     { input: { [up]: '1 0 1 1' }, minutes: 3, fires: undefined },
-    { input: { 'up{job="other"}': '0 0 0 0' }, minutes: 3, fires: undefined },
+    { input: { [up]: '1x3', 'up{job="other"}': '0 0 0 0' }, minutes: 3, fires: undefined },
   ],
   PlantstoreFailing: [
     ...['store_full', 'store_failed', 'bug'].map((reason) => ({
@@ -60,6 +72,17 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
     })),
     { input: { [rejected('store_failed')]: '7+0x10' }, minutes: 10, fires: undefined },
     { input: { [rejected('plant_exists')]: '0+9x10' }, minutes: 10, fires: undefined },
+  ],
+  PlantstoreRestarts: [
+    {
+      input: { [started]: '0x5 300x5 600x5 900x5' },
+      minutes: 20,
+      fires: {
+        labels: { job: 'plantstore' },
+        summary: 'a:9464 has restarted 3 times in half an hour. Look at its exit code.',
+      },
+    },
+    { input: { [started]: '0x5 300x5 600x10' }, minutes: 20, fires: undefined },
   ],
   PlantstoreBusy: [
     ...['store_busy', 'in_flight_limit'].map((reason) => ({
@@ -118,6 +141,10 @@ const TICKETS = ['PlantstoreBackupOld', 'PlantstoreCertificateEnds', 'Plantstore
 
 const readRules = () => readContrib(RULES)
 
+/** The page that an alert names. */
+const runbookOf = (rules: string, alertname: string) =>
+  new RegExp(`- alert: ${alertname}\\n[^]*? runbook: (.+)\\n`).exec(rules)?.[1]
+
 /** A folder with the rules and their trials. */
 async function makeTrials(rules: string) {
   const folder = makeFolder()
@@ -126,7 +153,7 @@ async function makeTrials(rules: string) {
       const severity = TICKETS.includes(alertname) ? 'ticket' : 'page'
       const exp_alerts = fires && {
         exp_labels: { instance: 'a:9464', severity, ...fires.labels },
-        exp_annotations: { summary: fires.summary },
+        exp_annotations: { summary: fires.summary, runbook: runbookOf(rules, alertname) },
       }
       return {
         interval: '1m',
@@ -142,13 +169,13 @@ async function makeTrials(rules: string) {
 }
 
 describe('the alert rules', () => {
-  test('are nine, each with a comment and each with trials', async () => {
+  test('are ten, each with a comment and each with trials', async () => {
     const rules = await readRules()
     const alerts = [...rules.matchAll(/^ +# .+\n +- alert: (\w+)$/gm)].map(([, name]) => name)
 
-    expect(alerts).toHaveLength(9)
+    expect(alerts).toHaveLength(10)
     expect(alerts).toEqual(Object.keys(TRIALS))
-    expect(rules.match(/- alert:/g)).toHaveLength(9)
+    expect(rules.match(/- alert:/g)).toHaveLength(10)
   })
 
   test('have a first step each in the documentation', async () => {
@@ -170,13 +197,13 @@ describe('the alert rules', () => {
     const checked = await runPromtool(['check', 'rules', 'rules.yml'], { cwd: folder.path })
     const tested = await runPromtool(['test', 'rules', 'tests.yml'], { cwd: folder.path })
 
-    expect(checked).toMatchObject({ text: expect.stringContaining('SUCCESS: 9 rules found'), exitCode: 0 })
+    expect(checked).toMatchObject({ text: expect.stringContaining('SUCCESS: 10 rules found'), exitCode: 0 })
     expect(tested).toEqual({ text: expect.stringContaining('SUCCESS'), exitCode: 0 })
   })
 
   test.skipIf(lacks(PROMTOOL))('are named by the configuration of Prometheus, which is valid', async () => {
     const checked = await runPromtool(['check', 'config', pathOfPage(PROMETHEUS_CONFIGURATION)])
 
-    expect(checked).toMatchObject({ text: expect.stringContaining('SUCCESS: 9 rules found'), exitCode: 0 })
+    expect(checked).toMatchObject({ text: expect.stringContaining('SUCCESS: 10 rules found'), exitCode: 0 })
   })
 })

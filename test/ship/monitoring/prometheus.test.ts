@@ -110,7 +110,7 @@ describe.skipIf(lacks(PROMETHEUS, OPENSSL))(
       expect(await prometheus.labelValues('instance', 'plantstore_build_info')).toEqual([host])
     })
 
-    test('runs all nine rules without error, and only the expiring token is an alert', async () => {
+    test('runs all ten rules without error, and only the expiring token is an alert', async () => {
       while (Object.values(await prometheus.rules()).includes('unknown')) await Bun.sleep(100)
       while ((await prometheus.alerts()).length === 0) await Bun.sleep(100)
 
