@@ -118,6 +118,15 @@ describe.concurrent('the metrics of requests', () => {
     })
   })
 
+  test('count creates beyond the quota of plants', async () => {
+    await using metered = await startMetered(['--quota-plants', '1'])
+    const { server, create } = metered
+    const statuses = [await create(1), await create(2), await create(3)].map(({ status }) => status)
+
+    expect(statuses).toEqual([200, 403, 403])
+    expect(seriesOf(await scrape(server), REJECTED, { isNonZero: true })).toEqual({ 'reason="quota_exceeded"': 2 })
+  })
+
   test('show the requests in flight: while a body is missing, and until a list ends', async () => {
     await using metered = await startMetered()
     const { server, database, token } = metered

@@ -8,6 +8,7 @@ import type { Random } from '../support/random.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { startHistory } from './history.ts'
 import { startLoad } from './load.ts'
+import { fillQuota } from './quota.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { QUIET, type Server } from './test-database.ts'
 import { until } from './until.ts'
@@ -152,6 +153,12 @@ describe.each(KINDS)('tokens of two servers under load, on $name', ({ kind, shor
     }
     await clients.end()
   })
+})
+
+describe.each(KINDS)('the quota of plants of two servers, on $name', ({ kind, needs }) => {
+  testRounds('is kept by creates and deletes over 64 connections', { short: 1, long: 20, needs }, (random) =>
+    fillQuota(kind, random),
+  )
 })
 
 /** A token as `token list --json` prints it. */

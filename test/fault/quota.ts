@@ -1,0 +1,82 @@
+import { expect } from 'bun:test'
+import { GROUP_MAX_WRITES } from '../../src/store/limits.ts'
+import { type DatabaseKind, SQLITE } from '../support/empty-databases.ts'
+import { serve } from '../support/executable.ts'
+import type { Random } from '../support/random.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { rounds } from './rounds.ts'
+import { QUIET, type Server } from './test-database.ts'
+
+const CONNECTIONS = 64
+const REQUESTS_OF_CONNECTION = rounds(10, 100)
+const QUOTA_MAX = 100
+/** The answers to creates and deletes of a user with a quota. */
+const CODES = [200, 204, 40302, 40402, 40901]
+
+/** Makes 64 connections create and delete plants of a user at two servers with a quota, and compares what is stored. */
+export async function fillQuota(kind: DatabaseKind, random: Random): Promise<void> {
+  await using place = await kind.make()
+  const token = await createTokenIn(place.database)
+  const quota = 1 + random(QUOTA_MAX)
+  const flags = ['--quota-plants', String(quota), ...QUIET]
+  await using one = await serve(place.database, flags)
+  await using other = await serve(place.database, flags)
+  const servers = [one, other] as const
+  // Two servers on a file see each other's commits. On PostgreSQL they can commit a group each at the same moment.
+  const most = quota + (kind === SQLITE ? 0 : GROUP_MAX_WRITES)
+  const codes: number[] = []
+  const counts: number[] = []
+  const sendSome = async () => {
+    for (let count = 0; count < REQUESTS_OF_CONNECTION; count++) {
+      const server = servers[random(2)] ?? one
+      const id = random(2 * quota)
+      codes.push(random(4) === 0 ? await destroy(server, token, id) : await create(server, token, id))
+      if (count % 10 === 0) counts.push(await countPlants(server, token))
+    }
+  }
+
+  await Promise.all(Array.from({ length: CONNECTIONS }, sendSome))
+
+  expect(codes.filter((code) => !CODES.includes(code))).toEqual([])
+  expect(counts.filter((count) => count > most)).toEqual([])
+  const stored = codes.filter((code) => code === 200).length - codes.filter((code) => code === 204).length
+  expect(await countPlants(one, token)).toBe(stored)
+  await fillUp(servers, token, quota)
+  for (const server of servers) expect([await server.end(), server.stderr()]).toEqual([0, ''])
+}
+
+/** One request after the other: expects that the servers create plants up to the quota, and refuse all others. */
+async function fillUp(servers: readonly [Server, Server], token: string, quota: number): Promise<void> {
+  let stored = 0
+  for (let id = 0; id <= 2 * quota; id++) {
+    for (const server of servers) await create(server, token, id)
+  }
+  for (const server of servers) {
+    stored = await countPlants(server, token)
+    expect(stored).toBeGreaterThanOrEqual(quota)
+    expect(await create(server, token, -1)).toBe(40302)
+  }
+  for (let id = 0; stored >= quota; id++) {
+    if ((await destroy(servers[0], token, id)) === 204) stored--
+    expect(await create(servers[1], token, -1)).toBe(stored < quota ? 200 : 40302)
+  }
+  for (const server of servers) expect(await create(server, token, -2)).toBe(40302)
+}
+
+const create = (server: Server, token: string, id: number) =>
+  codeOf(server.request('POST', '/plants', { token, body: { id, name: 'Fern' } }))
+
+const destroy = (server: Server, token: string, id: number) =>
+  codeOf(server.request('DELETE', `/plants/${id}`, { token }))
+
+/** The status of an answer, or the code of its error. */
+async function codeOf(answer: Promise<Response>): Promise<number> {
+  const response = await answer
+  const text = await response.text()
+  return response.status < 400 ? response.status : JSON.parse(text).error
+}
+
+async function countPlants(server: Server, token: string): Promise<number> {
+  const answer = await server.request('GET', '/plants', { token })
+  return JSON.parse(await answer.text()).length
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'bun:test'
+import { COUNTED_USERS_MAX } from '../../../src/store/limits.ts'
+import { openWriter } from '../../../src/store/sqlite/connection.ts'
+import { migrate } from '../../../src/store/sqlite/migrate.ts'
+import { openQuota } from '../../../src/store/sqlite/writing/quota.ts'
+import { makeDatabaseFolder } from './files.ts'
+
+test('the quota of plants remembers the counts of 10000 users, and counts anew with one more', () => {
+  using files = makeDatabaseFolder()
+  using writer = openWriter(files.path, 'normal')
+  migrate(writer, files.path)
+  writer.run('pragma foreign_keys = off')
+  const quota = openQuota(writer, 1)
+  const users = Array.from({ length: COUNTED_USERS_MAX }, (_, index) => index + 1)
+  expect(users.filter(quota.isUsedUp)).toEqual([])
+  // A change that nobody records shows what is remembered.
+  writer.run("insert into plants (user_id, id, name) values (1, 1, 'Fern')")
+
+  expect(quota.isUsedUp(1)).toBe(false)
+  expect(quota.isUsedUp(COUNTED_USERS_MAX + 1)).toBe(false)
+  expect(quota.isUsedUp(1)).toBe(true)
+})
