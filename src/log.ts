@@ -34,12 +34,24 @@ export const createLogger = (
     {
       level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: timeField(),
       formatters: { level: (label) => ({ level: label }) },
       hooks: { streamWrite: (line) => formatShort(line, formatEscaped) },
     },
     destination,
   )
+}
+
+/** Returns a function that writes the field `time`. Many lines are of the same millisecond, and to write it takes 200 ns. */
+function timeField(): () => string {
+  let writtenMs = Number.NaN
+  let field = ''
+  return () => {
+    const nowMs = Date.now()
+    if (nowMs !== writtenMs) field = `,"time":"${new Date(nowMs).toISOString()}"`
+    writtenMs = nowMs
+    return field
+  }
 }
 
 /** Formats a line and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
