@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { join } from 'node:path'
-import { COMMAND, EXECUTABLE, runPlantstore, serve } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
@@ -94,28 +93,5 @@ describe.concurrent('stderr of a server with --log-format json', () => {
     const { stderr } = await runPlantstore(['status', '--database', made.database], { env })
 
     expect(stderr).toStartWith('plantstore: ')
-  })
-
-  // Only a program that runs from source can be given a bug.
-  test.skipIf(EXECUTABLE !== undefined).each([
-    ['is thrown', 'throw new Error("a\\u001b[2Kbug")'],
-    ['rejects a promise', 'void Promise.reject(new Error("a\\u001b[2Kbug"))'],
-  ])('has one line of JSON for a bug that %s and that nobody catches', async (_, statement) => {
-    using folder = makeFolder()
-    const preload = join(folder.path, 'bug.ts')
-    await Bun.write(preload, `process.on('SIGUSR2', () => { ${statement} })`)
-    const [bun = '', ...main] = COMMAND
-    const command = [bun, '--preload', preload, ...main]
-    const endWith = async (flags: readonly string[]) => {
-      await using server = await serve(join(folder.path, 'plantstore.db'), flags, { command })
-      process.kill(server.pid, 'SIGUSR2')
-      return { exitCode: await server.ended(), stderr: server.stderr() }
-    }
-
-    const json = await endWith(JSON_FLAGS)
-    expect([json.exitCode, recordsOf(json.stderr)]).toEqual([1, [fatal('bug')]])
-    const text = await endWith([])
-    expect(text).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^plantstore: [\s\S]*bug[\s\S]*bug\.ts/) })
-    expect(json.stderr + text.stderr).not.toContain('\u001b')
   })
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw-connection.ts'
+import { addLongPlants, LONG_PLANTS, requestAndWait } from '../support/slow.ts'
 import { untilAccepted } from './support/connect.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
@@ -93,6 +94,21 @@ describe.concurrent('the log of a server', () => {
       /^\[[\d:.]+\] INFO: 200 listPlants in [\d.]+ ms: GET \/plants, me with token 1 \{"requestId":"[0-9a-f-]{36}","bytes":2.*\}$/,
     )
     expect(lines.join()).not.toContain('\u001b')
+  })
+
+  test('has a line for a list without a limit that the end of the server cuts', async () => {
+    await using logged = await startLogged(['--drain', '1s'])
+    const { server, token, database } = logged
+    addLongPlants(database)
+    const head = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`
+    using _connection = await requestAndWait(server.port, head)
+    const lines = (await logged.lines()).map((line) => JSON.parse(line))
+
+    const { count, nameLength } = LONG_PLANTS
+    const bytes = lines.find(({ msg }) => msg === 'request')?.bytes
+    expect(lines.map(({ msg }) => msg)).toContain('requests were cut: they took longer than --drain')
+    expect(bytes).toBeGreaterThan(nameLength)
+    expect(bytes).toBeLessThan(count * nameLength)
   })
 
   test('is coloured on a terminal, unless NO_COLOR or TERM=dumb says otherwise, or --log-format json', async () => {
