@@ -16,35 +16,30 @@ export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
 const renderPlantLine = (plant: OwnedPlant): string =>
   `{"user":${JSON.stringify(plant.user)},${plantJson(plant, plant.id).slice(1)}\n`
 
-/** Stands for a line that is longer than `maxBytes`. */
-export const TOO_LONG = Symbol('a line that is too long')
-export type LineBytes = Uint8Array | typeof TOO_LONG
-
 /**
- * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. A line that is longer than
- * `maxBytes` is not kept in memory.
+ * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. Throws `file_unusable` as soon
+ * as a line is longer than `maxBytes`, so that no line fills the memory.
  */
 export async function* readLines(
   stream: AsyncIterable<Uint8Array>,
   maxBytes: number,
-): AsyncGenerator<readonly LineBytes[]> {
+): AsyncGenerator<readonly Uint8Array[]> {
   /** The beginning of the current line. */
   let parts: Uint8Array[] = []
   let bytes = 0
   const take = (part: Uint8Array) => {
     bytes += part.length
-    if (bytes > maxBytes) parts = []
-    else parts.push(part)
+    if (bytes > maxBytes) throw new AppError('file_unusable', { message: `A line is longer than ${maxBytes} bytes.` })
+    parts.push(part)
   }
-  const end = (): LineBytes => {
+  const end = (): Uint8Array => {
     const [line = new Uint8Array()] = parts.length > 1 ? [Buffer.concat(parts)] : parts
-    const isTooLong = bytes > maxBytes
     parts = []
     bytes = 0
-    return isTooLong ? TOO_LONG : line
+    return line
   }
   for await (const chunk of stream) {
-    const lines: LineBytes[] = []
+    const lines: Uint8Array[] = []
     let start = 0
     for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
       take(chunk.subarray(start, at))
@@ -61,8 +56,7 @@ export async function* readLines(
  * Reads a line as strictly as the server reads the body of a create. Returns the reason if it refuses the line. A line without a
  * user belongs to `defaultUser`; with a `defaultUser`, a line of another user is refused.
  */
-export function parsePlantLine(line: LineBytes, defaultUser: string | undefined): OwnedPlant | string {
-  if (line === TOO_LONG) return `it is longer than ${LINE_MAX_BYTES} bytes.`
+export function parsePlantLine(line: Uint8Array, defaultUser: string | undefined): OwnedPlant | string {
   try {
     const plant = toNewPlant(parseJson(line))
     const user = ('user' in plant ? plant.user : undefined) ?? defaultUser

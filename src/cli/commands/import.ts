@@ -9,7 +9,7 @@ import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showBatches, untilAborted } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
-import { LINE_MAX_BYTES, type LineBytes, parsePlantLine, readLines, TOO_LONG } from '../plant-lines.ts'
+import { LINE_MAX_BYTES, parsePlantLine, readLines } from '../plant-lines.ts'
 
 /** How many refused lines are printed. */
 export const REFUSALS_TOLD_MAX = 20
@@ -96,7 +96,7 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
   for await (const batch of readLines(untilAborted(stream, signal), LINE_MAX_BYTES)) {
     for (const line of batch) {
       job.lines++
-      if (line !== TOO_LONG) bytes += line.length + 1
+      bytes += line.length + 1
       const refusal = take(line, job)
       if (refusal !== undefined) refusals.record(job.lines, refusal)
     }
@@ -106,7 +106,7 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
 }
 
 /** Adds the line that was read last to the staging table. Returns the reason if it refuses the line. */
-function take(line: LineBytes, job: ImportJob): string | undefined {
+function take(line: Uint8Array, job: ImportJob): string | undefined {
   const plant = parsePlantLine(line, job.user)
   if (typeof plant === 'string') return plant
   const first = job.target.add(plant, job.lines)
