@@ -51,7 +51,7 @@ export const backupCommand = (program: Command, io: Io): void => {
     const backup = await runCopy(io, tools.backupToRead, SNAPSHOT_NOTE)
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
-    for (const chunk of backup.chunks) await io.print(chunk)
+    for await (const chunk of backup.chunks) await io.print(chunk)
     await tellCounts('Backed up', backup, io)
     await record(tools, startedMs, backup.bytes)
   }

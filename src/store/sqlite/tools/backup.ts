@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, readdirSync, readSync, rmSync, statSync } from 'node:fs'
+import { createReadStream, existsSync, fstatSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import type { Copied, CopyOptions } from '../../engine.ts'
@@ -30,9 +30,6 @@ export async function backupSqlite(database: string, target: string, options: Co
   })
 }
 
-/** The size of one read of a backup. */
-const CHUNK_BYTES = 1024 * 1024
-
 /**
  * Makes and verifies a backup that can be read once. It is on the disk of the database, which has room for it, and has no name,
  * so nothing of it is left when the process ends. Rejects as `backupSqlite` does.
@@ -42,21 +39,8 @@ export async function backupSqliteToRead(database: string, options: CopyOptions 
     // Nothing asks for the signal after this.
     options.signal?.throwIfAborted()
     const file = openFile()
-    return { ...counts, bytes: fstatSync(file).size, chunks: readChunks(file) }
+    return { ...counts, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
   })
-}
-
-function* readChunks(file: number): Generator<Uint8Array> {
-  try {
-    for (;;) {
-      const chunk = new Uint8Array(CHUNK_BYTES)
-      const bytes = readSync(file, chunk)
-      if (bytes === 0) return
-      yield chunk.subarray(0, bytes)
-    }
-  } finally {
-    closeSync(file)
-  }
 }
 
 function sourceOf(path: string) {
@@ -127,29 +111,27 @@ export async function recordBackup(database: string, atMs: number, bytes: number
  */
 export function keepLatestBackups(database: string, latest: string, keep: number) {
   const directory = dirname(latest)
-  const files = readdirSync(directory, { withFileTypes: true })
-    .filter((file) => file.isFile())
-    .map(({ name }) => ({ name, path: recordedPath(join(directory, name)) }))
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-  const foreign = files.find(({ path }) => path !== undefined && path !== database)
-  if (foreign !== undefined) {
-    throw new AppError('misused', {
-      message:
-        `No old backup was deleted: ${directory} also holds ${foreign.name}, a backup of ${foreign.path}. ` +
-        'Each database needs a folder of its own: name another one in --dir, or move that file away.',
-    })
+  const kept: string[] = []
+  const notices: string[] = []
+  const leave = (name: string, doubt: string) => notices.push(`${name} ${doubt}: it is neither counted nor deleted.`)
+  for (const file of readdirSync(directory, { withFileTypes: true })) {
+    if (!file.isFile()) continue
+    const path = recordedPath(join(directory, file.name))
+    if (path !== undefined && path !== database) {
+      throw new AppError('misused', {
+        message:
+          `No old backup was deleted: ${directory} also holds ${file.name}, a backup of ${path}. ` +
+          'Each database needs a folder of its own: name another one in --dir, or move that file away.',
+      })
+    }
+    if (!isNameOf(database)(file.name)) continue
+    if (path === undefined) leave(file.name, 'does not say which database it is a backup of')
+    else if (file.name > basename(latest)) leave(file.name, 'is dated in the future')
+    else kept.push(file.name)
   }
-  const doubtOf = ({ name, path }: (typeof files)[number]): string | undefined => {
-    if (path === undefined) return 'does not say which database it is a backup of'
-    return name > basename(latest) ? 'is dated in the future' : undefined
-  }
-  const named = files.filter(({ name }) => isNameOf(database)(name))
-  const unsure = named.filter((file) => doubtOf(file) !== undefined)
-  const sure = named.filter((file) => !unsure.includes(file))
-  const deleted = sure.slice(0, -keep).map(({ name }) => name)
+  const deleted = kept.sort().slice(0, -keep)
   for (const name of deleted) rmSync(join(directory, name), { force: true })
   if (deleted.length > 0) syncDirectory(directory)
-  const notices = unsure.map((file) => `${file.name} ${doubtOf(file)}: it is neither counted nor deleted.`)
   return { deleted, notices }
 }
 
