@@ -2,7 +2,6 @@ import { Elysia, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
 import { shareWith } from './cors.ts'
-import { docs } from './docs/docs.ts'
 import { answerCachedLists } from './lists/list-plants.ts'
 import { answerError, contextOf, observe } from './observe.ts'
 import type { AppOptions } from './options.ts'
@@ -44,8 +43,7 @@ export function routes(parts: AppParts) {
       return answerError(cause, contextOf(request), parts.log)
     })
     .use(api)
-    .use(pages(parts))
-    .use(parts.servesDocs ? docs(api, parts.publicUrl) : new Elysia())
+    .use(pages(api, parts))
     .use(probes(parts))
   return app.use(otherMethods(app.routes))
 }

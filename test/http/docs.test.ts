@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { OpenAPIV3 } from 'openapi-types'
-import { openApiDocument } from '../../src/http/docs/docs.ts'
+import { openApiDocument } from '../../src/http/docs/document.ts'
 import { addressesIn, assetsIn, BASE_POLICY, policyOf } from './support/pages.ts'
 import { startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { basename, join, resolve } from 'node:path'
-import { openApiDocument } from '../../src/http/docs/docs.ts'
+import { openApiDocument } from '../../src/http/docs/document.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { runProgram } from '../support/program.ts'

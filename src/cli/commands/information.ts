@@ -13,7 +13,7 @@ export const openapiCommand = (program: Command, io: Io): void => {
     .addHelpText('after', manual('openapi', 'openapi --public-url https://plants.example.org'))
     .addOption(OPTIONS.publicUrl)
     .action(async ({ publicUrl }) => {
-      const { openApiDocument } = await import('../../http/docs/docs.ts')
+      const { openApiDocument } = await import('../../http/docs/document.ts')
       await io.print(`${JSON.stringify(await openApiDocument(publicUrl), null, 2)}\n`)
     })
 }

@@ -6,6 +6,8 @@ import { Error as ErrorBody } from '../../domain/error.ts'
 import { ListedPlant, NewPlant, Plant } from '../../domain/plant.ts'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
 import { codeTable, ERRORS, JSON_TYPE } from '../answers.ts'
+import type { AppParts } from '../parts.ts'
+import { plants } from '../plants.ts'
 import { ref } from './operation.ts'
 
 /** Where the plugin serves the document within this module. */
@@ -24,6 +26,11 @@ export async function documentText(api: AnyElysia, publicUrl: string | undefined
     return isMediaTypes(value) ? { [JSON_TYPE]: value[JSON_TYPE] } : value
   })
 }
+
+/** The OpenAPI document that a server with this public URL serves, made without a server. */
+export const openApiDocument = async (publicUrl: string | undefined): Promise<OpenAPIV3.Document> =>
+  // No request comes to these routes: they only describe themselves.
+  JSON.parse(await documentText(plants({} as AppParts), publicUrl))
 
 const isMediaTypes = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && JSON_TYPE in value && 'multipart/form-data' in value

@@ -51,7 +51,7 @@ const BASE_POLICY = [
 
 /** A leaf. */
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
-<path d="M27 4C12 4 5 11 5 20c0 2 .4 4 1 5.500C9 17 14 13 20 11 14 15 9.500 20 8 29h3c.3-1.200.7-2.300 1.200-3.300C22 26 28 19 27 4z" fill="#2e8b57"/>
+<path d="M27 4C12 4 5 11 5 20q0 3 1 5 4-9 14-14Q10 17 8 29h3q0-2 1-3 15 0 15-22z" fill="#2e8b57"/>
 </svg>
 `
 

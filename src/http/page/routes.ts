@@ -1,47 +1,46 @@
-import { Elysia } from 'elysia'
+import { type AnyElysia, Elysia } from 'elysia'
 import { AppError } from '../../domain/error.ts'
 import { prefersHtml } from '../accept.ts'
-import { errorResponse } from '../answers.ts'
+import { errorResponse, json } from '../answers.ts'
 import { contextOf, pathOf } from '../observe.ts'
 import type { AppOptions } from '../options.ts'
-import type { Page } from './html.ts'
 
 type PageOptions = Pick<AppOptions, 'servesPage' | 'servesDocs' | 'publicUrl'>
 
-/** The pages for people, and their assets. A page is made at the first request for it: a start does not wait for that. */
-export function pages({ servesPage, servesDocs, publicUrl }: PageOptions) {
+/**
+ * The pages for people with their assets, and the OpenAPI document of `api`. Each is made at the first request for it: a start does
+ * not wait for that.
+ */
+export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: PageOptions) {
+  const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs))
+  const docs = once(async () => (await import('../docs/page.ts')).makeDocsPage(publicUrl))
+  const document = once(async () => (await import('../docs/document.ts')).documentText(api, publicUrl))
+  const served = [...(servesPage ? [page] : []), ...(servesDocs ? [docs] : [])]
+
+  const answerRoot = async ({ request }: Asked): Promise<Response> => {
+    if (prefersHtml(request.headers.get('accept'))) return (await page()).answer(VARY)
+    contextOf(request).error = 'path_unknown'
+    return errorResponse('path_unknown', servesDocs ? FOR_PROGRAMS : '', VARY)
+  }
+  const answerAsset = async ({ request }: Asked): Promise<Response> => {
+    for (const make of served) {
+      const asset = (await make()).assets.find(({ path }) => `/${path}` === pathOf(request.url))
+      if (asset !== undefined) return asset.answer(request)
+    }
+    throw new AppError('path_unknown')
+  }
+
   const app = new Elysia({ name: 'pages' })
-  const served: (() => Promise<Page>)[] = []
-  if (servesPage) {
-    const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs))
-    served.push(page)
-    app.get(
-      '/',
-      ({ request }) => {
-        if (prefersHtml(request.headers.get('accept'))) return page().then(({ answer }) => answer(VARY))
-        contextOf(request).error = 'path_unknown'
-        return errorResponse('path_unknown', servesDocs ? FOR_PROGRAMS : '', VARY)
-      },
-      routeOf('page'),
-    )
-  }
+  if (servesPage) app.get('/', answerRoot, routeOf('page'))
   if (servesDocs) {
-    const docs = once(async () => (await import('../docs/page.ts')).makeDocsPage(publicUrl))
-    served.push(docs)
-    app.get('/docs', () => docs().then(({ answer }) => answer()), routeOf('docs'))
+    app.get('/docs', async () => (await docs()).answer(), routeOf('docs'))
+    app.get('/openapi.json', async () => json(await document()), routeOf('docs'))
   }
-  if (served.length === 0) return app
-  return app.get(
-    '/assets/:name',
-    async ({ request }) => {
-      for (const page of served) {
-        const asset = (await page()).assets.find(({ path }) => `/${path}` === pathOf(request.url))
-        if (asset !== undefined) return asset.answer(request)
-      }
-      throw new AppError('path_unknown')
-    },
-    routeOf('asset'),
-  )
+  return served.length === 0 ? app : app.get('/assets/:name', answerAsset, routeOf('asset'))
+}
+
+interface Asked {
+  readonly request: Request
 }
 
 const VARY = { vary: 'Accept' }

@@ -1,9 +1,8 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { type Client, connect, Refusal, refusalIn, type Wait } from './client.ts'
-import { type Pause, PauseNotice } from './pause.tsx'
+import { type Pause, PauseNotice, Quiet, SignIn } from './parts.tsx'
 import { Plants } from './plants.tsx'
-import { SignIn } from './sign-in.tsx'
 
 /** Where this tab keeps the token. Another service of this host has another key. */
 const KEY = `plantstore token of ${location.pathname}`
@@ -14,7 +13,6 @@ const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
 /** The page: the form for a token, or the plants of its user. */
 function App() {
   const [session, setSession] = useState<{ readonly client: Client; readonly canWrite: boolean }>()
-  const [isChecking, setIsChecking] = useState(false)
   const [problem, setProblem] = useState('')
   const [pauses, setPauses] = useState<readonly Pause[]>([])
 
@@ -28,23 +26,24 @@ function App() {
       setPauses((pauses) => [...pauses, pause])
     })
 
-  const signOut = (reason = '') => {
-    session?.client.close()
+  const forget = (reason: string) => {
     sessionStorage.removeItem(KEY)
     setSession(undefined)
-    setPauses([])
     setProblem(reason)
   }
 
   const signIn = async (token: string) => {
-    setIsChecking(true)
-    const client = connect(token, wait, signOut)
+    const client = connect(token, wait, forget)
     const canWrite = await client.canWrite().catch(refusalIn)
-    setIsChecking(false)
-    if (canWrite instanceof Refusal) return signOut(canWrite.message)
+    if (canWrite instanceof Refusal) return forget(canWrite.message)
     sessionStorage.setItem(KEY, token)
     setSession({ client, canWrite })
-    setProblem('')
+  }
+
+  const signOut = () => {
+    sessionStorage.removeItem(KEY)
+    // Ends all requests, and leaves nothing in memory.
+    location.reload()
   }
 
   useEffect(() => {
@@ -57,17 +56,13 @@ function App() {
       <header class="row">
         <h1>Plant Store</h1>
         {docs && <a href={docs.href}>API</a>}
-        {session && (
-          <button type="button" onClick={() => signOut()}>
-            Sign out
-          </button>
-        )}
+        {session && <Quiet onClick={signOut}>Sign out</Quiet>}
       </header>
       <main>
         {pauses.map((pause) => (
           <PauseNotice {...pause} />
         ))}
-        {session ? <Plants {...session} /> : <SignIn isChecking={isChecking} problem={problem} signIn={signIn} />}
+        {session ? <Plants {...session} /> : <SignIn problem={problem} signIn={signIn} />}
       </main>
     </>
   )

@@ -1,7 +1,11 @@
 import { useState } from 'preact/hooks'
 import { type Client, CODES, type Refusal, refusalIn } from './client.ts'
 
-const LABELS = { id: 'Id', name: 'Name', tag: 'Tag (optional)' }
+const FIELDS = [
+  ['id', 'Id'],
+  ['name', 'Name'],
+  ['tag', 'Tag (optional)'],
+] as const
 
 interface Props {
   readonly client: Client
@@ -25,21 +29,18 @@ export function NewPlant({ client, onCreated }: Props) {
     form.querySelector('input')?.focus()
     onCreated(String(plant.name))
   }
-
+  const submit = (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }) => {
+    event.preventDefault()
+    if (!isBusy) void create(event.currentTarget)
+  }
   const wrong = refusal && fieldOf(refusal)
   return (
-    <form
-      class="row"
-      aria-label="Add a plant"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (!isBusy) void create(event.currentTarget)
-      }}
-    >
-      {Object.entries(LABELS).map(([name, label]) => (
-        <label key={name}>
-          {label}
+    <form class="row write" aria-label="Add a plant" onSubmit={submit}>
+      {FIELDS.map(([name, label]) => (
+        <div key={name}>
+          <label for={name}>{label}</label>
           <input
+            id={name}
             name={name}
             autocomplete="off"
             readOnly={isBusy}
@@ -49,7 +50,7 @@ export function NewPlant({ client, onCreated }: Props) {
           <small id={`${name}-refusal`} role="alert">
             {name === wrong && refusal?.message}
           </small>
-        </label>
+        </div>
       ))}
       <button type="submit" aria-busy={isBusy}>
         Add

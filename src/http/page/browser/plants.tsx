@@ -1,11 +1,19 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type Client, countOf, type Listed, type Plant, refusalIn } from './client.ts'
+import { type Client, type Page, type Plant, refusalIn, toJson } from './client.ts'
 import { NewPlant } from './new-plant.tsx'
-import { PlantTable } from './table.tsx'
+import { Quiet } from './parts.tsx'
+import { countOf, PlantTable } from './table.tsx'
 
 const FIRST_PAGE = '?limit=50&include=id'
-/** How long a browser may take to open the downloaded file. */
+const DOWNLOAD_FIRST_PAGE = '?limit=5000&include=id'
+/** How long a browser may take to open the file. */
 const DOWNLOAD_OPENS_MS = 60_000
+
+/** What happened last, and the deleted plants that can be created again. */
+interface Notice {
+  readonly text: string
+  readonly undo?: readonly Plant[]
+}
 
 interface Props {
   readonly client: Client
@@ -15,118 +23,103 @@ interface Props {
 /** The plants of the user in pages, and all that the user can do with them. */
 export function Plants({ client, canWrite }: Props) {
   const [queries, setQueries] = useState([FIRST_PAGE])
-  const [changes, setChanges] = useState(0)
-  const [{ plants, next }, setPage] = useState<Listed>({ plants: [], next: undefined })
+  const [page, setPage] = useState<Page>({ plants: [], next: undefined })
   const [filter, setFilter] = useState('')
-  const [notice, setNotice] = useState<Notice>({ text: '' })
+  const [{ text, undo = [] }, setNotice] = useState<Notice>({ text: '' })
+  const [changes, setChanges] = useState(0)
   const query = queries.at(-1) ?? FIRST_PAGE
-
+  const tell = (text: string) => setNotice({ text })
+  const fail = (error: unknown) => tell(refusalIn(error).message)
   useEffect(() => {
-    let isShown = true
-    client.list(query).then(
-      (page) => isShown && setPage(page),
-      (error) => setNotice({ text: refusalIn(error).message }),
-    )
+    let isCurrent = true
+    client.list(query).then((page) => isCurrent && setPage(page), fail)
     return () => {
-      isShown = false
+      isCurrent = false
     }
   }, [query, changes])
 
-  const changed = (notice: Notice) => {
-    setNotice(notice)
-    setChanges((count) => count + 1)
+  /** Does something to plants one by one, until one is refused. Tells to how many it was done, and which of them to undo. */
+  const change = async (plants: readonly Plant[], act: (plant: Plant) => Promise<void>, word: string) => {
+    let count = 0
+    let problem = ''
+    try {
+      for (const plant of plants) {
+        await act(plant)
+        count++
+      }
+    } catch (error) {
+      problem = refusalIn(error).message
+    }
+    setChanges(changes + 1)
+    return { count, text: `${word} ${countOf(count)}. ${problem}` }
   }
   const remove = async (plants: readonly Plant[]) => {
-    const { done, refusal } = await forEach(plants, client.delete)
-    changed({ text: `Deleted ${countOf(done.length)}. ${refusal}`, undo: done })
+    const { count, text } = await change(plants, client.delete, 'Deleted')
+    setNotice({ text, undo: plants.slice(0, count) })
   }
   const restore = async (plants: readonly Plant[]) => {
-    const { done, refusal } = await forEach(plants, client.create)
-    changed({ text: `Created ${countOf(done.length)} again. ${refusal}`, undo: plants.slice(done.length) })
+    const { count, text } = await change(plants, client.create, 'Restored')
+    setNotice({ text, undo: plants.slice(count) })
   }
-  const download = () =>
-    client
-      .download((count) => setNotice({ text: `Downloaded ${countOf(count)}.` }))
-      .then(save, (error) => setNotice({ text: refusalIn(error).message }))
+  const turnTo = (queries: string[]) => {
+    setQueries(queries)
+    // There is no next page until this one is there.
+    setPage({ ...page, next: undefined })
+  }
+  const created = (name: string) => {
+    tell(`Added “${name}”.`)
+    setChanges(changes + 1)
+  }
+  const shown = page.plants.filter((plant) => matches(plant, filter))
 
   return (
-    <>
-      {canWrite && <NewPlant client={client} onCreated={(name) => changed({ text: `Added “${name}”.` })} />}
+    <div class={canWrite ? 'writer' : 'reader'}>
+      <NewPlant client={client} onCreated={created} />
       <div class="row">
         <input
           type="search"
           aria-label="Filter this page"
           placeholder="Filter this page"
-          value={filter}
           onInput={({ currentTarget }) => setFilter(currentTarget.value)}
         />
-        <button type="button" onClick={download}>
-          Download all
-        </button>
+        <Quiet onClick={() => download(client, tell).catch(fail)}>Download all</Quiet>
       </div>
-      <NoticeLine {...notice} restore={restore} />
-      <PlantTable
-        key={query}
-        plants={plants.filter((plant) => matches(plant, filter))}
-        canWrite={canWrite}
-        remove={remove}
-      />
+      <p role="status">
+        {text}{' '}
+        {undo[0] && (
+          <button type="button" key={undo[0].id} ref={focus} onClick={() => restore(undo)}>
+            Undo
+          </button>
+        )}
+      </p>
+      <PlantTable key={query} plants={shown} remove={remove} />
       <nav class="row" aria-label="Pages">
-        <button type="button" disabled={queries.length === 1} onClick={() => setQueries(queries.slice(0, -1))}>
-          Back
-        </button>
+        <Quiet onClick={queries.length > 1 && (() => turnTo(queries.slice(0, -1)))}>Back</Quiet>
         <span>Page {queries.length}</span>
-        <button type="button" disabled={next === undefined} onClick={() => next && setQueries([...queries, next])}>
-          Next
-        </button>
+        <Quiet onClick={page.next && (() => turnTo([...queries, page.next ?? query]))}>Next</Quiet>
       </nav>
-    </>
+    </div>
   )
 }
+
+/** For the keyboard: the button that was used last may be gone. */
+const focus = (element: HTMLElement | null) => element?.focus()
 
 const matches = ({ id, name, tag = '' }: Plant, filter: string): boolean =>
   [id, name, tag].some((text) => text.toLowerCase().includes(filter.toLowerCase()))
 
-/** Does something to plants one by one, until the server refuses one. */
-async function forEach(plants: readonly Plant[], act: (plant: Plant) => Promise<void>) {
-  const done: Plant[] = []
-  try {
-    for (const plant of plants) {
-      await act(plant)
-      done.push(plant)
-    }
-    return { done, refusal: '' }
-  } catch (error) {
-    return { done, refusal: refusalIn(error).message }
+/** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
+async function download(client: Client, tell: (text: string) => void): Promise<void> {
+  const parts: Blob[] = []
+  let count = 0
+  for (let query: string | undefined = DOWNLOAD_FIRST_PAGE; query !== undefined; ) {
+    const page: Page = await client.list(query)
+    parts.push(new Blob(page.plants.map((plant) => `${toJson(plant)}\n`)))
+    count += page.plants.length
+    tell(`Downloaded ${countOf(count)}.`)
+    query = page.next
   }
-}
-
-/** Lets the browser store a file. */
-function save(blob: Blob): void {
-  const href = URL.createObjectURL(blob)
+  const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
   Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
   setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
 }
-
-/** What happened last, and the deleted plants that can be created again. */
-interface Notice {
-  readonly text: string
-  readonly undo?: readonly Plant[]
-}
-
-/** What happened last. The keyboard goes to its button, because the button that was used may be gone. */
-const NoticeLine = ({
-  text,
-  undo = [],
-  restore,
-}: Notice & { readonly restore: (plants: readonly Plant[]) => void }) => (
-  <p role="status">
-    {text}{' '}
-    {undo.length > 0 && (
-      <button type="button" key={undo[0]?.id} ref={focus} onClick={() => restore(undo)}>
-        Undo
-      </button>
-    )}
-  </p>
-)
-const focus = (element: HTMLElement | null) => element?.focus()
