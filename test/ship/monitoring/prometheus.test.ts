@@ -110,16 +110,21 @@ describe.skipIf(lacks(PROMETHEUS, OPENSSL))(
       expect(await prometheus.labelValues('instance', 'plantstore_build_info')).toEqual([host])
     })
 
-    test('runs all ten rules without error, and only the expiring token is an alert', async () => {
+    test('runs all ten rules without error, and the expiring token is an alert', async () => {
+      const findTokenAlert = async () =>
+        (await prometheus.alerts()).find(({ labels }) => labels.alertname === 'PlantstoreTokensExpire')
       while (Object.values(await prometheus.rules()).includes('unknown')) await Bun.sleep(100)
-      while ((await prometheus.alerts()).length === 0) await Bun.sleep(100)
+      while ((await findTokenAlert()) === undefined) await Bun.sleep(100)
 
       expect(await prometheus.rules()).toEqual(Object.fromEntries(rules.map(({ alert }) => [alert, 'ok'])))
-      const alerts = await prometheus.alerts()
-      expect(alerts.map(({ labels, state }) => [labels.alertname, state])).toEqual([
-        ['PlantstoreTokensExpire', 'pending'],
-      ])
-      expect(alerts[0]?.annotations.summary).toEndWith(', 1 tokens expire within 7 days. Replace them.')
+      const alert = await findTokenAlert()
+      expect(alert?.state).toBe('pending')
+      expect(alert?.annotations.summary).toEndWith(', 1 tokens expire within 7 days. Replace them.')
+      // Other programs of this machine may fill its disk during these seconds.
+      const others = (await prometheus.alerts()).map(({ labels }) => labels.alertname)
+      expect(others.filter((name) => !['PlantstoreTokensExpire', 'PlantstoreDiskFills'].includes(name ?? ''))).toEqual(
+        [],
+      )
     })
   },
 )
