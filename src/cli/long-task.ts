@@ -11,8 +11,6 @@ export const NOTE_AFTER_MS = 5000
 /** What reading a snapshot does to a server. */
 export const SNAPSHOT_NOTE =
   'This takes a while: until it is done, the WAL of the database grows with what a server writes.\n'
-/** After this many plants, memory is collected. Without it the runtime takes twice as much memory for a million plants. */
-const COLLECT_EVERY_PLANTS = 100_000
 
 /**
  * Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. If the task takes long,
@@ -52,28 +50,6 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, 
       void io.tell(`${total === undefined ? done : `${done} of ${total}`} ${what}\n`)
     },
     [Symbol.dispose]: () => bar?.stop(),
-  }
-}
-
-/**
- * Shows the progress of a task in batches, and pauses after each batch: for signals, and now and then to collect memory. Rejects
- * with the reason of the signal.
- */
-export function showBatches(io: Io, signal: AbortSignal, what: string) {
-  const progress = showProgress(io)
-  let uncollected = 0
-  return {
-    async end(batchPlants: number, done: number, total: number | undefined): Promise<void> {
-      progress.update(done, total, what)
-      uncollected += batchPlants
-      if (uncollected >= COLLECT_EVERY_PLANTS) {
-        uncollected = 0
-        Bun.gc(true)
-      }
-      await nextTurn()
-      signal.throwIfAborted()
-    },
-    [Symbol.dispose]: progress[Symbol.dispose],
   }
 }
 

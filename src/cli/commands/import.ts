@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError, readFailure } from '../../domain/error.ts'
@@ -7,7 +8,7 @@ import type { FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { runUntilSignal, showBatches, untilAborted } from '../long-task.ts'
+import { runUntilSignal, showProgress, untilAborted } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
 import { LINE_MAX_BYTES, parsePlantLine, readLines } from '../plant-lines.ts'
 
@@ -91,7 +92,7 @@ async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promi
 async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<void> {
   const { stream, bytes: total } = job.input
   const refusals = collectRefusals(io)
-  using batches = showBatches(io, signal, 'bytes checked')
+  using progress = showProgress(io)
   let bytes = 0
   for await (const batch of readLines(untilAborted(stream, signal), LINE_MAX_BYTES)) {
     for (const line of batch) {
@@ -100,7 +101,7 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
       const refusal = take(line, job)
       if (refusal !== undefined) refusals.record(job.lines, refusal)
     }
-    await batches.end(batch.length, bytes, total)
+    progress.update(bytes, total, 'bytes checked')
   }
   await refusals.end(job.lines)
 }
@@ -127,8 +128,13 @@ async function requireFree({ target, lines }: ImportJob, io: Io): Promise<void> 
 async function storeLines({ lines, repeated, rule, isAtomic, target }: ImportJob, signal: AbortSignal, io: Io) {
   const { counts } = target
   if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
-  using batches = showBatches(io, signal, 'lines imported')
-  for await (const plants of target.store(isAtomic)) await batches.end(plants, counts.written, lines)
+  using progress = showProgress(io)
+  for await (const written of target.store(isAtomic)) {
+    progress.update(written, lines, 'lines imported')
+    // Signals need a turn of the event loop.
+    await nextTurn()
+    signal.throwIfAborted()
+  }
   // The staging table has only one of the lines that repeat each other.
   counts[rule === 'replace' ? 'replaced' : 'skipped'] += repeated
 }

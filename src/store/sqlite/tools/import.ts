@@ -98,7 +98,7 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
     findExisting: (use: (line: ExistingLine) => void) => attempt(() => staging.findExisting(use)),
     /**
      * Stores all plants, and their users if they are new: in one transaction, or in short ones between which servers can write.
-     * Yields the size of each batch. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
+     * Yields the number of written plants after each batch. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
      */
     async *store(isAtomic: boolean): AsyncGenerator<number> {
       try {
@@ -114,7 +114,7 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
             await begin()
             beginMs = clocks.monotonicMs()
           }
-          yield batch.plants
+          yield counts.written
         }
         end()
       } catch (error) {
