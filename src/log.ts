@@ -44,13 +44,11 @@ export const createLogger = (
 
 /** Returns a function that writes the field `time`. Many lines are of the same millisecond, and to write it takes 200 ns. */
 function timeField(): () => string {
-  let writtenMs = Number.NaN
-  let field = ''
+  let last = { atMs: Number.NaN, field: '' }
   return () => {
-    const nowMs = Date.now()
-    if (nowMs !== writtenMs) field = `,"time":"${new Date(nowMs).toISOString()}"`
-    writtenMs = nowMs
-    return field
+    const atMs = Date.now()
+    if (atMs !== last.atMs) last = { atMs, field: `,"time":"${new Date(atMs).toISOString()}"` }
+    return last.field
   }
 }
 

@@ -11,34 +11,28 @@ export const HOPS_MAX = 16
  * trusted proxies. The search ends at an element without an address, and then at the proxy that wrote it.
  */
 export function clientAddressFinder(proxies: readonly TrustedProxy[]) {
-  const peerOf = (request: Request, connection: Connection | undefined) => {
-    const address = connection?.requestIP(request)?.address
-    return address && withoutMapping(address)
-  }
-  if (proxies.length === 0) return peerOf
   const networks = new BlockList()
   for (const proxy of proxies) {
     if (proxy !== 'unix') networks.addSubnet(proxy.address, proxy.prefix, familyOf(proxy.address))
   }
   const isTrusted = (address: string | undefined): boolean =>
     address === undefined ? proxies.includes('unix') : networks.check(address, familyOf(address))
-  const follow = (peer: string | undefined, elements: readonly string[], nodeOf: (element: string) => string) => {
-    let address = peer
-    for (const element of elements.slice(-HOPS_MAX).reverse()) {
-      const before = isTrusted(address) ? addressIn(nodeOf(element)) : undefined
-      if (before === undefined) break
-      address = before
-    }
-    return address
-  }
 
   return (request: Request, connection: Connection | undefined): string | undefined => {
-    const peer = peerOf(request, connection)
-    if (!isTrusted(peer)) return peer
+    const ip = connection?.requestIP(request)?.address
+    const peer = ip && withoutMapping(ip)
+    if (proxies.length === 0 || !isTrusted(peer)) return peer
     const found = new Set<string | undefined>()
     for (const [name, nodeOf] of HEADERS) {
-      const elements = request.headers.get(name)
-      if (elements) found.add(follow(peer, elements.split(','), nodeOf))
+      const header = request.headers.get(name)
+      if (!header) continue
+      let address = peer
+      for (const element of header.split(',').slice(-HOPS_MAX).reverse()) {
+        const before = isTrusted(address) ? addressIn(nodeOf(element)) : undefined
+        if (before === undefined) break
+        address = before
+      }
+      found.add(address)
     }
     // If the headers disagree, the client may have sent the one that the proxy does not write.
     return found.size === 1 ? [...found][0] : peer

@@ -23,10 +23,7 @@ export function countRequests() {
     caches,
     /** How many requests are under way. A streamed list is, until its end. */
     inFlight: 0,
-    /**
-     * The bytes of all bodies that were handed to the runtime, without heads. A streamed list counts part by part. If a client
-     * goes away, it has read less.
-     */
+    /** The bytes of all bodies that the runtime got to send, without heads. A streamed list counts part by part. */
     bodyBytes: 0,
 
     /** Names the operations that `answer` gets. Each starts at 0. */
