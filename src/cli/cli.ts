@@ -130,9 +130,9 @@ const line = (text: string): string => `plantstore: ${escapeControls(hidePasswor
 
 /** The messages of errors of the store that have none of their own. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {
-  store_full: 'The database is out of space or read-only, nothing was changed: make room.',
+  store_full: 'The database is out of space or read-only and took no change: make room.',
   // If only the disk has failed, the files are good. `check` tells that from damage.
   store_failed:
     'The database failed, is damaged or cannot be reached: see that its disk works, keep all its files, and run plantstore check. See docs/how-to/troubleshoot.md.',
-  store_busy: 'The database is locked by another process or busy, nothing was changed: try again.',
+  store_busy: 'The database is locked by another process or busy and took no change: try again.',
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
-import { AppError, type ErrorKind } from '../domain/error.ts'
+import { AppError } from '../domain/error.ts'
 import type { CopyOptions } from '../store/engine.ts'
 import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 
@@ -64,7 +64,7 @@ export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>, n
 
 /**
  * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
- * how to go on, and ends the command. If the store fails, is full or is locked, the message of the error says it.
+ * how to go on, and ends the command. If the store fails, is full or is locked, it prints the same and rejects with the error.
  */
 export async function runUntilSignal<T>(
   io: Pick<Io, 'onSignal' | 'tell'>,
@@ -84,19 +84,10 @@ export async function runUntilSignal<T>(
       await io.tell(`Stopped by ${received}: ${stoppedText()}\n`)
       throw new Ended(exitCodeOf(received))
     }
-    if (!(error instanceof AppError) || error.message !== '') throw error
-    const reason = STOPPING_FAILURES[error.kind]
-    if (reason === undefined) throw error
-    throw new AppError(error.kind, { message: `Stopped, because ${reason}: ${stoppedText()}`, cause: error })
+    // The messages of these errors do not say how far the task came.
+    if (error instanceof AppError && error.message === '') await io.tell(`Stopped: ${stoppedText()}\n`)
+    throw error
   }
-}
-
-/** The failures of a store that can stop a task between two batches, when a part is done. */
-const STOPPING_FAILURES: Partial<Record<ErrorKind, string>> = {
-  store_full: 'the database is out of space or read-only',
-  store_failed:
-    'the database failed, is damaged or cannot be reached (see that its disk works, keep all its files, and run plantstore check)',
-  store_busy: 'the database is locked by another process or busy',
 }
 
 /** The items of a stream until the signal is aborted. Then it throws the reason of the signal, without waiting for an item. */

@@ -272,7 +272,8 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
       '',
       3,
       [
-        'plantstore: Stopped, because the database is out of space or read-only: nothing was imported. Run the same command again.',
+        'Stopped: nothing was imported. Run the same command again.',
+        'plantstore: The database is out of space or read-only and took no change: make room.',
       ],
     ])
     expect(answer.stderr).toStartWith(`The lines wait in a file without a name in ${disk.path} `)
@@ -293,7 +294,7 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
       const args = ['import', '--on-conflict', rule, '--database', database]
       const { stderr, exitCode } = await runPlantstore(args, { stdin: lines.join('') })
       const [, told] =
-        /^plantstore: Stopped, because the database is out of space or read-only: (\d+) of 30000 lines are in\./m.exec(
+        /^Stopped: (\d+) of 30000 lines are in\..+\nplantstore: The database is out of space or read-only /m.exec(
           stderr,
         ) ?? []
 

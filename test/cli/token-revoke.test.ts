@@ -135,7 +135,7 @@ describe.concurrent('token revoke', () => {
     const database = join(disk.path, 'plantstore.db')
     const token = await createTokenIn(database)
     const revoke = () => runPlantstore(['token', 'revoke', '1', '--database', database])
-    const full = refusal(3, 'The database is out of space or read-only, nothing was changed: make room.')
+    const full = refusal(3, 'The database is out of space or read-only and took no change: make room.')
     await using server = await serve(database)
     const list = async () => (await server.request('GET', '/plants', { token })).status
     disk.fillUp()

@@ -171,7 +171,7 @@ Created token 2 of user me (read, "dash", expires ${next.expires}). It is shown 
     disk.makeRoom()
     const { stdout, exitCode } = await rotate()
 
-    expect(full).toEqual(refusal(3, 'The database is out of space or read-only, nothing was changed: make room.'))
+    expect(full).toEqual(refusal(3, 'The database is out of space or read-only and took no change: make room.'))
     expect([whileFull, exitCode]).toEqual([200, 0])
     expect((await server.request('GET', '/plants', { token: stdout.trim() })).status).toBe(200)
   })

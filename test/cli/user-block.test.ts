@@ -121,7 +121,7 @@ describe.concurrent('user block', () => {
     disk.makeRoom()
     const blocked = await block()
 
-    expect(full).toEqual(refusal(3, 'The database is out of space or read-only, nothing was changed: make room.'))
+    expect(full).toEqual(refusal(3, 'The database is out of space or read-only and took no change: make room.'))
     expect(whileFull).toBe(200)
     expect(blocked).toEqual(BLOCKED)
     expect((await server.request('GET', '/plants', { token })).status).toBe(401)
