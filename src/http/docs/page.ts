@@ -1,7 +1,7 @@
 // The executable embeds the library: the page loads nothing from other hosts.
 import scalar from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
 import { makeAsset } from '../page/asset.ts'
-import { makeHtml, type Page } from '../page/html.ts'
+import { makePage, type Page } from '../page/html.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
 const STYLE = `body { margin: 0 }
@@ -29,13 +29,12 @@ const SCRIPT = `Scalar.createApiReference(document.body.appendChild(document.cre
 
 /** Makes the page that shows the OpenAPI document to people, and lets them try the API. It works without a network. */
 export async function makeDocsPage(publicUrl: string | undefined): Promise<Page> {
-  return makeHtml({
+  return makePage({
     assets: [
       await makeAsset('docs', 'css', new Blob([STYLE])),
       await makeAsset('scalar', 'js', Bun.file(scalar)),
       await makeAsset('docs', 'js', new Blob([SCRIPT])),
     ],
-    hasHelp: false,
     policy: [
       // The library writes many styles while it runs. A style cannot bring code in.
       "style-src 'self' 'unsafe-inline'",

@@ -2,22 +2,19 @@ import { sizedResponse } from '../answers.ts'
 import { type Asset, makeAsset } from './asset.ts'
 
 /** A page for people, with its assets. */
-export interface Page {
-  readonly assets: readonly Asset[]
-  readonly answer: (headers?: Readonly<Record<string, string>>) => Response
-}
+export type Page = Awaited<ReturnType<typeof makePage>>
 
 interface PageParts {
   /** The styles and scripts, in the order in which they run. */
   readonly assets: readonly Asset[]
   /** Whether the page leads to the documentation. */
-  readonly hasHelp: boolean
+  readonly hasHelp?: boolean
   /** What the page may do beyond running its scripts (Content Security Policy Level 3). */
   readonly policy: readonly string[]
 }
 
 /** Makes a page. It runs its own scripts alone, no text becomes code, and no other page may show this one in a frame. */
-export async function makeHtml({ assets, hasHelp, policy }: PageParts): Promise<Page> {
+export async function makePage({ assets, hasHelp = false, policy }: PageParts) {
   const icon = await makeAsset('icon', 'svg', new Blob([ICON]))
   const html = `<!doctype html>
 <html lang="en">
@@ -38,7 +35,11 @@ ${hasHelp ? '<link rel="help" href="docs">' : ''}
     'content-security-policy': [...BASE_POLICY, ...policy].join('; '),
     'referrer-policy': 'no-referrer',
   }
-  return { assets: [icon, ...assets], answer: (others) => sizedResponse(html, { headers: { ...headers, ...others } }) }
+  return {
+    assets: [icon, ...assets],
+    answer: (others: Readonly<Record<string, string>> = {}) =>
+      sizedResponse(html, { headers: { ...headers, ...others } }),
+  }
 }
 
 const BASE_POLICY = [

@@ -25,7 +25,8 @@ const urlOf = ({ port }: Pick<Service, 'port'>) => `http://127.0.0.1:${port}/`
 
 const LIGHT = { colorScheme: 'light', background: 'rgb(255, 255, 255)' } as const
 const DARK = { colorScheme: 'dark', background: 'rgb(19, 23, 31)' } as const
-const WIDTHS = [390, 820, 1440]
+/** In CSS pixels. A screen of 1440 pixels has 720 at a zoom of 200 %. */
+const WIDTHS = [390, 720, 820, 1440]
 
 /** Screens of people; `bun run check:long page` tries all of them, and `bun run check` a dark phone. */
 const SCREENS = WIDTHS.flatMap((width) => [DARK, LIGHT].map((colors) => ({ ...colors, width })))

@@ -41,6 +41,12 @@ export type Wait = (message: string, seconds: number) => Promise<void>
 /** What `connect` returns. */
 export type Client = ReturnType<typeof connect>
 
+/** A token that the server has accepted. */
+export interface Session {
+  readonly client: Client
+  readonly canWrite: boolean
+}
+
 /** The API for the owner of a token. A request that may succeed later is sent again after `wait`. Others reject with a `Refusal`. */
 export function connect(token: string, wait: Wait, onInvalid: (message: string) => void) {
   // A header takes no other characters, and no token has any.

@@ -1,6 +1,6 @@
 import { render } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { type Client, connect, Refusal, refusalIn, type Wait } from './client.ts'
+import { connect, Refusal, refusalIn, type Session, type Wait } from './client.ts'
 import { type Pause, PauseNotice, Quiet, SignIn } from './parts.tsx'
 import { Plants } from './plants.tsx'
 
@@ -12,7 +12,7 @@ const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
 
 /** The page: the form for a token, or the plants of its user. */
 function App() {
-  const [session, setSession] = useState<{ readonly client: Client; readonly canWrite: boolean }>()
+  const [session, setSession] = useState<Session>()
   const [problem, setProblem] = useState('')
   const [pauses, setPauses] = useState<readonly Pause[]>([])
 
@@ -60,7 +60,7 @@ function App() {
       </header>
       <main>
         {pauses.map((pause) => (
-          <PauseNotice {...pause} />
+          <PauseNotice key={pause} {...pause} />
         ))}
         {session ? <Plants {...session} /> : <SignIn problem={problem} signIn={signIn} />}
       </main>

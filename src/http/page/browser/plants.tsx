@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type Client, type Page, type Plant, refusalIn, toJson } from './client.ts'
+import { type Client, type Page, type Plant, refusalIn, type Session, toJson } from './client.ts'
 import { NewPlant } from './new-plant.tsx'
 import { Quiet } from './parts.tsx'
 import { countOf, PlantTable } from './table.tsx'
@@ -15,13 +15,8 @@ interface Notice {
   readonly undo?: readonly Plant[]
 }
 
-interface Props {
-  readonly client: Client
-  readonly canWrite: boolean
-}
-
 /** The plants of the user in pages, and all that the user can do with them. */
-export function Plants({ client, canWrite }: Props) {
+export function Plants({ client, canWrite }: Session) {
   const [queries, setQueries] = useState([FIRST_PAGE])
   const [page, setPage] = useState<Page>({ plants: [], next: undefined })
   const [filter, setFilter] = useState('')
@@ -38,43 +33,28 @@ export function Plants({ client, canWrite }: Props) {
     }
   }, [query, changes])
 
-  /** Does something to plants one by one, until one is refused. Tells to how many it was done, and which of them to undo. */
-  const change = async (plants: readonly Plant[], act: (plant: Plant) => Promise<void>, word: string) => {
-    let count = 0
-    let problem = ''
-    try {
-      for (const plant of plants) {
-        await act(plant)
-        count++
-      }
-    } catch (error) {
-      problem = refusalIn(error).message
-    }
-    setChanges(changes + 1)
-    return { count, text: `${word} ${countOf(count)}. ${problem}` }
+  const changed = (notice: Notice) => {
+    setNotice(notice)
+    setChanges((count) => count + 1)
   }
   const remove = async (plants: readonly Plant[]) => {
-    const { count, text } = await change(plants, client.delete, 'Deleted')
-    setNotice({ text, undo: plants.slice(0, count) })
+    const { count, problem } = await each(plants, client.delete)
+    changed({ text: `Deleted ${countOf(count)}. ${problem}`, undo: plants.slice(0, count) })
   }
   const restore = async (plants: readonly Plant[]) => {
-    const { count, text } = await change(plants, client.create, 'Restored')
-    setNotice({ text, undo: plants.slice(count) })
+    const { count, problem } = await each(plants, client.create)
+    changed({ text: `Restored ${countOf(count)}. ${problem}`, undo: plants.slice(count) })
   }
   const turnTo = (queries: string[]) => {
     setQueries(queries)
     // There is no next page until this one is there.
     setPage({ ...page, next: undefined })
   }
-  const created = (name: string) => {
-    tell(`Added “${name}”.`)
-    setChanges(changes + 1)
-  }
   const shown = page.plants.filter((plant) => matches(plant, filter))
 
   return (
     <div class={canWrite ? 'writer' : 'reader'}>
-      <NewPlant client={client} onCreated={created} />
+      <NewPlant client={client} onCreated={(name) => changed({ text: `Added “${name}”.` })} />
       <div class="row">
         <input
           type="search"
@@ -107,6 +87,20 @@ const focus = (element: HTMLElement | null) => element?.focus()
 
 const matches = ({ id, name, tag = '' }: Plant, filter: string): boolean =>
   [id, name, tag].some((text) => text.toLowerCase().includes(filter.toLowerCase()))
+
+/** Does something to plants one by one, until one is refused. Returns to how many it was done. */
+async function each(plants: readonly Plant[], act: (plant: Plant) => Promise<void>) {
+  let count = 0
+  try {
+    for (const plant of plants) {
+      await act(plant)
+      count++
+    }
+    return { count, problem: '' }
+  } catch (error) {
+    return { count, problem: refusalIn(error).message }
+  }
+}
 
 /** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
 async function download(client: Client, tell: (text: string) => void): Promise<void> {

@@ -47,6 +47,7 @@ export function PlantTable({ plants, remove }: Props) {
           ))}
         </tbody>
       </table>
+      {plants.length === 0 && <p>There are no plants to show.</p>}
     </form>
   )
 }
