@@ -23,7 +23,7 @@ function wordsIn(value: unknown): readonly string[] {
 
 /** The texts in the code that are sentences: messages, help and log lines. `x` stands for a value. */
 async function messages(): Promise<readonly string[]> {
-  const sources = [...new Glob('**/*.ts').scanSync(SRC)].map((file) => Bun.file(resolve(SRC, file)).text())
+  const sources = [...new Glob('**/*.{ts,tsx}').scanSync(SRC)].map((file) => Bun.file(resolve(SRC, file)).text())
   return (await Promise.all(sources)).flatMap((source) => {
     const code = source.replace(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, '')
     const texts = [...code.matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/g)].map(([, a, b]) => a ?? b ?? '')

@@ -364,9 +364,12 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       await page.getByText('This token has made too many requests').waitFor()
       await page.getByText(/^Next try in 3[0-9]{3} s\.$/).waitFor()
       await button(page, 'Give up').click()
+      await page.getByRole('form').getByText('This token has made too many requests').waitFor()
       const refused = await typed()
+      const wrong = await page.locator('[aria-invalid]').count()
 
       expect(sent).toBeLessThan(60)
+      expect(wrong).toBe(0)
       expect([offline, busy, refused]).toEqual([
         ['1', 'Fern'],
         ['2', 'Moss'],

@@ -52,13 +52,14 @@ export function NewPlant({ client, onCreated }: Props) {
           </small>
         </div>
       ))}
-      <button type="submit" aria-busy={isBusy}>
+      <button type="submit" aria-disabled={isBusy}>
         Add
       </button>
+      {refusal && !wrong && <p role="alert">{refusal.message}</p>}
     </form>
   )
 }
 
-/** The field that the server refused: its message begins with that name. Other refusals stand beside the last field. */
-const fieldOf = ({ code, message }: Refusal): string =>
-  code === CODES.exists ? 'id' : (/^`(\w+)`/.exec(message)?.[1] ?? 'tag')
+/** The field that the server refused, if it is one: the message begins with its name. */
+const fieldOf = ({ code, message }: Refusal): string | undefined =>
+  code === CODES.exists ? 'id' : /^`(id|name|tag)` /.exec(message)?.[1]

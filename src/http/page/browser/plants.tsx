@@ -65,7 +65,7 @@ export function Plants({ client, canWrite }: Session) {
         <Quiet onClick={() => download(client, tell).catch(fail)}>Download all</Quiet>
       </div>
       <p role="status">
-        {text}{' '}
+        {text}
         {undo[0] && (
           <button type="button" key={undo[0].id} ref={focus} onClick={() => restore(undo)}>
             Undo
