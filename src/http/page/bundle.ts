@@ -5,8 +5,10 @@ import { join } from 'node:path'
  * the first request for a page runs this. Within a macro `Bun.build` would wait for itself, so this starts the command.
  */
 export function bundle(file: string): string {
-  const entry = join(import.meta.dir, 'browser', file)
-  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, 'build', entry, '--production', '--format=iife'])
+  const { stdout, stderr, success } = Bun.spawnSync({
+    cmd: [process.execPath, 'build', file, '--production', '--format=iife'],
+    cwd: join(import.meta.dir, 'browser'),
+  })
   if (!success) throw new Error(stderr.toString())
   return stdout.toString()
 }
