@@ -12,7 +12,7 @@ export function PlantTable({ plants, remove }: Props) {
     event.preventDefault()
     const ids = new FormData(event.currentTarget).getAll('id')
     const selected = plants.filter(({ id }) => ids.includes(id))
-    if (confirm(`Delete ${countOf(selected.length)}?`)) remove(selected)
+    if (selected.length > 0 && confirm(`Delete ${countOf(selected.length)}?`)) remove(selected)
   }
   return (
     <form onSubmit={removeSelected}>
