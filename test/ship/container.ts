@@ -12,8 +12,10 @@ export interface ContainerOptions {
   readonly user: number
   readonly args: readonly string[]
   readonly env: readonly string[]
-  /** The mode of the folder outside that is /data, the only one that the container can write to. It belongs to the user. */
+  /** The mode of the folder outside that is /data. It belongs to the user. */
   readonly dataMode?: number
+  /** Other folders outside that the container can write to, by their paths there. One at /data replaces the new one. */
+  readonly volumes?: Readonly<Record<string, string>>
   /** A folder outside that is read-only in the container, and its path there. */
   readonly secret?: { readonly source: string; readonly destination: string }
 }
@@ -28,17 +30,19 @@ const READ_ONLY = ['nosuid', 'noexec', 'nodev', 'ro']
 
 /**
  * Starts a container by `runc`, as Docker and Kubernetes do: in namespaces of its own, with a read-only root, no capabilities, no
- * new privileges, only the loopback network, and only /data writable.
+ * new privileges, only the loopback network, and only its volumes writable.
  */
 export async function startContainer(options: ContainerOptions) {
   const folder = makeFolder()
   const data = makeFolder()
   makeDirectory(data.path, options.dataMode ?? 0o755, options.user)
-  writeFileSync(join(folder.path, 'config.json'), JSON.stringify(configuration(options, data.path)))
+  const volumes = { '/data': data.path, ...options.volumes }
+  writeFileSync(join(folder.path, 'config.json'), JSON.stringify(configuration(options, volumes)))
   const runc = ['runc', '--root', join(folder.path, 'state')]
   const name = `plantstore-${crypto.randomUUID()}`
   const { child, ended } = startProgram([...runc, 'run', '--bundle', folder.path, name])
-  const exec = (args: readonly string[]) => runIn([...runc, 'exec', name, ...args])
+  const execCommand = [...runc, 'exec', name]
+  const exec = (args: readonly string[]) => runIn([...execCommand, ...args])
   /** The process id outside the container. */
   const pid = async (): Promise<number> => JSON.parse(await runWell([...runc, 'state', name])).pid
   /** Runs curl with a path, by default of the server's API, from inside the container's network. */
@@ -54,8 +58,12 @@ export async function startContainer(options: ContainerOptions) {
     ])
   return {
     /** The folder outside that is /data. */
-    data: data.path,
+    data: volumes['/data'],
+    /** What stands before a command, to run it in the container. */
+    execCommand,
     exec,
+    /** Resolves to the exit code and all output, once the container has ended by itself. */
+    ended,
     /** Resolves when a command in the container ends with 0. */
     async waitFor(args: readonly string[]): Promise<void> {
       const deadlineMs = performance.now() + START_TIMEOUT_MS
@@ -90,7 +98,10 @@ export async function startContainer(options: ContainerOptions) {
 }
 
 /** The configuration of a container (specification of the Open Container Initiative, version 1.0.2). */
-const configuration = ({ root, user, args, env, secret }: ContainerOptions, data: string) => ({
+const configuration = (
+  { root, user, args, env, secret }: ContainerOptions,
+  volumes: Readonly<Record<string, string>>,
+) => ({
   ociVersion: '1.0.2',
   process: {
     user: { uid: user, gid: user },
@@ -105,7 +116,12 @@ const configuration = ({ root, user, args, env, secret }: ContainerOptions, data
     { destination: '/proc', type: 'proc', source: 'proc' },
     { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: ['nosuid', 'mode=755', 'size=64k'] },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: READ_ONLY },
-    { destination: '/data', type: 'bind', source: data, options: ['bind', 'nosuid', 'noexec', 'nodev', 'rw'] },
+    ...Object.entries(volumes).map(([destination, source]) => ({
+      destination,
+      source,
+      type: 'bind',
+      options: ['bind', 'nosuid', 'noexec', 'nodev', 'rw'],
+    })),
     ...(secret === undefined ? [] : [{ ...secret, type: 'bind', options: ['bind', ...READ_ONLY] }]),
   ],
   linux: {

@@ -3,8 +3,8 @@ import { PAGES, readPage } from '../support/docs.ts'
 /** Commands that no test runs as they are written, by how they begin, and the reason. */
 export const NOT_RUN: Readonly<Record<string, string>> = {
   docker: 'needs a Docker daemon',
-  kubectl: 'needs a cluster',
-  'until kubectl': 'needs a cluster',
+  kubectl: 'needs a cluster; tools.test.ts runs the commands of the pod for tools',
+  'IMAGE=$(kubectl': 'needs a cluster',
   systemctl: 'needs the unit, which unit.test.ts runs',
   journalctl: 'needs the journal of a machine',
   'bun install': 'the check has run it before',

@@ -54,8 +54,8 @@ export PLANTSTORE_DATABASE="$PWD/plantstore.db"
 /** The files that commands read, each with the command that makes it. */
 const READ_FILES: readonly (readonly [RegExp, string])[] = [
   [/\b(?:restore|chown 65532) (plants\.db)/, 'plantstore backup'],
-  [/\brestore (\/var\/backups\/plantstore\/\S+)/, 'plantstore backup'],
-  [/\bimport (plants\.jsonl)/, 'plantstore export >'],
+  [/\brestore (\/var\/backups\/\S+)/, 'plantstore backup'],
+  [/\b(?:import|wc -l) (plants\.jsonl)/, 'plantstore export >'],
   [/\bfind (\/var\/backups\/\S+)/, 'plantstore backup --dir'],
   [/\bexport PLANTSTORE_DATABASE=(\/\S+)/, 'plantstore backup'],
 ]

@@ -7,13 +7,15 @@ import { runIn, runWell } from '../run.ts'
 import { makeSchemas } from './schemas.ts'
 
 const FOLDER = 'contrib/kubernetes'
-const RESTORE = `${FOLDER}/restore.yaml`
+const TOOLS = `${FOLDER}/sqlite/tools.yaml`
 /** The time for a first download of the schemas. */
 const SCHEMAS_TIMEOUT_MS = 120_000
 
 const service = await yamlInContrib(`${FOLDER}/base/service.yaml`)
 const [metricsService, monitor] = await yamlInContrib(`${FOLDER}/base/service-monitor.yaml`)
 const statefulSet = await yamlInContrib(`${FOLDER}/sqlite/stateful-set.yaml`)
+const [backupClaim, cronJob] = await yamlInContrib(`${FOLDER}/sqlite/backup.yaml`)
+const tools = await yamlInContrib(TOOLS)
 const deployment = await yamlInContrib(`${FOLDER}/postgres/deployment.yaml`)
 const budget = await yamlInContrib(`${FOLDER}/postgres/disruption-budget.yaml`)
 
@@ -22,7 +24,7 @@ const KUSTOMIZATIONS = [
     name: 'sqlite',
     workload: statefulSet,
     volumeRights: { fsGroup: 65532, fsGroupChangePolicy: 'OnRootMismatch' },
-    own: ['StatefulSet plantstore'],
+    own: ['StatefulSet plantstore', 'PersistentVolumeClaim plantstore-backups', 'CronJob plantstore-backup'],
   },
   {
     name: 'postgres',
@@ -33,6 +35,11 @@ const KUSTOMIZATIONS = [
 ]
 
 const build = (name: string): Promise<string> => runWell(['kustomize', 'build', `${FOLDER}/${name}`])
+/** The pod that a workload makes. Of other objects, nothing. */
+const podOf = ({ spec }: typeof statefulSet) => (spec.jobTemplate?.spec ?? spec).template?.spec
+const hasPods = (object: typeof statefulSet): boolean => podOf(object) !== undefined
+const imagesOf = (object: typeof statefulSet) =>
+  podOf(object).containers.map(({ image }: { readonly image: string }) => image)
 const secondsOf = (duration: string | undefined): number => Number(duration?.replace(/s$/, ''))
 const optionOf = (args: readonly string[], flag: string) => args[args.indexOf(flag) + 1]
 
@@ -57,8 +64,15 @@ describe.skipIf(lacks(...['kubeconform', 'kustomize', 'go'].map(program)))('kube
     expect(await problemsOf(await build(name))).toBe('')
   })
 
-  test('finds nothing wrong in the pod that restores a backup', async () => {
-    expect(await problemsOf(await readContrib(RESTORE))).toBe('')
+  test('finds nothing wrong in the pod for tools', async () => {
+    expect(await problemsOf(await readContrib(TOOLS))).toBe('')
+  })
+
+  test('finds a misspelt field of the pod for tools', async () => {
+    const manifest = await readContrib(TOOLS)
+
+    expect(manifest).toContain('emptyDir')
+    expect(await problemsOf(manifest.replace('emptyDir', 'emptyDirectory'))).toContain("'emptyDirectory' not allowed")
   })
 
   test.each([
@@ -70,6 +84,7 @@ describe.skipIf(lacks(...['kubeconform', 'kustomize', 'go'].map(program)))('kube
       "'readOnlyRootFilesytem' not allowed",
     ],
     ['a missing field', 'sqlite', 'containerPort: 3000', 'hostPort: 3000', "missing properties: 'containerPort'"],
+    ['a misspelt field of a CronJob', 'sqlite', 'concurrencyPolicy', 'concurrency', "'concurrency' not allowed"],
     ['a text in place of a number', 'postgres', 'replicas: 3', 'replicas: three', 'expected integer'],
     ['a misspelt field of a PrometheusRule', 'postgres', 'annotations:', 'annotation:', "'annotation' not allowed"],
     ['a misspelt field of a ServiceMonitor', 'postgres', 'jobLabel', 'joblabel', "'joblabel' not allowed"],
@@ -100,15 +115,13 @@ describe.skipIf(lacks(program('kustomize')))('kustomize', () => {
         'ServiceMonitor plantstore',
         'PrometheusRule plantstore',
       ]
-      const workload = objects.find(({ kind }) => kind === each.workload.kind)
-
       expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual(
         [...each.own, ...shared].sort(),
       )
       expect(images).toEqual([{ name: 'plantstore', newName: 'registry.example/plantstore', newTag: 'my-tag' }])
-      expect(workload.spec.template.spec.containers.map(({ image }: { readonly image: string }) => image)).toEqual([
-        'registry.example/plantstore:my-tag',
-      ])
+      expect(new Set(objects.filter(hasPods).flatMap(imagesOf))).toEqual(
+        new Set(['registry.example/plantstore:my-tag']),
+      )
     },
   )
 })
@@ -173,12 +186,49 @@ test('the Deployment renews its pods one by one, and nodes drain them one by one
   expect(template.spec.topologySpreadConstraints[0].labelSelector).toEqual(selector)
 })
 
-test('the pod that restores uses the claim of the StatefulSet and its security settings', async () => {
-  const { spec } = await yamlInContrib(RESTORE)
-  const { securityContext } = statefulSet.spec.template.spec
+describe.each([
+  { name: 'the CronJob', pod: podOf(cronJob) },
+  { name: 'the pod for tools', pod: tools.spec },
+])('$name of the StatefulSet', ({ pod }) => {
+  const server = statefulSet.spec.template.spec
 
-  expect(spec.volumes[0].persistentVolumeClaim.claimName).toBe('data-plantstore-0')
-  expect(securityContext).toMatchObject(spec.securityContext)
+  test('has its user and its security settings in each container, and no service links', () => {
+    expect(pod.securityContext).toEqual(server.securityContext)
+    expect(pod.enableServiceLinks).toBe(false)
+    expect(pod.automountServiceAccountToken).toBe(false)
+    for (const container of pod.containers) {
+      expect(container.securityContext).toEqual(server.containers[0].securityContext)
+    }
+  })
+
+  test('mounts its claim at /data and the claim of the backups at /backups, in each container', () => {
+    expect(pod.volumes.slice(0, 2)).toEqual([
+      { name: 'data', persistentVolumeClaim: { claimName: 'data-plantstore-0' } },
+      { name: 'backups', persistentVolumeClaim: { claimName: backupClaim.metadata.name } },
+    ])
+    for (const { volumeMounts } of pod.containers) {
+      expect(volumeMounts.slice(0, 2)).toEqual([
+        { name: 'data', mountPath: '/data' },
+        { name: 'backups', mountPath: '/backups' },
+      ])
+    }
+  })
+
+  test('is looked for on the node of the server, because only one node can mount the claim', () => {
+    const { requiredDuringSchedulingIgnoredDuringExecution: required, ...preferred } = pod.affinity.podAffinity
+    const [term] = required ?? preferred.preferredDuringSchedulingIgnoredDuringExecution
+    const { labelSelector, topologyKey } = term.podAffinityTerm ?? term
+
+    expect({ labelSelector, topologyKey }).toEqual({
+      labelSelector: statefulSet.spec.selector,
+      topologyKey: 'kubernetes.io/hostname',
+    })
+  })
+})
+
+test('no Service sends requests to the pods of the CronJob or to the pod for tools', () => {
+  expect(cronJob.spec.jobTemplate.spec.template.metadata.labels.app).not.toBe(service.spec.selector.app)
+  expect(tools.metadata.labels).toBeUndefined()
 })
 
 test('every file of the folder is part of a kustomization, or named by the documentation', async () => {
@@ -191,6 +241,6 @@ test('every file of the folder is part of a kustomization, or named by the docum
   )
   const page = await Bun.file(pathOfPage('docs/how-to/backup-containers.md')).text()
 
-  expect(page).toContain(RESTORE)
-  expect(files.split('\n').filter((file) => ![...listed.flat(), RESTORE].includes(file))).toEqual([])
+  expect(page).toContain(TOOLS)
+  expect(files.split('\n').filter((file) => ![...listed.flat(), TOOLS].includes(file))).toEqual([])
 })
