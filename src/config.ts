@@ -93,7 +93,7 @@ export const OPTIONS = {
     ),
     rateBurst: valued(
       '--rate-burst <count>',
-      'The requests beyond --rate-limit that a token may make in ten of its periods. None by default.',
+      'How many requests above --rate-limit a token may make in each ten periods: in 10 s for 100/s. None by default.',
       kinds.count(kinds.REQUESTS_MAX),
     ),
     maxInFlight: valued(
