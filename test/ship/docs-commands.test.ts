@@ -43,10 +43,11 @@ plantstore() {
 }
 `
 
-/** A store with two tokens and a plant. */
+/** A store with two tokens and a plant, and a tokens file. */
 const STORE = `{
 TOKEN=$(plantstore token create --user me)
 plantstore token create --user me > leaked-token
+printf "app read sha256:%064d\\n" 0 > tokens
 echo '{"user":"me","id":1,"name":"Monstera"}' | plantstore import
 } > /dev/null 2>&1
 export PLANTSTORE_DATABASE="$PWD/plantstore.db"
