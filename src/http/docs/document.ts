@@ -107,7 +107,11 @@ const HEADERS = {
   ),
   'X-Content-Type-Options': header(true, 'Always nosniff.', 'nosniff'),
   'Cache-Control': header(true, 'no-store, or with an ETag: private, no-cache.', 'no-store'),
-  'WWW-Authenticate': header(true, 'Why the credentials do not suffice (RFC 6750).', 'Bearer realm="plantstore"'),
+  'WWW-Authenticate': header(
+    false,
+    'Why the credentials do not suffice (RFC 6750). Every 401 has it, and 403 with code 40301.',
+    'Bearer realm="plantstore"',
+  ),
   'Accept-Encoding': header(false, 'The only Content-Encoding that a body may have; with code 41502.', 'identity'),
   'Retry-After': header(true, 'Seconds after which to try again.', '1'),
   ETag: header(false, 'The strong entity tag of a plant or of a capped list.', '"5d41402abc4b2a76"'),

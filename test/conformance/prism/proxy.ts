@@ -67,11 +67,14 @@ export async function startProxy(upstream: string) {
 const PLAIN_PATH = /^(?:\/[\w-][\w.-]*)+(?:\?|$)/
 const PLAIN_TYPES = ['application/json', 'text/plain']
 
-/** Prism parses and rewrites JSON, sends its own `Host`, normalizes paths, and fails if it cannot parse a body. */
+/**
+ * Prism parses and rewrites JSON, sends its own `Host`, normalizes paths, unpacks compressed answers, and fails if it cannot
+ * parse a body.
+ */
 function isUnchangedByPrism(path: string, { method, headers, body }: RequestInit): boolean {
   const sent = new Headers(headers)
   const type = sent.get('content-type')
-  if (method === 'HEAD' || sent.has('host') || !PLAIN_PATH.test(path)) return false
+  if (method === 'HEAD' || sent.has('host') || !PLAIN_PATH.test(path) || path.startsWith('/assets/')) return false
   if (type !== null && !PLAIN_TYPES.includes(type)) return false
   return body === undefined || (typeof body === 'string' && (type !== 'application/json' || isPlainObject(body)))
 }
