@@ -114,6 +114,6 @@ function expectAllOrNothing(database: string): void {
   const tables = db.prepare(
     "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by name",
   )
-  expect(['', 'plants,tokens,users']).toContain(tables.values().join())
+  expect(['', 'last_backup,plants,tokens,users']).toContain(tables.values().join())
   expect(db.prepare('pragma integrity_check').values()).toEqual([['ok']])
 }
