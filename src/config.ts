@@ -197,6 +197,10 @@ export const OPTIONS = {
     ).makeOptionMandatory(true),
     toPasswordFile: valued('--to-password-file <path>', 'The file with the password of --to.', kinds.path),
     snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
+    assumeAlone: new Option(
+      '--assume-alone',
+      'Does not look whether servers use a PostgreSQL database, for one that does not show its sessions.',
+    ),
   }),
   user: valued(
     '--user <name>',

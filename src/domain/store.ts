@@ -78,7 +78,7 @@ export const EXPIRING_TOKENS_MAX = 1000
 
 /** The measurements of a store, for the metrics. It leaves out those that it cannot know. Times are seconds since 1970-01-01 UTC. */
 export interface Measurements {
-  readonly databaseBytes: number
+  readonly databaseBytes?: number | undefined
   /** The write-ahead log: the writes that are not in the database file yet. */
   readonly walBytes: number
   /** The disk of the database: its size, and the space that is free for this process. */

@@ -17,16 +17,24 @@ export interface Engine {
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
   /** Loads what `copy` needs. */
-  copyTools(options: Pick<OpenOptions, 'onEvent' | 'passwordFile' | 'durability'>): Promise<CopyTools>
+  copyTools(options: CopyAccess): Promise<CopyTools>
+}
+
+/** How `copy` uses both stores. */
+export interface CopyAccess extends Pick<OpenOptions, 'onEvent' | 'passwordFile' | 'durability'> {
+  /** Other processes may write to the source, and the copy lacks their writes. */
+  readonly isSnapshot?: boolean
+  /** PostgreSQL: does not look whether other processes have the store open. */
+  readonly assumesAlone?: boolean
 }
 
 /** Both ends of a copy. */
 export interface CopyTools {
   /**
-   * Opens the store to copy from. With `isSnapshot` other processes may write to the store, and the copy lacks their writes.
-   * Without it this rejects with `store_unusable` if another process has the store open, even an idle one.
+   * Opens the store to copy from. Without `isSnapshot` this rejects with `store_unusable` if another process has the store open,
+   * even an idle one.
    */
-  read<T>(options: { readonly isSnapshot: boolean }, use: (source: Source) => Promise<T>): Promise<T>
+  read<T>(use: (source: Source) => Promise<T>): Promise<T>
   /**
    * Opens the store to copy into. It must be missing, empty or an unfinished copy, and no other process may have it open.
    * Rejects with `store_unusable` otherwise, and changes nothing.

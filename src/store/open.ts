@@ -1,7 +1,7 @@
 import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
-import type { Engine, OpenOptions } from './engine.ts'
+import type { CopyAccess, Engine, OpenOptions } from './engine.ts'
 import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
 import { sqliteEngine } from './sqlite/engine.ts'
@@ -36,7 +36,7 @@ interface StoreLocation {
 export async function copyStore(
   from: StoreLocation,
   to: StoreLocation,
-  options: ContentsOptions & Required<Pick<OpenOptions, 'onEvent' | 'durability'>> & { readonly isSnapshot: boolean },
+  options: ContentsOptions & Omit<CopyAccess, 'passwordFile'>,
 ): Promise<Digest> {
   const [source, target] = [engineOf(from.database), engineOf(to.database)]
   if (source.location === target.location) {
@@ -45,5 +45,5 @@ export async function copyStore(
   const { copyContents } = await import('./tools/contents.ts')
   const reader = await source.copyTools({ ...options, passwordFile: from.passwordFile })
   const writer = await target.copyTools({ ...options, passwordFile: to.passwordFile })
-  return reader.read(options, (contents) => writer.fill((filled) => copyContents(contents, filled, options)))
+  return reader.read((contents) => writer.fill((filled) => copyContents(contents, filled, options)))
 }

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { engineOf, openStore } from '../../src/store/open.ts'
-import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
+import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { POSTGRES_SERVER } from '../support/postgres.ts'
+import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { ACROSS, copy, fill, IDS, KINDS, TEXTS, WAYS } from './support/copies.ts'
@@ -130,7 +130,7 @@ const unfinished = (database: string) =>
 
 /** Leaves an unfinished copy. */
 async function begin(database: string): Promise<void> {
-  const tools = await engineOf(database).copyTools({ passwordFile: undefined, onEvent: () => {} })
+  const tools = await engineOf(database).copyTools({})
   await tools.fill(async () => {})
 }
 
@@ -156,6 +156,30 @@ describe('copy', () => {
     expect({ ...(await target.dump()), tokens: [] }).toEqual({ ...before, tokens: [] } as never)
     expect(await server.end()).toBe(0)
     expect(await copy(target.database, source.database)).toMatchObject({ exitCode: 3 })
+  })
+
+  test.skipIf(lacks(POSTGRES_SERVER)).each([
+    ['shows no sessions', 'create view pg_catalog.pg_stat_activity as select * from pg_catalog.hidden where false'],
+    ['has no view of sessions', ''],
+  ])('needs --snapshot or --assume-alone for a PostgreSQL database that %s', async (_, script) => {
+    await using source = await POSTGRES.make()
+    await using target = await POSTGRES.make()
+    await fill(source.database)
+    for (const { database } of [source, target]) {
+      const hide = 'set allow_system_table_mods = on; alter view pg_catalog.pg_stat_activity rename to hidden;'
+      await administer(database, (sql) => sql.unsafe(hide + script).simple())
+    }
+    const messageOf = ({ database }: EmptyDatabase, orElse = '') =>
+      `The database ${database} does not show who uses it: end all its servers and use --assume-alone${orElse}.`
+
+    const refused = await copy(source.database, target.database)
+    const snapshot = await copy(source.database, target.database, '--snapshot')
+
+    expect(refused).toEqual(refusal(3, messageOf(source, ', or use --snapshot')))
+    expect(snapshot).toMatchObject({ exitCode: 3, stderr: expect.stringContaining(messageOf(target)) })
+    expect(await target.dump()).toBeUndefined()
+    expect(await copy(source.database, target.database, '--assume-alone')).toMatchObject({ exitCode: 0 })
+    expect(await target.dump()).toEqual(await source.dump())
   })
 
   test.each(KINDS)('refuses to fill a $name store that a server has open', async (to) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { CopyTools } from '../../src/store/engine.ts'
+import type { CopyAccess, CopyTools } from '../../src/store/engine.ts'
 import { engineOf, openStore } from '../../src/store/open.ts'
 import { type ContentsOptions, copyContents, type Target } from '../../src/store/tools/contents.ts'
 import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
@@ -18,8 +18,8 @@ const OPEN_ELSEWHERE = {
   message: expect.stringContaining('is open in another process: end it'),
 }
 
-const toolsOf = ({ database }: EmptyDatabase): Promise<CopyTools> =>
-  engineOf(database).copyTools({ passwordFile: undefined, onEvent: () => {} })
+const toolsOf = ({ database }: EmptyDatabase, access: CopyAccess = {}): Promise<CopyTools> =>
+  engineOf(database).copyTools(access)
 
 interface TestedOptions extends Partial<ContentsOptions> {
   readonly isSnapshot?: boolean
@@ -33,8 +33,8 @@ async function copy(
   to: EmptyDatabase,
   { isSnapshot = false, change = () => ({}), ...options }: TestedOptions = {},
 ) {
-  const [source, target] = [await toolsOf(from), await toolsOf(to)]
-  return source.read({ isSnapshot }, (contents) =>
+  const [source, target] = [await toolsOf(from, { isSnapshot }), await toolsOf(to)]
+  return source.read((contents) =>
     target.fill((filled) => copyContents(contents, { ...filled, ...change(filled) }, { ...OPTIONS, ...options })),
   )
 }
@@ -174,7 +174,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     await fillPlace(place)
     const tools = await toolsOf(place)
 
-    const reading = tools.read({ isSnapshot: false }, async ({ readAgain }) => {
+    const reading = tools.read(async ({ readAgain }) => {
       const store = await openStore(place.database, () => {})
       await readAgain?.(async () => {}).finally(store.close)
     })

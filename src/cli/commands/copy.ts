@@ -25,8 +25,10 @@ export const copyCommand = (program: Command, io: Io): void => {
     .addOption(OPTIONS.toPasswordFile)
     .addOption(OPTIONS.durability)
     .addOption(OPTIONS.snapshot)
+    .addOption(OPTIONS.assumeAlone)
     .addOption(OPTIONS.json)
-    .action(async ({ fromPasswordFile, toPasswordFile, snapshot: isSnapshot = false, json, ...options }) => {
+    .action(async ({ fromPasswordFile, toPasswordFile, json, ...options }) => {
+      const { snapshot: isSnapshot = false, assumeAlone: assumesAlone = false, durability } = options
       const [from, to] = [engineOf(options.from).location, engineOf(options.to).location]
       if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.\n`)
       let reached = 'no plant is copied'
@@ -40,7 +42,7 @@ export const copyCommand = (program: Command, io: Io): void => {
         return await copyStore(
           { database: options.from, passwordFile: fromPasswordFile },
           { database: options.to, passwordFile: toPasswordFile },
-          { isSnapshot, durability: options.durability, signal, onEvent, onProgress },
+          { isSnapshot, assumesAlone, durability, signal, onEvent, onProgress },
         )
       }
       const stoppedText = () =>

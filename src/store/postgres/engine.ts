@@ -24,7 +24,7 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
     const { copyTools } = await import('./tools/copy.ts')
     warnOfPlainText(address, options)
     // Few statements are sent more than once.
-    return copyTools({ address, passwordFile: options.passwordFile, prepares: false }, options.durability)
+    return copyTools({ address, passwordFile: options.passwordFile, prepares: false }, options)
   },
 })
 

@@ -29,6 +29,9 @@ const NOT_CONNECTED =
 /** Codes of OpenSSL, of the check of the host name, and of a certificate or password file that cannot be read. */
 const CREDENTIALS_FAILED = /^(?:ENOENT|EACCES|EISDIR|(?:ERR_(?:OSSL|TLS)|CERT|UNABLE|DEPTH|SELF|HOSTNAME|INVALID)_\w+)$/
 
+/** Whether the database lacks a function, a view or a feature that a statement uses, or does not let this user use it. */
+export const isUnsupported = (error: unknown): boolean => /^(?:0A000|42883|42P01|42501)$/.test(sqlState(error))
+
 /** Whether a statement conflicted with another transaction. It has done nothing and can be repeated. */
 export const isConflict = (error: unknown): boolean => CONFLICT.test(sqlState(error))
 

@@ -3,7 +3,7 @@ import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import { withKnownOutcome } from '../errors.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
-import { sqlState } from './errors.ts'
+import { isUnsupported, sqlState } from './errors.ts'
 
 /** The identifiers of users begin with 1. */
 const NO_USER = 0
@@ -25,10 +25,12 @@ const CHECKS: Readonly<Record<string, string>> = {
     where last_token_id < (select max(id) from plantstore.tokens)`,
 }
 
-/** The size of all tables with their indexes and large texts, and the number of tokens that expire soon. */
-const MEASURE = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8,
-    (select count(*) from (select 1 from plantstore.tokens
-      where revoked_at_ms is null and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon)
+/** The number of tokens that expire soon. */
+const COUNT_EXPIRING = `select count(*) from (select 1 from plantstore.tokens
+  where revoked_at_ms is null and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon`
+
+/** The size of all tables with their indexes and large texts. Some databases cannot tell it, or tell 0. */
+const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8
   from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
   where schemas.nspname = 'plantstore' and tables.relkind = 'r'`
 
@@ -61,8 +63,12 @@ export const health = ({ read, plants }: Connections) =>
     load: plants.load,
 
     async measure(nowMs) {
-      const [[bytes, expiring] = []] = await read<[bigint, bigint]>(MEASURE, [nowMs, nowMs + EXPIRES_SOON_MS])
+      const [[expiring] = []] = await read<[bigint]>(COUNT_EXPIRING, [nowMs, nowMs + EXPIRES_SOON_MS])
+      const [[bytes] = []] = await read<[bigint | null]>(MEASURE_SIZE).catch((error) => {
+        if (isUnsupported(error.cause)) return []
+        throw error
+      })
       // All databases of the server share its WAL.
-      return { databaseBytes: Number(bytes), walBytes: 0, expiringTokens: Number(expiring) }
+      return { databaseBytes: Number(bytes ?? 0) || undefined, walBytes: 0, expiringTokens: Number(expiring) }
     },
   }) satisfies Partial<Store>

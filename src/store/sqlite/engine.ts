@@ -13,11 +13,11 @@ export const sqliteEngine = (path: string): Engine => ({
     return fileTools(path)
   },
 
-  async copyTools() {
+  async copyTools({ isSnapshot = false }) {
     const { readSqlite } = await import('./tools/contents.ts')
     const { fillSqlite } = await import('./tools/copy-target.ts')
     return {
-      read: (options, use) => readSqlite(path, options, use),
+      read: (use) => readSqlite(path, isSnapshot, use),
       fill: (fill) => fillSqlite(path, fill),
     }
   },

@@ -15,6 +15,9 @@ const LONG_READS: readonly ((store: Store) => Promise<unknown>)[] = [
   (store) => store.checkIntegrity(),
 ]
 
+/** Another function that measures tables. */
+const MEASURE = 'create function pg_catalog.pg_total_relation_size(regclass) returns int8'
+
 describe.skipIf(lacks(POSTGRES_SERVER))('reads of a PostgreSQL store', () => {
   test('of whole tables may take longer than those of requests, which are refused after their timeout', async () => {
     await using opened = await openDatabase()
@@ -47,5 +50,20 @@ describe.skipIf(lacks(POSTGRES_SERVER))('reads of a PostgreSQL store', () => {
     await rename('elsewhere', 'users')
     expect(await readAll()).toEqual([...Array(READS_MAX).fill('done'), 'store_busy'])
     expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 0, tokens: 1 }])
+  })
+
+  test.each([
+    ['does not know the function', ''],
+    ['refuses the user', `${MEASURE} language plpgsql as 'begin raise insufficient_privilege; end'`],
+    ['counts 0', `${MEASURE} return 0`],
+    ['counts null', `${MEASURE} return null::int8`],
+  ])('leave out only the size if the database %s', async (_, script) => {
+    await using opened = await openDatabase()
+    const { store } = opened
+    const before = await store.measure(0)
+    await opened.run(`alter function pg_catalog.pg_total_relation_size rename to hidden; ${script}`)
+
+    expect(before).toEqual({ databaseBytes: expect.any(Number), walBytes: 0, expiringTokens: 0 })
+    expect(await store.measure(0)).toEqual({ walBytes: 0, expiringTokens: 0 })
   })
 })

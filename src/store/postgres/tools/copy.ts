@@ -1,7 +1,6 @@
 import { describeAddress, type PostgresAddress } from '../../../domain/database-url.ts'
 import { AppError } from '../../../domain/error.ts'
-import type { Durability } from '../../../domain/store.ts'
-import type { CopyTools } from '../../engine.ts'
+import type { CopyAccess, CopyTools } from '../../engine.ts'
 import { storeUnusable } from '../../errors.ts'
 import {
   BATCH_ROWS,
@@ -16,7 +15,7 @@ import {
   toText,
 } from '../../tools/contents.ts'
 import { APPLICATION_NAME, type Client, type ConnectionOptions, createClient, type Transaction } from '../connection.ts'
-import { repeat, toAppError, toOpenError } from '../errors.ts'
+import { isUnsupported, repeat, toAppError, toOpenError } from '../errors.ts'
 import { inspect, migrate, SCHEMA_VERSION, schemaVersion, UNFINISHED_VERSION } from '../schema.ts'
 import { lockTokens } from '../versions.ts'
 
@@ -52,17 +51,21 @@ const ADD_REFERENCE = `alter table plantstore.plants
  * connected when the database is read again. Until a filled store is finished, its schema has a version that every command
  * refuses.
  */
-export const copyTools = (options: ConnectionOptions, durability: Durability = 'full'): CopyTools => {
+export const copyTools = (
+  options: ConnectionOptions,
+  { isSnapshot = false, assumesAlone = false, durability = 'full' }: CopyAccess,
+): CopyTools => {
   const { address } = options
   return {
-    read: ({ isSnapshot }, use) =>
+    read: (use) =>
       withClients(options, async (client, watcher) => {
         await opening(address, async () => void (await migrate(client, address, true)))
         return client.transaction(async (inside) => {
           const contents = await contentsOf(inside)
           if (isSnapshot) return use(contents)
-          const [[pid = 0n] = []] = await inside.query<[bigint]>('select pg_catalog.pg_backend_pid()::int8')
-          const requireNoOther = () => requireAlone(watcher, address, 'end it, or use --snapshot', pid)
+          const requireNoOther = async () => {
+            if (!assumesAlone) await requireAlone(watcher, inside, address, ', or use --snapshot')
+          }
           await requireNoOther()
           return use({
             ...contents,
@@ -75,10 +78,10 @@ export const copyTools = (options: ConnectionOptions, durability: Durability = '
       }),
 
     fill: (fill) =>
-      withClients(options, async (client) => {
+      withClients(options, async (client, watcher) => {
         await opening(address, async () => {
           await inspect(client, address, durability)
-          await requireAlone(client, address, 'end it')
+          if (!assumesAlone) await client.transaction((inside) => requireAlone(watcher, inside, address))
           if ((await schemaVersion(client)) !== UNFINISHED_VERSION) await migrate(client, address, false)
           await mark(client, describeAddress(address))
         })
@@ -104,25 +107,38 @@ const opening = (address: PostgresAddress, work: () => Promise<void>): Promise<v
     throw toOpenError(address, error)
   })
 
+/** The other sessions of this program in the database. */
+const OTHER_SESSIONS = `select pid::int8 from pg_catalog.pg_stat_activity
+  where datname = pg_catalog.current_database() and application_name = $1 and pid <> pg_catalog.pg_backend_pid()`
+
 /**
  * Rejects with `store_unusable` if another process of this program is connected to the database. A server is always connected,
- * unless it has lost the database. `ownPid` is another connection of this process.
+ * unless it has lost the database. Some databases show no sessions of others, or only those of one node. So this first looks
+ * for `own`, the other session of this process, and rejects if the database does not show it.
  */
-const requireAlone = (client: Client, address: PostgresAddress, advice: string, ownPid = 0n): Promise<void> =>
-  repeat(
+async function requireAlone(watcher: Client, own: Transaction, address: PostgresAddress, orElse = ''): Promise<void> {
+  const database = `The database ${describeAddress(address)}`
+  const [[ownPid] = []] = await own.query<[bigint]>('select pg_catalog.pg_backend_pid()::int8')
+  const otherPids = async () => {
+    try {
+      return (await watcher.query<[bigint]>(OTHER_SESSIONS, [APPLICATION_NAME])).flat()
+    } catch (error) {
+      if (isUnsupported(error)) return []
+      throw error
+    }
+  }
+  if (ownPid === undefined || !(await otherPids()).includes(ownPid)) {
+    throw storeUnusable(`${database} does not show who uses it: end all its servers and use --assume-alone${orElse}.`)
+  }
+  await repeat(
     PATIENCE_MS,
     (error) => error instanceof AppError,
     async () => {
-      const [[others] = []] = await client.query<[bigint]>(
-        `select count(*) from pg_catalog.pg_stat_activity
-       where datname = pg_catalog.current_database() and application_name = $1
-         and pid <> pg_catalog.pg_backend_pid() and pid::int8 <> $2::int8`,
-        [APPLICATION_NAME, ownPid],
-      )
-      if (others === 0n) return
-      throw storeUnusable(`The database ${describeAddress(address)} is open in another process: ${advice}.`)
+      if ((await otherPids()).every((pid) => pid === ownPid)) return
+      throw storeUnusable(`${database} is open in another process: end it${orElse}.`)
     },
   )
+}
 
 /** Marks an empty store as an unfinished copy, or empties an unfinished copy. */
 async function mark(client: Client, database: string): Promise<void> {

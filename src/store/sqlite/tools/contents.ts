@@ -28,7 +28,7 @@ export async function updateSchema(path: string): Promise<void> {
 /** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
 export async function readSqlite<T>(
   path: string,
-  { isSnapshot }: { readonly isSnapshot: boolean },
+  isSnapshot: boolean,
   use: (source: Source) => Promise<T>,
 ): Promise<T> {
   await updateSchema(path)
