@@ -1,4 +1,4 @@
-import { constants, type Database } from 'bun:sqlite'
+import type { Database } from 'bun:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../../../domain/error.ts'
 import type { CopyOptions, Counts } from '../../engine.ts'
@@ -38,7 +38,7 @@ export async function copyDatabase<T>(
   place: (copy: NewDatabase & { readonly counts: Counts }) => T,
 ): Promise<T> {
   try {
-    using copy = createDatabase(target, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
+    using copy = createDatabase(target)
     copy.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${ACCESS[source.role]}`])
     const expected = await copyRows(copy.db, source, options)
     copy.db.run('detach source')

@@ -1,43 +1,36 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, TABLES, type Table, type Target } from '../../tools/contents.ts'
 import { isOutOfSpace, sqliteCode } from '../errors.ts'
-import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
-import { closeForReplacement, lockAlone } from '../files/lock.ts'
+import { createFile, fileIdentity, foundSideFiles, syncDirectory } from '../files/file-system.ts'
+import { lockAlone } from '../files/lock.ts'
 import { inspect, isUnfinishedCopy } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
 import { insertInto } from '../insert.ts'
-import { migrate, UNFINISHED_ID } from '../migrate.ts'
+import { APPLICATION_ID, MIGRATIONS, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
 import { contentsOf } from './contents.ts'
-import { createDatabase, type NewDatabase } from './new-database.ts'
 
 /**
- * `CopyTools.fill` for SQLite. Until the copy is finished, a file with the database's name marks an unfinished copy, and every
- * command refuses that file. Then the database replaces the mark.
+ * `CopyTools.fill` for SQLite. Until the copy is finished, the application id of the database says so, and every command refuses
+ * it. No other process can open it meanwhile.
  */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
-  using _locked = placeMark(path)
-  const mark = fileIdentity(path)
   try {
-    using copy = createDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
-    migrate(copy.db, copy.path)
-    return await fill(
-      targetOf(copy, () => {
-        if (fileIdentity(path) === mark) return copy.replace()
-        throw storeUnusable(`The database ${path} was moved or replaced meanwhile.`)
-      }),
-    )
+    using db = openTarget(path)
+    return await fill(targetOf(db, path))
   } catch (error) {
     throw toFillError(error, path)
   }
 }
 
-function targetOf({ db, path }: NewDatabase, replaceMark: () => void): Target {
+function targetOf(db: Database, path: string): Target {
   const prepare = (table: Table) =>
     db.prepare<unknown, SQLQueryBindings[]>(insertInto(table, Object.keys(COLUMNS[table])))
   const inserts = { users: prepare('users'), tokens: prepare('tokens'), plants: prepare('plants') }
+  const file = fileIdentity(path)
   db.run('begin')
   return {
     async insert(table, rows) {
@@ -54,45 +47,58 @@ function targetOf({ db, path }: NewDatabase, replaceMark: () => void): Target {
       return found
     },
     async finish({ userId, tokenId }) {
+      if (fileIdentity(path) !== file) throw storeUnusable(`The database ${path} was moved or replaced meanwhile.`)
       db.run('begin')
       db.run('delete from sqlite_sequence')
       db.run(`insert into sqlite_sequence (name, seq) values ('users', ?1), ('tokens', ?2)`, [userId, tokenId])
+      db.run(`pragma application_id = ${APPLICATION_ID}`)
       db.run('commit')
-      replaceMark()
     },
   }
 }
 
 /**
- * Gives the name of the database to a mark, durably: a database without tables, whose application id says that it is an
- * unfinished copy. Returns a connection that locks the mark. Throws `store_unusable` if there is a database that is not empty.
+ * Opens a database that is missing, empty or an unfinished copy, locks it, and makes it an unfinished copy without rows, durably.
+ * Throws `store_unusable` and changes nothing if there is another database.
  */
-function placeMark(path: string): Database {
-  if (!isUnfinishedCopy(path)) {
-    requireEmpty(path)
-    using made = createDatabase(path, { readwrite: true, create: false })
-    made.db.run(`pragma application_id = ${UNFINISHED_ID}`)
-    made.replace()
+function openTarget(path: string): Database {
+  const isUnfinished = isUnfinishedCopy(path)
+  const isMissing = !isUnfinished && inspect(path) === undefined
+  if (isMissing || statSync(path).size === 0) {
+    const beside = foundSideFiles(path)
+    if (beside.length > 0)
+      throw storeUnusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
   }
-  const locked = lockAlone(path, 'it may be another plantstore copy: let it end')
-  if (isUnfinishedCopy(path)) return locked
-  locked.close(true)
-  throw storeUnusable(`The database ${path} was made by another process meanwhile.`)
+  if (isMissing) {
+    createFile(path)
+    syncDirectory(dirname(path))
+  }
+  const db = lockAlone(path, isUnfinished ? 'it may be another plantstore copy: let it end' : 'end it')
+  try {
+    beginCopy(db, path)
+    return db
+  } catch (error) {
+    db.close(true)
+    throw error
+  }
 }
 
-/** Throws `store_unusable` unless there is no store, or an empty one. Removes the side files of an empty one. */
-function requireEmpty(path: string): void {
-  if (inspect(path) && statSync(path).size > 0) {
-    using db = lockAlone(path, 'end it')
-    const hasTables = db.prepare('select name from sqlite_schema').values().length > 0
-    const anyRow = TABLES.map((table) => `select 1 from ${table}`).join(' union all ')
-    if (hasTables && db.prepare(`${anyRow} limit 1`).values().length > 0) {
-      throw storeUnusable(`The database ${path} is not empty: name another one.`)
-    }
-    closeForReplacement(db)
+function beginCopy(db: Database, path: string): void {
+  const version = pragmaNumber(db, 'user_version')
+  if (version > SCHEMA_VERSION) throw newer(path, version)
+  const anyRow = TABLES.map((table) => `select 1 from ${table}`).join(' union all ')
+  const isCopy = pragmaNumber(db, 'application_id') === UNFINISHED_ID
+  if (!isCopy && version > 0 && db.prepare(`${anyRow} limit 1`).values().length > 0) {
+    throw storeUnusable(`The database ${path} is not empty: name another one.`)
   }
-  const beside = foundSideFiles(path)
-  if (beside.length > 0) throw storeUnusable(`${beside.join(' and ')} would be taken for a part of it: move that away.`)
+  // The rows would be written twice with a WAL. A rollback journal holds nothing of a database that grows.
+  db.run('pragma journal_mode = delete')
+  db.run('begin')
+  for (const migration of MIGRATIONS.slice(version)) db.run(migration)
+  for (const table of TABLES.toReversed()) db.run(`delete from ${table}`)
+  db.run(`pragma user_version = ${SCHEMA_VERSION}`)
+  db.run(`pragma application_id = ${UNFINISHED_ID}`)
+  db.run('commit')
 }
 
 /** Says why the database cannot be made. An `AppError` says already why the source cannot be read. */

@@ -1,4 +1,4 @@
-import type { Database } from 'bun:sqlite'
+import { constants, type Database } from 'bun:sqlite'
 import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
@@ -13,7 +13,7 @@ export type NewDatabase = ReturnType<typeof createDatabase>
  * Creates a database that will get the path `target`. It has the permissions of the file that it replaces. It is locked until
  * it is closed, so that other processes know that it is being made. Removes what killed processes left of the same target.
  */
-export function createDatabase(target: string, options: Parameters<typeof openDatabase>[1]) {
+export function createDatabase(target: string) {
   removeLeftovers(dirname(target), (name) => name === basename(target))
   const path = target + PARTIAL + crypto.randomUUID()
   createFile(path, target)
@@ -23,7 +23,7 @@ export function createDatabase(target: string, options: Parameters<typeof openDa
     if (existsSync(path)) rmSync(path)
   }
   try {
-    db = openUnfinished(path, options)
+    db = openUnfinished(path)
   } catch (error) {
     discard()
     throw error
@@ -48,9 +48,9 @@ export function createDatabase(target: string, options: Parameters<typeof openDa
   }
 }
 
-/** It needs no journal on disk, because an unfinished file is deleted. Commits are synced. */
-function openUnfinished(path: string, options: Parameters<typeof openDatabase>[1]): Database {
-  const db = openDatabase(path, options)
+/** It needs no journal on disk, because an unfinished file is deleted. Commits are synced. Another database can be attached by a URI. */
+function openUnfinished(path: string): Database {
+  const db = openDatabase(path, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
   db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   // Only the main database: a database that is attached later keeps its own modes.
   db.run('pragma main.locking_mode = exclusive')
