@@ -4,12 +4,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 const LINGER_TURNS_MAX = 2
 
 /**
- * Waits while each turn of the event loop brings more writes for the next group: a larger group costs less per write. Ends
- * early when the group is full.
+ * Waits while each turn of the event loop brings more writes for the next group: a larger group costs less per write.
  */
-export async function linger(countWaiting: () => number, isGroupFull = () => false): Promise<void> {
+export async function linger(countWaiting: () => number): Promise<void> {
   let before = -1
-  for (let turn = 0; turn < LINGER_TURNS_MAX && before < countWaiting() && !isGroupFull(); turn++) {
+  for (let turn = 0; turn < LINGER_TURNS_MAX && before < countWaiting(); turn++) {
     before = countWaiting()
     await nextTurn()
   }

@@ -32,54 +32,12 @@ interface WaitingWrite {
   readonly reject: (error: unknown) => void
 }
 
-/** The writes that wait for a group, in the order in which they were asked for. */
-function waitingWrites() {
-  const waiting: WaitingWrite[] = []
-  const load = { writes: 0, textLength: 0 }
+/** The writes that wait for a group, their text, and how long they take. */
+interface Load {
+  writes: number
+  textLength: number
   /** The estimated milliseconds per write of a full group. Smaller groups do not tell how long many writes take. */
-  let writeMs = 0
-
-  const takeFirst = (count: number): readonly WaitingWrite[] => {
-    const taken = waiting.splice(0, count)
-    load.writes = waiting.length
-    for (const write of taken) load.textLength -= write.textLength
-    return taken
-  }
-
-  return {
-    load,
-    first: () => waiting[0],
-    hasRoom(textLength: number): boolean {
-      if (isQueueFull(load, textLength)) return false
-      // A full group may always wait. Otherwise nothing would show that the disk is fast again.
-      return waiting.length < GROUP_MAX_WRITES || waiting.length * writeMs <= QUEUE_MAX_WAIT_MS
-    },
-    add(write: WaitingWrite): void {
-      load.writes = waiting.push(write)
-      load.textLength += write.textLength
-    },
-    /** Puts writes of a group back, in front of the others. */
-    putBack(writes: readonly WaitingWrite[]): void {
-      load.writes = waiting.unshift(...writes)
-      for (const write of writes) load.textLength += write.textLength
-    },
-    /** Takes the next writes, up to a full group. */
-    takeGroup(): readonly WaitingWrite[] {
-      const group = { writes: 0, textLength: 0 }
-      while (group.writes < waiting.length && !isGroupFull(group)) {
-        group.textLength += waiting[group.writes]?.textLength ?? 0
-        group.writes++
-      }
-      return takeFirst(group.writes)
-    },
-    takeAll: () => takeFirst(waiting.length),
-    /** Records how long a group took. */
-    recordDuration(writes: number, groupMs: number): void {
-      if (writes < GROUP_MAX_WRITES) return
-      const latestMs = groupMs / writes
-      writeMs = writeMs === 0 ? latestMs : writeMs + LATEST_GROUP_WEIGHT * (latestMs - writeMs)
-    },
-  }
+  writeMs: number
 }
 
 /**
@@ -88,29 +46,27 @@ function waitingWrites() {
  */
 export function queueWrites(options: QueueOptions) {
   const { monotonicMs, onRefusal } = options
-  const waiting = waitingWrites()
-  let committing: readonly WaitingWrite[] = []
+  /** The writes that wait for a group, in the order in which they were asked for. */
+  const waiting: WaitingWrite[] = []
+  const load: Load = { writes: 0, textLength: 0, writeMs: 0 }
+  let committing: WaitingWrite[] = []
   let running: Promise<void> | undefined
   let refusal: AppError | undefined
 
   const run = async () => {
-    while (waiting.load.writes > 0) {
+    while (waiting.length > 0) {
       const startMs = monotonicMs()
-      await linger(
-        () => waiting.load.writes,
-        () => isGroupFull(waiting.load),
-      )
-      committing = waiting.takeGroup()
-      const locked = committing.length > 0 ? await commitGroup(committing, options) : []
-      const size = committing.length
-      committing = []
-      waiting.recordDuration(size, monotonicMs() - startMs)
-      if (locked.length === 0) continue
-      if (refusal !== undefined) rejectAll(locked, refusal)
-      else {
-        waiting.putBack(locked)
+      await linger(() => waiting.length)
+      committing = takeGroup(waiting, load)
+      if (committing.length === 0) break
+      const isFull = committing.length === GROUP_MAX_WRITES
+      committing = await commitGroup(committing, options)
+      if (isFull) load.writeMs = estimate(load.writeMs, (monotonicMs() - startMs) / GROUP_MAX_WRITES)
+      while (committing.length > 0) {
         // The queue waits here, because SQLite would block the thread.
         await Bun.sleep(BUSY_RETRY_MS)
+        if (refusal === undefined) committing = await commitGroup(committing, options)
+        else rejectAll(committing.splice(0), refusal)
       }
     }
     running = undefined
@@ -118,31 +74,53 @@ export function queueWrites(options: QueueOptions) {
 
   return {
     /** Resolves to the result of the write once it is durable. Rejects with the refusal of the write, or with its failure. */
-    write: <C extends Call>(call: C): Promise<ReturnType<Writes[C[0]]>> =>
-      new Promise((done, reject) => {
-        if (refusal !== undefined) return reject(refusal)
-        const textLength = textLengthOf(call)
-        if (!waiting.hasRoom(textLength)) {
-          onRefusal?.('queue_full')
-          return reject(new AppError('store_busy'))
-        }
-        const resolve = done as WaitingWrite['resolve']
-        waiting.add({ call, textLength, askedAtMs: monotonicMs(), resolve, reject })
-        running ??= run()
-      }),
+    write<C extends Call>(call: C): Promise<ReturnType<Writes[C[0]]>> {
+      if (refusal !== undefined) return Promise.reject(refusal)
+      const textLength = textLengthOf(call)
+      if (!hasRoom(load, textLength)) {
+        onRefusal?.('queue_full')
+        return Promise.reject(new AppError('store_busy'))
+      }
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      waiting.push({ call, textLength, askedAtMs: monotonicMs(), resolve, reject })
+      load.writes++
+      load.textLength += textLength
+      running ??= run()
+      return promise as Promise<ReturnType<Writes[C[0]]>>
+    },
     /** The writes that are not durable yet, those of the current group included. */
     load() {
       const nowMs = monotonicMs()
-      const { askedAtMs } = committing[0] ?? waiting.first() ?? { askedAtMs: nowMs }
-      return { waitingWrites: committing.length + waiting.load.writes, longestWaitMs: nowMs - askedAtMs }
+      const { askedAtMs } = committing[0] ?? waiting[0] ?? { askedAtMs: nowMs }
+      return { waitingWrites: committing.length + waiting.length, longestWaitMs: nowMs - askedAtMs }
     },
     /** Refuses all writes from now on, waiting ones included. Resolves when the current group has its results. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
-      rejectAll(waiting.takeAll(), refusal)
+      rejectAll(waiting.splice(0), refusal)
       await running
     },
   }
+}
+
+/** A full group may always wait. Otherwise nothing would show that the disk is fast again. */
+const hasRoom = (load: Load, textLength: number): boolean =>
+  !isQueueFull(load, textLength) && (load.writes < GROUP_MAX_WRITES || load.writes * load.writeMs <= QUEUE_MAX_WAIT_MS)
+
+/** The next estimate of `Load.writeMs`. */
+const estimate = (writeMs: number, latestMs: number): number =>
+  writeMs === 0 ? latestMs : writeMs + LATEST_GROUP_WEIGHT * (latestMs - writeMs)
+
+/** Takes the next writes, up to a full group. */
+function takeGroup(waiting: WaitingWrite[], load: Load): WaitingWrite[] {
+  const group = { writes: 0, textLength: 0 }
+  while (group.writes < waiting.length && !isGroupFull(group)) {
+    group.textLength += waiting[group.writes]?.textLength ?? 0
+    group.writes++
+  }
+  load.writes -= group.writes
+  load.textLength -= group.textLength
+  return waiting.splice(0, group.writes)
 }
 
 /**
@@ -152,7 +130,7 @@ export function queueWrites(options: QueueOptions) {
 async function commitGroup(
   group: readonly WaitingWrite[],
   { writer, monotonicMs, onFailure, onCommit, onRefusal }: QueueOptions,
-): Promise<readonly WaitingWrite[]> {
+): Promise<WaitingWrite[]> {
   const calls = group.map(({ call }) => call)
   const result = await writer.perform(calls, monotonicMs()).catch(writerGone)
   if (result === 'done' || !('failure' in result)) {

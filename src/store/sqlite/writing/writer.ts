@@ -22,29 +22,17 @@ type OnWriterReport = (report: CheckpointReport) => void
 /** A writer in this thread: the caller of `perform` waits for the disk. Throws SQLite's error if it cannot open the database. */
 export function openWriterHere(options: WriterOptions, onReport: OnWriterReport): Writer {
   const writer = openGroupWriter(options)
-  let scheduled: ReturnType<typeof setImmediate> | undefined
-  const checkpoint = () => {
-    scheduled = undefined
-    const report = writer.checkpointIfDue()
-    if (report !== undefined) onReport(report)
-  }
   return {
     async perform(group, nowMs) {
       const result = writer.perform(group, nowMs)
-      // In a later turn of the event loop, so that no answer waits for it.
-      scheduled ??= setImmediate(checkpoint)
+      const report = writer.checkpointIfDue()
+      if (report !== undefined) onReport(report)
       return result
     },
     checkOthers: writer.checkOthers,
     truncate: async () => writer.truncate(),
-    async close() {
-      clearImmediate(scheduled)
-      return writer.close()
-    },
-    async discard() {
-      clearImmediate(scheduled)
-      writer.discard()
-    },
+    close: async () => writer.close(),
+    discard: async () => writer.discard(),
   }
 }
 
