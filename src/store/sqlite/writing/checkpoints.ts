@@ -21,21 +21,27 @@ type CheckpointRow = [busy: bigint, frames: bigint, checkpointed: bigint]
  * for the next one. `onWhole` is called after each checkpoint that leaves nothing. `translate` translates SQLite's errors.
  */
 export function checkpoints(writer: Database, translate: (error: unknown) => unknown, onWhole = () => {}) {
-  const countFrames = frameCounter(writer)
   const statements = {
+    // It only counts the frames in the WAL, which takes some microseconds.
+    noop: writer.prepare('pragma wal_checkpoint(noop)'),
     passive: writer.prepare('pragma wal_checkpoint(passive)'),
     truncate: writer.prepare('pragma wal_checkpoint(truncate)'),
   }
-  const length = watchLength()
+  const checkpoint = (mode: keyof typeof statements): CheckpointRow => {
+    const [row = [0n, 0n, 0n]] = rowsOf<CheckpointRow>(statements[mode].values())
+    return row
+  }
   let framesTried = 0
   /** The frames that the last checkpoint reached, if a reader stopped it there. */
   let heldAt: bigint | undefined
+  /** The operator is told of the WAL at this size, and each time it has doubled since. */
+  let bytesToTell = LONG_WAL_BYTES
   writer.run(`pragma journal_size_limit = ${KEPT_WAL_BYTES}`)
 
   /** Returns the number of frames in the database, if readers keep the rest out of it. */
-  const run = (mode: keyof typeof statements): bigint | undefined => {
+  const run = (mode: 'passive' | 'truncate'): bigint | undefined => {
     try {
-      const [[, frames, checkpointed] = [0n, 0n, 0n]] = rowsOf<CheckpointRow>(statements[mode].values())
+      const [, frames, checkpointed] = checkpoint(mode)
       if (checkpointed < frames) return checkpointed
       onWhole()
       return undefined
@@ -49,50 +55,26 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
 
   return {
     run,
-    /** Runs a checkpoint if the WAL has grown enough since the last one. Returns what the operator should know of its length. */
+    /** Runs a checkpoint if the WAL has grown enough since the last one. Returns a warning if a reader makes the WAL long. */
     runIfDue(): StoreEvent | undefined {
-      const framesNow = countFrames()
+      const framesNow = Number(checkpoint('noop')[1])
       // SQLite has reused the WAL from its beginning.
       if (framesNow < framesTried) {
         framesTried = 0
         heldAt = undefined
+        bytesToTell = LONG_WAL_BYTES
       }
-      if (framesNow - framesTried >= CHECKPOINT_WAL_FRAMES) {
-        framesTried = framesNow
-        const heldBefore = heldAt
-        heldAt = run('passive')
-        // Readers come and go. The operator should know only of one that stops two checkpoints at the same frame.
-        if (heldAt !== undefined && heldAt === heldBefore) return length.tellLong(framesNow * FRAME_BYTES)
-      }
-      return length.tellShort(framesNow * FRAME_BYTES)
-    },
-  }
-}
-
-/** Tells when the WAL has become long, each time it has doubled since, and when it is short again. */
-function watchLength() {
-  let bytesToTell = LONG_WAL_BYTES
-  return {
-    tellLong(walBytes: number): StoreEvent | undefined {
-      if (walBytes < bytesToTell) return undefined
+      if (framesNow - framesTried < CHECKPOINT_WAL_FRAMES) return undefined
+      framesTried = framesNow
+      const heldBefore = heldAt
+      heldAt = run('passive')
+      const walBytes = framesNow * FRAME_BYTES
+      // Readers come and go. The operator should know only of one that stops two checkpoints at the same frame.
+      if (heldAt === undefined || heldAt !== heldBefore || walBytes < bytesToTell) return undefined
       while (bytesToTell <= walBytes) bytesToTell *= 2
       const message =
         'a program holds a read transaction open, so that the WAL is not reused and grows: end that program'
       return { level: 'warn', message, sizes: { walBytes } }
     },
-    tellShort(walBytes: number): StoreEvent | undefined {
-      if (walBytes >= LONG_WAL_BYTES || bytesToTell === LONG_WAL_BYTES) return undefined
-      bytesToTell = LONG_WAL_BYTES
-      return { level: 'info', message: 'the WAL is short again', sizes: { walBytes } }
-    },
-  }
-}
-
-/** Returns a function that counts the frames in the WAL. It takes some microseconds. */
-function frameCounter(writer: Database): () => number {
-  const select = writer.prepare('pragma wal_checkpoint(noop)')
-  return () => {
-    const [[, frames] = []] = rowsOf<CheckpointRow>(select.values())
-    return Number(frames)
   }
 }
