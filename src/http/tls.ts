@@ -43,10 +43,7 @@ export function readTls({ certPath, keyPath }: TlsFiles) {
   return {
     /** The options of the runtime for TLS 1.2 and 1.3. */
     context,
-    /** The first host name in the certificate, unless that is a wildcard. */
-    host: /(?:^|, )DNS:([A-Za-z0-9.-]+)(?:,|$)/.exec(own.subjectAltName ?? '')?.[1],
-    /** The time for which the certificate is valid, in milliseconds since 1970-01-01 UTC. */
-    validFromMs: Date.parse(own.validFrom),
+    /** When the certificate ends, in milliseconds since 1970-01-01 UTC. */
     validToMs: Date.parse(own.validTo),
   }
 }

@@ -46,8 +46,6 @@ describe.skipIf(!canCurl || lacks(OPENSSL))(
       ['over TCP', undefined, toPort],
       ['over a unix socket', undefined, toSocket],
       ['with a certificate for the address', 'IP:127.0.0.1', toPort],
-      ['with a certificate for a name', 'DNS:*.example.org,DNS:plants.example.org', toPort],
-      ['with a certificate for a name, over a unix socket', 'DNS:plants.example.org', toSocket],
     ])('prints on stderr three lines for curl that work as they are %s', async (_, names, listenIn) => {
       using folder = makeFolder()
       const flags = ['--first-token', '--listen', listenIn(folder.path)]
@@ -134,7 +132,7 @@ async function openLocked() {
   const lifecycle = { isDraining: false }
   const log = createLogger('error', { write: () => {} })
   const io = { ...makeIo().io, tell: async (text: string) => void told.push(text) }
-  const options = { database, firstToken: true, tls: undefined, page: true, docs: true } as const
+  const options = { database, firstToken: true, page: true, docs: true } as const
   const provided = provideFirstToken({ store, address: ADDRESS, log, options, io }, lifecycle)
   // Waits for the lock as long as the first token does. When this is refused, the first token was refused before.
   await expect(store.checkReady()).rejects.toMatchObject({ kind: 'store_busy' })

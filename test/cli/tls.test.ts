@@ -113,7 +113,6 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
 
     expect(server.address).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/)
     expect([answer.status, await answer.json()]).toEqual([200, []])
-    expect(server.stdout()).not.toContain('certificate')
   })
 
   test('shows a new certificate after a restart, and not before', async () => {
@@ -130,18 +129,5 @@ describe.skipIf(lacks(OPENSSL))('serve --tls-cert and --tls-key', () => {
 
     expect([before, exitCode, await shownBy(second.port)]).toEqual([old, 0, renewed])
     expect(renewed).not.toBe(old)
-  })
-
-  test('logs a warning about an expired certificate', async () => {
-    using folder = makeFolder()
-    const files = await makeCertificate(folder.path, 'own', { days: -1 })
-    await using server = await serve(join(folder.path, 'plantstore.db'), flagsOf(files))
-    await server.end()
-
-    const [line = ''] = /.*certificate.*/.exec(server.stdout()) ?? []
-    expect(JSON.parse(line)).toMatchObject({
-      level: 'warn',
-      msg: 'the certificate is not valid now: clients will refuse it',
-    })
   })
 })

@@ -19,7 +19,7 @@ interface FirstTokenParts {
   readonly store: Pick<Store, 'hasTokens' | 'createFirstToken'>
   readonly address: Address
   readonly log: Logger
-  readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'tls' | 'page' | 'docs'>
+  readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'page' | 'docs'>
   readonly io: Pick<Io, 'tell' | 'randomBytes' | 'nowMs'>
 }
 
@@ -68,18 +68,12 @@ ${page}${docs}`
   await io.tell(message, 'info')
 }
 
-/** The flags that lead curl to this machine, also if the certificate is for another name, and the URL of the service. */
-function curlTarget(address: Address, { tlsCert, tls }: Pick<ServeOptions, 'tlsCert' | 'tls'>) {
-  const scheme = tls === undefined ? 'http' : 'https'
+/** The flags that lead curl to this machine, and the URL of the service there. */
+function curlTarget(address: Address, { tlsCert }: Pick<ServeOptions, 'tlsCert'>) {
+  const scheme = tlsCert === undefined ? 'http' : 'https'
   const trust = tlsCert === undefined ? '' : `--cacert ${shellQuoted(tlsCert)} `
-  if ('socketPath' in address) {
-    const flags = `--unix-socket ${shellQuoted(address.socketPath)} ${trust}`
-    return { flags, url: `${scheme}://${tls?.host ?? 'localhost'}` }
-  }
-  const url = formatAddress(address, scheme)
-  if (tls?.host === undefined) return { flags: trust, url }
-  const flags = `${trust}--connect-to ${shellQuoted(`::${url.slice('https://'.length)}`)} `
-  return { flags, url: `https://${tls.host}:${address.port}` }
+  if (!('socketPath' in address)) return { flags: trust, url: formatAddress(address, scheme) }
+  return { flags: `--unix-socket ${shellQuoted(address.socketPath)} ${trust}`, url: `${scheme}://localhost` }
 }
 
 /** Quotes a word for a POSIX shell. */

@@ -3,7 +3,6 @@ import { createApp } from '../../http/app.ts'
 import type { AppOptions } from '../../http/options.ts'
 import { listen, type RunningServer } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
-import type { Tls } from '../../http/tls.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
@@ -79,7 +78,6 @@ export async function runService({ options, store, statistics, endings, log, io 
   })
   const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', tls })
   log.info({ address: server.url, database: engineOf(options.database).location, version: VERSION }, 'listening')
-  if (tls !== undefined) warnOfValidity(tls, io.nowMs(), log)
   const tokenProvided = provideFirstToken({ store, address: server.address, log, options, io }, lifecycle)
   await Promise.race([endings.failed, endings.signalled, tokenProvided])
 
@@ -96,13 +94,6 @@ export async function runService({ options, store, statistics, endings, log, io 
   await Promise.race([endings.failed, stopped])
   // The store can also fail while the server drains, and as late as at the last write.
   if (endings.hasFailed) await stop(DRAIN_AFTER_FAILURE_MS, 0)
-}
-
-/** Logs a warning if the certificate is not valid now: then clients will refuse it. */
-function warnOfValidity({ validFromMs, validToMs }: Tls, nowMs: number, log: Logger): void {
-  if (nowMs >= validFromMs && nowMs <= validToMs) return
-  const [from, to] = [validFromMs, validToMs].map((ms) => new Date(ms).toISOString())
-  log.warn({ from, to }, 'the certificate is not valid now: clients will refuse it')
 }
 
 /**
