@@ -139,11 +139,14 @@ export interface Store {
 
   /** The token with that hash, in any state. */
   findToken(hash: Uint8Array): Promise<Token | undefined>
-  /**
-   * The version of all tokens and users, as `plantsVersion`. The time of a token's last use does not count. In a store on another
-   * machine, changes of other processes show within `TOKEN_CHANGES_SEEN_WITHIN_MS`.
-   */
+  /** The version of all tokens and users, as `plantsVersion`. See `hasSameTokens`. It never falls. */
   tokensVersion(): Version | undefined
+  /**
+   * Whether what was found of the user and the user's tokens as of a version is still true. Last uses do not count. False if that
+   * is not known. After a change of another user, a store in a file may return false too. In a store on another machine, changes of
+   * other processes show within `TOKEN_CHANGES_SEEN_WITHIN_MS`.
+   */
+  hasSameTokens(user: UserId, since: Version): boolean
   /** Stores a token, and its user if the name is new. */
   createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
   /** Stores a token if there is none in any state. Of several calls at once, one does. Returns whether this one did. */
@@ -172,7 +175,7 @@ export interface Store {
 
   /** All users, in the order of their names. */
   listUsers(): Promise<readonly User[]>
-  /** The user of that name, and whether the user is blocked. This is true until `tokensVersion` changes. */
+  /** The user of that name, and whether the user is blocked. */
   findUser(name: string): Promise<{ readonly id: UserId; readonly isBlocked: boolean } | undefined>
   /** Stores a user if there is none of that name. */
   createUser(name: string, nowMs: number): Promise<void>

@@ -77,7 +77,7 @@ const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
 /** The measured size of an entry without its key. */
 const ENTRY_BYTES = 1024
 
-/** Caches tokens by the `Authorization` line that carried them. Any change of tokens, by any process, invalidates them all. */
+/** Caches tokens by the `Authorization` line that carried them. A change by any process invalidates the tokens of its user. */
 export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOptions) {
   const entries = new LRUCache<string, { readonly token: Caller; readonly version: Version }>({
     maxSize: TOKEN_CACHE_MAX_BYTES,
@@ -95,7 +95,7 @@ export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOpt
     /** The cached token of a line; `undefined` if it was never read, is outdated or has expired. */
     get(line: string | null | undefined): Caller | undefined {
       const entry = line ? entries.get(line) : undefined
-      if (entry === undefined || entry.version !== store.tokensVersion()) return undefined
+      if (entry === undefined || !store.hasSameTokens(entry.token.userId, entry.version)) return undefined
       return isAccepted(entry.token) ? entry.token : undefined
     },
 

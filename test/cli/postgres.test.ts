@@ -32,6 +32,14 @@ test.skipIf(lacks(POSTGRES_SERVER))('a command says what a database does not sup
   })
 })
 
+/** What ends the access of user `me`, who has this token. */
+const ENDS: readonly (readonly [what: string, end: (store: Store, id: TokenId) => Promise<unknown>])[] = [
+  ['a revoked token', (store, id) => store.revokeTokens({ id }, Date.now())],
+  ['a token that was replaced without an overlap', (store, id) => store.rotateToken(id, newToken('me'), 0)],
+  ['a token of a blocked user', (store) => store.setUserBlock('me', Date.now())],
+  ['a token of a deleted user', (store) => store.deleteUser('me')],
+]
+
 describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL database', () => {
   test('say when they created the store', async () => {
     await using database = await makeDatabase({ isEmpty: true })
@@ -65,11 +73,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
     expect([await one.end(), await two.end()]).toEqual([0, 0])
   })
 
-  test.each<[string, (store: Store, id: TokenId) => Promise<unknown>]>([
-    ['a revoked token', (store, id) => store.revokeTokens({ id }, Date.now())],
-    ['a token that was replaced without an overlap', (store, id) => store.rotateToken(id, newToken('me'), 0)],
-    ['a token of a blocked user', (store) => store.setUserBlock('me', Date.now())],
-  ])('refuse %s in the first request after that time', async (_, end) => {
+  test.each(ENDS)('refuse %s in the first request after that time', async (_, end) => {
     await using database = await makeDatabase()
     const store = await openStore(database.url, () => {})
     const { text: token, id } = await createToken(store)
@@ -82,6 +86,40 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
     await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)
 
     expect(await statusOf(server, '/plants', token)).toBe(401)
+  })
+
+  test.each(ENDS)('refuse %s within that time, and no other, beside 100 changes of tokens a second', async (_, end) => {
+    await using database = await makeDatabase()
+    const [store, busy] = [await openStore(database.url, () => {}), await openStore(database.url, () => {})]
+    const { text: token, id } = await createToken(store)
+    const { text: yours } = await createToken(store, { user: 'you' })
+    await createToken(store, { user: 'they' })
+    await using one = await serve(database.url)
+    await using two = await serve(database.url)
+    const statuses = () =>
+      Promise.all([one, two].flatMap((server) => [token, yours].map((text) => statusOf(server, '/plants', text))))
+    let changes = 0
+    let isStopped = false
+    const change = async () => {
+      const startMs = performance.now()
+      for (; !isStopped; changes++) {
+        await busy.setUserBlock('they', changes % 2 === 0 ? Date.now() : undefined)
+        await Bun.sleep(startMs + changes * 10 - performance.now())
+      }
+    }
+    const changing = change()
+    expect(await statuses()).toEqual([200, 200, 200, 200])
+
+    await end(store, id)
+    const endMs = performance.now() + TOKEN_CHANGES_SEEN_WITHIN_MS
+    const changesBefore = changes
+    while (performance.now() < endMs) await statuses()
+
+    expect(await statuses()).toEqual([401, 200, 401, 200])
+    expect(changes).toBeGreaterThan(changesBefore)
+    isStopped = true
+    await changing
+    for (const each of [store, busy]) await each.close()
   })
 })
 

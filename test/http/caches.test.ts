@@ -51,7 +51,7 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
 
   test('is not used, like the list cache, while the store cannot tell what has changed', async () => {
     await using opened = await open(STANDING_CLOCK)
-    const untold = { tokensVersion: () => undefined, plantsVersion: () => undefined }
+    const untold = { tokensVersion: () => undefined, hasSameTokens: () => false, plantsVersion: () => undefined }
     const { ask, reads, token } = await countReads(opened, untold)
 
     for (let count = 0; count < 3; count++) expect((await ask(token)).status).toBe(200)

@@ -8,22 +8,30 @@ import type { FileTokens } from './tokens-file.ts'
  * no file can undo a revocation. The first use of a token creates its user. So a full disk hinders no other user.
  */
 export function withFileTokens(store: Store, tokensNow: () => FileTokens, nowMs: () => number): AppOptions['store'] {
-  let version = 0
-  let seen: { readonly stored?: Version; readonly tokens?: FileTokens } = {}
+  let seen: FileTokens | undefined
+  /** How many files were seen, and the version as of the last of them. */
+  let files = 0
+  let readAt = 0
+
+  /** A sum of two numbers that never fall, so it changes with each of them. */
+  const tokensVersion = (): Version | undefined => {
+    const stored = store.tokensVersion()
+    if (stored === undefined) return undefined
+    const tokens = tokensNow()
+    if (tokens !== seen) readAt = stored + ++files
+    seen = tokens
+    return stored + files
+  }
 
   return {
     ...store,
     // A file has at least one.
     hasTokens: async () => true,
 
-    tokensVersion() {
-      const stored = store.tokensVersion()
-      const tokens = tokensNow()
-      if (stored === undefined) return undefined
-      if (stored === seen.stored && tokens === seen.tokens) return version
-      seen = { stored, tokens }
-      return ++version
-    },
+    tokensVersion,
+
+    hasSameTokens: (user, since) =>
+      tokensVersion() !== undefined && since >= readAt && store.hasSameTokens(user, since - files),
 
     async findToken(hash) {
       const stored = await store.findToken(hash)

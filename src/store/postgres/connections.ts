@@ -1,8 +1,9 @@
 import { AppError } from '../../domain/error.ts'
 import type { StoreObserver } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
-import { lockTokens, watchTokens } from './versions.ts'
+import { announceChange, lockTokens, watchTokens } from './versions.ts'
 import { queueWrites } from './writing/queue.ts'
 import { openWriter } from './writing/writer.ts'
 
@@ -16,6 +17,8 @@ export const READ_ALL_TIMEOUT_MS = 3_600_000
 
 /** All connections of a store. Every read and every write passes through them. */
 export type Connections = ReturnType<typeof connect>
+
+type Announce = (user: UserId) => Promise<void>
 
 interface ConnectOptions extends ConnectionOptions {
   readonly isServer: boolean
@@ -42,22 +45,31 @@ export function connect(options: ConnectOptions) {
     observer: options.observer,
   })
   const versions = watchTokens(async () => {
-    const [row] = await read<[bigint]>('select tokens_stamp from plantstore.counters')
+    const [row] = await read<[bigint, string]>('select tokens_stamp, token_changes from plantstore.counters')
     if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
-    return row[0]
+    return row
   })
 
   return {
     read,
     transaction,
-    /** Runs a transaction that changes tokens or users. Only one such transaction of all processes runs at a time. */
-    changeTokens: <T>(work: (inside: Transaction) => Promise<T>): Promise<T> =>
-      transaction(async (inside) => {
+    /**
+     * Runs a transaction that creates or changes tokens or users. Only one such transaction of all processes runs at a time. It
+     * announces the users whose tokens it changes. Creates need not be announced, because no cache holds what does not exist.
+     */
+    changeTokens<T>(work: (inside: Transaction, announce: Announce) => Promise<T>): Promise<T> {
+      const changed = new Set<UserId>()
+      return transaction(async (inside) => {
         await lockTokens(inside)
-        return work(inside)
-      }).finally(versions.changed),
+        return work(inside, (user) => {
+          changed.add(user)
+          return announceChange(inside, user)
+        })
+      }).finally(() => versions.changed(changed))
+    },
     plants,
     tokensVersion: versions.tokens,
+    hasSameTokens: versions.hasSameTokens,
     column: client.column,
     /** For statements before the store is open. */
     client,

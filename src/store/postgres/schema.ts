@@ -6,6 +6,7 @@ import { isConflict, repeat, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }
 import tokenExpiry from './migrations/0003-token-expiry.sql' with { type: 'text' }
+import tokenChanges from './migrations/0004-token-changes.sql' with { type: 'text' }
 
 /** The statements of a script. Some databases take only one statement per query. */
 const statementsOf = (script: string): readonly string[] => script.split(/;\s*$/m).filter((text) => text.trim() !== '')
@@ -15,9 +16,12 @@ const statementsOf = (script: string): readonly string[] => script.split(/;\s*$/
  * commit each change of a schema at once, so a process that ends may leave half of a migration. Therefore each statement can be
  * repeated.
  */
-export const MIGRATIONS: readonly (readonly string[])[] = [usersTokensPlants, rotationBlock, tokenExpiry].map(
-  statementsOf,
-)
+export const MIGRATIONS: readonly (readonly string[])[] = [
+  usersTokensPlants,
+  rotationBlock,
+  tokenExpiry,
+  tokenChanges,
+].map(statementsOf)
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
 /** The version of a copy that is not finished. No executable knows it, so all of them refuse the database. */

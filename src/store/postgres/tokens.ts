@@ -11,7 +11,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, toke
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
-export function tokens({ read, transaction, changeTokens, tokensVersion, column }: Connections) {
+export function tokens({ read, transaction, changeTokens, tokensVersion, hasSameTokens, column }: Connections) {
   return {
     async findToken(hash) {
       const [row] = await read<TokenRow>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -38,19 +38,21 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
     },
 
     revokeTokens: (selection, nowMs) =>
-      changeTokens(async (inside) => {
+      changeTokens(async (inside, announce) => {
         const isUser = 'userName' in selection
-        const id = isUser
+        const user = isUser
           ? await requireUser(inside, selection.userName)
-          : (await requireToken(inside, selection.id)).id
+          : (await requireToken(inside, selection.id)).userId
+        await announce(user)
         const update = `update plantstore.tokens set revoked_at_ms = $2
           where ${isUser ? 'user_id' : 'id'} = $1 and revoked_at_ms is null returning id`
-        return (await inside.query(update, [id, nowMs])).length
+        return (await inside.query(update, [isUser ? user : selection.id, nowMs])).length
       }),
 
     rotateToken: (id, successor, overlapMs) =>
-      changeTokens(async (inside) => {
+      changeTokens(async (inside, announce) => {
         const old = await requireToken(inside, id)
+        await announce(old.userId)
         const { column, oldEndsAtMs } = endOfReplaced(old, successor.createdAtMs, overlapMs)
         const { id: replacedBy } = await insertToken(inside, successor)
         const update = `update plantstore.tokens set replaced_by = $2, ${column} = $3 where id = $1`
@@ -68,6 +70,7 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, column 
       }),
 
     tokensVersion,
+    hasSameTokens,
   } satisfies Partial<Store>
 }
 

@@ -36,18 +36,21 @@ export function users({ read, transaction, changeTokens }: Connections) {
     createUser: (name, nowMs) => changeTokens(async (inside) => void (await insertUser(inside, name, nowMs))),
 
     setUserBlock: (name, blockedAtMs) =>
-      changeTokens(async (inside) => {
+      changeTokens(async (inside, announce) => {
+        const user = await requireUser(inside, name)
+        await announce(user)
         const update = `update plantstore.users set blocked_at_ms = $2::int8
           where id = $1 and (blocked_at_ms is null) <> ($2::int8 is null) returning id`
-        return (await inside.query(update, [await requireUser(inside, name), blockedAtMs ?? null])).length > 0
+        return (await inside.query(update, [user, blockedAtMs ?? null])).length > 0
       }),
 
     async deleteUser(name, { onProgress, signal } = {}) {
       const [[total] = [0n]] = await read<[bigint]>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
       signal?.throwIfAborted()
       // Without tokens, no new request can write for this user. The last transaction deletes what earlier requests wrote.
-      const { user, tokens } = await changeTokens(async (inside) => {
+      const { user, tokens } = await changeTokens(async (inside, announce) => {
         const user = await requireUser(inside, name)
+        await announce(user)
         return { user, tokens: (await inside.query(DELETE_TOKENS, [user])).length }
       })
       let plants = 0
@@ -59,7 +62,8 @@ export function users({ read, transaction, changeTokens }: Connections) {
         if (length < DELETE_BATCH_PLANTS) break
         await Bun.sleep(DELETE_PAUSE_MS)
       }
-      plants += await changeTokens(async ({ query }) => {
+      plants += await changeTokens(async ({ query }, announce) => {
+        await announce(user)
         // The lock keeps others from creating plants for this user.
         await query('select id from plantstore.users where id = $1 for update', [user])
         const { length } = await query('delete from plantstore.plants where user_id = $1 returning id', [user])

@@ -1,31 +1,53 @@
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
 import type { Transaction } from './connection.ts'
 
-/** The age at which the stamp is read again, and the age from which it no longer counts. */
+/** The age at which the changes are read again, and the age from which they no longer count. */
 const RENEW_AFTER_MS = 300
 const VALID_FOR_MS = TOKEN_CHANGES_SEEN_WITHIN_MS - 100
 
 /**
- * Watches the changes that any process makes to tokens and users. Each change stores a new random number in the column
- * `tokens_stamp` of the table `counters` (see `lockTokens`). Requests start reads of that stamp but do not wait for them.
+ * How many of the latest changes the database tells, in characters: about 65 of them, twice as many as 100 changes a second make
+ * between two reads. The row stays below 2 kB, from which on PostgreSQL stores a value apart.
  */
-export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs = () => performance.now()) {
+const CHANGES_LENGTH = 1850
+
+/** Users with the same remainder share the version of their last change. */
+const USER_SLOTS = 65_536
+
+/**
+ * Watches the changes that any process makes to tokens and users (see `announceChange`). Requests start reads of the stamp and of
+ * the latest changes, but do not wait for them.
+ */
+export function watchTokens(
+  readChanges: () => Promise<readonly [stamp: bigint, changes: string]>,
+  monotonicMs = () => performance.now(),
+) {
   let version: Version = 0
-  /** The stamp of the current version; `undefined` after a change by this process. */
+  const changedAt = new Float64Array(USER_SLOTS)
   let knownStamp: bigint | undefined
   let asOfMs = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
 
+  const changed = (users: Iterable<UserId>) => {
+    for (const user of users) changedAt[user % USER_SLOTS] = ++version
+  }
   const read = async () => {
     const startMs = monotonicMs()
-    const stamp = await readStamp()
-    // This process may have made a change meanwhile. Then no stamp is known, so that this one counts as new.
-    if (stamp !== knownStamp) version++
+    const [stamp, changes] = await readChanges()
+    const users = changedSince(knownStamp, stamp, changes)
+    if (users === undefined) changedAt.fill(++version)
+    else changed(users)
     knownStamp = stamp
     asOfMs = startMs
   }
+  const tokens = (): Version | undefined => {
+    const ageMs = monotonicMs() - asOfMs
+    if (ageMs > RENEW_AFTER_MS) void renew()
+    return ageMs < VALID_FOR_MS ? version : undefined
+  }
   const renew = () => {
-    // If the read fails, the stamp becomes too old. Then each request reads the token itself and reports the failure.
+    // If the read fails, the changes become too old. Then each request reads the token itself and reports the failure.
     reading ??= read()
       .catch(() => undefined)
       .finally(() => {
@@ -36,25 +58,43 @@ export function watchTokens(readStamp: () => Promise<bigint>, monotonicMs = () =
 
   return {
     renew,
-    tokens(): Version | undefined {
-      const ageMs = monotonicMs() - asOfMs
-      if (ageMs > RENEW_AFTER_MS) void renew()
-      return ageMs < VALID_FOR_MS ? version : undefined
-    },
-    /** This process has changed tokens or users. */
-    changed(): void {
-      version++
-      knownStamp = undefined
-      asOfMs = Number.NEGATIVE_INFINITY
-    },
+    tokens,
+    hasSameTokens: (user: UserId, since: Version): boolean =>
+      tokens() !== undefined && since >= (changedAt[user % USER_SLOTS] ?? version),
+    /** This process has changed tokens of the users, or may have done so. */
+    changed,
   }
 }
 
-/**
- * Locks tokens and users until the transaction ends, and announces a change of them to all processes (see `watchTokens`). The
- * stamp is random. A count could repeat after the promotion of a standby that lacked the latest changes.
- */
+/** The users who changed after a stamp until the current one. `undefined` if the changes do not tell. */
+function changedSince(known: bigint | undefined, stamp: bigint, changes: string): readonly UserId[] | undefined {
+  if (stamp === known) return []
+  // The last change may lack its end.
+  const all = [...changes.matchAll(/(\S+) (\d+);/g)]
+  const place = all.findIndex(([, each]) => each === `${known}`)
+  return all[0]?.[1] === `${stamp}` && place > 0 ? all.slice(0, place).map(([, , user]) => Number(user)) : undefined
+}
+
+/** Locks tokens and users until the transaction ends. */
 export async function lockTokens({ query }: Transaction): Promise<void> {
+  await query('select id from plantstore.counters for update')
+}
+
+/**
+ * Announces to all processes that tokens of the user, or the user, change with this transaction, which has the lock. An older
+ * executable changes only the stamp. If the last one did, the changes before it are no longer told.
+ */
+export async function announceChange({ query }: Transaction, user: UserId): Promise<void> {
+  const stamp = randomStamp()
+  await query(
+    `update plantstore.counters set tokens_stamp = $1, token_changes = $2 ||
+       case when token_changes like tokens_stamp::text || ' %' then left(token_changes, ${CHANGES_LENGTH}) else '' end`,
+    [stamp, `${stamp} ${user};`],
+  )
+}
+
+/** Returns a new stamp. It is random: a count could repeat after the promotion of a standby that lacked the latest changes. */
+export function randomStamp(): bigint {
   const [stamp = 0n] = crypto.getRandomValues(new BigInt64Array(1))
-  await query('update plantstore.counters set tokens_stamp = $1', [stamp])
+  return stamp
 }

@@ -40,6 +40,8 @@ export function tokens({ reader, read, write, tokensVersion }: Connections) {
     touchTokens: (lastUsedAtMs) => write(['touchTokens', lastUsedAtMs]),
 
     tokensVersion,
+
+    hasSameTokens: (_, since) => since === tokensVersion(),
   } satisfies Partial<Store>
 }
 

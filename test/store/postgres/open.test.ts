@@ -66,6 +66,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     await run(
       database.url,
       `alter table plantstore.users drop column blocked_at_ms; alter table plantstore.tokens drop column replaced_by;
+       alter table plantstore.counters drop column token_changes;
        update plantstore.schema_version set version = 1`,
     )
 

@@ -4,11 +4,11 @@ import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { watchTokens } from '../../../src/store/postgres/versions.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 
-describe('the version of tokens on PostgreSQL', () => {
-  test('is unknown before its stamp is older than TOKEN_CHANGES_SEEN_WITHIN_MS', async () => {
+describe('versions of tokens on PostgreSQL', () => {
+  test('are unknown before their stamp is older than TOKEN_CHANGES_SEEN_WITHIN_MS', async () => {
     let nowMs = 0
-    const answer = Promise.withResolvers<bigint>()
-    const answers = [answer.promise, new Promise<bigint>(() => {})]
+    const answer = Promise.withResolvers<Answer>()
+    const answers = [answer.promise, new Promise<Answer>(() => {})]
     const versions = watchTokens(
       () => answers.shift() ?? Promise.reject(new Error('it was asked too often')),
       () => nowMs,
@@ -16,68 +16,76 @@ describe('the version of tokens on PostgreSQL', () => {
     const renewed = versions.renew()
     // The age counts from the start of the read.
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS / 2
-    answer.resolve(7n)
+    answer.resolve([7n, ''])
     await renewed
 
     expect(TOKEN_CHANGES_SEEN_WITHIN_MS).toBe(1000)
-    expect(versions.tokens()).toBe(1)
+    expect([versions.tokens(), versions.hasSameTokens(1, 1)]).toEqual([1, true])
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS - 1
-    expect(versions.tokens()).toBeUndefined()
+    expect([versions.tokens(), versions.hasSameTokens(1, 1)]).toEqual([undefined, false])
   })
 
   test(
-    'changes with every answered change of this process, and in time after a change of another process, in any order of events',
+    'show every answered change of this process, and in time each change of another process, in any order of events',
     async () => {
-      let kept = 0
-      let forgotten = 0
+      const counts = { kept: 0, keptBesideOthers: 0, forgotten: 0 }
       await expectProperty('versions of tokens', fc.array(STEP, { minLength: 300, maxLength: 300 }), async (steps) => {
         const world = makeWorld()
         for (const step of steps) await world.take(step)
-        kept += world.counts.kept
-        forgotten += world.counts.forgotten
+        for (const [name, count] of Object.entries(world.counts)) counts[name as keyof typeof counts] += count
       })
-      expect([kept > 0, forgotten > 0]).toEqual([true, true])
+      expect(Object.values(counts).every((count) => count > 0)).toBe(true)
     },
     PROPERTY_TIMEOUT_MS,
   )
 })
 
-/** A change of this process is in the database first, and answered later. */
+/** A change of this process is in the database first, and answered later. An older executable changes only the stamp. */
 const EVENTS = [
   'changedHere',
   'answeredHere',
   'changedElsewhere',
+  'changedByOlder',
   'databaseReads',
   'databaseAnswers',
   'databaseFails',
 ] as const
-const STEP = fc.oneof(
-  { weight: 3, arbitrary: fc.constant('request' as const) },
+const EVENT = fc.oneof(
+  { weight: 4, arbitrary: fc.constant('request' as const) },
   { weight: 3, arbitrary: fc.constantFrom(...EVENTS) },
+)
+const USERS = 3
+const STEP = fc.oneof(
+  { weight: 6, arbitrary: fc.tuple(EVENT, fc.integer({ min: 1, max: USERS })) },
   { weight: 1, arbitrary: fc.constantFrom(1, 50, 299, 450) },
 )
-/** An event, or milliseconds that pass. */
-type Step = (typeof EVENTS)[number] | 'request' | number
+/** An event that may concern a user, or milliseconds that pass. */
+type Step = readonly [(typeof EVENTS)[number] | 'request', user: number] | number
+type Answer = readonly [stamp: bigint, changes: string]
+
+/** As in the database, but short: it tells about five changes. */
+const CHANGES_LENGTH = 18
 
 interface Change {
+  readonly user: number
   readonly atMs: number
   /** Whether a change of this process was answered. */
   isAnswered: boolean
   readonly isHere: boolean
 }
 
-/** A model of a database that two processes change. One of them caches a read with the version from before the read. */
+/** A model of a database that several processes change. One of them caches reads with the version from before the read. */
 function makeWorld() {
   let nowMs = 0
   const changes: Change[] = []
-  /** How many changes each cached read shows, by its version. */
-  const reads = new Map<number, number>()
-  const counts = { kept: 0, forgotten: 0 }
-  let question: { readonly answer: PromiseWithResolvers<bigint>; stamp: bigint | undefined } | undefined
-  const stamp = () => BigInt(changes.length)
+  /** The cached reads, with how many changes each shows. */
+  const reads: { readonly user: number; readonly since: number; readonly shown: number }[] = []
+  const counts = { kept: 0, keptBesideOthers: 0, forgotten: 0 }
+  let stored: Answer = [0n, '']
+  let question: { readonly answer: PromiseWithResolvers<Answer>; found: Answer | undefined } | undefined
   const versions = watchTokens(
     () => {
-      question = { answer: Promise.withResolvers(), stamp: undefined }
+      question = { answer: Promise.withResolvers(), found: undefined }
       return question.answer.promise
     },
     () => nowMs,
@@ -89,38 +97,44 @@ function makeWorld() {
     question = undefined
     await renewed
   }
-  const change = (isHere: boolean) => changes.push({ atMs: nowMs, isAnswered: false, isHere })
-  const events: Readonly<Record<Exclude<Step, number>, () => unknown>> = {
-    changedHere: () => change(true),
-    answeredHere() {
-      for (const each of changes) each.isAnswered ||= each.isHere
-      versions.changed()
+  const change = (user: number, isHere: boolean, isAnnounced = true) => {
+    const [before, told] = stored
+    const stamp = BigInt(changes.push({ user, atMs: nowMs, isAnswered: false, isHere }))
+    const rest = told.startsWith(`${before} `) ? told.slice(0, CHANGES_LENGTH) : ''
+    stored = [stamp, isAnnounced ? `${stamp} ${user};${rest}` : told]
+  }
+  const events: Readonly<Record<Exclude<Step, number>[0], (user: number) => unknown>> = {
+    changedHere: (user) => change(user, true),
+    answeredHere(user) {
+      for (const each of changes) each.isAnswered ||= each.isHere && each.user === user
+      versions.changed([user])
     },
-    changedElsewhere: () => change(false),
+    changedElsewhere: (user) => change(user, false),
+    changedByOlder: (user) => change(user, false, false),
     databaseReads() {
-      if (question !== undefined) question.stamp ??= stamp()
+      if (question !== undefined) question.found ??= stored
     },
-    databaseAnswers: () => settle(({ answer, stamp: read }) => answer.resolve(read ?? stamp())),
+    databaseAnswers: () => settle(({ answer, found }) => answer.resolve(found ?? stored)),
     databaseFails: () => settle(({ answer }) => answer.reject(new Error('the connection was lost'))),
-    request() {
-      const version = versions.tokens()
-      if (version === undefined) return
-      const seen = reads.get(version)
-      if (seen === undefined) {
-        reads.set(version, changes.length)
-        if (reads.size > 1) counts.forgotten++
-        return
-      }
-      counts.kept++
+    request(user) {
       const mustShow = ({ atMs, isAnswered }: Change) => isAnswered || nowMs - atMs >= TOKEN_CHANGES_SEEN_WITHIN_MS
-      expect(changes.slice(seen).filter(mustShow)).toEqual([])
+      for (const read of reads.filter((each) => each.user === user)) {
+        const later = changes.slice(read.shown).filter(mustShow)
+        const isKept = versions.hasSameTokens(user, read.since)
+        counts[isKept ? 'kept' : 'forgotten']++
+        if (!isKept) continue
+        expect(later.filter((each) => each.user === user)).toEqual([])
+        if (later.length > 0) counts.keptBesideOthers++
+      }
+      const since = versions.tokens()
+      if (since !== undefined) reads.push({ user, since, shown: changes.length })
     },
   }
   return {
     counts,
     async take(step: Step) {
       if (typeof step === 'number') nowMs += step
-      else await events[step]()
+      else await events[step[0]](step[1])
     },
   }
 }

@@ -17,7 +17,7 @@ import {
 import { APPLICATION_NAME, type Client, type ConnectionOptions, createClient, type Transaction } from '../connection.ts'
 import { isUnsupported, repeat, toAppError, toOpenError } from '../errors.ts'
 import { inspect, migrate, SCHEMA_VERSION, schemaVersion, UNFINISHED_VERSION } from '../schema.ts'
-import { lockTokens } from '../versions.ts'
+import { randomStamp } from '../versions.ts'
 
 /** The longest time for a copy: a day. */
 const COPY_TIMEOUT_MS = 86_400_000
@@ -174,8 +174,9 @@ const targetOf = (client: Client): Target => ({
     await client.transaction(async (inside) => {
       // This statement reads all plants.
       await inside.query(ADD_REFERENCE)
-      await lockTokens(inside)
-      await inside.query('update plantstore.counters set last_user_id = $1, last_token_id = $2', [userId, tokenId])
+      // Without an entry in `token_changes`, this stamp invalidates what any server has cached.
+      const update = 'update plantstore.counters set last_user_id = $1, last_token_id = $2, tokens_stamp = $3'
+      await inside.query(update, [userId, tokenId, randomStamp()])
       await inside.query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
     }, COPY_TIMEOUT_MS)
   },
