@@ -109,7 +109,7 @@ describe.concurrent('backup FILE', () => {
     const after = snapshot(made.backups)
     const forced = await made.backup(made.file, '--force')
 
-    expect(refused).toEqual(refusal(1, `${made.file} is there already: name another file, or repeat it with --force.`))
+    expect(refused).toEqual(refusal(1, `${made.file} is there already: name another file, or replace it by --force.`))
     expect(after).toEqual(before)
     expect(forced).toMatchObject({ stdout: `${made.file}\n`, exitCode: 0 })
     expect(dump(made.file)).toEqual(dump(made.database))
@@ -117,20 +117,20 @@ describe.concurrent('backup FILE', () => {
   })
 
   test.each([
-    ['the database', 'is the database itself', ({ database }) => database],
-    ['a hard link to the database', 'is the database itself', ({ database, file }) => linkSync(database, file)],
-    ['a symbolic link to the database', 'is the database itself', ({ database, file }) => symlinkSync(database, file)],
-    ['a text', 'is no backup, and stays as it is', ({ file }) => writeFileSync(file, 'Fern\n')],
-    ['a folder', 'is not a regular file', ({ file }) => mkdirSync(file)],
-  ] as const satisfies readonly (readonly [string, string, (made: Made) => unknown])[])(
+    ['the database', 2, 'is the database itself', ({ database }) => database],
+    ['a hard link to the database', 2, 'is the database itself', ({ database, file }) => linkSync(database, file)],
+    ['a symbolic link to the database', 2, 'is the database itself', (made) => symlinkSync(made.database, made.file)],
+    ['a text', 3, 'is not a database', ({ file }) => writeFileSync(file, 'Fern\n')],
+    ['a folder', 3, 'is a directory', ({ file }) => mkdirSync(file)],
+  ] as const satisfies readonly (readonly [string, number, string, (made: Made) => unknown])[])(
     'never replaces %s, even with --force',
-    async (_, reason, place) => {
+    async (_, exitCode, reason, place) => {
       using made = await makeDatabase()
       const placed = place(made)
       const file = typeof placed === 'string' ? placed : made.file
       const before = snapshot(made.backups)
 
-      expect(await made.backup(file, '--force')).toEqual(refusalWith(1, reason))
+      expect(await made.backup(file, '--force')).toEqual(refusalWith(exitCode, reason))
       expect(snapshot(made.backups)).toEqual(before)
     },
   )
@@ -151,7 +151,7 @@ describe.concurrent('backup FILE', () => {
     writeFileSync(`${made.file}-wal`, 'left')
 
     expect(await made.backup(made.file)).toEqual(
-      refusal(1, `${made.file}-wal is there without its database: move it away.`),
+      refusal(3, `${made.file}-wal would be taken for a part of ${made.file}: move what is there away.`),
     )
   })
 
@@ -199,8 +199,8 @@ describe.concurrent('backup FILE', () => {
 
     expect(answers).toEqual([
       refusal(3, `There is no database ${nowhere}: name the one that the server uses.`),
-      refusal(1, `There is no directory ${nowhere}: create it.`),
-      refusal(1, `There is no directory ${nowhere}: create it.`),
+      refusal(3, `The directory ${nowhere} does not exist: create it.`),
+      refusal(3, `The directory ${nowhere} does not exist: create it.`),
     ])
   })
 })
@@ -244,7 +244,7 @@ describe.concurrent('backup --dir', () => {
     expect(dump(paths[2] ?? '')).toEqual(dump(made.database))
   })
 
-  test('warns of a file from the future or without the record of a backup, and neither counts nor deletes it', async () => {
+  test('neither counts nor deletes a file from the future, with a warning, or one without the record of a backup', async () => {
     using made = await makeDatabase()
     // The same database, by a link.
     const link = join(made.folder, 'plants')
@@ -262,7 +262,6 @@ describe.concurrent('backup --dir', () => {
     expect(linesAfterCounts(stderr).toSorted()).toEqual([
       '',
       `Deleted ${basename(first.stdout.trim())}.`,
-      `Warning: ${basename(copied)} does not say which database it is a backup of: it is neither counted nor deleted.`,
       `Warning: ${basename(future)} is dated in the future: it is neither counted nor deleted.`,
     ])
     expect(filesOf(made.backups)).toEqual([copied, stdout.trim(), future])

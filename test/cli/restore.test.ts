@@ -71,7 +71,9 @@ describe.concurrent('restore', () => {
     const after = snapshot(made.data)
     const forced = await made.restore('--force')
 
-    expect(refused).toEqual(refusal(3, `The database ${made.database} is there already: --force replaces it.`))
+    expect(refused).toEqual(
+      refusal(1, `${made.database} is there already: name another file, or replace it by --force.`),
+    )
     expect(after).toEqual(before)
     expect(forced).toMatchObject({ stdout: `${made.database}\n`, exitCode: 0 })
     expect(readdirSync(made.data)).toEqual(['plantstore.db'])
@@ -211,7 +213,7 @@ Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\
     writeFileSync(`${made.database}-wal`, 'left')
 
     expect(await made.restore('--force')).toEqual(
-      refusalWith(3, `${made.database}-wal would be taken for a part of what is restored: `),
+      refusalWith(3, `${made.database}-wal would be taken for a part of ${made.database}: `),
     )
     expect(readdirSync(made.data)).toEqual(['plantstore.db-wal'])
   })
@@ -241,7 +243,7 @@ Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\
 
     expect(without.exitCode).toBe(2)
     expect(stdin).toEqual(refusal(2, 'restore does not read stdin: save the backup as a file and name it.'))
-    expect(itself).toEqual(refusal(2, `${made.database} is the database itself: name a backup of it.`))
+    expect(itself).toEqual(refusal(2, `${made.database} is the backup itself: name another file.`))
     expect(snapshot(made.data)).toEqual(before)
   })
 })

@@ -35,12 +35,8 @@ export const backupCommand = (program: Command, io: Io): void => {
       const tools = await engineOf(database).fileTools()
       const startedMs = io.nowMs()
       if (file === '-') return printBackup(tools, startedMs)
-      const copied = await runCopy(
-        io,
-        (each) =>
-          file === undefined ? tools.backupInto(dir ?? '', startedMs, each) : tools.backup(file, { ...each, force }),
-        SNAPSHOT_NOTE,
-      )
+      const target = file ?? tools.backupIn(dir ?? '', startedMs)
+      const copied = await runCopy(io, (options) => tools.backup(target, { ...options, force }), SNAPSHOT_NOTE)
       await tellCopied('Backed up', copied, io, json)
       await record(tools, startedMs, copied.bytes)
       if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
@@ -63,8 +59,10 @@ export const backupCommand = (program: Command, io: Io): void => {
     )
 
   const deleteOld = async (tools: FileTools, latest: string, keep: number) => {
-    const { deleted, notices } = tools.keepBackups(latest, keep)
-    for (const notice of notices) await io.tell(`Warning: ${notice}\n`)
+    const { deleted, future } = tools.keepBackups(latest, keep)
+    for (const name of future) {
+      await io.tell(`Warning: ${name} is dated in the future: it is neither counted nor deleted.\n`)
+    }
     for (const name of deleted) await io.tell(`Deleted ${name}.\n`)
   }
 }
@@ -77,8 +75,8 @@ export const restoreCommand = (program: Command, io: Io): void => {
     .addHelpText(
       'after',
       manual('restore plants.db', 'restore plants.db --force', {
-        failed: 'The backup cannot be read.',
-        storeUnusable: 'The backup is damaged, or the database is in use, or exists and --force is missing.',
+        failed: 'The database exists and --force is missing.',
+        storeUnusable: 'The backup is missing or damaged, or the database is in use.',
       }),
     )
     .argument('<file>', 'The backup.')

@@ -122,7 +122,7 @@ describe('a path where no database can be is refused in one line that says which
 
     const refusal = await refusalOf(join(folder.path, 'missing', 'plantstore.db'))
 
-    expect(refusal).toBe(`The directory ${folder.path}/missing of the database does not exist: create it.`)
+    expect(refusal).toBe(`The directory ${folder.path}/missing does not exist: create it.`)
     expect(snapshot(folder.path)).toEqual({})
   })
 
@@ -135,7 +135,7 @@ describe('a path where no database can be is refused in one line that says which
       `${folder.path}/file is not a directory: name a file inside one.`,
     )
     expect(await refusalOf(join(folder.path, 'file', 'deeper', 'plantstore.db'))).toBe(
-      `The directory ${folder.path}/file/deeper of the database does not exist: create it.`,
+      `The directory ${folder.path}/file/deeper does not exist: create it.`,
     )
     expect(snapshot(folder.path)).toEqual(before)
   })
@@ -148,9 +148,7 @@ describe('a path where no database can be is refused in one line that says which
     disk.makeReadOnly()
 
     for (const each of [path, absent]) {
-      expect(await refusalOf(each)).toBe(
-        `The directory ${disk.path} of the database is not writable: let this user write to it.`,
-      )
+      expect(await refusalOf(each)).toBe(`The directory ${disk.path} is not writable: let this user write to it.`)
     }
     expect(snapshot(disk.path)).toEqual(before)
   })

@@ -102,14 +102,13 @@ export function restingState(path: string): string | undefined {
 
 function refuseUnusablePath(path: string): void {
   const directory = dirname(path)
-  if (!existsSync(directory))
-    throw storeUnusable(`The directory ${directory} of the database does not exist: create it.`)
+  if (!existsSync(directory)) throw storeUnusable(`The directory ${directory} does not exist: create it.`)
   if (!statSync(directory).isDirectory())
     throw storeUnusable(`${directory} is not a directory: name a file inside one.`)
   try {
     accessSync(directory, constants.W_OK | constants.X_OK)
   } catch (cause) {
-    throw storeUnusable(`The directory ${directory} of the database is not writable: let this user write to it.`, cause)
+    throw storeUnusable(`The directory ${directory} is not writable: let this user write to it.`, cause)
   }
 }
 

@@ -1,11 +1,14 @@
 import type { Database } from 'bun:sqlite'
+import { statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../../../domain/error.ts'
-import type { CopyOptions, Counts } from '../../engine.ts'
+import type { Copied, CopyOptions, Counts } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { rowsOf } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
-import { databaseEmpty } from '../files/preflight.ts'
+import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
+import { closeForReplacement, lockAlone } from '../files/lock.ts'
+import { databaseEmpty, inspect, restingState } from '../files/preflight.ts'
 import { BACKUP_OF, type ForeignObject, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
@@ -17,25 +20,68 @@ const ACCESS: Readonly<Record<FileRole, string>> = { database: 'mode=rw', backup
 /** Copying so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
 
-/** A database to copy, and the objects in it that are not copied. Its schema was inspected. */
+/** A database to copy. Its schema was inspected. */
 interface Source {
   readonly role: FileRole
   readonly path: string
+  /** The objects in it that are not copied. */
   readonly dropped: readonly ForeignObject[]
+  /** The resting state of a backup, which must not change meanwhile. */
+  readonly state?: string
 }
 
 /**
- * Copies a database, as it is at one moment, to a new file beside `target`, verifies the copy, and passes it to `place`. Rejects
+ * Copies a database, as it is at one moment, to `target`. The file gets that name once the copy is verified and on disk. Rejects
+ * as `withCopy` does. Also rejects and changes nothing if there is a file, unless `force` is true and the file is a database that
+ * no process has open.
+ */
+export async function copyDatabase(source: Source, target: string, options: CopyOptions): Promise<Copied> {
+  if (fileIdentity(source.path) === fileIdentity(target)) {
+    throw new AppError('misused', { message: `${target} is the ${source.role} itself: name another file.` })
+  }
+  using replaced = lockTarget(target, options)
+  return await withCopy(source, target, options, ({ counts, replace, placeNew }) => {
+    if (source.state !== undefined && restingState(source.path) !== source.state) {
+      throw storeUnusable(`${source.path} was written to meanwhile: make a backup of it by plantstore backup.`)
+    }
+    if (replaced !== undefined) {
+      closeForReplacement(replaced)
+      replace()
+    } else if (!placeNew()) {
+      throw targetExists(target)
+    }
+    return { ...counts, path: target, bytes: statSync(target).size }
+  })
+}
+
+/** Locks the database that is to be replaced. Returns `undefined` if there is none. */
+function lockTarget(target: string, { force = false }: CopyOptions): Database | undefined {
+  if (inspect(target)) {
+    const locked = lockAlone(target)
+    if (force) return locked
+    locked.close(true)
+    throw targetExists(target)
+  }
+  const beside = foundSideFiles(target)
+  if (beside.length === 0) return undefined
+  throw storeUnusable(`${beside.join(' and ')} would be taken for a part of ${target}: move what is there away.`)
+}
+
+const targetExists = (target: string) =>
+  new AppError('file_unusable', { message: `${target} is there already: name another file, or replace it by --force.` })
+
+/**
+ * Copies a database, as it is at one moment, to a new file beside `target`, verifies the copy, and passes it to `use`. Rejects
  * with `store_unusable` if the source is damaged, and with `file_unusable` if the copy cannot be made. Nothing of a copy is left
- * that `place` does not give its name.
+ * that `use` does not give its name.
  *
  * It does not use `vacuum into`, which does not sync its file, cannot be stopped, and does not say how many rows it has read.
  */
-export async function copyDatabase<T>(
+export async function withCopy<T>(
   source: Source,
   target: string,
   options: CopyOptions,
-  place: (copy: NewDatabase & { readonly counts: Counts }) => T,
+  use: (copy: NewDatabase & { readonly counts: Counts }) => T,
 ): Promise<T> {
   try {
     using copy = createDatabase(target)
@@ -43,7 +89,7 @@ export async function copyDatabase<T>(
     const expected = await copyRows(copy.db, source, options)
     copy.db.run('detach source')
     const counts = verify(copy.db, source, expected)
-    return place({ ...copy, counts })
+    return use({ ...copy, counts })
   } catch (error) {
     throw toCopyError(error, source, target)
   }

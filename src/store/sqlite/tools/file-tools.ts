@@ -1,17 +1,24 @@
+import { join } from 'node:path'
 import type { ConflictRule } from '../../../domain/plant.ts'
 import type { CopyOptions } from '../../engine.ts'
 import { realPath } from '../files/file-system.ts'
-import { backupSqlite, backupSqliteInto, backupSqliteToRead, keepLatestBackups, recordBackup } from './backup.ts'
+import {
+  backupName,
+  backupSqlite,
+  backupSqliteToRead,
+  keepLatestBackups,
+  recordBackup,
+  restoreSqlite,
+} from './backup.ts'
 import { exportPlants } from './contents.ts'
 import { openImport } from './import.ts'
-import { restoreSqlite } from './restore.ts'
 import { sqliteStatus } from './status.ts'
 
 /** The tools for the SQLite file at this path. */
 export const fileTools = (path: string) => ({
   backup: async (file: string, options: CopyOptions) => backupSqlite(path, realPath(file), options),
-  backupInto: async (directory: string, nowMs: number, options: CopyOptions) =>
-    backupSqliteInto(path, realPath(directory), nowMs, options),
+  /** The path of a backup in a directory. Its name has the time. */
+  backupIn: (directory: string, nowMs: number) => join(directory, backupName(path, nowMs)),
   backupToRead: (options: CopyOptions) => backupSqliteToRead(path, options),
   recordBackup: (atMs: number, bytes: number) => recordBackup(path, atMs, bytes),
   keepBackups: (latest: string, keep: number) => keepLatestBackups(path, latest, keep),

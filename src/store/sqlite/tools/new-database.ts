@@ -11,10 +11,11 @@ export type NewDatabase = ReturnType<typeof createDatabase>
 
 /**
  * Creates a database that will get the path `target`. It has the permissions of the file that it replaces. It is locked until
- * it is closed, so that other processes know that it is being made. Removes what killed processes left of the same target.
+ * it is closed, so that other processes know that it is being made. Removes what killed processes left of the same target, be it
+ * of another time.
  */
 export function createDatabase(target: string) {
-  removeLeftovers(dirname(target), (name) => name === basename(target))
+  removeLeftovers(target)
   const path = target + PARTIAL + crypto.randomUUID()
   createFile(path, target)
   let db: Database | undefined
@@ -94,14 +95,19 @@ const PARTIAL = '.partial-'
 /** Matches these names. The group is the final name. */
 const PARTIAL_NAME = new RegExp(`^(.+)\\${PARTIAL}[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, 's')
 
+/** The name of a file, with a dash instead of the time if `backupName` gave it a time. */
+export const withoutTime = (name: string): string => name.replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/, '-')
+
 /**
- * Removes the unfinished databases that killed processes of this program left in a directory, if `isFinal` knows their final
- * names. A live process has locked the database that it makes: that one stays.
+ * Removes the unfinished databases of the same target, be it of another time, that killed processes of this program left. A live
+ * process has locked the database that it makes: that one stays.
  */
-export function removeLeftovers(directory: string, isFinal: (name: string) => boolean): void {
-  for (const name of readdirSync(directory)) {
+function removeLeftovers(target: string): void {
+  for (const name of readdirSync(dirname(target))) {
     const [, final] = PARTIAL_NAME.exec(name) ?? []
-    if (final !== undefined && isFinal(final)) removeLeftover(join(directory, name))
+    if (final !== undefined && withoutTime(final) === withoutTime(basename(target))) {
+      removeLeftover(join(dirname(target), name))
+    }
   }
 }
 
