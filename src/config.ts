@@ -18,140 +18,85 @@ export const VARIABLE_PREFIX = 'PLANTSTORE_'
  */
 export const OPTIONS = {
   ...settings('Database:', {
-    database: defaulted(
-      '--database <where>',
+    database: defaulted('--database <where>', kinds.database, 'plantstore.db').help(
       'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create and restore make a missing database.',
-      kinds.database,
-      'plantstore.db',
     ),
-    databasePasswordFile: valued(
-      '--database-password-file <path>',
+    databasePasswordFile: valued('--database-password-file <path>', kinds.path).help(
       'The file with the password of a PostgreSQL database.',
-      kinds.path,
     ),
-    databasePrepare: defaulted(
-      '--database-prepare <state>',
+    databasePrepare: defaulted('--database-prepare <state>', kinds.oneOf(['true', 'false']), 'true').help(
       'Say false if a pooler in transaction mode is in front of a PostgreSQL database.',
-      kinds.oneOf(['true', 'false']),
-      'true',
     ),
-    durability: defaulted(
-      '--durability <level>',
+    durability: defaulted('--durability <level>', kinds.oneOf(DURABILITIES), 'full').help(
       'When a write succeeds. Full: once it is on disk. Normal: before that, and a loss of power can lose the latest writes. Storage: as full, on a PostgreSQL server whose storage is durable with fsync = off.',
-      kinds.oneOf(DURABILITIES),
-      'full',
     ),
   }),
   ...settings('Listening:', {
-    listen: defaulted(
-      '--listen <address>',
+    listen: defaulted('--listen <address>', kinds.address, '127.0.0.1:3000').help(
       'The address of the server: HOST:PORT or unix:/path. Port 0 picks a free port.',
-      kinds.address,
-      '127.0.0.1:3000',
     ),
-    metricsListen: valued(
-      '--metrics-listen <address>',
+    metricsListen: valued('--metrics-listen <address>', kinds.address).help(
       'Serves /metrics for Prometheus at this address: HOST:PORT or unix:/path. It uses no TLS and asks for no token. Off by default.',
-      kinds.address,
     ),
-    tlsCert: valued(
-      '--tls-cert <path>',
+    tlsCert: valued('--tls-cert <path>', kinds.path).help(
       'The certificate of the server and its intermediate certificates, in PEM. With --tls-key the server speaks only TLS.',
-      kinds.path,
     ),
-    tlsKey: valued('--tls-key <path>', 'The private key of the certificate, in PEM, not encrypted.', kinds.path),
-    corsOrigin: listed(
-      '--cors-origin <origins>',
+    tlsKey: valued('--tls-key <path>', kinds.path).help('The private key of the certificate, in PEM, not encrypted.'),
+    corsOrigin: listed('--cors-origin <origins>', kinds.origin).help(
       'Browsers may use the service from pages of these origins. Separate them by commas, or repeat the option. None by default.',
-      kinds.origin,
     ),
-    publicUrl: valued('--public-url <url>', 'The URL of the service that the documentation shows.', kinds.url),
+    publicUrl: valued('--public-url <url>', kinds.url).help('The URL of the service that the documentation shows.'),
     noDocs: new Option('--no-docs', 'Serves neither /openapi.json nor /docs.'),
     noPage: new Option('--no-page', 'Serves no page for browsers at /.'),
   }),
   ...settings('Limits:', {
-    maxBody: defaulted(
-      '--max-body <size>',
+    maxBody: defaulted('--max-body <size>', kinds.size, '64KiB').help(
       'The largest body of a request: a number with B, KiB or MiB.',
-      kinds.size,
-      '64KiB',
     ),
-    listMax: valued(
-      '--list-max <count>',
+    listMax: valued('--list-max <count>', kinds.count(LIMIT_MAX)).help(
       'The most plants in one answer. No limit by default.',
-      kinds.count(LIMIT_MAX),
     ),
-    quotaPlants: valued(
-      '--quota-plants <count>',
+    quotaPlants: valued('--quota-plants <count>', kinds.count(LIMIT_MAX, 0)).help(
       'The most plants of a user. The server refuses to create more. No limit by default.',
-      kinds.count(LIMIT_MAX, 0),
     ),
-    rateLimit: valued(
-      '--rate-limit <rate>',
+    rateLimit: valued('--rate-limit <rate>', kinds.rate).help(
       'The most requests that this process takes from a token in a second, minute or hour, like 100/s. No limit by default.',
-      kinds.rate,
     ),
-    rateBurst: valued(
-      '--rate-burst <count>',
+    rateBurst: valued('--rate-burst <count>', kinds.count(kinds.REQUESTS_MAX)).help(
       'How many requests above --rate-limit a token may make in each ten periods: in 10 s for 100/s. None by default.',
-      kinds.count(kinds.REQUESTS_MAX),
     ),
-    maxInFlight: valued(
-      '--max-in-flight <count>',
+    maxInFlight: valued('--max-in-flight <count>', kinds.count(LIMIT_MAX)).help(
       'The most requests with a token that are in progress at once, streamed lists included. No limit by default.',
-      kinds.count(LIMIT_MAX),
     ),
-    idleTimeout: defaulted(
-      '--idle-timeout <duration>',
+    // At least 5 s: our longest wait is shorter, and the runtime's timer has steps of 4 s. At most 255 s: its largest value.
+    // By default 75 s: load balancers keep connections for 60 s, and must not send a request into a closed one.
+    idleTimeout: defaulted('--idle-timeout <duration>', kinds.duration('5s', '255s'), '75s').help(
       'How long a connection may be idle, and how long a body may take to arrive: 5s to 255s.',
-      // Our longest wait is shorter than 5 s, the runtime's timer has steps of 4 s, and its largest value is 255 s.
-      kinds.duration('5s', '255s'),
-      // Load balancers keep connections for 60 s by default. They must not send a request into a closed connection.
-      '75s',
     ),
   }),
   ...settings('Stopping:', {
-    drain: defaulted(
-      '--drain <duration>',
+    drain: defaulted('--drain <duration>', kinds.duration('0s'), '8s').help(
       'How long the server may take to end after a signal: a number with s, m, h or d.',
-      kinds.duration('0s'),
-      '8s',
     ),
-    drainWait: defaulted(
-      '--drain-wait <duration>',
+    drainWait: defaulted('--drain-wait <duration>', kinds.duration('0s'), '0s').help(
       'How long the server still takes new connections after a signal. This is a part of --drain.',
-      kinds.duration('0s'),
-      '0s',
     ),
   }),
   ...settings('Logging:', {
-    logLevel: defaulted(
-      '--log-level <level>',
+    logLevel: defaulted('--log-level <level>', kinds.oneOf(LOG_LEVELS), 'info').help(
       `The least severe lines that the server logs on stdout: ${LOG_LEVELS.join(', ')}.`,
-      kinds.oneOf(LOG_LEVELS),
-      'info',
     ),
-    logFormat: valued(
-      '--log-format <format>',
+    logFormat: valued('--log-format <format>', kinds.oneOf(LOG_FORMATS)).help(
       'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
-      kinds.oneOf(LOG_FORMATS),
     ),
-    accessLog: defaulted(
-      '--access-log [state]',
-      'Logs a line for each request, at level info: on or off.',
-      kinds.oneOf(['on', 'off']),
-      'on',
-    ).preset('on'),
-    logAddresses: defaulted(
-      '--log-addresses <state>',
+    accessLog: defaulted('--access-log [state]', kinds.oneOf(['on', 'off']), 'on')
+      .help('Logs a line for each request, at level info: on or off.')
+      .preset('on'),
+    logAddresses: defaulted('--log-addresses <state>', kinds.oneOf(['on', 'off']), 'on').help(
       'Logs the address and the agent of the client of each request: on or off.',
-      kinds.oneOf(['on', 'off']),
-      'on',
     ),
-    trustedProxy: listed(
-      '--trusted-proxy <cidr>',
+    trustedProxy: listed('--trusted-proxy <cidr>', kinds.trustedProxy).help(
       'Takes client addresses from the Forwarded or X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
-      kinds.trustedProxy,
     ),
   }),
   ...settings('Tokens:', {
@@ -159,66 +104,52 @@ export const OPTIONS = {
       '--first-token',
       'Makes a token for user me if the store has none, and prints it on stderr.',
     ),
-    tokensFile: valued(
-      '--tokens-file <path>',
+    tokensFile: valued('--tokens-file <path>', kinds.path).help(
       'A file with the hashes of further tokens. The server sees changes of the file within 10 s, and at SIGHUP.',
-      kinds.path,
     ),
   }),
   ...group('Tokens:', {
-    owner: valued(
-      '--user <name>',
-      'The user of the new token. The command creates a missing user.',
-      kinds.userName,
-    ).makeOptionMandatory(true),
-    scope: defaulted('--scope <scope>', `What the token may do: ${SCOPES.join(' or ')}.`, kinds.oneOf(SCOPES), 'write'),
-    expires: valued(
-      '--expires <duration>',
+    owner: valued('--user <name>', kinds.userName)
+      .help('The user of the new token. The command creates a missing user.')
+      .makeOptionMandatory(true),
+    scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help(
+      `What the token may do: ${SCOPES.join(' or ')}.`,
+    ),
+    expires: valued('--expires <duration>', kinds.duration('1s')).help(
       'The token expires after this time, like 90d. By default never, or for rotate after the lifetime of the old token.',
-      kinds.duration('1s'),
     ),
-    overlap: defaulted(
-      '--overlap <duration>',
+    overlap: defaulted('--overlap <duration>', kinds.duration('0s'), '24h').help(
       'How long the old token stays valid: a number with s, m, h or d. 0 revokes it at once.',
-      kinds.duration('0s'),
-      '24h',
     ),
-    label: valued('--label <text>', 'A note on the purpose of the token.', kinds.label),
+    label: valued('--label <text>', kinds.label).help('A note on the purpose of the token.'),
   }),
   ...group('Copying:', {
-    from: valued('--from <where>', 'The store to copy, in the form of --database.', kinds.database).makeOptionMandatory(
-      true,
-    ),
-    fromPasswordFile: valued('--from-password-file <path>', 'The file with the password of --from.', kinds.path),
-    to: valued(
-      '--to <where>',
-      'The store to fill, in the form of --database. It must be empty or missing.',
-      kinds.database,
-    ).makeOptionMandatory(true),
-    toPasswordFile: valued('--to-password-file <path>', 'The file with the password of --to.', kinds.path),
+    from: valued('--from <where>', kinds.database)
+      .help('The store to copy, in the form of --database.')
+      .makeOptionMandatory(true),
+    fromPasswordFile: valued('--from-password-file <path>', kinds.path).help('The file with the password of --from.'),
+    to: valued('--to <where>', kinds.database)
+      .help('The store to fill, in the form of --database. It must be empty or missing.')
+      .makeOptionMandatory(true),
+    toPasswordFile: valued('--to-password-file <path>', kinds.path).help('The file with the password of --to.'),
     snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
     assumeAlone: new Option(
       '--assume-alone',
       'Does not look whether servers use a PostgreSQL database, for one that does not show its sessions.',
     ),
   }),
-  user: valued(
-    '--user <name>',
+  user: valued('--user <name>', kinds.userName).help(
     'Only the tokens or plants of this user. Of import: the user of lines without one.',
-    kinds.userName,
   ),
-  dir: valued('--dir <path>', 'A directory for backups. The name of each backup there has the time in it.', kinds.path),
-  keep: valued(
-    '--keep <count>',
+  dir: valued('--dir <path>', kinds.path).help(
+    'A directory for backups. The name of each backup there has the time in it.',
+  ),
+  keep: valued('--keep <count>', kinds.count(LIMIT_MAX)).help(
     'How many of the latest backups to keep in --dir. All by default.',
-    kinds.count(LIMIT_MAX),
   ),
   force: new Option('--force', 'Replaces an existing file.'),
-  onConflict: defaulted(
-    '--on-conflict <rule>',
+  onConflict: defaulted('--on-conflict <rule>', kinds.oneOf(CONFLICT_RULES), 'fail').help(
     'If the user already has a plant with the id of a line. fail: import nothing. skip: keep the plant. replace: replace the plant.',
-    kinds.oneOf(CONFLICT_RULES),
-    'fail',
   ),
   atomic: new Option(
     '--atomic',

@@ -131,24 +131,31 @@ export const oneOf =
     words.find((word) => word === text) ?? new Rule(`one of ${words.join(', ')}`)
 
 /** An option with a value of some kind. */
-export function valued<Flags extends string, T>(flags: Flags, help: string, kind: Kind<T>) {
-  const option = new Option(flags, help)
-  return option.argParser((text: string): T => parseValue(text, kind, optionName(option)))
-}
+export const valued = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
+  help(help: string) {
+    const option = new Option(flags, help)
+    return option.argParser((text: string): T => parseValue(text, kind, optionName(option)))
+  },
+})
 
 /** An option with a value of some kind, and the text of its default. */
-export function defaulted<Flags extends string, T>(flags: Flags, help: string, kind: Kind<T>, defaultText: string) {
-  return valued(flags, help, kind).default(parseValue(defaultText, kind, flags), defaultText)
-}
+export const defaulted = <Flags extends string, T>(flags: Flags, kind: Kind<T>, defaultText: string) => ({
+  help: (help: string) =>
+    valued(flags, kind)
+      .help(help)
+      .default(parseValue(defaultText, kind, flags), defaultText),
+})
 
 /** An option with several values: separated by commas, or the option repeated. */
-export function listed<Flags extends string, T>(flags: Flags, help: string, kind: Kind<T>) {
-  const option = new Option(flags, help)
-  return option.argParser((text: string, before: readonly T[] = []) => [
-    ...before,
-    ...text.split(',').map((part) => parseValue(part, kind, optionName(option))),
-  ])
-}
+export const listed = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
+  help(help: string) {
+    const option = new Option(flags, help)
+    return option.argParser((text: string, before: readonly T[] = []) => [
+      ...before,
+      ...text.split(',').map((part) => parseValue(part, kind, optionName(option))),
+    ])
+  },
+})
 
 /** An option in a message. The message never has the text: it may be the URL of a database, with its password. */
 export const optionName = ({ long, envVar }: Pick<Option, 'long' | 'envVar'>): string =>
