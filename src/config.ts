@@ -155,6 +155,9 @@ export const OPTIONS = {
     '--atomic',
     'Imports all lines or none, in one transaction. Creates and deletes of servers wait for it.',
   ),
+  limit: valued('--limit <count>', kinds.count(LIMIT_MAX)).help('At most this many. All by default.'),
+  afterToken: valued('--after <id>', kinds.count(Number.MAX_SAFE_INTEGER, 0)).help('Only tokens with a larger id.'),
+  afterUser: valued('--after <name>', kinds.userName).help('Only users after this name in the order of the list.'),
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
   yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const

@@ -48,7 +48,7 @@ const parseQuantity = (match: RegExpExecArray | null, units: Readonly<Record<str
 export const count =
   (max: number, min = 1): Kind<number> =>
   (text) => {
-    const number = /^(?:0|[1-9]\d{0,9})$/.test(text) ? Number(text) : Number.NaN
+    const number = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN
     return number >= min && number <= max ? number : new Rule(`a whole number from ${min} to ${max}`)
   }
 

@@ -1,11 +1,64 @@
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
+import { PAGE_ROWS, type RowPage } from '../domain/store.ts'
+import type { Io } from './io.ts'
 
-/** Rows in aligned columns. */
-export function table(cells: readonly (readonly (string | number)[])[]): string {
+type Cell = string | number
+
+/** Rows in aligned columns. The columns get at least these widths, and the widths become those of the columns. */
+export function table(cells: readonly (readonly Cell[])[], widths: number[] = []): string {
   const rows = cells.map((row) => row.map((cell) => escapeControls(String(cell))))
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => Bun.stringWidth(row[column] ?? ''))))
+  for (const row of rows) {
+    for (const [column, text] of row.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, Bun.stringWidth(text))
+    }
+  }
   const pad = (text: string, column: number) => text + ' '.repeat((widths[column] ?? 0) - Bun.stringWidth(text))
   return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('')
+}
+
+/** How to print a list: as JSON, or as a table with this header and with the text of `emptyCell` in cells without a value. */
+interface ListFormat<Item> {
+  readonly toRow: (item: Item) => Readonly<Record<string, Cell | null>>
+  readonly header: readonly string[]
+  readonly emptyCell: (name: string) => string
+  readonly json: true | undefined
+}
+
+/** Prints a list page by page, so that the memory never has all of it. A wider row widens the columns of its page and later ones. */
+export async function printList<Item>(
+  io: Pick<Io, 'print'>,
+  pages: AsyncIterable<readonly Item[]>,
+  { toRow, header, emptyCell, json }: ListFormat<Item>,
+): Promise<void> {
+  const widths: number[] = []
+  let isFirst = true
+  for await (const page of pages) {
+    const rows = page.map(toRow)
+    const cells = () => rows.map((row) => Object.entries(row).map(([name, value]) => value ?? emptyCell(name)))
+    if (!json) await io.print(table(isFirst ? [header, ...cells()] : cells(), widths))
+    // The text of a page without its brackets.
+    else if (rows.length > 0) await io.print((isFirst ? '[' : ',') + toJson(rows).slice('['.length, -'\n]\n'.length))
+    isFirst &&= rows.length === 0
+  }
+  if (json) await io.print(isFirst ? '[]\n' : '\n]\n')
+}
+
+/** The rows of a list from `after` on, page by page. `keyOf` returns the key after which the next page begins. */
+export async function* readPages<Row, Key>(
+  read: (page: RowPage<Key>) => Promise<readonly Row[]>,
+  keyOf: (row: Row) => Key,
+  { after, limit = Number.POSITIVE_INFINITY }: RowPage<Key>,
+  pageRows = PAGE_ROWS,
+): AsyncGenerator<readonly Row[]> {
+  const next = { after, limit: pageRows }
+  for (let left = limit; left > 0; left -= next.limit) {
+    next.limit = Math.min(left, pageRows)
+    const page = await read(next)
+    yield page
+    const last = page.at(-1)
+    if (last === undefined || page.length < next.limit) return
+    next.after = keyOf(last)
+  }
 }
 
 /** A value as indented JSON. */

@@ -37,6 +37,15 @@ export interface PlantPage {
   readonly isLast: boolean
 }
 
+/** How many tokens or users a page has if the caller does not say it. A command that lists all of them reads page after page. */
+export const PAGE_ROWS = 1000
+
+/** Which tokens or users to read: at most `limit`, those after this id or name; from the first without it. */
+export interface RowPage<Key> {
+  readonly after?: Key | undefined
+  readonly limit?: number | undefined
+}
+
 /** Whether a plant may be deleted. It depends on the plant alone. */
 export type PlantCondition = (plant: Plant) => boolean
 
@@ -153,8 +162,8 @@ export interface Store {
   createFirstToken(token: NewToken): Promise<boolean>
   /** Whether there is a token, in any state. */
   hasTokens(): Promise<boolean>
-  /** All tokens, or all tokens of a user, by ascending id. Rejects with `user_not_found`. */
-  listTokens(userName?: string): Promise<readonly Token[]>
+  /** Tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */
+  listTokens(page?: RowPage<TokenId> & { readonly userName?: string | undefined }): Promise<readonly Token[]>
   /**
    * Revokes the selected tokens. Returns how many were not revoked before. Rejects with `token_not_found` or `user_not_found` if
    * the selected token or user does not exist.
@@ -173,8 +182,8 @@ export interface Store {
   /** Stores the last use of tokens. Ignores tokens that do not exist. */
   touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): Promise<void>
 
-  /** All users, in the order of their names. */
-  listUsers(): Promise<readonly User[]>
+  /** Users, in the order of the bytes of their names. */
+  listUsers(page?: RowPage<string>): Promise<readonly User[]>
   /** The user of that name, and whether the user is blocked. */
   findUser(name: string): Promise<{ readonly id: UserId; readonly isBlocked: boolean } | undefined>
   /** Stores a user if there is none of that name. */

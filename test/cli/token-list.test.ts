@@ -1,12 +1,23 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { refusal } from './support/answers.ts'
+import { PAGE_ROWS } from '../../src/domain/store.ts'
+import { refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
 type Run = ReturnType<typeof makeDatabase>['run']
 const create = async (run: Run, user: string, ...args: readonly string[]) =>
   (await run('token', 'create', '--user', user, ...args)).stdout.trim()
 const list = async (run: Run) => JSON.parse((await run('token', 'list', '--json')).stdout)
+
+/** Adds so many tokens of the first user. */
+const addTokens = (database: string, count: number) => {
+  using db = new Database(database)
+  db.run(
+    `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
+     insert into tokens (user_id, hash, scope, created_at_ms) select 1, randomblob(32), 'write', 0 from series`,
+    [count],
+  )
+}
 
 const POLL_MS = 100
 const ISO_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
@@ -66,6 +77,41 @@ describe.concurrent('token list', () => {
 
     expect(JSON.parse(mine.stdout)).toMatchObject([{ id: 1 }, { id: 3 }])
     expect(unknown).toEqual(refusal(1, 'There is no user nobody.'))
+  })
+
+  test.each([PAGE_ROWS, PAGE_ROWS + 1])('prints %d tokens as one table and as one array', async (count) => {
+    using made = makeDatabase()
+    await create(made.run, 'me')
+    addTokens(made.database, count - 1)
+    const [table, json] = await Promise.all([made.run('token', 'list'), made.run('token', 'list', '--json')])
+    const ids = Array.from({ length: count }, (_, index) => index + 1)
+
+    const tokens = JSON.parse(json.stdout)
+    expect(tokens.map(({ id }: { readonly id: number }) => id)).toEqual(ids)
+    expect(json.stdout).toBe(`${JSON.stringify(tokens, null, 2)}\n`)
+    const lines = table.stdout.trimEnd().split('\n')
+    expect(lines.map((line) => line.split(' ', 1)[0])).toEqual(['id', ...ids.map(String)])
+    // The columns of a page are at least as wide as those of the page before.
+    expect(new Set(lines.slice(1, PAGE_ROWS).map((line) => line.indexOf('write'))).size).toBe(1)
+  })
+
+  test('prints with --limit and --after the tokens that follow an id, and exits with 2 for other values', async () => {
+    using made = makeDatabase()
+    for (const user of ['me', 'you', 'me', 'me']) await create(made.run, user)
+    const idsOf = async (...args: readonly string[]) =>
+      JSON.parse((await made.run('token', 'list', '--json', ...args)).stdout).map(
+        ({ id }: { readonly id: number }) => id,
+      )
+
+    expect(await idsOf('--limit', '2')).toEqual([1, 2])
+    expect(await idsOf('--after', '2', '--limit', '2147483647')).toEqual([3, 4])
+    expect(await idsOf('--after', '1', '--limit', '1', '--user', 'me')).toEqual([3])
+    expect(await idsOf('--after', '0')).toEqual([1, 2, 3, 4])
+    expect(await idsOf('--after', '9007199254740991')).toEqual([])
+    for (const value of ['', '-1', '1.5', '1e3', '01', '0x1', 'me', '9007199254740992'])
+      expect(await made.run('token', 'list', `--after=${value}`)).toEqual(refusalWith(2, '--after'))
+    for (const value of ['', '0', '-1', '1.5', '05', '2147483648'])
+      expect(await made.run('token', 'list', `--limit=${value}`)).toEqual(refusalWith(2, '--limit'))
   })
 
   test('prints only the header, or an empty array, without tokens', async () => {

@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { USER_PAGE_ROWS } from '../../src/cli/commands/user.ts'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { startProgram } from '../support/program.ts'
@@ -47,6 +48,32 @@ describe('user list', () => {
       { user: 'me', plants: 0, tokens: 2, created, blocked: null },
       { user: 'you', plants: 3, tokens: 1, created, blocked },
     ])
+  })
+
+  test('prints more users than a page has, and with --limit and --after those that follow a name', async () => {
+    using made = await makeUsers('me')
+    {
+      using db = new Database(made.database)
+      db.run(
+        `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
+         insert into users (name, created_at_ms) select printf('u%05d', id), 0 from series`,
+        [USER_PAGE_ROWS],
+      )
+    }
+    const namesOf = async (...args: readonly string[]) =>
+      JSON.parse((await made.run('user', 'list', '--json', ...args)).stdout).map(
+        ({ user }: { readonly user: string }) => user,
+      )
+    const all = ['me', ...Array.from({ length: USER_PAGE_ROWS }, (_, index) => `u${`${index + 1}`.padStart(5, '0')}`)]
+    const table = await made.run('user', 'list')
+
+    expect(await namesOf()).toEqual(all)
+    expect(columns(table.stdout, 1).flat()).toEqual(['user', ...all])
+    expect(await namesOf('--limit', '2')).toEqual(['me', 'u00001'])
+    expect(await namesOf('--after', 'n', '--limit', '2')).toEqual(['u00001', 'u00002'])
+    expect(await namesOf('--after', 'u09999', '--limit', '2')).toEqual(['u10000'])
+    expect(await made.run('user', 'list', '--after', 'm e')).toEqual(refusalWith(2, '--after'))
+    expect(await made.run('user', 'list', '--limit', '0')).toEqual(refusalWith(2, '--limit'))
   })
 })
 

@@ -1,11 +1,19 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
-import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../domain/store.ts'
-import { hashText, hashToken, isTokenText, makeToken, type Token, tokenState } from '../../domain/token.ts'
+import { OTHERS_SEEN_WITHIN_MS, type RowPage, type Store } from '../../domain/store.ts'
+import {
+  hashText,
+  hashToken,
+  isTokenText,
+  makeToken,
+  type Token,
+  type TokenId,
+  tokenState,
+} from '../../domain/token.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import { type Io, isClosedPipe } from '../io.ts'
-import { counted, table, toIso, toJson } from '../output.ts'
+import { counted, printList, readPages, toIso, toJson } from '../output.ts'
 
 /** `token create`, `token rotate`, `token list`, `token revoke` and `token hash`. */
 export const tokenCommands = (program: Command, io: Io): void => {
@@ -90,26 +98,37 @@ const rotateCommand = (token: Command, io: Io) =>
 
 const listCommand = (token: Command, io: Io) =>
   addDatabaseOptions(token.command('list'))
-    .description('Lists the tokens, but never their text.')
-    .addHelpText('after', manual('token list', 'token list --user me --json', { failed: 'The user is unknown.' }))
+    .description('Lists the tokens by id, but never their text.')
+    .addHelpText(
+      'after',
+      manual('token list --user me', 'token list --json --after 1000 --limit 100', { failed: 'The user is unknown.' }),
+    )
     .addOption(OPTIONS.user)
+    .addOption(OPTIONS.limit)
+    .addOption(OPTIONS.afterToken)
     .addOption(OPTIONS.json)
-    .action(async ({ user, json, ...options }) => {
-      const tokens = await withStore(options, (store) => store.listTokens(user))
-      const nowMs = io.nowMs()
-      const rows = tokens.map((each) => ({
-        ...fieldsOf(each),
-        lastUsed: toIso(each.lastUsedAtMs),
-        state: tokenState(each, nowMs),
-        replacedBy: each.replacedBy ?? null,
-      }))
-      if (json) return io.print(toJson(rows))
-      const cells = rows.map((row) =>
-        Object.entries(row).map(([name, value]) => value ?? (/expires|lastUsed/.test(name) ? 'never' : '-')),
-      )
+    .action(async ({ user, limit, after, json, ...options }) => {
       const header = ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state', 'replaced by']
-      await io.print(table([header, ...cells]))
+      const nowMs = io.nowMs()
+      const toRow = (token: Token) => ({
+        ...fieldsOf(token),
+        lastUsed: toIso(token.lastUsedAtMs),
+        state: tokenState(token, nowMs),
+        replacedBy: token.replacedBy ?? null,
+      })
+      const emptyCell = (name: string) => (/expires|lastUsed/.test(name) ? 'never' : '-')
+      await withStore(options, (store) =>
+        printList(io, tokenPages(store, user, { after, limit }), { header, toRow, emptyCell, json }),
+      )
     })
+
+/** The tokens of a user, or all tokens, page by page. */
+const tokenPages = (store: Store, userName: string | undefined, part: RowPage<TokenId> = {}) =>
+  readPages(
+    (page: RowPage<TokenId>) => store.listTokens({ ...page, userName }),
+    ({ id }) => id,
+    part,
+  )
 
 const revokeCommand = (token: Command, io: Io) =>
   addDatabaseOptions(token.command('revoke'))
@@ -155,7 +174,7 @@ async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<T
   return async (store) => {
     const found = hash
       ? await store.findToken(hash)
-      : (await store.listTokens()).find((token) => token.id === Number(id))
+      : (await store.listTokens({ after: Number(id) - 1, limit: 1 })).find((token) => token.id === Number(id))
     if (found !== undefined) return found
     throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
   }
@@ -170,11 +189,15 @@ async function readHash(io: Io): Promise<Uint8Array> {
 }
 
 async function revokeAll(store: Store, userName: string, isConfirmed: boolean, nowMs: number) {
-  const left = (await store.listTokens(userName)).filter(({ revokedAtMs }) => revokedAtMs === undefined).length
-  if (!isConfirmed)
+  if (!isConfirmed) {
+    let left = 0
+    for await (const page of tokenPages(store, userName)) {
+      left += page.filter(({ revokedAtMs }) => revokedAtMs === undefined).length
+    }
     throw misused(
       `This revokes all tokens of ${userName} that are not revoked yet, ${left}, for good: repeat it with --yes.`,
     )
+  }
   const count = await store.revokeTokens({ userName }, nowMs)
   const revoked = `Revoked ${counted(count, 'token')} of user ${userName}.`
   return { count, text: count === 0 ? `User ${userName} has no token left to revoke.` : revoked }

@@ -1,11 +1,15 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../domain/store.ts'
+import type { User } from '../../domain/token.ts'
 import { parseValue, userName } from '../../values.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
-import { counted, table, toIso, toJson } from '../output.ts'
+import { counted, printList, readPages, toIso, toJson } from '../output.ts'
+
+/** A page of `user list`. PostgreSQL sorts the names of all users for each page, so a page is long. */
+export const USER_PAGE_ROWS = 10_000
 
 /** `user list`, `user block`, `user unblock` and `user delete`. */
 export const userCommands = (program: Command, io: Io): void => {
@@ -18,22 +22,26 @@ export const userCommands = (program: Command, io: Io): void => {
 
 const listCommand = (user: Command, io: Io) =>
   addDatabaseOptions(user.command('list'))
-    .description('Lists the users with their numbers of plants and tokens.')
-    .addHelpText('after', manual('user list', 'user list --json'))
+    .description('Lists the users by name, with their numbers of plants and tokens.')
+    .addHelpText('after', manual('user list', 'user list --json --after me --limit 100'))
+    .addOption(OPTIONS.limit)
+    .addOption(OPTIONS.afterUser)
     .addOption(OPTIONS.json)
-    .action(async ({ json, ...options }) => {
-      const users = (await withStore(options, (store) => store.listUsers())).map(
-        ({ name, plants, tokens, createdAtMs, blockedAtMs }) => ({
-          user: name,
-          plants,
-          tokens,
-          created: toIso(createdAtMs),
-          blocked: toIso(blockedAtMs),
-        }),
-      )
-      const cells = users.map((row) => Object.values(row).map((value) => value ?? 'no'))
-      await io.print(json ? toJson(users) : table([['user', 'plants', 'tokens', 'created', 'blocked'], ...cells]))
+    .action(async ({ limit, after, json, ...options }) => {
+      const header = ['user', 'plants', 'tokens', 'created', 'blocked']
+      await withStore(options, (store) => {
+        const users = readPages(store.listUsers, ({ name }) => name, { after, limit }, USER_PAGE_ROWS)
+        return printList(io, users, { header, toRow, emptyCell: () => 'no', json })
+      })
     })
+
+const toRow = ({ name, plants, tokens, createdAtMs, blockedAtMs }: User) => ({
+  user: name,
+  plants,
+  tokens,
+  created: toIso(createdAtMs),
+  blocked: toIso(blockedAtMs),
+})
 
 /** `user block` can be undone, so it needs no `--yes`. */
 function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {

@@ -1,4 +1,4 @@
-import type { NewToken, Store } from '../../domain/store.ts'
+import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import type { Transaction } from './connection.ts'
@@ -30,9 +30,10 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, hasSame
 
     hasTokens: async () => (await read('select 1 from plantstore.tokens limit 1')).length > 0,
 
-    async listTokens(userName) {
-      const [condition, values] = userName === undefined ? ['', []] : ['where users.name = $1', [userName]]
-      const rows = await read<TokenRow>(`${SELECT} ${condition} order by tokens.id`, values, READ_ALL_TIMEOUT_MS)
+    async listTokens({ userName, after = 0, limit = PAGE_ROWS } = {}) {
+      const [condition, ofUser] = userName === undefined ? ['', []] : ['users.name = $3 and', [userName]]
+      const select = `${SELECT} where ${condition} tokens.id > $1 order by tokens.id limit $2`
+      const rows = await read<TokenRow>(select, [after, limit, ...ofUser], READ_ALL_TIMEOUT_MS)
       if (rows.length === 0 && userName !== undefined) await requireUser({ query: read }, userName)
       return rows.map(toToken)
     },

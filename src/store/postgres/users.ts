@@ -1,10 +1,12 @@
-import type { Store } from '../../domain/store.ts'
+import { PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { toUser, type UserRow, userNotFound } from '../rows.ts'
-import type { Transaction } from './connection.ts'
+import { toUser, userNotFound } from '../rows.ts'
+import type { Parameter, Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 
+const LIST_USERS = `select id, name, created_at_ms, blocked_at_ms from plantstore.users
+  where name collate "C" > $1 order by name collate "C" limit $2`
 const COUNT_PLANTS =
   'select count(*) from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
@@ -12,23 +14,22 @@ const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
 
 /** Users in PostgreSQL. */
-export function users({ read, transaction, changeTokens }: Connections) {
+export function users({ read, transaction, changeTokens, column }: Connections) {
+  const countRows = async (table: 'plants' | 'tokens', ids: Parameter) => {
+    const select = `select user_id, count(*) from plantstore.${table} where user_id = any($1) group by user_id`
+    return new Map(await read<[user: bigint, count: bigint]>(select, [ids], READ_ALL_TIMEOUT_MS))
+  }
+
   return {
-    async listUsers() {
-      const rows = await read<UserRow>(
-        // Citus refuses subqueries that count the rows of each user.
-        `select users.name, users.created_at_ms, users.blocked_at_ms,
-           coalesce(of_plants.count, 0), coalesce(of_tokens.count, 0)
-         from plantstore.users
-           left join (select user_id, count(*) from plantstore.plants group by user_id) as of_plants
-             on of_plants.user_id = users.id
-           left join (select user_id, count(*) from plantstore.tokens group by user_id) as of_tokens
-             on of_tokens.user_id = users.id
-         order by users.name collate "C"`,
-        [],
-        READ_ALL_TIMEOUT_MS,
+    async listUsers({ after = '', limit = PAGE_ROWS } = {}) {
+      const found = await read<[bigint, string, bigint, bigint | null]>(LIST_USERS, [after, limit], READ_ALL_TIMEOUT_MS)
+      const ids = column(
+        found.map(([id]) => id),
+        'int8',
       )
-      return rows.map(toUser)
+      // A statement of its own for each count: Citus refuses subqueries that count the rows of each user.
+      const [plants, tokens] = [await countRows('plants', ids), await countRows('tokens', ids)]
+      return found.map(([id, ...facts]) => toUser([...facts, plants.get(id) ?? 0n, tokens.get(id) ?? 0n]))
     },
 
     findUser: (name) => findUser({ query: read }, name),

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { NewToken, Store, TokenSelection } from '../../domain/store.ts'
+import { type NewToken, PAGE_ROWS, type Store, type TokenSelection } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import { rowsOf } from './connection.ts'
@@ -27,10 +27,14 @@ export function tokens({ reader, read, write, tokensVersion }: Connections) {
 
     hasTokens: () => read(() => hasTokens(reader)),
 
-    listTokens: (userName) =>
+    listTokens: ({ userName, after = 0, limit = PAGE_ROWS } = {}) =>
       read(() => {
-        const condition = userName === undefined ? '' : `where user_id = ${requireUser(reader, userName)}`
-        return rowsOf<TokenRow>(reader.prepare(`${SELECT} ${condition} order by tokens.id`).values()).map(toToken)
+        const ofUser = userName === undefined ? [] : [requireUser(reader, userName)]
+        const condition = ofUser.length > 0 ? 'user_id = ?3 and' : ''
+        const select = reader.prepare<unknown, number[]>(
+          `${SELECT} where ${condition} tokens.id > ?1 order by tokens.id limit ?2`,
+        )
+        return rowsOf<TokenRow>(select.values(after, limit, ...ofUser)).map(toToken)
       }),
 
     rotateToken: (id, successor, overlapMs) => write(['rotateToken', id, successor, overlapMs]),

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import type { Store } from '../../domain/store.ts'
+import { PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, type UserRow, userNotFound } from '../rows.ts'
@@ -10,13 +10,13 @@ import type { PlantQuota } from './writing/quota.ts'
 /** Users in SQLite. */
 export function users({ reader, read, write, emptyWal }: Connections) {
   return {
-    listUsers: () =>
+    listUsers: ({ after = '', limit = PAGE_ROWS } = {}) =>
       read(() => {
-        const select = reader.prepare(`select name, created_at_ms, blocked_at_ms,
+        const select = reader.prepare<unknown, [string, number]>(`select name, created_at_ms, blocked_at_ms,
             (select count(*) from plants where user_id = users.id),
             (select count(*) from tokens where user_id = users.id)
-          from users order by name`)
-        return (select.values() as UserRow[]).map(toUser)
+          from users where name > ?1 order by name limit ?2`)
+        return rowsOf<UserRow>(select.values(after, limit)).map(toUser)
       }),
 
     findUser: (name) => read(() => findUser(reader, name)),

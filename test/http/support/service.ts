@@ -101,7 +101,7 @@ export async function startService(transport: Transport, options: ServiceOptions
 
 /** The id of a user that has a token. */
 export async function userIdOf(store: Store, userName: string): Promise<UserId> {
-  const [token] = await store.listTokens(userName)
+  const [token] = await store.listTokens({ userName })
   if (token === undefined) throw new Error(`user ${userName} has no token`)
   return token.userId
 }

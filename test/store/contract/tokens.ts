@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { PAGE_ROWS, type Store } from '../../../src/domain/store.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, closeNow, createToken, newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
@@ -70,7 +71,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
 
       expect(created.filter(({ userIsNew }) => userIsNew)).toHaveLength(1)
       expect(new Set(created.map(({ id }) => id)).size).toBe(4)
-      const owners = (await opened.store.listTokens('me')).map(({ userId }) => userId)
+      const owners = (await opened.store.listTokens({ userName: 'me' })).map(({ userId }) => userId)
       expect(new Set(owners).size).toBe(1)
     })
 
@@ -123,15 +124,33 @@ export function tokensContract({ open }: StoreUnderTest): void {
 
       expect(first.id < second.id && second.id < third.id).toBe(true)
       expect(await opened.store.listTokens()).toEqual([first, second, revoked])
-      expect(await opened.store.listTokens('you')).toEqual([first, revoked])
-      expect(await opened.store.listTokens('me')).toEqual([second])
+      expect(await opened.store.listTokens({ userName: 'you' })).toEqual([first, revoked])
+      expect(await opened.store.listTokens({ userName: 'me' })).toEqual([second])
+    })
+
+    test('lists at most limit tokens with larger ids than after, and PAGE_ROWS tokens without a limit', async () => {
+      await using opened = await open()
+      const { store } = opened
+      await Promise.all(Array.from({ length: PAGE_ROWS + 1 }, (_, index) => createToken(store, `${index % 2}`)))
+      const idsOf = async (page?: Parameters<Store['listTokens']>[0]) =>
+        (await store.listTokens(page)).map(({ id }) => id)
+      const ids = await idsOf({ limit: PAGE_ROWS + 2 })
+      const ofUser = await idsOf({ userName: '1', limit: PAGE_ROWS })
+
+      expect(ids).toHaveLength(PAGE_ROWS + 1)
+      expect(await idsOf()).toEqual(ids.slice(0, PAGE_ROWS))
+      expect(await idsOf({ after: ids[2] })).toEqual(ids.slice(3))
+      expect(await idsOf({ after: ids[2], limit: 2 })).toEqual(ids.slice(3, 5))
+      expect(await idsOf({ userName: '1', after: ofUser[2], limit: 2 })).toEqual(ofUser.slice(3, 5))
+      expect(await idsOf({ after: ids.at(-1) })).toEqual([])
+      expect(await idsOf({ userName: '1', after: ids.at(-1) })).toEqual([])
     })
 
     test('is empty in an empty store, and rejects with user_not_found for an unknown name', async () => {
       await using opened = await open()
 
       expect(await opened.store.listTokens()).toEqual([])
-      expect(await rejectionOf(opened.store.listTokens('me'))).toMatchObject({ kind: 'user_not_found' })
+      expect(await rejectionOf(opened.store.listTokens({ userName: 'me' }))).toMatchObject({ kind: 'user_not_found' })
     })
   })
 }

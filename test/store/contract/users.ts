@@ -27,6 +27,30 @@ export function usersContract({ open }: StoreUnderTest): void {
         { name: 'you', createdAtMs: CREATED_AT_MS, plants: 0, tokens: 1, blockedAtMs: undefined },
       ])
     })
+
+    test('lists at most limit users after a name, in the order of bytes, with what belongs to each', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const b = await createUser(store, 'b')
+      await createPlants(store, b, 3)
+      for (const name of ['a', 'B', 'c-1', 'c_1', 'b']) await createToken(store, name)
+      const factsOf = async (page?: Parameters<Store['listUsers']>[0]) =>
+        (await store.listUsers(page)).map(({ name, plants, tokens }) => [name, plants, tokens])
+      const all = [
+        ['B', 0, 1],
+        ['a', 0, 1],
+        ['b', 3, 2],
+        ['c-1', 0, 1],
+        ['c_1', 0, 1],
+      ]
+
+      expect(await factsOf()).toEqual(all)
+      expect(await factsOf({ limit: 3 })).toEqual(all.slice(0, 3))
+      expect(await factsOf({ after: 'a', limit: 2 })).toEqual(all.slice(2, 4))
+      // No user needs to have the name.
+      expect(await factsOf({ after: 'aa' })).toEqual(all.slice(2))
+      expect(await factsOf({ after: 'c_1' })).toEqual([])
+    })
   })
 
   describe('createUser', () => {

@@ -67,7 +67,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       expect(areOver(store, me, told1, 'both')).toBe(true)
       expect(areOver(store, me, told2, 'tokens')).toBe(true)
       expect((await listAll(store, me)).map(({ name }) => name)).toEqual(['Fern', 'Ivy'])
-      expect((await store.listTokens('me')).map(({ revokedAtMs }) => typeof revokedAtMs)).toEqual([
+      expect((await store.listTokens({ userName: 'me' })).map(({ revokedAtMs }) => typeof revokedAtMs)).toEqual([
         'number',
         'undefined',
       ])

@@ -130,7 +130,9 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
 
     expect(await listAll(store, me)).toEqual(IDS.map((id) => ({ id, name: `ä\\'🌱 ${id}`, tag: '\u0001' })))
     expect((await store.listUsers()).map(({ name }) => name)).toEqual(['Me', 'a-10', 'a-9', 'me'])
-    expect((await store.listTokens('me')).map(({ createdAtMs }) => createdAtMs)).toEqual([1_700_000_000_000])
+    expect((await store.listTokens({ userName: 'me' })).map(({ createdAtMs }) => createdAtMs)).toEqual([
+      1_700_000_000_000,
+    ])
     await store.close()
   })
 })

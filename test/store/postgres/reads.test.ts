@@ -11,7 +11,7 @@ import { openDatabase } from './open-database.ts'
 const LONG_READS: readonly ((store: Store) => Promise<unknown>)[] = [
   (store) => store.listUsers(),
   (store) => store.listTokens(),
-  (store) => store.listTokens('me'),
+  (store) => store.listTokens({ userName: 'me' }),
   (store) => store.checkIntegrity(),
 ]
 

@@ -53,7 +53,7 @@ describe('a closed database is one file', () => {
 
     expect(exitCode).toBe(0)
     expect(readdirSync(files.folder).sort()).toEqual(['plantstore.db', 'plantstore.db-shm', 'plantstore.db-wal'])
-    const [token] = await opened.store.listTokens('me')
+    const [token] = await opened.store.listTokens({ userName: 'me' })
     await opened.store.createPlant(token?.userId ?? 0, { id: 1n, name: 'Fern' })
     expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
   })

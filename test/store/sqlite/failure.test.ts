@@ -17,7 +17,7 @@ describe('after a damaged page was read', () => {
     using files = makeDatabaseFolder()
     await using opened = await openDamaged(files.path, 'plants')
     const { store, failures } = opened
-    const user = (await store.listTokens('me'))[0]?.userId ?? 0
+    const user = (await store.listTokens({ userName: 'me' }))[0]?.userId ?? 0
 
     await expect(store.createPlant(user, { id: 100n, name: 'Ivy' })).rejects.toMatchObject({
       kind: 'store_failed',
