@@ -115,8 +115,8 @@ describe('a command', () => {
   )
 
   test.each([
-    ['backup /dev/stdout', '/dev/stdout is not a regular file: name another one.', 1],
-    ['backup --dir /dev/stdout', '/dev/stdout is not a directory: name one.', 1],
+    ['backup /dev/stdout', NO_DATABASE, 3],
+    ['backup --dir /dev/stdout', '/dev/stdout is not a directory: name a file inside one.', 3],
     ['restore plantstore.db --force --database /dev/stdout', NO_DATABASE, 3],
     ['copy --from plantstore.db --to /dev/stdout', NO_DATABASE, 3],
     ['token create --user me --database /dev/stdout', NO_DATABASE, 3],
