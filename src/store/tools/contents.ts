@@ -49,8 +49,8 @@ export interface Contents {
 
 /** A store to copy from. */
 export interface Source extends Contents {
-  /** Reads the store again, if nothing keeps other processes from writing to it meanwhile. */
-  readonly readAgain?: <T>(use: (contents: Contents) => Promise<T>) => Promise<T>
+  /** Rejects with `store_unusable` if another process has written to the store. Missing if nobody can, or may. */
+  readonly requireUnchanged?: () => Promise<void>
 }
 
 /** A store to copy into. No process can use it before it is finished. */
@@ -72,8 +72,8 @@ export interface Digest {
   readonly digest: string
 }
 
-/** The stages of a copy. Plants are copied, read again from the copy, and read again from the source. */
-type CopyStage = 'copied' | 'verified' | 'compared'
+/** The stages of a copy. Plants are copied, and read again from the copy. */
+type CopyStage = 'copied' | 'verified'
 
 export interface ContentsOptions {
   /** Called with the number of plants that this stage is done with, and the number of all plants. */
@@ -83,8 +83,7 @@ export interface ContentsOptions {
 }
 
 /**
- * Copies all rows of a store into an empty one. Then it reads the copy, and also the source if others could write to it.
- * Rejects with `store_unusable` and does not finish the target if the counts or the digests differ.
+ * Copies all rows of a store into an empty one, and then reads the copy. Rejects with `store_unusable` and does not finish the target if the counts or the digests differ.
  */
 export async function copyContents(source: Source, target: Target, options: ContentsOptions): Promise<Digest> {
   const copied = await digestWith(source, 'copied', options, target.insert)
@@ -95,11 +94,7 @@ export async function copyContents(source: Source, target: Target, options: Cont
   if (!Bun.deepEquals(found, copied)) {
     throw storeUnusable(`The copy is not the same: ${JSON.stringify(found)} instead of ${JSON.stringify(copied)}.`)
   }
-  await source.readAgain?.(async (contents) => {
-    const now = await digestWith(contents, 'compared', options)
-    if (Bun.deepEquals([now, contents.lastIds], [copied, source.lastIds])) return
-    throw storeUnusable('The store was written to while it was copied: end its servers, or use --snapshot.')
-  })
+  await source.requireUnchanged?.()
   await target.finish(source.lastIds)
   return copied
 }

@@ -41,14 +41,14 @@ const insertInto = (table: Table): string => {
     select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`
 }
 
-/** Looking up the user of each plant takes longer than inserting the plant. One check of all plants at the end is faster. */
-const DROP_REFERENCE = 'alter table plantstore.plants drop constraint if exists plants_user_id_fkey'
-const ADD_REFERENCE = `alter table plantstore.plants
-  add constraint plants_user_id_fkey foreign key (user_id) references plantstore.users (id)`
+/** Every write of this program changes one of these numbers. */
+const SELECT_CHANGES = `select tokens_stamp, last_user_id, last_token_id,
+    (select coalesce(sum(groups), 0)::int8 from plantstore.writers)
+  from plantstore.counters`
 
 /**
  * Copies to and from a PostgreSQL database. Without a snapshot, `read` also rejects if another process of this program is
- * connected when the database is read again. Until a filled store is finished, its schema has a version that every command
+ * connected at the end, or has written to the database. Until a filled store is finished, its schema has a version that every command
  * refuses.
  */
 export const copyTools = (
@@ -67,11 +67,13 @@ export const copyTools = (
             if (!assumesAlone) await requireAlone(watcher, inside, address, ', or use --snapshot')
           }
           await requireNoOther()
+          const before = await inside.query(SELECT_CHANGES)
           return use({
             ...contents,
-            async readAgain(useAgain) {
+            async requireUnchanged() {
               await requireNoOther()
-              return watcher.transaction(async (later) => useAgain(await contentsOf(later)), COPY_TIMEOUT_MS)
+              if (Bun.deepEquals(await watcher.query(SELECT_CHANGES), before)) return
+              throw storeUnusable('The store was written to while it was copied: end its servers, or use --snapshot.')
             },
           })
         }, COPY_TIMEOUT_MS)
@@ -145,14 +147,12 @@ async function mark(client: Client, database: string): Promise<void> {
   await client.transaction(async ({ query }) => {
     const [[version] = []] = await query<[bigint]>('select version from plantstore.schema_version for update')
     if (version === BigInt(UNFINISHED_VERSION)) {
-      await query(DROP_REFERENCE)
       await query('truncate plantstore.plants, plantstore.tokens, plantstore.users, plantstore.writers')
       return
     }
     const rows = TABLES.map((table) => `select 1 from plantstore.${table}`).join(' union all ')
     const found = await query(`${rows} limit 1`)
     if (found.length > 0) throw storeUnusable(`The database ${database} is not empty: name another one.`)
-    await query(DROP_REFERENCE)
     await query('update plantstore.schema_version set version = $1', [UNFINISHED_VERSION])
   }, STATEMENT_TIMEOUT_MS)
 }
@@ -172,13 +172,11 @@ const targetOf = (client: Client): Target => ({
     // The first lists are slow without statistics of the tables.
     for (const table of TABLES) await client.query(`analyze plantstore.${table}`, [], STATEMENT_TIMEOUT_MS)
     await client.transaction(async (inside) => {
-      // This statement reads all plants.
-      await inside.query(ADD_REFERENCE)
       // Without an entry in `token_changes`, this stamp invalidates what any server has cached.
       const update = 'update plantstore.counters set last_user_id = $1, last_token_id = $2, tokens_stamp = $3'
       await inside.query(update, [userId, tokenId, randomStamp()])
       await inside.query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
-    }, COPY_TIMEOUT_MS)
+    })
   },
 })
 
