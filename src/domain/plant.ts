@@ -79,26 +79,22 @@ export const valuesOf = (plant: Plant): PlantValues => PLANT_FIELDS.map((field) 
 /** A plant, or a row with a column for each of its fields. */
 export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
 
-/** Gives `target` the fields of a plant or a row, but for those that are missing or `null`. Returns `target`. */
-export function assignFields<T extends object>(target: T, row: PlantRow): T & Plant {
+/**
+ * Gives `target` the fields of a plant, of a row, or of values in the order of `PLANT_FIELDS`, but for those that are missing or
+ * `null`. Returns `target`.
+ */
+export function assignFields<T extends object>(target: T, source: PlantRow | PlantValues): T & Plant {
   const plant: Partial<Record<keyof Plant, string>> = target
+  let index = 0
   for (const field of PLANT_FIELDS) {
-    const value = row[field]
+    const value = isValues(source) ? source[index++] : source[field]
     if (value !== null && value !== undefined) plant[field] = value
   }
   // The columns of required fields are `not null`.
   return target as T & Plant
 }
 
-/** The same of values in the order of `PLANT_FIELDS`. */
-export function assignValues<T extends object>(target: T, values: PlantValues): T & Plant {
-  const plant: Partial<Record<keyof Plant, string>> = target
-  for (let index = 0; index < PLANT_FIELDS.length; index++) {
-    const [field, value] = [PLANT_FIELDS[index], values[index]]
-    if (field !== undefined && value !== null && value !== undefined) plant[field] = value
-  }
-  return target as T & Plant
-}
+const isValues = (source: PlantRow | PlantValues): source is PlantValues => Array.isArray(source)
 
 /** The part of a plant that is returned, without its `id`. */
 export const toPlant = (plant: PlantRow): Plant => assignFields({}, plant)

@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { StoreObserver } from '../../domain/store.ts'
-import type { StoreEvent } from '../engine.ts'
+import type { OpenOptions } from '../engine.ts'
 import { type FileDurability, openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
@@ -14,14 +13,8 @@ import { type Failure, toError } from './writing/writes.ts'
 /** The connections of a store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connect>
 
-interface ConnectOptions {
-  readonly durability: FileDurability
-  readonly quotaPlants: number | undefined
-  readonly isServer: boolean
-  readonly onEvent: (event: StoreEvent) => void
-  readonly observer: StoreObserver | undefined
-  readonly monotonicMs: () => number
-}
+type ConnectOptions = Pick<OpenOptions, 'quotaPlants' | 'observer'> &
+  Required<Pick<OpenOptions, 'isServer' | 'onEvent' | 'monotonicMs'>> & { readonly durability: FileDurability }
 
 /**
  * Opens a connection that reads and one that writes. The first read, write or checkpoint that fails with `store_failed` ends all

@@ -6,7 +6,7 @@ import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
 import { storeUnusable } from '../errors.ts'
 import { openWriter } from './connection.ts'
-import { type Connections, connect } from './connections.ts'
+import { connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
 import { databaseEmpty, databaseMissing, inspect, refuseLeftWal } from './files/preflight.ts'
@@ -53,9 +53,15 @@ export async function openSqliteStore(
       const exposed = isServer ? filesOpenToOthers(madePath) : []
       if (exposed.length > 0)
         onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
-      return assemble(
-        connect(madePath, onFailure, { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }),
-      )
+      const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }
+      const connections = connect(madePath, onFailure, parts)
+      return {
+        ...plants(connections),
+        ...tokens(connections),
+        ...users(connections),
+        ...health(connections),
+        close: connections.close,
+      }
     } finally {
       first.close(true)
     }
@@ -72,14 +78,6 @@ function createDatabaseFile(path: string): void {
     // Another first start was faster, or SQLite fails next and tells why.
   }
 }
-
-const assemble = (connections: Connections): Store => ({
-  ...plants(connections),
-  ...tokens(connections),
-  ...users(connections),
-  ...health(connections),
-  close: connections.close,
-})
 
 const EXPOSED = 'the database is open to others'
 

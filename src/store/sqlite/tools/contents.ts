@@ -1,6 +1,6 @@
 import type { Database, Statement } from 'bun:sqlite'
 import type { OwnedPlant } from '../../../domain/plant.ts'
-import { assignValues, PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
+import { assignFields, PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { Counts } from '../../engine.ts'
 import {
   BATCH_ROWS,
@@ -107,7 +107,7 @@ export async function exportPlants(
 function toOwnedPlant(row: Row): OwnedPlant {
   // These are the columns that the statement selects.
   const [user, id, ...values] = row as readonly [string, bigint, ...PlantValues]
-  return assignValues({ user, id }, values)
+  return assignFields({ user, id }, values)
 }
 
 /** Reads the rows of a statement in batches. */
