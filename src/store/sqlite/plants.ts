@@ -71,7 +71,13 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       const [user, id] = row
       // If the plant exists, the insert finds it, and that is the reason to tell.
       if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
-      if (insertOne(row) === 0) throw new AppError('plant_exists')
+      try {
+        if (insert.run(...row).changes === 0) throw new AppError('plant_exists')
+      } catch (error) {
+        // The user was deleted after the token was checked.
+        if (sqliteCode(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
+        throw error
+      }
       quota?.record(user, 1)
     },
     /** With values it deletes the plant only while it has them. */
@@ -80,15 +86,5 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       if (changes === 0) throw new AppError('plant_not_found')
       quota?.record(user, -1)
     },
-  }
-
-  function insertOne(row: PlantParameters): number {
-    try {
-      return insert.run(...row).changes
-    } catch (error) {
-      // The user was deleted after the token was checked.
-      if (sqliteCode(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
-      throw error
-    }
   }
 }

@@ -79,13 +79,14 @@ export function openWriterInThread(options: WriterOptions, onReport: OnWriterRep
     return started
   }
   /** `T` is what the thread answers to this message. */
-  const ask = <T>(message: Message): Promise<T> =>
-    new Promise<unknown>((resolve, reject) => {
-      if (hasEnded) return reject(new Error('the thread that writes has ended'))
-      unanswered.push({ resolve, reject })
-      thread ??= start()
-      thread.postMessage(message)
-    }) as Promise<T>
+  const ask = <T>(message: Message): Promise<T> => {
+    if (hasEnded) return Promise.reject(new Error('the thread that writes has ended'))
+    const { promise, ...answered } = Promise.withResolvers<unknown>()
+    unanswered.push(answered)
+    thread ??= start()
+    thread.postMessage(message)
+    return promise as Promise<T>
+  }
   const startTimer = setTimeout(() => {
     thread ??= start()
   }, START_DELAY_MS)
