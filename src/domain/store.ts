@@ -160,8 +160,6 @@ export interface Store {
   createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
   /** Stores a token if there is none in any state. Of several calls at once, one does. Returns whether this one did. */
   createFirstToken(token: NewToken): Promise<boolean>
-  /** Whether there is a token, in any state. */
-  hasTokens(): Promise<boolean>
   /** Tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */
   listTokens(page?: RowPage<TokenId> & { readonly userName?: string | undefined }): Promise<readonly Token[]>
   /**

@@ -25,9 +25,6 @@ export function withFileTokens(store: Store, tokensNow: () => FileTokens, nowMs:
 
   return {
     ...store,
-    // A file has at least one.
-    hasTokens: async () => true,
-
     tokensVersion,
 
     hasSameTokens: (user, since) =>

@@ -16,7 +16,7 @@ const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full
 const RETRY_EVERY_MS = 500
 
 interface FirstTokenParts {
-  readonly store: Pick<Store, 'hasTokens' | 'createFirstToken'>
+  readonly store: Pick<Store, 'listTokens' | 'createFirstToken'>
   readonly address: Address
   readonly log: Logger
   readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'page' | 'docs'>
@@ -39,7 +39,7 @@ export async function provideFirstToken(parts: FirstTokenParts, lifecycle: Lifec
 }
 
 async function makeOrAdvise({ store, address, log, options, io }: FirstTokenParts): Promise<void> {
-  if (await store.hasTokens()) return
+  if ((await store.listTokens({ limit: 1 })).length > 0) return
   if (!options.firstToken) {
     const { location } = engineOf(options.database)
     return log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)

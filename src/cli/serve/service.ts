@@ -78,8 +78,11 @@ export async function runService({ options, store, statistics, endings, log, io 
   })
   const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', tls })
   log.info({ address: server.url, database: engineOf(options.database).location, version: VERSION }, 'listening')
-  const tokenProvided = provideFirstToken({ store, address: server.address, log, options, io }, lifecycle)
-  await Promise.race([endings.failed, endings.signalled, tokenProvided])
+  // A tokens file has at least one token.
+  if (options.tokensFile === undefined) {
+    const tokenProvided = provideFirstToken({ store, address: server.address, log, options, io }, lifecycle)
+    await Promise.race([endings.failed, endings.signalled, tokenProvided])
+  }
 
   const stop = async (drainMs: number, waitMs: number) => {
     lifecycle.isDraining = true

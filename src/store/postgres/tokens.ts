@@ -28,8 +28,6 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, hasSame
         return true
       }),
 
-    hasTokens: async () => (await read('select 1 from plantstore.tokens limit 1')).length > 0,
-
     async listTokens({ userName, after = 0, limit = PAGE_ROWS } = {}) {
       const [condition, ofUser] = userName === undefined ? ['', []] : ['users.name = $3 and', [userName]]
       const select = `${SELECT} where ${condition} tokens.id > $1 order by tokens.id limit $2`

@@ -25,8 +25,6 @@ export function tokens({ reader, read, write, tokensVersion }: Connections) {
 
     createFirstToken: (token) => write(['createFirstToken', token]),
 
-    hasTokens: () => read(() => hasTokens(reader)),
-
     listTokens: ({ userName, after = 0, limit = PAGE_ROWS } = {}) =>
       read(() => {
         const ofUser = userName === undefined ? [] : [requireUser(reader, userName)]
@@ -57,7 +55,7 @@ export function tokenWrites(writer: Database) {
     createToken: (token: NewToken) => insertToken(writer, token),
 
     createFirstToken(token: NewToken): boolean {
-      if (hasTokens(writer)) return false
+      if (writer.prepare('select 1 from tokens limit 1').values().length > 0) return false
       insertToken(writer, token)
       return true
     },
@@ -88,8 +86,6 @@ function requireToken(db: Database, id: TokenId): Token {
   if (row === undefined) throw tokenNotFound()
   return toToken(row)
 }
-
-const hasTokens = (db: Database): boolean => db.prepare('select 1 from tokens limit 1').values().length > 0
 
 function insertToken(writer: Database, { userName, hash, scope, label, createdAtMs, expiresAtMs }: NewToken) {
   const userIsNew = insertUser(writer, userName, createdAtMs)

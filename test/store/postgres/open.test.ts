@@ -162,7 +162,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
 
     const store = await open(cluster.url, { isServer: true, onEvent: (event) => events.push(event) })
     expect(await rejectionOf(store.checkReady())).toMatchObject({ kind: 'store_failed' })
-    expect(await rejectionOf(store.hasTokens())).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
+    expect(await rejectionOf(store.listTokens())).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
     expect(await rejectionOf(createUser(store, 'me'))).toMatchObject({ kind: 'store_failed' })
     cluster.start()
     while (events.length < 2) await Bun.sleep(5)
