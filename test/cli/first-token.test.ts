@@ -10,12 +10,10 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { makeIo } from '../support/io.ts'
 import { lacks } from '../support/requirement.ts'
-import { createTokenIn } from '../support/tokens.ts'
 import { makeDatabase } from './support/database.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
 const hasCurl = Bun.which('curl') !== null
-const STARTS_AT_ONCE = 5
 
 /** Waits until a server has printed what was asked for. */
 async function printed(output: () => string, pattern: RegExp): Promise<string> {
@@ -99,23 +97,6 @@ describe.concurrent('serve', () => {
 
     expect(server.stdout() + server.stderr()).not.toContain('plst_')
     expect(stdout).toBe('[]\n')
-  })
-
-  test('starts several times at once on a new database with --first-token, and one server prints a token', async () => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    const servers = await Promise.all(Array.from({ length: STARTS_AT_ONCE }, () => serve(database, ['--first-token'])))
-    await printed(() => servers.map((server) => server.stderr()).join(''), TOKEN)
-    const token = await createTokenIn(database)
-    const creates = servers.map((server, id) =>
-      server.request('POST', '/plants', { token, body: { id, name: 'Fern' } }),
-    )
-    const statuses = (await Promise.all(creates)).map(({ status }) => status)
-    const exitCodes = await Promise.all(servers.map((server) => server.end()))
-
-    expect(statuses).toEqual(servers.map(() => 200))
-    expect(exitCodes).toEqual(servers.map(() => 0))
-    expect(servers.filter((server) => server.stderr().includes('plst_'))).toHaveLength(1)
   })
 })
 

@@ -50,16 +50,6 @@ describe.concurrent('user block', () => {
     ])
   })
 
-  test('lasts beyond a restart of the server', async () => {
-    await using service = await startWithTokens()
-    const { run, database, server, token } = service
-    await run('user', 'block', 'me')
-    await server.end()
-    await using later = await serve(database)
-
-    expect((await later.request('GET', '/plants', { token })).status).toBe(401)
-  })
-
   test('of a blocked user, and user unblock of another, exit with 0 and say that there is nothing to do', async () => {
     using made = makeDatabase()
     await createTokenIn(made.database)

@@ -15,9 +15,9 @@ const AT_ONCE = 16
 const MIB = 1024 ** 2
 
 /** A store with its events, and a reader of another program. */
-async function open(isServer: boolean) {
+async function open() {
   const events: StoreEvent[] = []
-  const opened = await openWithUser({ isServer, onEvent: (event) => events.push(event) })
+  const opened = await openWithUser({ isServer: true, onEvent: (event) => events.push(event) })
   const { store, user, path } = opened
   let created = 0
   return {
@@ -47,12 +47,9 @@ async function open(isServer: boolean) {
 const sizes = { walBytes: expect.any(Number) }
 const WARNING: StoreEvent = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
 
-describe.each([
-  ['in its own thread', true],
-  ['in the thread that reads', false],
-])('a store that writes %s', (_, isServer) => {
+describe('the store of a server', () => {
   test('tells when a reader makes the WAL long, and cuts its file when the reader has ended', async () => {
-    await using opened = await open(isServer)
+    await using opened = await open()
     const { events, walBytes } = opened
     const reader = opened.beginToRead()
 
@@ -70,7 +67,7 @@ describe.each([
   })
 
   test('keeps the WAL short and tells nothing without a long reader, however much it writes', async () => {
-    await using opened = await open(isServer)
+    await using opened = await open()
     const { events, walBytes } = opened
     let writtenBytes = 0
     let longestBytes = 0

@@ -9,27 +9,22 @@ import { openWithUser, queryAll, WAL } from './files.ts'
 
 const MIB = 1024 * 1024
 
-const WRITERS = [
-  { name: 'in this thread', isServer: false },
-  { name: 'in a thread of its own', isServer: true },
-]
-
-async function openObserved(isServer: boolean) {
+async function openObserved() {
   const groups: { readonly writes: number; readonly syncMs: number }[] = []
   const refusals: string[] = []
   const observer: StoreObserver = {
     recordGroup: (writes, syncMs) => groups.push({ writes, syncMs }),
     recordRefusal: (reason) => refusals.push(reason),
   }
-  const opened = await openWithUser({ isServer, observer })
+  const opened = await openWithUser({ isServer: true, observer })
   // Without the group that created the user.
   groups.length = 0
   return { ...opened, groups, refusals }
 }
 
-describe.each(WRITERS)('the observer of a store that writes $name', ({ isServer }) => {
+describe('the observer of the store of a server', () => {
   test('gets the number of writes, refused ones included, and the time of each group', async () => {
-    await using opened = await openObserved(isServer)
+    await using opened = await openObserved()
     const { store, user, groups, refusals } = opened
     const startMs = performance.now()
     const creates = [1n, 2n, 3n, 3n].map((id) => store.createPlant(user, { id, name: 'Fern' }))
@@ -43,7 +38,7 @@ describe.each(WRITERS)('the observer of a store that writes $name', ({ isServer 
   })
 
   test('gets each write that the full queue refused', async () => {
-    await using opened = await openObserved(isServer)
+    await using opened = await openObserved()
     const { store, user, groups, refusals } = opened
     await Promise.allSettled(
       Array.from({ length: QUEUE_MAX_WRITES + 2 }, (_, id) => store.createPlant(user, { id: BigInt(id), name: '' })),
@@ -54,7 +49,7 @@ describe.each(WRITERS)('the observer of a store that writes $name', ({ isServer 
   })
 
   test('gets each write that was refused because another process kept the database locked', async () => {
-    await using opened = await openObserved(isServer)
+    await using opened = await openObserved()
     const { store, user, groups, refusals, path } = opened
     using _lock = lock(path)
     const outcomes = await Promise.allSettled([1n, 2n].map((id) => store.createPlant(user, { id, name: 'Fern' })))
@@ -67,7 +62,7 @@ describe.each(WRITERS)('the observer of a store that writes $name', ({ isServer 
 describe('the measurements of a store', () => {
   test('are those of its files, of its disk, and of its latest backup', async () => {
     const startMs = Date.now()
-    await using opened = await openObserved(true)
+    await using opened = await openObserved()
     const tools = await engineOf(opened.path).fileTools()
     const measured = await opened.store.measure(startMs)
     await tools.recordBackup(5000, 77)
@@ -93,7 +88,7 @@ describe('the measurements of a store', () => {
   })
 
   test('count tokens by an index, and read no plants', async () => {
-    await using opened = await openObserved(true)
+    await using opened = await openObserved()
     const plan = queryAll(
       opened.path,
       `explain query plan select count(*) from (select 1 from tokens
@@ -104,7 +99,7 @@ describe('the measurements of a store', () => {
   })
 
   test('show the latest checkpoint that brought the whole WAL into the database', async () => {
-    await using opened = await openObserved(true)
+    await using opened = await openObserved()
     const { store, user, path } = opened
     const checkpointedAtS = async () => (await store.measure(0)).checkpointedAtS ?? 0
     const createMuch = async (id: number) => store.createPlant(user, { id: BigInt(id), name: 'x'.repeat(5 * MIB) })
