@@ -155,7 +155,7 @@ describe.each(KINDS)('tokens of two servers under load, on $name', ({ kind, shor
   })
 })
 
-describe.each(KINDS)('the quota of plants of two servers, on $name', ({ kind, needs }) => {
+describe.each(KINDS)('the quota of plants of three servers, on $name', ({ kind, needs }) => {
   testRounds('is kept by creates and deletes over 64 connections', { short: 1, long: 20, needs }, (random) =>
     fillQuota(kind, random),
   )

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { POSTGRES_SERVER } from '../../support/postgres.ts'
+import type { Store } from '../../../src/domain/store.ts'
+import { GROUP_MAX_WRITES } from '../../../src/store/limits.ts'
+import { administer, lockTables, POSTGRES_SERVER, serverUrl, untilWaiting } from '../../support/postgres.ts'
+import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
-import { createUser, outcomesOf } from '../fixtures.ts'
+import { createUser, listIds, outcomesOf } from '../fixtures.ts'
 import { openDatabase } from './open-database.ts'
 
 const fern = (id: number) => ({ id: BigInt(id), name: 'Fern' })
@@ -40,4 +43,89 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
     ])
     expect(await opened.number('select sum(groups) from plantstore.writers')).toBeLessThanOrEqual(3)
   })
+
+  test('is exact for four stores that fill it at once, with groups that count and groups that do not', async () => {
+    const quotaPlants = 5 * GROUP_MAX_WRITES
+    await using opened = await openDatabase({ quotaPlants })
+    const stores = [opened.store, await opened.open(), await opened.open(), await opened.open()]
+
+    const outcomes = await Promise.all(
+      stores.map(async (store, side) => {
+        const all: string[] = []
+        for (let first = 0; first < quotaPlants; first += 100) {
+          const ids = Array.from({ length: 100 }, (_, index) => 4 * (first + index) + side)
+          all.push(...(await outcomesOf(ids.map((id) => store.createPlant(opened.user, fern(id))))))
+        }
+        return all
+      }),
+    )
+
+    expect(new Set(outcomes.flat())).toEqual(new Set(['done', 'quota_exceeded']))
+    expect(outcomes.flat().filter((outcome) => outcome === 'done')).toHaveLength(quotaPlants)
+    expect(await listIds(opened.store, opened.user)).toHaveLength(quotaPlants)
+  })
+
+  test('counts a group of another store that has checked its user and is not committed', async () => {
+    await using opened = await openDatabase({ quotaPlants: 1 })
+    const { store, user, url } = opened
+    const inserted = Promise.withResolvers<void>()
+    const released = Promise.withResolvers<void>()
+    const inserting = administer(url, (sql) =>
+      sql.begin(async (inside) => {
+        await inside.unsafe("insert into plantstore.plants (user_id, id, name) values ($1, 1, 'Fern')", [user])
+        inserted.resolve()
+        await released.promise
+      }),
+    )
+    await inserted.promise
+
+    const outcome = outcomesOf([store.createPlant(user, fern(2))])
+    await untilWaiting(url, 1)
+    released.resolve()
+    await inserting
+
+    expect(await outcome).toEqual(['quota_exceeded'])
+  })
+
+  test('gives each create its own result if the connection is lost after the commit at the limit', async () => {
+    using proxy = startPostgresProxy(await serverUrl())
+    await using opened = await openDatabase({ quotaPlants: 2, by: proxy.by })
+    const { store, user } = opened
+    await store.createPlant(user, fern(1))
+    let isCommitting = false
+    let cuts = 0
+    proxy.decide((from, bytes) => {
+      isCommitting ||= from === 'client' && bytes.includes('COMMIT')
+      return isCommitting && from === 'server' && cuts++ === 0 ? 'cut' : 'pass'
+    })
+
+    const outcomes = await outcomesOf(atLimit(store, user))
+
+    expect(cuts).toBeGreaterThan(0)
+    expect(outcomes).toEqual(RESULTS_AT_LIMIT)
+    expect(await listIds(store, user)).toEqual([1n, 2n])
+  })
+
+  test('gives each create its own result if the connection is lost while it counts', async () => {
+    await using opened = await openDatabase({ quotaPlants: 2 })
+    const { store, user, url } = opened
+    await store.createPlant(user, fern(1))
+    const lock = await lockTables(url, 'plantstore.plants')
+
+    const outcomes = outcomesOf(atLimit(store, user))
+    await untilWaiting(url, 1)
+    await opened.run(`select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`)
+    await lock.release()
+
+    expect(await outcomes).toEqual(RESULTS_AT_LIMIT)
+    expect(await listIds(store, user)).toEqual([1n, 2n])
+  })
 })
+
+/** Creates, in one group, of a user who has plant 1 and may have one more. */
+const atLimit = (store: Store, user: number) => [
+  ...[1, 2, 3, 3].map((id) => store.createPlant(user, fern(id))),
+  store.createPlant(9999, fern(1)),
+]
+const RESULTS_AT_LIMIT = ['plant_exists', 'done', 'quota_exceeded', 'quota_exceeded', 'token_invalid']

@@ -1,13 +1,14 @@
 import { PLANT_FIELDS } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { COUNTED_USERS_MAX, GROUP_MAX_WRITES } from '../../limits.ts'
-import type { Client } from '../connection.ts'
+import type { Client, Transaction } from '../connection.ts'
 import {
-  BEYOND_QUOTA,
+  CREATE_PLANTS,
   groupStatement,
-  insertPlants,
+  INSERT_PLANTS,
   type PlantWrite,
   parametersOf,
+  type Refused,
   type SendGroup,
 } from './statements.ts'
 
@@ -16,14 +17,19 @@ import {
  *
  * To count a million plants takes 60 ms, so a writer remembers counts. The ledger tells how many groups the other writers have
  * written since, and each of them created at most `GROUP_MAX_WRITES` plants. While that leaves room for all creates of a group,
- * the writer sends it without counting. Two servers that write at the same moment do not see each other's groups.
+ * the writer sends it without counting. It reserves room for one more group of each other writer, which may be under way. Of
+ * several such groups, the one that reads the ledger last has reserved room for all others.
+ *
+ * Otherwise the writer locks the users and counts, in one transaction. The lock waits for inserts of others that have checked
+ * their foreign key, and keeps back all others. So only a group without a count that runs while another writer finishes one
+ * group and counts for the next could exceed the quota, by its own creates.
  */
 export function sendWithin(quotaPlants: number, client: Client): SendGroup {
   /** The most plants that a user had when the others had written so many groups. */
   const known = new Map<UserId, { plants: number; readonly groups: number }>()
   let entryId = ''
 
-  /** The group has room until the others have written so many groups. Less than 0 if that is not known. */
+  /** The others may write so many groups, and all creates still have room. Less than 0 if that is not known. */
   const safeGroups = (creates: ReadonlyMap<UserId, readonly PlantWrite[]>): number => {
     let safe = Number.MAX_SAFE_INTEGER
     for (const [user, { length }] of creates) {
@@ -34,61 +40,64 @@ export function sendWithin(quotaPlants: number, client: Client): SendGroup {
     return safe
   }
 
+  /** Locks and counts. Returns the creates for which there is no room. A plant that exists needs no room. */
+  const findBeyond = async ({ query }: Transaction, plants: readonly PlantWrite[], ownGroups: number) => {
+    const [owners, ids] = [plants.map(({ user }) => user), plants.map(({ id }) => id)]
+    const users = client.column([...new Set(owners)], 'int8')
+    await query(LOCK_USERS, [users])
+    const rooms = new Map<UserId, number>()
+    for (const [user, count, groups] of await query<[bigint, bigint, bigint]>(COUNT_PLANTS, [users, quotaPlants])) {
+      known.set(Number(user), { plants: Number(count), groups: Number(groups) - ownGroups })
+      rooms.set(Number(user), quotaPlants - Number(count))
+    }
+    const rows = await query(SELECT_STORED, [client.column(owners, 'int8'), client.column(ids, 'int8')])
+    const stored = new Set(rows.map(String))
+    const beyond = plants.filter(({ user, id }) => {
+      const [key, room] = [String([user, id]), rooms.get(user) ?? 0]
+      if (stored.has(key)) return false
+      if (room <= 0) return true
+      rooms.set(user, room - 1)
+      stored.add(key)
+      return false
+    })
+    return new Set(beyond)
+  }
+
   return async (entry, plants, leftMs) => {
     // The groups of this writer's earlier entry are now among those of the others.
     if (entry.id !== entryId || known.size > COUNTED_USERS_MAX) known.clear()
     entryId = entry.id
-    const parameters = parametersOf(entry, plants, client)
     const creates = Map.groupBy(plants, ({ user }) => user)
     const safe = safeGroups(creates)
-    const [sent] = safe < 0 ? [] : await client.query<Result>(CREATE_IF_SAFE, [...parameters, safe], leftMs())
-    const [row] = sent ? [sent] : await client.query<Result>(CREATE_COUNTED, [...parameters, quotaPlants], leftMs())
-    if (row === undefined) return undefined
-    const [refused, groups, users = [], counts = []] = row
-    for (const [index, user] of users.entries()) {
-      known.set(Number(user), { plants: Number(counts[index]), groups: Number(groups) })
-    }
+    const parameters = [...parametersOf(entry, plants, client), entry.groups + 1 + safe]
+    let [row] = safe < 0 ? [] : await client.query<Refused>(CREATE_IF_SAFE, parameters, leftMs())
+    row ??= await client.transaction(async (inside) => {
+      const beyond = await findBeyond(inside, plants, entry.groups)
+      const [counted] = await inside.query<Refused>(CREATE_PLANTS, parametersOf(entry, plants, client, beyond))
+      return counted
+    }, leftMs())
     for (const [user, { length }] of creates) {
       const count = known.get(user)
       if (count !== undefined) count.plants += length
     }
-    return refused
+    return row?.[0]
   }
 }
 
-/** The refused creates. If it has counted, also the groups of the others, and the users with their plants before the group. */
-type Result = [refused: bigint[], groups?: bigint, users?: bigint[], counts?: bigint[]]
-
-/** The parameter behind those of every statement. */
-const LIMIT = `$${5 + PLANT_FIELDS.length}`
-
-const OTHER_GROUPS = 'select coalesce(sum(groups), 0)::int8 as groups from plantstore.writers where id <> $1'
-
-const CREATE_IF_SAFE = groupStatement(insertPlants(), { gate: `and (${OTHER_GROUPS}) <= ${LIMIT}` })
-
-/** The table `beyond` has the new plants for which there is no room. */
-const CREATE_COUNTED = groupStatement(
-  insertPlants('where (wanted.user_id, wanted.id) not in (select user_id, id from beyond)'),
-  {
-    tables: `, counted as (
-      select user_id, creates, (
-        select count(*) from (
-          select 1 from plantstore.plants where plants.user_id = asked.user_id limit ${LIMIT}
-        ) as existing
-      ) as plants
-      from (select user_id, count(*) as creates from wanted group by user_id) as asked
-    ), beyond as (
-      select user_id, id from (
-        select user_id, id, plants + row_number() over (partition by user_id order by min(number)) as place
-        from wanted join counted using (user_id)
-        where plants + creates > ${LIMIT} and not exists (
-          select 1 from plantstore.plants where plants.user_id = wanted.user_id and plants.id = wanted.id
-        )
-        group by user_id, id, plants
-      ) as created where place > ${LIMIT}
-    )`,
-    refusals: `when (wanted.user_id, wanted.id) in (select user_id, id from beyond) then number + ${BEYOND_QUOTA}`,
-    results: `, (${OTHER_GROUPS}), array(select user_id from counted order by user_id),
-      array(select plants from counted order by user_id)`,
-  },
+/** The sum counts this writer's own entry, too. */
+const CREATE_IF_SAFE = groupStatement(
+  INSERT_PLANTS,
+  `and (select sum(groups + 1) from plantstore.writers) <= $${5 + PLANT_FIELDS.length}`,
 )
+
+const LOCK_USERS = 'select id from plantstore.users where id = any($1::int8[]) order by id for update'
+
+const COUNT_PLANTS = `
+  select user_id, (
+    select count(*) from (select 1 from plantstore.plants where plants.user_id = asked.user_id limit $2) as stored
+  ), (select sum(groups)::int8 from plantstore.writers)
+  from unnest($1::int8[]) as asked (user_id)`
+
+const SELECT_STORED = `
+  select plants.user_id, plants.id from plantstore.plants
+  join unnest($1::int8[], $2::int8[]) as wanted (user_id, id) on wanted.user_id = plants.user_id and wanted.id = plants.id`

@@ -34,45 +34,37 @@ export type SendGroup = (
   leftMs: () => number,
 ) => Promise<readonly bigint[] | undefined>
 
+/** The answer to a group: the numbers of the refused writes. */
+export type Refused = [refused: bigint[]]
+
 /** Sends groups of a kind with the statement of that kind. */
 export function sender(kind: WriteKind, client: Client): SendGroup {
-  const text = kind === 'create' ? groupStatement(insertPlants()) : groupStatement(DELETE_PLANTS)
+  const text = kind === 'create' ? CREATE_PLANTS : groupStatement(DELETE_PLANTS)
   return async (entry, plants, leftMs) => {
-    const [row] = await client.query<[refused: bigint[]]>(text, parametersOf(entry, plants, client), leftMs())
+    const [row] = await client.query<Refused>(text, parametersOf(entry, plants, client), leftMs())
     return row?.[0]
   }
 }
 
 const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).join(', ')
 
-/** More parts of a statement: conditions of the gate, tables before the write, cases of refusals, and columns of the result. */
-interface StatementParts {
-  readonly gate?: string
-  readonly tables?: string
-  readonly refusals?: string
-  readonly results?: string
-}
-
 /**
- * Each group is one statement, and so one transaction. The gate locks the writer's entry. It has no row if this group is not
- * the writer's next one, or the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
+ * Each group is one statement. The gate locks the writer's entry. It has no row if this group is not the writer's next one, or
+ * the entry is closed, or another condition is false. Refused writes are numbered from 1, or from -1 if the user does not exist.
  */
-export const groupStatement = (
-  write: string,
-  { gate = '', tables = '', refusals = '', results = '' }: StatementParts = {},
-): string => `with gate as (
-    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed ${gate} for update
+export const groupStatement = (write: string, condition = ''): string => `with gate as (
+    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed ${condition} for update
   ), wanted as (
     select * from unnest($3::int8[], $4::int8[], ${FIELD_ARRAYS}) with ordinality
       as wanted (user_id, id, ${FIELD_COLUMNS}, number)
-  ) ${tables}, done as (${write})
+  ), done as (${write})
   update plantstore.writers set groups = groups + 1, refused = array(
-    select case when not exists (select 1 from plantstore.users where users.id = wanted.user_id) then -number
-      ${refusals} else number end
+    select case when wanted.user_id is null then number + ${BEYOND_QUOTA}
+      when not exists (select 1 from plantstore.users where users.id = wanted.user_id) then -number else number end
     from wanted left join done on done.user_id = wanted.user_id and done.id = wanted.id
     where done.id is null
   )
-  where id = $1 and exists (select 1 from gate) returning refused ${results}`
+  where id = $1 and exists (select 1 from gate) returning refused`
 
 /** A delete without values deletes the plant whatever it is. */
 const IS_ANY = PLANT_FIELDS.map((field) => `wanted.${field} is null`).join(' and ')
@@ -87,21 +79,25 @@ const DELETE_PLANTS = `
  * Every process inserts in the same order, so that two of them do not wait for each other. Of equal creates the first one
  * inserts its plant.
  */
-export const insertPlants = (condition = ''): string => `
+export const INSERT_PLANTS = `
     insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
     select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
-    from gate cross join wanted join plantstore.users on users.id = wanted.user_id ${condition}
+    from gate cross join wanted join plantstore.users on users.id = wanted.user_id
     order by wanted.user_id, wanted.id, wanted.number
     on conflict (user_id, id) do nothing
     returning user_id, id`
 
-/** The parameters of every statement. */
+export const CREATE_PLANTS = groupStatement(INSERT_PLANTS)
+
+/** The parameters of every statement. The creates beyond a quota get no user, so that the statement refuses them. */
 export function parametersOf(
   { id, groups }: LedgerEntry,
   plants: readonly PlantWrite[],
   { column }: Client,
+  beyond: ReadonlySet<PlantWrite> = new Set(),
 ): Parameter[] {
-  const [users, ids] = [plants.map(({ user }) => user), plants.map(({ id }) => id)]
+  const users = plants.map((plant) => (beyond.has(plant) ? null : plant.user))
+  const ids = plants.map((plant) => plant.id)
   const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index] ?? null))
   return [id, groups, column(users, 'int8'), column(ids, 'int8'), ...fields.map((texts) => column(texts, 'text'))]
 }
