@@ -71,7 +71,7 @@ describe.concurrent('check', () => {
     ]
     const answers = await Promise.all(commands.map((args) => runPlantstore([...args, '--database', path])))
 
-    const message = `The database ${path} has a schema that another program has changed: added trigger "evil". Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`
+    const message = `The database ${path} has a schema that another program has changed: trigger "evil". Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`
     expect(answers).toEqual(commands.map(() => refusal(3, message)))
     expect(snapshot(made.folder)).toEqual(before)
   })

@@ -136,7 +136,7 @@ describe.concurrent('restore', () => {
     ['newer.db', 'has schema version 99', (path) => runSql(path, 'pragma user_version = 99')],
     [
       'trigger.db',
-      'has a schema that another program has changed: added trigger "evil". Name another one',
+      'has a schema that another program has changed: trigger "evil". Name another one',
       (path) => runSql(path, 'create trigger evil after insert on plants begin select 1; end'),
     ],
     ['orphan.db', 'belongs to no user', (path) => runSql(path, 'delete from users')],

@@ -29,46 +29,47 @@ const forged = (statement: string, from: string, to: string) => (path: string) =
 
 /** Changes of the schema that can change an answer, and how a refusal lists each. */
 const REFUSED: readonly (readonly [name: string, change: string | ((path: string) => void), problem: string])[] = [
-  ['a trigger', TRIGGER, 'added trigger "evil"'],
+  ['a trigger', TRIGGER, 'trigger "evil"'],
   [
     'a trigger on a table of another program',
     'create table notes (x); create trigger evil after insert on notes begin select 1; end',
-    'added trigger "evil"',
+    'trigger "evil"',
   ],
   [
     'a trigger that says to be something else',
     forged(TRIGGER, 'triggerevilplants', 'TRIGGERevilplants'),
-    'added object "evil"',
+    'object "evil"',
   ],
-  ['a view', 'create view evil as select * from plants', 'added view "evil"'],
-  ['a further column', 'alter table plants add column secret text', 'changed table "plants"'],
-  ['a column that is generated', 'alter table tokens add column x text as (label)', 'changed table "tokens"'],
-  ['another collation', recreated('plants', 'name text', 'name text collate nocase'), 'changed table "plants"'],
-  ['another default', recreated('plants', 'tag text', "tag text default 'x'"), 'changed table "plants"'],
-  ['another constraint', recreated('plants', 'tag text', "tag text check (tag <> 'x')"), 'changed table "plants"'],
-  ['a missing constraint', recreated('plants', 'name text not null', 'name text'), 'changed table "plants"'],
-  ['a missing table', 'drop table plants', 'missing table "plants"'],
-  ['a missing index', 'drop index tokens_by_user', 'missing index "tokens_by_user"'],
+  ['a view', 'create view evil as select * from plants', 'view "evil"'],
+  ['a further column', 'alter table plants add column secret text', 'table "plants"'],
+  ['a column that is generated', 'alter table tokens add column x text as (label)', 'table "tokens"'],
+  ['another collation', recreated('plants', 'name text', 'name text collate nocase'), 'table "plants"'],
+  ['another default', recreated('plants', 'tag text', "tag text default 'x'"), 'table "plants"'],
+  ['another constraint', recreated('plants', 'tag text', "tag text check (tag <> 'x')"), 'table "plants"'],
+  ['a missing constraint', recreated('plants', 'name text not null', 'name text'), 'table "plants"'],
+  ['a missing table', 'drop table plants', 'table "plants"'],
+  ['a missing index', 'drop index tokens_by_user', 'index "tokens_by_user"'],
   [
     'another index',
     'drop index tokens_by_user; create index tokens_by_user on tokens (scope)',
-    'changed index "tokens_by_user"',
+    'index "tokens_by_user"',
   ],
-  ['a unique index of ours', 'create unique index evil on plants (name, id)', 'added index "evil"'],
+  ['a unique index of ours', 'create unique index evil on plants (name, id)', 'index "evil"'],
   [
     'a unique index that says to be of another table',
     forged('create unique index evil on plants (name, id)', 'indexevilplants', 'indexevilPLANTS'),
-    'added index "evil"',
+    'index "evil"',
   ],
-  ['an index of ours with a condition', 'create index evil on plants (name) where json(tag)', 'added index "evil"'],
-  ['an index of ours with an expression', 'create index evil on plants (json(tag))', 'added index "evil"'],
-  ['a foreign key to a table of ours', 'create table evil (x references PLANTS)', 'added table "evil"'],
+  ['an index of ours with a condition', 'create index evil on plants (name) where json(tag)', 'index "evil"'],
+  ['an index of ours with an expression', 'create index evil on plants (json(tag))', 'index "evil"'],
+  ['an index of ours with a collation', 'create index evil on plants (name collate nocase)', 'index "evil"'],
+  ['a foreign key to a table of ours', 'create table evil (x references PLANTS)', 'table "evil"'],
   [
     'several changes',
     'create table x (x); create view v as select 1; drop index tokens_by_user',
-    'missing index "tokens_by_user", added view "v"',
+    'index "tokens_by_user", view "v"',
   ],
-  ['a name that forges a line', 'create view "a\n\u001b[2K" as select 1', String.raw`added view "a\n\u001b[2K"`],
+  ['a name that forges a line', 'create view "a\n\u001b[2K" as select 1', String.raw`view "a\n\u001b[2K"`],
 ]
 
 describe('a database whose schema another program has changed is refused, and stays unchanged', () => {
@@ -93,7 +94,7 @@ describe('a database whose schema another program has changed is refused, and st
     using killed = makeDatabaseFolder()
     copyAsKilled(live.path, killed.path)
 
-    expect(await refusalOf(killed.path)).toContain('added trigger "evil"')
+    expect(await refusalOf(killed.path)).toContain('trigger "evil"')
   })
 
   test('more changes than a message lists', async () => {
@@ -104,7 +105,7 @@ describe('a database whose schema another program has changed is refused, and st
 
     const refusal = await refusalOf(files.path)
 
-    expect(refusal).toContain(`added view "${'x'.repeat(100)}", `)
+    expect(refusal).toContain(`view "${'x'.repeat(100)}", `)
     expect(refusal).toContain(', 2 more. ')
     expect(refusal.length).toBeLessThan(2000)
   })
@@ -119,7 +120,7 @@ const TAKEN: readonly (readonly [name: string, sql: string, listed: string | und
     'create virtual table notes using rtree (id, a, b)',
     'table "notes", table "notes_rowid", table "notes_node", table "notes_parent"',
   ],
-  ['an index of ours', 'create index by_name on plants (name collate nocase desc, tag)', 'index "by_name"'],
+  ['an index of ours', 'create index by_name on plants (name desc, tag)', 'index "by_name"'],
   [
     'a unique index of another table',
     'create table notes (a); create unique index by_a on notes (a)',

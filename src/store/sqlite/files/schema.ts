@@ -28,6 +28,8 @@ const UNLISTED = [
   /^CREATE TABLE _litestream_\w+ \([\w\s,]*\)$/,
   new RegExp(`^CREATE TABLE ${BACKUP_OF} \\(path text not null\\) strict$`),
 ]
+/** An index that cannot refuse a row: it is not unique, and has no expression, condition or collation. */
+const PLAIN_INDEX = /^CREATE INDEX [^(]+\((?:(?!collate)[\w\s,])*\)$/i
 const TYPES = ['table', 'index', 'trigger', 'view']
 /** A message lists at most so many objects, and so many characters of each name. */
 const LISTED_MAX = 10
@@ -50,7 +52,7 @@ export function refuseChangedSchema(
   const missing = without(expected, found)
   const added = without(found, expected)
   const harmful = added.filter((definition) => !isHarmless(definition, isOwn, db))
-  if (missing.length > 0 || harmful.length > 0) throw changed(role, path, missing, harmful)
+  if (missing.length > 0 || harmful.length > 0) throw changed(role, path, [...missing, ...harmful])
   return added
     .filter(([, name, , sql]) => !name.startsWith('sqlite_') && !UNLISTED.some((pattern) => pattern.test(sql)))
     .map(([type, name]) => ({ type, name }))
@@ -70,18 +72,9 @@ export function listed(objects: readonly ForeignObject[]): string {
 function isHarmless([type, name, table, sql]: Definition, isOwn: (name: string) => boolean, db: Database): boolean {
   if (isOwn(name) || [name, table].some((text) => text.includes('\0'))) return false
   // The index of a constraint has no SQL. SQLite refuses such an index if its table does not have the constraint.
-  if (type === 'index') return !isOwn(table) || (sql !== '' && takesEveryRow(db, table, name))
+  if (type === 'index') return !isOwn(table) || PLAIN_INDEX.test(sql)
   return type === 'table' && !referencesOf(db, name).some(isOwn)
 }
-
-/** A write can fail because of an index that is unique, or has an expression, a condition or an unknown collation. */
-const takesEveryRow = (db: Database, table: string, index: string): boolean =>
-  db
-    .prepare(
-      `select 1 from pragma_index_list(?1) where name = ?2 and not "unique" and not partial and not exists (
-         select 1 from pragma_index_xinfo(?2) where cid = -2 or upper(coll) not in ('BINARY', 'NOCASE', 'RTRIM'))`,
-    )
-    .values(table, index).length > 0
 
 /** The tables that the foreign keys of a table refer to. */
 const referencesOf = (db: Database, table: string): readonly string[] =>
@@ -114,21 +107,13 @@ function without(definitions: readonly Definition[], others: readonly Definition
   return definitions.filter((definition) => !texts.has(JSON.stringify(definition)))
 }
 
-function changed(
-  role: FileRole,
-  path: string,
-  missing: readonly Definition[],
-  harmful: readonly Definition[],
-): AppError {
-  const has = (definitions: readonly Definition[], name: string) =>
-    definitions.some(([, other]) => other.toLowerCase() === name.toLowerCase())
-  const problems = [
-    ...missing.map(([type, name]) => ({ type: `${has(harmful, name) ? 'changed' : 'missing'} ${type}`, name })),
-    ...harmful
-      .filter(([, name]) => !has(missing, name))
-      .map(([type, name]) => ({ type: `added ${TYPES.includes(type) ? type : 'object'}`, name })),
-  ]
-  const problem = `has a schema that another program has changed: ${listed(problems)}`
+/** Lists each object once, by the definition that is in the database or else by ours. */
+function changed(role: FileRole, path: string, definitions: readonly Definition[]): AppError {
+  const objects = new Map<string, ForeignObject>()
+  for (const [type, name] of definitions) {
+    objects.set(name.toLowerCase(), { type: TYPES.includes(type) ? type : 'object', name })
+  }
+  const problem = `has a schema that another program has changed: ${listed([...objects.values()])}`
   if (role === 'backup') return fileDamaged(role, path, problem)
   return storeUnusable(
     `The database ${path} ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`,
