@@ -19,7 +19,7 @@ export const statusCommand = (program: Command, io: Io): void => {
     .addOption(OPTIONS.database)
     .action(async ({ database, durability, json }) => {
       const tools = await engineOf(database).fileTools()
-      const status = { version: VERSION, ...(await tools.status(io.nowMs())), durability }
+      const status = { version: VERSION, ...(await tools.status()), durability }
       await io.print(json ? toJson(status) : table(rowsOf(status)))
     })
 }
@@ -30,20 +30,14 @@ const rowsOf = (status: StoreStatus & { readonly version: string; readonly durab
   ['version', `${status.version}, ${status.engine}`],
   ['database', `${status.path}, ${status.isInUse ? 'open in another process' : 'at rest'}`],
   ['schema', `${status.schema}, ${schemaText(status)}`],
-  ['size', `${status.bytes} bytes, ${status.freeBytes} of them free`],
+  ['size', `${status.bytes} bytes`],
   ['WAL', `${status.walBytes} bytes`],
   ['users', status.users],
-  ['tokens', `${status.tokens}, ${status.activeTokens} of them active`],
+  ['tokens', status.tokens],
   ['plants', status.plants],
-  ['durability', DURABILITY_TEXTS[status.durability]],
+  // The database does not record it.
+  ['durability', `${status.durability}, by the options of this command`],
 ]
 
 const schemaText = ({ schema, schemaKnown }: StoreStatus): string =>
   schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`
-
-/** When a write succeeds on a server with the options of this command. The database does not record it. */
-const DURABILITY_TEXTS: Readonly<Record<Durability, string>> = {
-  full: 'full: with these settings a success is on disk',
-  normal: 'normal: with these settings a loss of power may take the latest writes',
-  storage: 'storage: this is for PostgreSQL alone, a server refuses it for a file',
-}

@@ -23,7 +23,7 @@ export const fileTools = (path: string) => ({
   recordBackup: (atMs: number, bytes: number) => recordBackup(path, atMs, bytes),
   keepBackups: (latest: string, keep: number) => keepLatestBackups(path, latest, keep),
   restore: async (backup: string, options: CopyOptions) => restoreSqlite(realPath(backup), path, options),
-  status: (nowMs: number) => sqliteStatus(path, nowMs),
+  status: () => sqliteStatus(path),
 
   exportPlants: (userName: string | undefined, use: Parameters<typeof exportPlants>[2]) =>
     exportPlants(path, userName, use),

@@ -8,7 +8,7 @@ import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { countRows } from './contents.ts'
 
 /** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
-export async function sqliteStatus(path: string, nowMs: number) {
+export async function sqliteStatus(path: string) {
   if (!inspect(path)) throw databaseMissing(path)
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -22,12 +22,6 @@ export async function sqliteStatus(path: string, nowMs: number) {
     if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
     reader.run('begin')
     const [[engine] = []] = reader.prepare('select sqlite_version()').values()
-    const [[activeTokens, freeBytes] = []] = reader
-      .prepare<unknown, [number]>(
-        `select (select count(*) from tokens where revoked_at_ms is null and coalesce(expires_at_ms > ?1, true)),
-             (select freelist_count * page_size from pragma_freelist_count, pragma_page_size)`,
-      )
-      .values(nowMs)
     return {
       path,
       engine: `SQLite ${engine}`,
@@ -37,12 +31,8 @@ export async function sqliteStatus(path: string, nowMs: number) {
       schema: pragmaNumber(reader, 'user_version'),
       schemaKnown: SCHEMA_VERSION,
       bytes,
-      /** The part of these bytes that deleted rows have left. SQLite uses it again. */
-      freeBytes: Number(freeBytes),
       walBytes,
       ...countRows(reader),
-      /** The tokens that are neither revoked nor expired. */
-      activeTokens: Number(activeTokens),
     }
   } catch (error) {
     throw toAppError(error, { duringWrite: false, path })
