@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SingleBar } from 'cli-progress'
 import { AppError } from '../domain/error.ts'
 import type { CopyOptions } from '../store/engine.ts'
@@ -6,17 +5,11 @@ import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 
 /** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */
 export const LINE_EVERY_MS = 2000
-/** A task that takes longer than this prints its note. */
-export const NOTE_AFTER_MS = 5000
-/** What reading a snapshot does to a server. */
-export const SNAPSHOT_NOTE =
-  'This takes a while: until it is done, the WAL of the database grows with what a server writes.\n'
+/** How long a task has to see that a signal stops it. It sees nothing while it waits for a pipe, a lock or a database. */
+const STOP_TIMEOUT_MS = 1000
 
-/**
- * Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. If the task takes long,
- * it also prints the note, once.
- */
-export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, note?: string) {
+/** Shows a bar on a terminal. Elsewhere, and while the total is not known, it prints a line now and then. */
+export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) {
   const stream = io.terminal()
   const bar =
     stream &&
@@ -29,22 +22,17 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, 
       // A command that is killed then leaves the terminal as it was.
       linewrap: true,
     })
-  let noteAtMs = io.monotonicMs() + NOTE_AFTER_MS
   let lineAtMs = io.monotonicMs() + LINE_EVERY_MS
   return {
     /** `what` follows the count: "plants copied". `total` is `undefined` if it is not known. */
     update(done: number, total: number | undefined, what: string): void {
-      const nowMs = io.monotonicMs()
-      if (note !== undefined && nowMs >= noteAtMs) {
-        noteAtMs = Number.POSITIVE_INFINITY
-        void io.tell(note)
-      }
       if (bar !== undefined && total !== undefined) {
         if (!bar.isActive) bar.start(total, done, { what })
         bar.setTotal(total)
         bar.update(done, { what })
         return
       }
+      const nowMs = io.monotonicMs()
       if (nowMs < lineAtMs) return
       lineAtMs = nowMs + LINE_EVERY_MS
       void io.tell(`${total === undefined ? done : `${done} of ${total}`} ${what}\n`)
@@ -54,9 +42,9 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>, 
 }
 
 /** Makes a copy of a database, shows the progress, and stops on a signal. Then no copy is left. */
-export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>, note?: string): Promise<T> => {
+export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>): Promise<T> => {
   const copy = async (signal: AbortSignal) => {
-    using progress = showProgress(io, note)
+    using progress = showProgress(io)
     return await task({ signal, onProgress: (done, total) => progress.update(done, total, 'plants copied') })
   }
   return runUntilSignal(io, copy, () => 'nothing was made. Run the same command again.')
@@ -72,13 +60,15 @@ export async function runUntilSignal<T>(
   stoppedText: () => string,
 ): Promise<T> {
   const stopping = new AbortController()
+  const stopped = Promise.withResolvers<never>()
   let received: Signal | undefined
   io.onSignal((signal) => {
     received = signal
     stopping.abort(new Error(`stopped by ${signal}`))
+    setTimeout(() => stopped.reject(stopping.signal.reason), STOP_TIMEOUT_MS)
   })
   try {
-    return await task(stopping.signal)
+    return await Promise.race([task(stopping.signal), stopped.promise])
   } catch (error) {
     if (received !== undefined && error === stopping.signal.reason) {
       await io.tell(`Stopped by ${received}: ${stoppedText()}\n`)
@@ -87,33 +77,5 @@ export async function runUntilSignal<T>(
     // The messages of these errors do not say how far the task came.
     if (error instanceof AppError && error.message === '') await io.tell(`Stopped: ${stoppedText()}\n`)
     throw error
-  }
-}
-
-/** The items of a stream until the signal is aborted. Then it throws the reason of the signal, without waiting for an item. */
-export async function* untilAborted<T>(stream: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
-  const items = stream[Symbol.asyncIterator]()
-  for (;;) {
-    const item = await orAborted(items.next(), signal)
-    if (item.done) return
-    yield item.value
-    // Signals need a turn of the event loop, and a device like /dev/zero is read without one.
-    await nextTurn()
-  }
-}
-
-/**
- * Resolves as the work does, or rejects with the reason of the signal once the signal is aborted. Each call makes a promise of
- * its own, because a shared promise would keep every item until the end.
- */
-export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const stop = () => reject(signal.reason)
-  signal.addEventListener('abort', stop)
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', stop)
   }
 }

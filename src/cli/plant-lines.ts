@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
@@ -48,6 +49,8 @@ export async function* readLines(
     }
     if (start < chunk.length) take(chunk.slice(start))
     if (lines.length > 0) yield lines
+    // Signals need a turn of the event loop, and a device like /dev/zero is read without one.
+    await nextTurn()
   }
   if (bytes > 0) yield [end()]
 }

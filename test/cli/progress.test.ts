@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
-import { LINE_EVERY_MS, NOTE_AFTER_MS, SNAPSHOT_NOTE, showProgress } from '../../src/cli/long-task.ts'
+import { LINE_EVERY_MS, showProgress } from '../../src/cli/long-task.ts'
 import { runOnTerminal } from '../support/terminal.ts'
 import { fillDatabase } from './support/filled-database.ts'
 
@@ -72,21 +72,6 @@ describe('progress', () => {
     expect(terminal.text()).toContain('25 % | 1 of 4 plants copied')
     expect(terminal.text()).toContain('█')
     expect(told).toEqual([])
-  })
-
-  test('of a task that takes long has its note once', () => {
-    const { io, told, pass } = makeIo(makeTerminal().stream)
-    using progress = showProgress(io, SNAPSHOT_NOTE)
-    pass(NOTE_AFTER_MS - 1)
-    progress.update(1, 9, 'plants copied')
-    const before = [...told]
-    pass(1)
-    progress.update(2, 9, 'plants copied')
-    pass(NOTE_AFTER_MS)
-    progress.update(3, 9, 'plants copied')
-
-    expect(before).toEqual([])
-    expect(told).toEqual([SNAPSHOT_NOTE])
   })
 })
 

@@ -5,7 +5,7 @@ import type { Copied, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual, misused } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'
-import { runCopy, SNAPSHOT_NOTE } from '../long-task.ts'
+import { runCopy } from '../long-task.ts'
 import { toJson } from '../output.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
@@ -36,7 +36,7 @@ export const backupCommand = (program: Command, io: Io): void => {
       const startedMs = io.nowMs()
       if (file === '-') return printBackup(tools, startedMs)
       const target = file ?? tools.backupIn(dir ?? '', startedMs)
-      const copied = await runCopy(io, (options) => tools.backup(target, { ...options, force }), SNAPSHOT_NOTE)
+      const copied = await runCopy(io, (options) => tools.backup(target, { ...options, force }))
       await tellCopied('Backed up', copied, io, json)
       await record(tools, startedMs, copied.bytes)
       if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
@@ -44,7 +44,7 @@ export const backupCommand = (program: Command, io: Io): void => {
 
   const printBackup = async (tools: FileTools, startedMs: number) => {
     if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
-    const backup = await runCopy(io, tools.backupToRead, SNAPSHOT_NOTE)
+    const backup = await runCopy(io, tools.backupToRead)
     // The backup has no name, so a signal can end the process at once.
     io.onSignal((signal) => io.exit(exitCodeOf(signal)))
     for await (const chunk of backup.chunks) await io.print(chunk)

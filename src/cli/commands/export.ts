@@ -3,7 +3,7 @@ import { OPTIONS } from '../../config.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { orAborted, runUntilSignal, SNAPSHOT_NOTE, showProgress } from '../long-task.ts'
+import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted } from '../output.ts'
 import { renderPlantLines } from '../plant-lines.ts'
 
@@ -28,10 +28,10 @@ export const exportCommand = (program: Command, io: Io): void => {
         const tools = await engineOf(database).fileTools()
         await tools.exportPlants(user, async (batches, total) => {
           plants = total
-          using progress = showProgress(io, SNAPSHOT_NOTE)
+          using progress = showProgress(io)
           for (const batch of batches) {
-            // The reader of a full pipe may never read on.
-            await orAborted(io.print(renderPlantLines(batch)), signal)
+            await io.print(renderPlantLines(batch))
+            signal.throwIfAborted()
             done += batch.length
             if (!io.printsToTerminal) progress.update(done, plants, 'plants exported')
           }

@@ -8,7 +8,7 @@ import type { FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { manual } from '../command.ts'
 import type { Io } from '../io.ts'
-import { runUntilSignal, showProgress, untilAborted } from '../long-task.ts'
+import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
 import { LINE_MAX_BYTES, parsePlantLine, readLines } from '../plant-lines.ts'
 
@@ -94,7 +94,8 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
   const refusals = collectRefusals(io)
   using progress = showProgress(io)
   let bytes = 0
-  for await (const batch of readLines(untilAborted(stream, signal), LINE_MAX_BYTES)) {
+  for await (const batch of readLines(stream, LINE_MAX_BYTES)) {
+    signal.throwIfAborted()
     for (const line of batch) {
       job.lines++
       bytes += line.length + 1

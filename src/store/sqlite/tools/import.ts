@@ -53,7 +53,6 @@ interface ImportBatch {
  */
 export async function openImport(path: string, rule: ConflictRule, clocks: { nowMs(): number; monotonicMs(): number }) {
   await updateSchema(path)
-  const directory = dirname(path)
   const translate = (error: unknown) => toAppError(error, { duringWrite: true, path })
   const attempt = <T>(work: () => T): T => {
     try {
@@ -62,7 +61,7 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
       throw translate(error)
     }
   }
-  const { opened: db, areMoved } = attempt(() => watchFiles(path, () => openConnection(path, directory)))
+  const { opened: db, areMoved } = attempt(() => watchFiles(path, () => openConnection(path)))
   const wal = checkpoints(db, translate)
   const staging = stagingTable(db, rule)
   const { counts, write } = plantWriter(db, rule, clocks.nowMs)
@@ -90,7 +89,7 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
 
   return {
     /** Where the file of the staging table is. */
-    directory,
+    directory: dirname(path),
     counts,
     /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
     add: (plant: OwnedPlant, line: number) => attempt(() => staging.add(plant, line)),
@@ -143,12 +142,12 @@ async function untilUnlocked<T>(db: Database, work: () => T): Promise<T> {
   }
 }
 
-/** Opens a connection whose temporary file is in this directory. SQLite gives that file no name, so that nothing of it is left. */
-function openConnection(path: string, directory: string): Database {
+/** Opens a connection whose temporary file is beside the database. SQLite gives that file no name, so that nothing of it is left. */
+function openConnection(path: string): Database {
   const db = openWriter(path, 'full', { create: false })
   db.run('pragma busy_timeout = 0')
   // The disk of the database has room for the plants if any disk has.
-  db.run(`pragma temp_store_directory = '${directory.replaceAll("'", "''")}'`)
+  db.run(`pragma temp_store_directory = '${dirname(path).replaceAll("'", "''")}'`)
   db.run('pragma temp_store = file')
   db.run(`pragma temp.cache_size = -${CACHE_KIB}`)
   db.run(`create temp table lines (
