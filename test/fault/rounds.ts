@@ -39,8 +39,8 @@ export function testRounds(
  */
 export async function runRounds(count: number, run: (random: Random) => Promise<void>): Promise<void> {
   const wanted = process.env.FAULT_SEED
-  const seeds = Array.from({ length: count }, () => crypto.getRandomValues(new Uint32Array(1))[0] ?? 0)
-  for (const seed of wanted === undefined ? seeds : [Number(wanted)]) {
+  const seeds = wanted === undefined ? [...crypto.getRandomValues(new Uint32Array(count))] : [Number(wanted)]
+  for (const seed of seeds) {
     try {
       await run(randomNumbers(seed))
     } catch (error) {
@@ -50,7 +50,7 @@ export async function runRounds(count: number, run: (random: Random) => Promise<
       })
     }
   }
-  console.log(`${count} rounds, FAULT_SEED=${seeds.join(',').slice(0, 200)}`)
+  console.log(`${seeds.length} rounds, FAULT_SEED=${seeds.join(',').slice(0, 200)}`)
 }
 
 /** The first error, if disposing of things caused another one. */
