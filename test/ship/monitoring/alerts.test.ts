@@ -130,7 +130,7 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
     gaugeTrial('certificate_expires_in_seconds', `${13 * DAY_S}x10`, 10),
   ],
   PlantstoreTokensExpire: [
-    gaugeTrial('tokens_expiring', '3x20', 16, 'On a:9464, 3 tokens expire within 7 days. Replace them.'),
+    gaugeTrial('tokens_expiring', '3x20', 16, 'Tokens on a:9464 that expire within 7 days: 3. Replace them.'),
     gaugeTrial('tokens_expiring', '0x20', 16),
     gaugeTrial('tokens_expiring', '3x10', 10),
   ],

@@ -119,7 +119,7 @@ describe.skipIf(lacks(PROMETHEUS, OPENSSL))(
       expect(await prometheus.rules()).toEqual(Object.fromEntries(rules.map(({ alert }) => [alert, 'ok'])))
       const alert = await findTokenAlert()
       expect(alert?.state).toBe('pending')
-      expect(alert?.annotations.summary).toEndWith(', 1 tokens expire within 7 days. Replace them.')
+      expect(alert?.annotations.summary).toEndWith(' that expire within 7 days: 1. Replace them.')
       // Other programs of this machine may fill its disk during these seconds.
       const others = (await prometheus.alerts()).map(({ labels }) => labels.alertname)
       expect(others.filter((name) => !['PlantstoreTokensExpire', 'PlantstoreDiskFills'].includes(name ?? ''))).toEqual(
