@@ -7,9 +7,6 @@ const DECIMAL = /^(?:0|-?[1-9][0-9]{0,18})$/
 const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const ZERO = 0x30
 
-/** Whether an integer is an int64. */
-export const isInt64 = (value: bigint): boolean => value >= INT64_MIN && value <= INT64_MAX
-
 /** Reads an int64 in its only decimal notation, `0|-?[1-9][0-9]*`. Returns `undefined` for any other text. */
 export const parseInt64Decimal = (text: string): bigint | undefined => (DECIMAL.test(text) ? toInt64(text) : undefined)
 
@@ -34,5 +31,5 @@ export function parseInt64JsonNumber(source: string): bigint | undefined {
 
 function toInt64(decimal: string): bigint | undefined {
   const value = BigInt(decimal)
-  return isInt64(value) ? value : undefined
+  return value === BigInt.asIntN(64, value) ? value : undefined
 }

@@ -1,5 +1,4 @@
 import { Kind, type Static, Type, TypeRegistry } from '@sinclair/typebox'
-import { isInt64 } from './int64.ts'
 
 /**
  * Text that every store keeps faithfully: without U+0000 and without unpaired surrogates. The published pattern says the
@@ -9,7 +8,7 @@ import { isInt64 } from './int64.ts'
  */
 const NO_NUL = '^[^\u0000]*$'
 TypeRegistry.Set('Text', (_, value) => typeof value === 'string' && value.isWellFormed() && !value.includes('\0'))
-TypeRegistry.Set('Int64', (_, value) => typeof value === 'bigint' && isInt64(value))
+TypeRegistry.Set('Int64', (_, value) => typeof value === 'bigint' && value === BigInt.asIntN(64, value))
 
 const Text = (description: string, example: string) =>
   Type.Unsafe<string>({ [Kind]: 'Text', type: 'string', pattern: NO_NUL, description, example })

@@ -93,7 +93,7 @@ function openQueue(path: string, onFailure: (error: unknown) => void, options: C
     writer,
     monotonicMs,
     onFailure,
-    onCommit: (writes) => observer?.recordGroup(writes, times[COMMIT_MS] ?? 0),
+    onCommit: observer && ((writes) => observer.recordGroup(writes, times[COMMIT_MS] ?? 0)),
     onRefusal: observer?.recordRefusal,
   })
   return { writer, changes, times, queue }

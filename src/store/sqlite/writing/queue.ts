@@ -19,7 +19,7 @@ interface QueueOptions {
   /** Called with the error of each group that fails. */
   readonly onFailure: (error: unknown) => void
   /** Called with the number of writes of each group that was committed. */
-  readonly onCommit?: (writes: number) => void
+  readonly onCommit?: ((writes: number) => void) | undefined
   readonly onRefusal?: StoreObserver['recordRefusal'] | undefined
 }
 
