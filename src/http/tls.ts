@@ -1,4 +1,4 @@
-import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
 import { createSecureContext } from 'node:tls'
@@ -21,24 +21,24 @@ const SECURE_OPTIONS = constants.SSL_OP_NO_TLSv1 | constants.SSL_OP_NO_TLSv1_1
  */
 const CIPHERS = 'ECDHE+AESGCM:ECDHE+CHACHA20'
 
-/** Reads both files. Rejects with `misused` and one sentence if the server cannot use them. */
+/** Why the runtime refuses a certificate with its key. It names one reason for each of these codes. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key does not belong to the first certificate',
+  ERR_OSSL_X509_KEY_TYPE_MISMATCH: 'the key does not belong to the first certificate',
+  ERR_OSSL_BAD_DECRYPT: 'the key is encrypted, and a server asks nobody for its password',
+  ERR_OSSL_PEM_NO_START_LINE: 'there is no private key in PEM',
+}
+
+/** Reads both files. Throws `misused` and one sentence if the server cannot use them. */
 export function readTls({ certPath, keyPath }: TlsFiles) {
   const { cert, own } = readCertificate(certPath)
   const key = readPem(keyPath, '--tls-key')
-  if (!own.checkPrivateKey(parseKey(key, keyPath))) {
-    throw misused(
-      `The private key in ${keyPath} does not belong to the first certificate in ${certPath}: set --tls-cert and --tls-key to files that go together.`,
-    )
-  }
   const context = { cert, key, secureOptions: SECURE_OPTIONS, ciphers: CIPHERS }
   try {
-    // The runtime may refuse a certificate of the chain, or a kind of key that it does not know.
     createSecureContext(context)
   } catch (cause) {
-    throw misused(
-      `The certificates in ${certPath} cannot be served: one of them is damaged or of no known kind.`,
-      cause,
-    )
+    const reason = REFUSALS[codeOf(cause)] ?? 'a certificate or the key is damaged or of no known kind'
+    throw misused(`The files ${certPath} (--tls-cert) and ${keyPath} (--tls-key) cannot be used: ${reason}.`, cause)
   }
   return {
     /** The options of the runtime for TLS 1.2 and 1.3. */
@@ -51,15 +51,16 @@ export function readTls({ certPath, keyPath }: TlsFiles) {
 /** The text of a file with certificates, and the first of these, the server's own. Throws `misused` if there is none. */
 export function readCertificate(certPath: string) {
   const cert = readPem(certPath, '--tls-cert')
+  // The runtime reads PEM only, this class also DER.
+  const isPem = cert.includes('-----BEGIN CERTIFICATE-----')
   try {
-    // The runtime reads PEM only, this class also DER.
-    if (cert.includes('-----BEGIN CERTIFICATE-----')) return { cert, own: new X509Certificate(cert) }
+    return { cert, own: new X509Certificate(isPem ? cert : '') }
   } catch (cause) {
-    throw misused(`The certificate in ${certPath} is damaged: set --tls-cert to another file.`, cause)
+    throw misused(
+      `${certPath} has no valid certificate in PEM: set --tls-cert to a file that begins with the server's own.`,
+      cause,
+    )
   }
-  throw misused(
-    `There is no certificate in PEM in ${certPath}: set --tls-cert to a file that begins with the server's own.`,
-  )
 }
 
 /**
@@ -82,20 +83,6 @@ function readPem(path: string, flag: string): string {
     return readFileSync(path, 'latin1')
   } catch (cause) {
     throw misused(`Cannot read ${path}, which ${flag} names: ${readFailure(cause)}.`, cause)
-  }
-}
-
-function parseKey(key: string, path: string): KeyObject {
-  try {
-    return createPrivateKey(key)
-  } catch (cause) {
-    const isEncrypted = codeOf(cause) === 'ERR_MISSING_PASSPHRASE'
-    throw misused(
-      isEncrypted
-        ? `The private key in ${path} is encrypted: set --tls-key to one that is not, for a server asks nobody.`
-        : `There is no private key in PEM in ${path}: set --tls-key to a file that holds the key of the certificate.`,
-      cause,
-    )
   }
 }
 

@@ -34,21 +34,21 @@ async function makeBadFiles(folder: string): Promise<Readonly<Record<string, rea
     'a certificate that is not there': [withCert(at('nothing')), '--tls-cert names: there is no such file'],
     'a key that is not there': [withKey(at('nothing')), '--tls-key names: there is no such file'],
     'a directory for a certificate': [withCert(at('folder')), '--tls-cert names: it is a directory'],
-    'an empty certificate': [withCert(await write('empty', '')), 'no certificate in PEM'],
-    'a certificate that is not in PEM': [withCert(at('own.der')), 'no certificate in PEM'],
-    'a certificate that is damaged': [withCert(await write('damaged', damaged)), 'is damaged'],
+    'an empty certificate': [withCert(await write('empty', '')), 'has no valid certificate in PEM'],
+    'a certificate that is not in PEM': [withCert(at('own.der')), 'has no valid certificate in PEM'],
+    'a certificate that is damaged': [withCert(await write('damaged', damaged)), 'has no valid certificate in PEM'],
     'a certificate whose chain is damaged': [
       withCert(await write('chain', (await read(own.certPath)) + damaged)),
-      'cannot be served',
+      'is damaged or of no known kind',
     ],
-    'a key that is public': [withKey(at('public.key')), 'no private key in PEM'],
-    'a key that is encrypted': [withKey(at('encrypted.key')), 'is encrypted'],
+    'a key that is public': [withKey(at('public.key')), 'there is no private key in PEM'],
+    'a key that is encrypted': [withKey(at('encrypted.key')), 'the key is encrypted'],
     'a key of another certificate': [withKey(other.keyPath), 'does not belong to the first certificate'],
     'a chain that begins with another certificate': [
       withCert(await write('disorder', (await read(other.certPath)) + (await read(own.certPath)))),
       'does not belong to the first certificate',
     ],
-    'the two, exchanged': [{ certPath: own.keyPath, keyPath: own.certPath }, 'no certificate in PEM'],
+    'the two, exchanged': [{ certPath: own.keyPath, keyPath: own.certPath }, 'has no valid certificate in PEM'],
   }
 }
 
