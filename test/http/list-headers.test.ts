@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
-import { PAGE_PLANTS } from '../../src/http/lists/capped-list.ts'
+import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
 import { createMany, MANY, namesIn, nextOf } from './support/long-lists.ts'
 import { type Answer, type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'

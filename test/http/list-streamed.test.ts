@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { PAGE_PLANTS } from '../../src/http/lists/capped-list.ts'
+import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { countPages, createEven, createMany, FAULT, MANY } from './support/long-lists.ts'
 import { rawRequest } from './support/raw-request.ts'

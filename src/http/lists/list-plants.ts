@@ -1,12 +1,11 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Store, StoredPlant } from '../../domain/store.ts'
 import type { Caller, UserId } from '../../domain/token.ts'
 import { JSON_TYPE, json } from '../answers.ts'
 import { contextOf, logFault, type RequestContext } from '../observe.ts'
 import type { AppParts } from '../parts.ts'
 import type { ListQuery } from '../query.ts'
 import { type Handle, SLOW_READER_S } from '../server.ts'
-import { answerList, type CappedList, cappedList, type Include, PAGE_PLANTS, renderPlants } from './capped-list.ts'
+import { answerList, type CappedList, cappedList } from './capped-list.ts'
+import { type ListPage, renderList } from './render-list.ts'
 
 interface ListRequest {
   readonly request: Request
@@ -25,7 +24,8 @@ export const listPlants = (parts: AppParts) => {
     limits?.requirePlace(request)
     const cap = Math.min(limit, listMax)
     if (!Number.isFinite(cap)) {
-      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, userId, { after, include })
+      const all = { limit: cap, after, include }
+      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, userId, all)
     }
     // Asked before the read: a change during the read makes the cached list outdated.
     const version = store.plantsVersion(userId)
@@ -64,40 +64,29 @@ export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppPart
  * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. Logs an
  * error that ends the list too early.
  */
-async function streamedList(
-  { store, log, statistics }: AppParts,
-  request: Request,
-  user: UserId,
-  { after, include }: { readonly after: bigint | undefined; readonly include: Include },
-) {
+async function streamedList({ store, log, statistics }: AppParts, request: Request, user: UserId, all: ListPage) {
   const context = contextOf(request)
-  const pages = readPages(store, user, after)
+  const parts = renderList(store, user, all, Number.POSITIVE_INFINITY)
   // The server reads the first page before it sends the status: if the store fails at once, the client gets an error.
-  let page = await pages.next()
-  let opening = '['
+  let part = await parts.next()
   const ended = Promise.withResolvers<number>()
   context.streamEnd = ended.promise
   let bodyBytes = 0
-  const send = (controller: ReadableStreamDefaultController<string>, part: string) => {
-    controller.enqueue(part)
-    const bytes = Buffer.byteLength(part)
-    bodyBytes += bytes
-    if (statistics !== undefined) statistics.bodyBytes += bytes
-  }
   const stream = new ReadableStream<string>(
     {
       async pull(controller) {
         try {
-          if (page.done) {
-            send(controller, opening === '[' ? '[]' : ']')
+          if (part.done) {
             controller.close()
             ended.resolve(bodyBytes)
             return
           }
-          send(controller, opening + renderPlants(page.value, include))
-          opening = ','
-          page = await pages.next()
-          if (!page.done) allowSlowReader(context)
+          controller.enqueue(part.value)
+          const bytes = Buffer.byteLength(part.value)
+          bodyBytes += bytes
+          if (statistics !== undefined) statistics.bodyBytes += bytes
+          part = await parts.next()
+          if (!part.done) allowSlowReader(context)
         } catch (error) {
           logFault(log, context, error)
           ended.resolve(bodyBytes)
@@ -108,7 +97,7 @@ async function streamedList(
       },
       async cancel() {
         ended.resolve(bodyBytes)
-        await pages.return(undefined)
+        await parts.return(undefined)
       },
     },
     { highWaterMark: 0 },
@@ -125,18 +114,3 @@ const allowSlowReader = ({ connection, received }: RequestContext): void => conn
 /** The answer to `HEAD` for a list without a limit: the head of `streamedList`. Nobody reads this stream. */
 const streamedListHead = (): Response =>
   new Response(new ReadableStream({}, { highWaterMark: 0 }), { headers: { 'content-type': JSON_TYPE } })
-
-/** Pages of the user's plants, none of them empty. */
-async function* readPages(
-  { listPlants }: Pick<Store, 'listPlants'>,
-  user: UserId,
-  after: bigint | undefined,
-): AsyncGenerator<readonly StoredPlant[], undefined> {
-  for (let last = after; ; ) {
-    const { plants, isLast } = await listPlants(user, { after: last, limit: PAGE_PLANTS })
-    if (plants.length > 0) yield plants
-    if (isLast) return
-    last = plants.at(-1)?.id
-    await nextTurn()
-  }
-}

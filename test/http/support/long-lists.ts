@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
-import { PAGE_PLANTS } from '../../../src/http/lists/capped-list.ts'
+import { PAGE_PLANTS } from '../../../src/http/lists/render-list.ts'
 import { type Answer, userIdOf } from './service.ts'
 
 /** Two pages of the store and one plant more. */

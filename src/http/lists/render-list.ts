@@ -1,0 +1,73 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { plantJson, toPlant } from '../../domain/plant.ts'
+import type { Page, PlantPage, Store, StoredPlant } from '../../domain/store.ts'
+import type { UserId } from '../../domain/token.ts'
+
+/** How many plants the server reads from the store at once. They make one part of a list. */
+export const PAGE_PLANTS = 500
+
+/** What a list shows of each plant besides its fields: its `id`, or nothing. */
+export type Include = 'id' | undefined
+
+/** The part of a list that a client asks for. Without a cap the limit is infinite. */
+export interface ListPage extends Page {
+  readonly include: Include
+}
+
+/** The most bytes that UTF-8 takes for a UTF-16 code unit. */
+const UTF8_BYTES_PER_UNIT_MAX = 3
+
+const NO_PLANTS: PlantPage = { plants: [], isLast: true }
+
+/**
+ * Renders the JSON of a list in parts. It ends before the plant that would make it longer than `maxBytes`, but holds at least one.
+ * Returns the id of its last plant if more follow.
+ */
+export async function* renderList(
+  { listPlants }: Pick<Store, 'listPlants'>,
+  user: UserId,
+  { after, limit, include }: ListPage,
+  maxBytes: number,
+): AsyncGenerator<string, bigint | undefined> {
+  let last = after
+  let roomBytes = maxBytes - '[]'.length
+  let isFirst = true
+  for (let rest = limit; ; ) {
+    const page = { after: last, limit: Math.min(rest, PAGE_PLANTS) }
+    const { plants, isLast } = rest === 0 ? NO_PLANTS : await listPlants(user, page)
+    const { shown, json } = renderFitting(plants, include, roomBytes, isFirst)
+    last = shown.at(-1)?.id ?? last
+    rest -= plants.length
+    const isCut = shown.length < plants.length
+    const isEnd = isLast || isCut || rest === 0
+    const separator = json === '' ? '' : ','
+    yield `${isFirst ? '[' : separator}${json}${isEnd ? ']' : ''}`
+    if (isEnd) return isLast && !isCut ? undefined : last
+    isFirst = false
+    roomBytes -= Buffer.byteLength(json) + ','.length
+    // Other requests get their turn, however fast this client reads.
+    await nextTurn()
+  }
+}
+
+/** Renders as many of these plants as fit into `roomBytes`, and at least one if `isFirst`. */
+function renderFitting(plants: readonly StoredPlant[], include: Include, roomBytes: number, isFirst: boolean) {
+  const json = renderPlants(plants, include)
+  const fits = json.length * UTF8_BYTES_PER_UNIT_MAX <= roomBytes || Buffer.byteLength(json) <= roomBytes
+  if (fits) return { shown: plants, json }
+  let count = 0
+  let bytes = 0
+  for (const plant of plants) {
+    bytes += Buffer.byteLength(renderPlants([plant], include)) + (count > 0 ? ','.length : 0)
+    if (bytes > roomBytes && !(isFirst && count === 0)) break
+    count++
+  }
+  const shown = plants.slice(0, count)
+  return { shown, json: renderPlants(shown, include) }
+}
+
+/** The JSON of plants, without the brackets around them. */
+const renderPlants = (plants: readonly StoredPlant[], include: Include): string =>
+  include === undefined
+    ? JSON.stringify(plants.map(toPlant)).slice(1, -1)
+    : plants.map((plant) => plantJson(plant, plant.id)).join()
