@@ -3,7 +3,7 @@ import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
 import { shareWith } from './cors.ts'
 import { answerCachedLists } from './lists/list-plants.ts'
-import { answerError, contextOf, observe } from './observe.ts'
+import { answerError, contextOf, OTHER_OPERATION, observe } from './observe.ts'
 import type { AppOptions } from './options.ts'
 import { pages } from './page/routes.ts'
 import { type AppParts, makeParts } from './parts.ts'
@@ -14,10 +14,7 @@ import type { Handle } from './server.ts'
 /** The service: answers any request, and never rejects. */
 export function createApp(options: AppOptions): Handle {
   const parts = makeParts(options)
-  const app = routes(parts)
-  const { names, operationOf } = operationsOf(app.routes)
-  options.statistics?.setOperations(names)
-  const answer = observe(answerCachedLists(parts, app.fetch), { ...parts, operationOf })
+  const answer = observe(answerCachedLists(parts, routes(parts).fetch), parts)
   return options.corsOrigins.length === 0 ? answer : shareWith(options.corsOrigins, answer)
 }
 
@@ -42,10 +39,19 @@ export function routes(parts: AppParts) {
       const cause = error instanceof NotFoundError ? new AppError('path_unknown') : error
       return answerError(cause, contextOf(request), parts.log)
     })
+    .onTransform(({ request, route }) => {
+      const method = request.method === 'HEAD' ? 'GET' : request.method
+      const found = byMethod.get(method)?.find(({ path }) => path === route)
+      contextOf(request).operation = found?.hooks.detail?.operationId ?? OTHER_OPERATION
+    })
     .use(api)
     .use(pages(api, parts))
     .use(probes(parts))
-  return app.use(otherMethods(app.routes))
+  const declared: readonly Route[] = app.routes
+  const byMethod = Map.groupBy(declared, ({ method }) => method)
+  const names = declared.map(({ hooks }) => hooks.detail?.operationId ?? OTHER_OPERATION)
+  parts.statistics?.setOperations([...names, OTHER_OPERATION])
+  return app.use(otherMethods(declared))
 }
 
 /** A route as Elysia lists it in `app.routes`. */
@@ -53,28 +59,6 @@ interface Route {
   readonly method: string
   readonly path: string
   readonly hooks: { readonly detail?: { readonly operationId?: string } }
-}
-
-/** The operation of requests that no route takes, and of OPTIONS. */
-const OTHER = 'other'
-
-/** Names the operations of these routes, and finds the one that a request asks for. A HEAD belongs to the operation of the GET. */
-function operationsOf(routes: readonly Route[]) {
-  const named = routes.flatMap(({ method, path, hooks }) => {
-    const name = hooks.detail?.operationId
-    const source = path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')
-    return name === undefined ? [] : [{ method, name, pattern: new RegExp(`^${source}$`) }]
-  })
-  const byMethod = Map.groupBy(named, ({ method }) => method)
-  return {
-    names: new Set([...named.map(({ name }) => name), OTHER]),
-    operationOf(method: string, path: string): string {
-      for (const { name, pattern } of byMethod.get(method === 'HEAD' ? 'GET' : method) ?? []) {
-        if (pattern.test(path)) return name
-      }
-      return OTHER
-    },
-  }
 }
 
 /** Answers OPTIONS, and every method that a path of these routes does not take, with `Allow` (RFC 9110 §10.2.1). */

@@ -1,6 +1,6 @@
 import { AppError } from '../domain/error.ts'
 import type { Caller } from '../domain/token.ts'
-import { contextOf } from './observe.ts'
+import { contextOf, type RequestContext } from './observe.ts'
 import type { AppOptions, RateLimit } from './options.ts'
 
 /** The number of periods that share one burst. */
@@ -13,25 +13,26 @@ export type Limits = NonNullable<ReturnType<typeof createLimits>>
 export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateLimit' | 'maxInFlight'>) {
   if (rateLimit === undefined && maxInFlight === undefined) return undefined
   const countRequest = rateLimit && limitRate(rateLimit)
-  const holders = new Set<Request>()
+  const holders = new Set<RequestContext>()
   return {
     /** Counts a request right after its token was accepted, and gives it a place if one is free. Rejects with `rate_exceeded`. */
     async admit(caller: Caller, request: Request): Promise<void> {
       await countRequest?.(caller)
-      if (maxInFlight !== undefined && holders.size < maxInFlight) holders.add(request)
+      if (maxInFlight !== undefined && holders.size < maxInFlight) holders.add(contextOf(request))
     },
     /**
      * Rejects a request without a place with `store_busy`. Called where a request would go to the store, so that a wrong request
      * learns what is wrong with it, however busy the server is.
      */
     requirePlace(request: Request): void {
-      if (maxInFlight === undefined || holders.has(request)) return
-      contextOf(request).error = 'in_flight_limit'
+      const context = contextOf(request)
+      if (maxInFlight === undefined || holders.has(context)) return
+      context.error = 'in_flight_limit'
       throw new AppError('store_busy')
     },
     /** Frees the place of the request, if it has one. */
-    release(request: Request): void {
-      holders.delete(request)
+    release(context: RequestContext): void {
+      holders.delete(context)
     },
   }
 }

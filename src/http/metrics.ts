@@ -6,23 +6,8 @@ import { errorResponse } from './answers.ts'
 import { pathOf } from './observe.ts'
 import type { Histogram, RequestStatistics, WriteStatistics } from './statistics.ts'
 
-/** The process metrics of the library that have a meaning in this runtime. The others are always 0. */
-const PROCESS_METRICS = [
-  'process_cpu_user_seconds_total',
-  'process_cpu_system_seconds_total',
-  'process_cpu_seconds_total',
-  'process_start_time_seconds',
-  'process_resident_memory_bytes',
-  'process_virtual_memory_bytes',
-  'process_open_fds',
-  'process_max_fds',
-  // Reading this one fills those below.
-  'nodejs_eventloop_lag_seconds',
-  'nodejs_eventloop_lag_mean_seconds',
-  'nodejs_eventloop_lag_p50_seconds',
-  'nodejs_eventloop_lag_p99_seconds',
-  'nodejs_eventloop_lag_max_seconds',
-]
+/** The metrics of the process that have a meaning in this runtime, among those of the library. */
+const PROCESS_METRICS = /^process_(?!heap)|^nodejs_eventloop_lag_/
 
 /** The statistics that become metrics. */
 export interface MetricSources {
@@ -178,10 +163,9 @@ const MEASURED: Readonly<Record<keyof Measured, readonly [name: string, help: st
 function registerProcess(registry: Registry): void {
   const all = new Registry()
   collectDefaultMetrics({ register: all })
-  for (const name of PROCESS_METRICS) {
-    const metric = all.getSingleMetric(name)
-    if (metric === undefined) throw new TypeError(`prom-client has no ${name}`)
-    registry.registerMetric(metric)
+  for (const { name } of all.getMetricsAsArray()) {
+    const metric = PROCESS_METRICS.test(name) && all.getSingleMetric(name)
+    if (metric) registry.registerMetric(metric)
   }
 }
 

@@ -22,6 +22,8 @@ export interface RequestContext {
   readonly connection: Connection | undefined
   /** The address of the client, if the log shows it. */
   readonly remoteAddress: string | undefined
+  /** The operation that the request asks for. */
+  operation: string
   /** The token of the request, once the server has accepted it. */
   caller: Caller | undefined
   /** The error that the request got. */
@@ -29,6 +31,9 @@ export interface RequestContext {
   /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
   streamEnd: Promise<number> | undefined
 }
+
+/** The operation of requests that no route takes, and of OPTIONS. */
+export const OTHER_OPERATION = 'other'
 
 const CONTEXT = Symbol('context')
 
@@ -44,40 +49,25 @@ export function contextOf(request: RequestWithContext): RequestContext {
 }
 
 interface Observation extends AppOptions {
-  /** Names the operation that a request asks for. No path that a client wrote is ever a name. */
-  readonly operationOf: (method: string, path: string) => string
-  readonly limits: { release(request: Request): void } | undefined
+  readonly limits: { release(context: RequestContext): void } | undefined
 }
 
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
- * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
+ * it. Whatever goes wrong inside, an answer comes out.
  */
 export function observe(handle: Handle, options: Observation): Handle {
   const { log, statistics, monotonicMs, limits } = options
   const isLogging = options.logsRequests && log.isLevelEnabled('info')
+  const isRecording = isLogging || statistics !== undefined
   const addressOf = isLogging && options.logsAddresses ? clientAddressFinder(options.trustedProxies) : undefined
-  const record = isLogging || statistics !== undefined ? recorder(options, isLogging) : undefined
-  const end = (request: Request) => {
+  const end = (context: RequestContext) => {
     if (statistics !== undefined) statistics.inFlight--
-    limits?.release(request)
+    limits?.release(context)
   }
-  const finish = (request: Request, context: RequestContext, response: Response, startedMs: number): Response => {
-    setCommonHeaders(response.headers, request, context, options)
-    record?.(request, context, response, startedMs)
-    if (context.streamEnd === undefined) end(request)
-    else void context.streamEnd.then(() => end(request))
-    return response
-  }
-  // A function of its own, so that only a request that waits allocates these two.
-  const finishLater = (request: Request, context: RequestContext, answer: Promise<Response>, startedMs: number) =>
-    answer.then(
-      (response) => finish(request, context, response, startedMs),
-      (error: unknown) => finish(request, context, answerError(error, context, log), startedMs),
-    )
 
-  return (received, connection) => {
-    const startedMs = record === undefined ? 0 : monotonicMs()
+  return async (received, connection) => {
+    const startedMs = isRecording ? monotonicMs() : 0
     if (statistics !== undefined) statistics.inFlight++
     const context: RequestContext = {
       requestId: requestId(received),
@@ -85,63 +75,61 @@ export function observe(handle: Handle, options: Observation): Handle {
       connection,
       // At once: the runtime forgets the address when the client goes away.
       remoteAddress: addressOf?.(received, connection),
+      operation: OTHER_OPERATION,
       caller: undefined,
       error: undefined,
       streamEnd: undefined,
     }
-    let request: RequestWithContext = received
+    let response: Response
     try {
-      request = routable(received)
+      const request: RequestWithContext = routable(received)
       // A property of the request costs less than a `WeakMap`, also in garbage collection.
       request[CONTEXT] = context
       const answer = handle(request)
-      if (answer instanceof Promise) return finishLater(request, context, answer, startedMs)
-      return finish(request, context, answer, startedMs)
+      // A cached list does not wait for a promise.
+      response = answer instanceof Promise ? await answer : answer
     } catch (error) {
-      return finish(request, context, answerError(error, context, log), startedMs)
+      response = answerError(error, context, log)
     }
+    setCommonHeaders(response.headers, context, options)
+    if (isRecording) {
+      const durationMs = monotonicMs() - startedMs
+      statistics?.answer(context, response.status, durationMs, bodyBytesOf(response))
+      if (isLogging) logRequest(context, response, durationMs, options)
+    }
+    if (context.streamEnd === undefined) end(context)
+    else void context.streamEnd.then(() => end(context))
+    return response
   }
 }
 
-/** Returns a function that counts a request and writes its log line, as far as anybody asks for them. */
-function recorder({ log, logsAddresses, statistics, monotonicMs, operationOf }: Observation, isLogging: boolean) {
-  return ({ method, url }: Request, context: RequestContext, response: Response, startedMs: number) => {
-    const { requestId, remoteAddress, caller, error, streamEnd } = context
-    const { status } = response
-    const path = pathOf(url)
-    const operation = operationOf(method, path)
-    const durationMs = monotonicMs() - startedMs
-    const bodyBytes = bodyBytesOf(response)
-    if (statistics !== undefined) {
-      statistics.answer(operation, status, durationMs, error)
-      statistics.bodyBytes += bodyBytes
-    }
-    if (!isLogging) return
-    const { headers } = context.received
-    const userAgent = (logsAddresses && headers.get('user-agent')) || undefined
-    const [, traceId, spanId] = TRACEPARENT.exec(headers.get('traceparent') ?? '') ?? []
-    const write = (bytes: number) =>
-      log.info(
-        {
-          requestId,
-          operation,
-          method,
-          path: withoutTokens(path),
-          status,
-          durationMs: Math.round(durationMs * 1000) / 1000,
-          bytes,
-          user: caller?.userName,
-          tokenId: caller?.id,
-          remoteAddress,
-          userAgent: userAgent && withoutTokens(userAgent).slice(0, USER_AGENT_MAX_LENGTH),
-          traceId,
-          spanId,
-        },
-        'request',
-      )
-    if (streamEnd === undefined) write(bodyBytes)
-    else void streamEnd.then(write)
-  }
+/** Writes the line of a request: that of a streamed list at its end. */
+function logRequest(context: RequestContext, response: Response, durationMs: number, options: Observation): void {
+  const { received, requestId, operation, remoteAddress, caller, streamEnd } = context
+  const { method, url, headers } = received
+  const userAgent = (options.logsAddresses && headers.get('user-agent')) || undefined
+  const [, traceId, spanId] = TRACEPARENT.exec(headers.get('traceparent') ?? '') ?? []
+  const write = (bytes: number) =>
+    options.log.info(
+      {
+        requestId,
+        operation,
+        method,
+        path: withoutTokens(pathOf(url)),
+        status: response.status,
+        durationMs: Math.round(durationMs * 1000) / 1000,
+        bytes,
+        user: caller?.userName,
+        tokenId: caller?.id,
+        remoteAddress,
+        userAgent: userAgent && withoutTokens(userAgent).slice(0, USER_AGENT_MAX_LENGTH),
+        traceId,
+        spanId,
+      },
+      'request',
+    )
+  if (streamEnd === undefined) write(bodyBytesOf(response))
+  else void streamEnd.then(write)
 }
 
 /** How much of a `User-Agent` the log shows. */
@@ -193,8 +181,7 @@ const ONE_YEAR = 'max-age=31536000'
 
 function setCommonHeaders(
   headers: Headers,
-  { method }: Request,
-  { requestId }: RequestContext,
+  { requestId, received: { method } }: RequestContext,
   { lifecycle, usesTls }: Observation,
 ): void {
   headers.set('x-request-id', requestId)

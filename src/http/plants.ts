@@ -6,7 +6,7 @@ import { authentication } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { operation } from './docs/operation.ts'
 import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
-import { listPlants } from './lists/list-plants.ts'
+import { LIST_PLANTS, listPlants } from './lists/list-plants.ts'
 import type { AppParts } from './parts.ts'
 import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
 
@@ -19,7 +19,7 @@ export const plants = (parts: AppParts) => {
       // A copy, because Elysia writes a name into the model.
       .model({ NewPlant: { ...NewPlant } })
       .use(authentication(parts))
-      .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST_PLANTS })
+      .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST })
       // Elysia's own HEAD would read the whole list.
       .head('/plants', list, { query: ListQuery, detail: { hide: true } })
       .post(
@@ -31,7 +31,7 @@ export const plants = (parts: AppParts) => {
           await store.createPlant(caller.userId, plant)
           return json(plantJson(plant))
         },
-        { scope: 'write', parse: 'none', body: 'NewPlant', ...CREATE_PLANT },
+        { scope: 'write', parse: 'none', body: 'NewPlant', ...CREATE },
       )
       .get(
         '/plants/:id',
@@ -43,7 +43,7 @@ export const plants = (parts: AppParts) => {
           // Elysia makes the answer to HEAD of this one.
           return answerTagged(request, entityTagOf(json), body, Buffer.byteLength(body), false)
         },
-        { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET_PLANT },
+        { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET },
       )
       .delete(
         '/plants/:id',
@@ -54,15 +54,15 @@ export const plants = (parts: AppParts) => {
           await store.deletePlant(caller.userId, id, condition)
           return new Response(null, { status: 204 })
         },
-        { scope: 'write', parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE_PLANT },
+        { scope: 'write', parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE },
       )
   )
 }
 
 const PLANTS = Type.Array(ListedPlant, { example: [{ name: 'Monstera', tag: 'evergreen' }, { name: 'Fern' }] })
 
-const LIST_PLANTS = operation({
-  operationId: 'listPlants',
+const LIST = operation({
+  operationId: LIST_PLANTS,
   summary: 'List plants',
   description:
     'The plants of the calling user by ascending id. A list is capped by `limit` or by the operator, and ends at 8 MiB at most. A capped list has an `ETag`. If more plants follow, it also has a `Link`: follow it until there is none. A list without a cap is streamed.',
@@ -76,7 +76,7 @@ const LIST_PLANTS = operation({
 /** A link of a created plant to an operation on it. */
 const linkTo = (operationId: string) => ({ operationId, parameters: { id: '$request.body#/id' } })
 
-const CREATE_PLANT = operation({
+const CREATE = operation({
   operationId: 'createPlant',
   summary: 'Create a plant',
   description: 'Stores a plant for the calling user. When the answer arrives, the plant is stored.',
@@ -100,7 +100,7 @@ const CREATE_PLANT = operation({
   ],
 })
 
-const GET_PLANT = operation({
+const GET = operation({
   operationId: 'getPlant',
   summary: 'Get a plant',
   description: 'A plant of the calling user. Its `ETag` depends on `name` and `tag` alone.',
@@ -111,7 +111,7 @@ const GET_PLANT = operation({
   errors: ['query_invalid', 'id_invalid', 'plant_not_found'],
 })
 
-const DELETE_PLANT = operation({
+const DELETE = operation({
   operationId: 'deletePlant',
   summary: 'Delete a plant',
   description:

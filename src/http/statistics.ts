@@ -31,16 +31,22 @@ export function countRequests() {
       for (const name of names) operations[name] = { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
     },
     /** Counts an answer when it is ready. A streamed answer is ready when its head and first part are. */
-    answer(operation: string, status: number, durationMs: number, error: Refusal | undefined): void {
+    answer({ operation, error }: Answered, status: number, durationMs: number, bodyBytes: number): void {
       const { statuses, durationsS } = operations[operation] as (typeof operations)[string]
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)
       if (error !== undefined) rejected[error]++
+      this.bodyBytes += bodyBytes
     },
     lookUp(cache: keyof typeof caches, outcome: 'hits' | 'misses'): void {
       caches[cache][outcome]++
     },
   }
+}
+
+interface Answered {
+  readonly operation: string
+  readonly error: Refusal | undefined
 }
 
 /** The statistics of writes. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { countPages, createEven, createMany, FAULT, MANY } from './support/long-lists.ts'
@@ -73,6 +74,8 @@ describe.each(IN_PROCESS)('a list without a limit that is read in parts, $name',
     const rest = await parts()
     await rest.next()
     await rest.return(undefined)
+    // The read of the second page has begun. A third one would begin within these turns.
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
 
     expect(pages()).toBe(2)
   })

@@ -187,7 +187,7 @@ async function commandSections(): Promise<string> {
 async function emptyMetrics(): Promise<string> {
   const http = countRequests()
   http.setOperations(['listPlants'])
-  http.answer('listPlants', 200, 1, undefined)
+  http.answer({ operation: 'listPlants', error: undefined }, 200, 1, 0)
   const store = {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
     measure: async () => ({ databaseBytes: 0, walBytes: 0, expiringTokens: 0 }),

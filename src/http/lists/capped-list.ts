@@ -1,7 +1,7 @@
 import { PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { answerTagged } from '../etag.ts'
-import { type ListPage, renderList } from './render-list.ts'
+import { type ListPage, type ListPart, renderList } from './render-list.ts'
 
 /** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
 export const LIST_MAX_BYTES = 8 * 1024 * 1024
@@ -23,21 +23,22 @@ export interface CappedList {
 
 /** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. */
 export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId, page: ListPage): Promise<CappedList> {
-  const parts = renderList(store, user, page, LIST_MAX_BYTES)
+  const nextPart = renderList(store, user, page, LIST_MAX_BYTES)
   const hash = new Bun.SHA256()
   let text = ''
   let long: Bun.ArrayBufferSink | undefined
-  let part = await parts.next()
-  for (; !part.done; part = await parts.next()) {
-    hash.update(part.value)
-    text += part.value
+  let part: ListPart
+  do {
+    part = await nextPart()
+    hash.update(part.text)
+    text += part.text
     if (long !== undefined || text.length > PAGE_TEXT_LENGTH) {
       long ??= startBytes()
       long.write(text)
       text = ''
     }
-  }
-  const next = part.value
+  } while (!part.isLast)
+  const { next } = part
   const include = page.include === undefined ? '' : `&include=${page.include}`
   const link = next === undefined ? '' : `<?limit=${page.limit}&after=${next}${include}>; rel="next"`
   // The same plants with and without others behind them are two answers.

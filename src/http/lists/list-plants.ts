@@ -7,6 +7,9 @@ import { type Handle, SLOW_READER_S } from '../server.ts'
 import { answerList, type CappedList, cappedList } from './capped-list.ts'
 import { type ListPage, renderList } from './render-list.ts'
 
+/** The operation that these functions answer. */
+export const LIST_PLANTS = 'listPlants'
+
 interface ListRequest {
   readonly request: Request
   readonly caller: Caller
@@ -55,7 +58,9 @@ export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppPart
     if (caller === undefined || list === undefined) return handle(request)
     statistics?.lookUp('callers', 'hits')
     statistics?.lookUp('lists', 'hits')
-    contextOf(request).caller = caller
+    const context = contextOf(request)
+    context.operation = LIST_PLANTS
+    context.caller = caller
     return limits === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
   }
 }
@@ -66,9 +71,9 @@ export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppPart
  */
 async function streamedList({ store, log, statistics }: AppParts, request: Request, user: UserId, all: ListPage) {
   const context = contextOf(request)
-  const parts = renderList(store, user, all, Number.POSITIVE_INFINITY)
-  // The server reads the first page before it sends the status: if the store fails at once, the client gets an error.
-  let part = await parts.next()
+  const nextPart = renderList(store, user, all, Number.POSITIVE_INFINITY)
+  // The server reads the first part before it sends the status: if the store fails at once, the client gets an error.
+  let part = await nextPart()
   const ended = Promise.withResolvers<number>()
   context.streamEnd = ended.promise
   let bodyBytes = 0
@@ -76,17 +81,17 @@ async function streamedList({ store, log, statistics }: AppParts, request: Reque
     {
       async pull(controller) {
         try {
-          if (part.done) {
+          controller.enqueue(part.text)
+          const bytes = Buffer.byteLength(part.text)
+          bodyBytes += bytes
+          if (statistics !== undefined) statistics.bodyBytes += bytes
+          if (part.isLast) {
             controller.close()
             ended.resolve(bodyBytes)
             return
           }
-          controller.enqueue(part.value)
-          const bytes = Buffer.byteLength(part.value)
-          bodyBytes += bytes
-          if (statistics !== undefined) statistics.bodyBytes += bytes
-          part = await parts.next()
-          if (!part.done) allowSlowReader(context)
+          part = await nextPart()
+          allowSlowReader(context)
         } catch (error) {
           logFault(log, context, error)
           ended.resolve(bodyBytes)
@@ -95,10 +100,7 @@ async function streamedList({ store, log, statistics }: AppParts, request: Reque
           controller.error()
         }
       },
-      async cancel() {
-        ended.resolve(bodyBytes)
-        await parts.return(undefined)
-      },
+      cancel: () => ended.resolve(bodyBytes),
     },
     { highWaterMark: 0 },
   )

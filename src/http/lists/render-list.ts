@@ -19,34 +19,42 @@ const UTF8_BYTES_PER_UNIT_MAX = 3
 
 const NO_PLANTS: PlantPage = { plants: [], isLast: true }
 
+/** A part of the JSON of a list. With the last part, `next` is the id of the last plant if more follow. */
+export interface ListPart {
+  readonly text: string
+  readonly isLast: boolean
+  readonly next: bigint | undefined
+}
+
 /**
- * Renders the JSON of a list in parts. It ends before the plant that would make it longer than `maxBytes`, but holds at least one.
- * Returns the id of its last plant if more follow.
+ * Returns a function that reads and renders the next part of a list. The list ends before the plant that would make it longer than
+ * `maxBytes`, but holds at least one.
  */
-export async function* renderList(
+export function renderList(
   { listPlants }: Pick<Store, 'listPlants'>,
   user: UserId,
   { after, limit, include }: ListPage,
   maxBytes: number,
-): AsyncGenerator<string, bigint | undefined> {
+): () => Promise<ListPart> {
   let last = after
+  let rest = limit
   let roomBytes = maxBytes - '[]'.length
   let isFirst = true
-  for (let rest = limit; ; ) {
+  return async () => {
+    // Other requests get their turn, however fast this client reads.
+    if (!isFirst) await nextTurn()
     const page = { after: last, limit: Math.min(rest, PAGE_PLANTS) }
-    const { plants, isLast } = rest === 0 ? NO_PLANTS : await listPlants(user, page)
+    const { plants, isLast: isWhole } = rest === 0 ? NO_PLANTS : await listPlants(user, page)
     const { shown, json } = renderFitting(plants, include, roomBytes, isFirst)
+    const separator = json === '' ? '' : ','
+    const opening = isFirst ? '[' : separator
+    const hasMore = !isWhole || shown.length < plants.length
     last = shown.at(-1)?.id ?? last
     rest -= plants.length
-    const isCut = shown.length < plants.length
-    const isEnd = isLast || isCut || rest === 0
-    const separator = json === '' ? '' : ','
-    yield `${isFirst ? '[' : separator}${json}${isEnd ? ']' : ''}`
-    if (isEnd) return isLast && !isCut ? undefined : last
-    isFirst = false
     roomBytes -= Buffer.byteLength(json) + ','.length
-    // Other requests get their turn, however fast this client reads.
-    await nextTurn()
+    isFirst = false
+    const isLast = isWhole || shown.length < plants.length || rest === 0
+    return { text: opening + json + (isLast ? ']' : ''), isLast, next: hasMore ? last : undefined }
   }
 }
 
