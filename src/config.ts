@@ -109,9 +109,13 @@ export const OPTIONS = {
     ),
   }),
   ...group('Tokens:', {
-    owner: valued('--user <name>', kinds.userName)
-      .help('The user of the new token. The command creates a missing user.')
-      .makeOptionMandatory(true),
+    owner: valued('--user <name>', kinds.userName).help(
+      'The user of the new token. The command creates a missing user.',
+    ),
+    batch: new Option(
+      '--batch',
+      'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
+    ),
     scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help(
       `What the token may do: ${SCOPES.join(' or ')}.`,
     ),

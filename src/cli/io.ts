@@ -49,5 +49,8 @@ export class Ended extends Error {
 export const isClosedPipe = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'EPIPE'
 
+/** Why output failed, for a message. */
+export const printFailure = (error: Error): string => (isClosedPipe(error) ? 'nobody reads stdout' : error.message)
+
 /** The exit code of a process that a signal ended (POSIX shells: 128 plus its number). */
 export const exitCodeOf = (signal: Signal): number => (signal === 'SIGINT' ? 130 : 143)

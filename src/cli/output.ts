@@ -16,31 +16,37 @@ export function table(cells: readonly (readonly Cell[])[], widths: number[] = []
   return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('')
 }
 
-/** How to print a list: as JSON, or as a table with this header and with the text of `emptyCell` in cells without a value. */
-interface ListFormat<Item> {
-  readonly toRow: (item: Item) => Readonly<Record<string, Cell | null>>
-  readonly header: readonly string[]
-  readonly emptyCell: (name: string) => string
+/** How to print the items of a list: as JSON, or as text. */
+interface ListFormat<Item, Row> {
+  readonly toRow: (item: Item) => Row
+  readonly toText: (rows: readonly Row[], isFirst: boolean) => string
   readonly json: true | undefined
 }
 
-/** Prints a list page by page, so that the memory never has all of it. A wider row widens the columns of its page and later ones. */
-export async function printList<Item>(
+/** Prints a list page by page, so that the memory never has all of it. */
+export async function printPages<Item, Row>(
   io: Pick<Io, 'print'>,
   pages: AsyncIterable<readonly Item[]>,
-  { toRow, header, emptyCell, json }: ListFormat<Item>,
+  { toRow, toText, json }: ListFormat<Item, Row>,
 ): Promise<void> {
-  const widths: number[] = []
   let isFirst = true
   for await (const page of pages) {
     const rows = page.map(toRow)
-    const cells = () => rows.map((row) => Object.entries(row).map(([name, value]) => value ?? emptyCell(name)))
-    if (!json) await io.print(table(isFirst ? [header, ...cells()] : cells(), widths))
+    if (!json) await io.print(toText(rows, isFirst))
     // The text of a page without its brackets.
     else if (rows.length > 0) await io.print((isFirst ? '[' : ',') + toJson(rows).slice('['.length, -'\n]\n'.length))
     isFirst &&= rows.length === 0
   }
   if (json) await io.print(isFirst ? '[]\n' : '\n]\n')
+}
+
+/** Makes a table of pages of rows. A cell without a value has the text of `emptyCell`. A wide cell widens its column from its page on. */
+export function tableOfPages(header: readonly string[], emptyCell: (name: string) => string) {
+  const widths: number[] = []
+  return (rows: readonly Readonly<Record<string, Cell | null>>[], isFirst: boolean): string => {
+    const cells = rows.map((row) => Object.entries(row).map(([name, value]) => value ?? emptyCell(name)))
+    return table(isFirst ? [header, ...cells] : cells, widths)
+  }
 }
 
 /** The rows of a list from `after` on, page by page. `keyOf` returns the key after which the next page begins. */

@@ -157,8 +157,13 @@ export interface Store {
    * other processes show within `TOKEN_CHANGES_SEEN_WITHIN_MS`.
    */
   hasSameTokens(user: UserId, since: Version): boolean
-  /** Stores a token, and its user if the name is new. */
-  createToken(token: NewToken): Promise<{ readonly id: TokenId; readonly userIsNew: boolean }>
+  /**
+   * Stores tokens in one transaction, and the users whose names are new. Returns the id of the first token and the new names; the
+   * ids of the tokens follow each other. Others wait meanwhile, so the caller limits the number of tokens.
+   */
+  createTokens(
+    tokens: readonly NewToken[],
+  ): Promise<{ readonly firstId: TokenId; readonly newUsers: readonly string[] }>
   /** Stores a token if there is none in any state. Of several calls at once, one does. Returns whether this one did. */
   createFirstToken(token: NewToken): Promise<boolean>
   /** Tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */

@@ -55,7 +55,8 @@ export function tokenState(token: Omit<Caller, 'id'>, nowMs: number): 'active' |
 /** Bytes of randomness in a token: 256 bits. */
 export const TOKEN_RANDOM_BYTES = 32
 
-type TokenRequest = Pick<Token, 'userName' | 'scope' | 'label'> & { readonly expiresAfterMs: number | undefined }
+/** What a new token shall be. `expiresAfterMs` counts from its creation. */
+export type TokenRequest = Pick<Token, 'userName' | 'scope' | 'label'> & { readonly expiresAfterMs: number | undefined }
 
 /** Makes a token: its text, which only its holder gets, and what the store keeps. `expiresAfterMs` counts from now. */
 export function makeToken(

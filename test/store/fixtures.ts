@@ -41,7 +41,7 @@ export const newToken = (userName: string, other: Partial<NewToken> = {}): NewTo
 /** Creates a token and reads it as it is remembered. */
 export async function createToken(store: Store, userName: string, other: Partial<NewToken> = {}) {
   const { hash } = newToken(userName, other)
-  await store.createToken(newToken(userName, { ...other, hash }))
+  await store.createTokens([newToken(userName, { ...other, hash })])
   return { hash, token: await findToken(store, hash) }
 }
 

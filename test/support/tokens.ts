@@ -12,12 +12,13 @@ export const randomBytes = (count: number): Uint8Array => crypto.getRandomValues
 
 /** Makes a token in a store, by default a write token of user `me`. */
 export async function createToken(
-  store: Pick<Store, 'createToken'>,
+  store: Pick<Store, 'createTokens'>,
   { user = 'me', scope = 'write', expiresAtMs }: TokenOptions = {},
 ) {
   const request = { userName: user, scope, label: undefined, expiresAfterMs: undefined }
   const { text, newToken } = makeToken(request, { randomBytes, nowMs: Date.now })
-  return { text, ...(await store.createToken({ ...newToken, expiresAtMs })) }
+  const { firstId: id } = await store.createTokens([{ ...newToken, expiresAtMs }])
+  return { text, id }
 }
 
 /** Makes a token in a database, which is made if there is none, and returns its text. */

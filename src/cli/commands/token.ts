@@ -9,11 +9,15 @@ import {
   makeToken,
   type Token,
   type TokenId,
+  type TokenRequest,
   tokenState,
 } from '../../domain/token.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
-import { type Io, isClosedPipe } from '../io.ts'
-import { counted, printList, readPages, toIso, toJson } from '../output.ts'
+import { type Io, printFailure } from '../io.ts'
+import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
+import { describe, fieldsOf, type NewToken } from '../token-fields.ts'
+import { readText } from '../token-lines.ts'
+import { BATCH_MAX_BYTES, prepareBatch } from './token-batch.ts'
 
 /** `token create`, `token rotate`, `token list`, `token revoke` and `token hash`. */
 export const tokenCommands = (program: Command, io: Io): void => {
@@ -28,38 +32,46 @@ export const tokenCommands = (program: Command, io: Io): void => {
 /** `token create` prints only the token on stdout, or all that is known of the token in JSON. The rest goes to stderr. */
 const createCommand = (token: Command, io: Io) =>
   addDatabaseOptions(token.command('create'))
-    .description('Creates a token and prints it once.')
+    .description('Creates a token, or one for each line on stdin, and prints it once.')
     .addHelpText(
       'after',
-      manual('token create --user me', 'token create --user me --scope read --expires 90d --label dashboard', {
-        failed: 'The token is active but could not be printed.',
+      manual('token create --user me --scope read --expires 90d --label dashboard', 'token create --batch < users', {
+        failed: 'A token is active but could not be printed.',
+        misused: 'The command line, a variable or a line of the batch is wrong: nothing was created.',
       }),
     )
     .addOption(OPTIONS.owner)
+    .addOption(OPTIONS.batch)
     .addOption(OPTIONS.scope)
     .addOption(OPTIONS.expires)
     .addOption(OPTIONS.label)
     .addOption(OPTIONS.json)
-    .action(async ({ user: userName, scope, label, expires: expiresAfterMs, json, ...options }) => {
-      const request = { userName, scope, label, expiresAfterMs }
-      const { text, newToken } = makeToken(request, io)
-      const create = async (store: Store) => {
-        const { id, userIsNew } = await store.createToken(newToken)
-        if (userIsNew) await io.tell(`Created user ${userName}.\n`)
-        await printOnce(io, text, { id, ...newToken }, json && {}, `revoke ${id}`)
-      }
+    .action(async ({ user: userName, batch, scope, label, expires: expiresAfterMs, json, ...options }) => {
+      if ((userName === undefined) === (batch === undefined))
+        throw misused('Say whose token this is: --user, or --batch for the lines on stdin.')
+      const facts = { scope, label, expiresAfterMs }
+      const create =
+        userName === undefined
+          ? await prepareBatch(await readText(io, BATCH_MAX_BYTES), facts, json, io)
+          : (store: Store) => createOne(store, { userName, ...facts }, json, io)
       // An operator may create tokens before the first start, so this makes a missing store.
       const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.\n`)
       await withStore(options, create, { mustExist: false, onCreated })
     })
+
+async function createOne(store: Store, request: TokenRequest, json: true | undefined, io: Io) {
+  const { text, newToken } = makeToken(request, io)
+  const { firstId: id, newUsers } = await store.createTokens([newToken])
+  if (newUsers.length > 0) await io.tell(`Created user ${request.userName}.\n`)
+  await printOnce(io, text, { id, ...newToken }, json && {}, `revoke ${id}`)
+}
 
 /** Prints a new token, and all facts in JSON if there are `moreFacts`. If that fails, the message names the remedy. */
 async function printOnce(io: Io, text: string, token: NewToken, moreFacts: object | undefined, remedy: string) {
   await io.tell(`Created ${describe(token)}. It is shown only once.\n`)
   const output = moreFacts === undefined ? `${text}\n` : toJson({ token: text, ...fieldsOf(token), ...moreFacts })
   await io.print(output).catch((cause: Error) => {
-    const reason = isClosedPipe(cause) ? 'nobody reads stdout' : cause.message
-    const message = `Token ${token.id} is active, but could not be printed (${reason}): run plantstore token ${remedy}.`
+    const message = `Token ${token.id} is active, but could not be printed (${printFailure(cause)}): run plantstore token ${remedy}.`
     throw new AppError('file_unusable', { message, cause })
   })
 }
@@ -116,9 +128,9 @@ const listCommand = (token: Command, io: Io) =>
         state: tokenState(token, nowMs),
         replacedBy: token.replacedBy ?? null,
       })
-      const emptyCell = (name: string) => (/expires|lastUsed/.test(name) ? 'never' : '-')
+      const toText = tableOfPages(header, (name) => (/expires|lastUsed/.test(name) ? 'never' : '-'))
       await withStore(options, (store) =>
-        printList(io, tokenPages(store, user, { after, limit }), { header, toRow, emptyCell, json }),
+        printPages(io, tokenPages(store, user, { after, limit }), { toRow, toText, json }),
       )
     })
 
@@ -182,8 +194,7 @@ async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<T
 
 /** The hash of the token on stdin. */
 async function readHash(io: Io): Promise<Uint8Array> {
-  const bytes = Buffer.concat(await Array.fromAsync(io.stdin()))
-  const text = bytes.toString().trim()
+  const text = (await readText(io, 1024)).trim()
   if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
   return hashToken(text)
 }
@@ -207,23 +218,4 @@ async function revokeOne(store: Store, token: Token, nowMs: number) {
   const count = await store.revokeTokens({ id: token.id }, nowMs)
   const text = count === 0 ? `Nothing to do: ${describe(token)} was already revoked.` : `Revoked ${describe(token)}.`
   return { count, text }
-}
-
-type NewToken = Pick<Token, 'id' | 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'>
-
-/** The fields of a token that are known at its creation, as `--json` prints them. */
-const fieldsOf = ({ id, userName, scope, label, createdAtMs, expiresAtMs }: NewToken) => ({
-  id,
-  user: userName,
-  scope,
-  label: label ?? null,
-  created: toIso(createdAtMs),
-  expires: toIso(expiresAtMs),
-})
-
-/** A token in a sentence: `token 2 of user me (write, "dashboard")`. */
-function describe(token: NewToken): string {
-  const { id, user, scope, label, expires } = fieldsOf(token)
-  const details = [scope, label && JSON.stringify(label), expires && `expires ${expires}`].filter(Boolean)
-  return `token ${id} of user ${user} (${details.join(', ')})`
 }

@@ -6,7 +6,7 @@ import { parseValue, userName } from '../../values.ts'
 import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
-import { counted, printList, readPages, toIso, toJson } from '../output.ts'
+import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 
 /** A page of `user list`. PostgreSQL sorts the names of all users for each page, so a page is long. */
 export const USER_PAGE_ROWS = 10_000
@@ -28,10 +28,10 @@ const listCommand = (user: Command, io: Io) =>
     .addOption(OPTIONS.afterUser)
     .addOption(OPTIONS.json)
     .action(async ({ limit, after, json, ...options }) => {
-      const header = ['user', 'plants', 'tokens', 'created', 'blocked']
+      const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
       await withStore(options, (store) => {
         const users = readPages(store.listUsers, ({ name }) => name, { after, limit }, USER_PAGE_ROWS)
-        return printList(io, users, { header, toRow, emptyCell: () => 'no', json })
+        return printPages(io, users, { toRow, toText, json })
       })
     })
 

@@ -4,6 +4,7 @@ import type { Logger } from '../../log.ts'
 import { oneOf, parseValue, time, userName } from '../../values.ts'
 import { misused } from '../command.ts'
 import type { Io } from '../io.ts'
+import { readTokenLines } from '../token-lines.ts'
 
 /** The largest tokens file, in bytes: 10 000 tokens. A Secret of Kubernetes is no larger. */
 export const TOKENS_FILE_MAX_BYTES = 1024 * 1024
@@ -66,15 +67,12 @@ const LINE = /^(\S+)\s+(\S+)\s+(sha256:[0-9a-f]{64})(?:\s+(\d\S*))?(?:\s.*)?$/
 
 function parseTokens(text: string, path: string): FileTokens {
   const tokens = new Map<string, FileToken>()
-  for (const [index, line] of text.split('\n').entries()) {
-    if (/^\s*(?:#|$)/.test(line)) continue
-    const place = `Line ${index + 1} of ${path}`
-    const [, user = '', scope = '', hash = '', expires] = LINE.exec(line.trim()) ?? []
-    if (hash === '') throw misused(`${place} must be: user scope sha256:HEX [expires] [label].`)
+  for (const { number, words, place } of readTokenLines(text, path, LINE, 'user scope sha256:HEX [expires] [label]')) {
+    const [user = '', scope = '', hash = '', expires] = words
     const same = tokens.get(hash)
     if (same !== undefined) throw misused(`${place} has the same hash as line ${same.line}: delete one of them.`)
     tokens.set(hash, {
-      line: index + 1,
+      line: number,
       userName: parseValue(user, userName, `${place}: the user`),
       scope: parseValue(scope, oneOf(SCOPES), `${place}: the scope`),
       expiresAtMs: expires === undefined ? undefined : parseValue(expires, time, `${place}: the time of expiry`),

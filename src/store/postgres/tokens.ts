@@ -3,7 +3,7 @@ import type { Token, TokenId } from '../../domain/token.ts'
 import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import type { Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
-import { insertUser, nextId, requireUser } from './users.ts'
+import { insertUsers, nextIds, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
     tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms,
@@ -18,13 +18,13 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, hasSame
       return row && toToken(row)
     },
 
-    createToken: (token) => changeTokens((inside) => insertToken(inside, token)),
+    createTokens: (tokens) => changeTokens((inside) => insertTokens(inside, tokens, column)),
 
     createFirstToken: (token) =>
       changeTokens(async (inside) => {
         const found = await inside.query('select 1 from plantstore.tokens limit 1')
         if (found.length > 0) return false
-        await insertToken(inside, token)
+        await insertTokens(inside, [token], column)
         return true
       }),
 
@@ -52,9 +52,9 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, hasSame
       changeTokens(async (inside, announce) => {
         const old = await requireToken(inside, id)
         await announce(old.userId)
-        const { column, oldEndsAtMs } = endOfReplaced(old, successor.createdAtMs, overlapMs)
-        const { id: replacedBy } = await insertToken(inside, successor)
-        const update = `update plantstore.tokens set replaced_by = $2, ${column} = $3 where id = $1`
+        const { column: endColumn, oldEndsAtMs } = endOfReplaced(old, successor.createdAtMs, overlapMs)
+        const { firstId: replacedBy } = await insertTokens(inside, [successor], column)
+        const update = `update plantstore.tokens set replaced_by = $2, ${endColumn} = $3 where id = $1`
         await inside.query(update, [id, replacedBy, oldEndsAtMs])
         return { id: replacedBy, oldEndsAtMs }
       }),
@@ -73,15 +73,35 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, hasSame
   } satisfies Partial<Store>
 }
 
-async function insertToken(inside: Transaction, token: NewToken) {
-  const user = await insertUser(inside, token.userName, token.createdAtMs)
-  const id = await nextId(inside, 'last_token_id')
+/** See `Store.createTokens`. The driver cannot send an array of bytes, so the hashes are sent in hexadecimal. */
+async function insertTokens(inside: Transaction, tokens: readonly NewToken[], column: Connections['column']) {
+  const createdAtMs = new Map<string, number>()
+  for (const token of tokens) {
+    if (!createdAtMs.has(token.userName)) createdAtMs.set(token.userName, token.createdAtMs)
+  }
+  const { users, newUsers } = await insertUsers(inside, createdAtMs, column)
+  const firstId = await nextIds(inside, 'last_token_id', tokens.length)
+  const columnOf = (type: 'int8' | 'text', value: (token: NewToken) => string | number | undefined) =>
+    column(
+      tokens.map((token) => value(token) ?? null),
+      type,
+    )
   await inside.query(
     `insert into plantstore.tokens (id, user_id, hash, scope, label, created_at_ms, expires_at_ms)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
-    [id, user.id, token.hash, token.scope, token.label ?? null, token.createdAtMs, token.expiresAtMs ?? null],
+     select $1::int8 + place - 1, user_id, decode(hash, 'hex'), scope, label, created_at_ms, expires_at_ms
+     from unnest($2::int8[], $3::text[], $4::text[], $5::text[], $6::int8[], $7::int8[])
+       with ordinality as new (user_id, hash, scope, label, created_at_ms, expires_at_ms, place)`,
+    [
+      firstId,
+      columnOf('int8', ({ userName }) => users.get(userName)),
+      columnOf('text', ({ hash }) => hash.toHex()),
+      columnOf('text', ({ scope }) => scope),
+      columnOf('text', ({ label }) => label),
+      columnOf('int8', ({ createdAtMs }) => createdAtMs),
+      columnOf('int8', ({ expiresAtMs }) => expiresAtMs),
+    ],
   )
-  return { id, userIsNew: user.isNew }
+  return { firstId, newUsers }
 }
 
 async function requireToken({ query }: Transaction, id: TokenId): Promise<Token> {

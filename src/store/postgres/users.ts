@@ -34,7 +34,8 @@ export function users({ read, transaction, changeTokens, column }: Connections) 
 
     findUser: (name) => findUser({ query: read }, name),
 
-    createUser: (name, nowMs) => changeTokens(async (inside) => void (await insertUser(inside, name, nowMs))),
+    createUser: (name, nowMs) =>
+      changeTokens(async (inside) => void (await insertUsers(inside, new Map([[name, nowMs]]), column))),
 
     setUserBlock: (name, blockedAtMs) =>
       changeTokens(async (inside, announce) => {
@@ -91,19 +92,38 @@ export async function requireUser(inside: Pick<Transaction, 'query'>, name: stri
   return user.id
 }
 
-/** Stores a user if there is none of that name. Returns the identifier of the user, and whether the user is new. */
-export async function insertUser(inside: Transaction, name: string, nowMs: number) {
-  const known = await findUser(inside, name)
-  if (known !== undefined) return { id: known.id, isNew: false }
-  const id = await nextId(inside, 'last_user_id')
-  await inside.query('insert into plantstore.users (id, name, created_at_ms) values ($1, $2, $3)', [id, name, nowMs])
-  return { id, isNew: true }
+/** Stores the users of these names and times unless they are there. Returns the ids of all, and the new names. */
+export async function insertUsers(
+  inside: Transaction,
+  createdAtMs: ReadonlyMap<string, number>,
+  column: Connections['column'],
+) {
+  const names = [...createdAtMs.keys()]
+  const select = 'select name, id from plantstore.users where name = any($1)'
+  const known = await inside.query<[name: string, id: bigint]>(select, [column(names, 'text')])
+  const users = new Map(known.map(([name, id]) => [name, Number(id)]))
+  const newUsers = names.filter((name) => !users.has(name))
+  if (newUsers.length === 0) return { users, newUsers }
+  const firstId = await nextIds(inside, 'last_user_id', newUsers.length)
+  const times = newUsers.map((name) => createdAtMs.get(name) ?? null)
+  await inside.query(
+    `insert into plantstore.users (id, name, created_at_ms) select $1::int8 + place - 1, name, created_at_ms
+     from unnest($2::text[], $3::int8[]) with ordinality as new (name, created_at_ms, place)`,
+    [firstId, column(newUsers, 'text'), column(times, 'int8')],
+  )
+  for (const [index, name] of newUsers.entries()) users.set(name, firstId + index)
+  return { users, newUsers }
 }
 
-/** An identifier that nothing has had before. */
-export async function nextId({ query }: Transaction, counter: 'last_user_id' | 'last_token_id'): Promise<number> {
-  const [[id] = [0n]] = await query<[bigint]>(
-    `update plantstore.counters set ${counter} = ${counter} + 1 returning ${counter}`,
+/** The first of so many consecutive identifiers that nothing has had before. */
+export async function nextIds(
+  { query }: Transaction,
+  counter: 'last_user_id' | 'last_token_id',
+  count: number,
+): Promise<number> {
+  const [[last] = [0n]] = await query<[bigint]>(
+    `update plantstore.counters set ${counter} = ${counter} + $1 returning ${counter}`,
+    [count],
   )
-  return Number(id)
+  return Number(last) - count + 1
 }

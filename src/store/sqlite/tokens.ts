@@ -21,7 +21,7 @@ export function tokens({ reader, read, write, tokensVersion }: Connections) {
         return row && toToken(row)
       }),
 
-    createToken: (token) => write(['createToken', token]),
+    createTokens: (tokens) => write(['createTokens', tokens]),
 
     createFirstToken: (token) => write(['createFirstToken', token]),
 
@@ -52,7 +52,11 @@ export function tokenWrites(writer: Database) {
   const touch = writer.prepare<unknown, [number, number]>('update tokens set last_used_at_ms = ?2 where id = ?1')
 
   return {
-    createToken: (token: NewToken) => insertToken(writer, token),
+    createTokens(tokens: readonly NewToken[]) {
+      const created = tokens.map((token) => insertToken(writer, token))
+      const newUsers = tokens.map(({ userName }) => userName).filter((_, index) => created[index]?.userIsNew)
+      return { firstId: created[0]?.id ?? 0, newUsers }
+    },
 
     createFirstToken(token: NewToken): boolean {
       if (writer.prepare('select 1 from tokens limit 1').values().length > 0) return false

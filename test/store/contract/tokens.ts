@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { PAGE_ROWS, type Store } from '../../../src/domain/store.ts'
+import type { Token } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { CREATED_AT_MS, closeNow, createToken, newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
@@ -9,18 +10,18 @@ const FAR_FUTURE_MS = CREATED_AT_MS + 36_500 * 86_400_000
 
 /** Tests what the comments of `Store` say about creating, finding and listing tokens. */
 export function tokensContract({ open }: StoreUnderTest): void {
-  describe('createToken and findToken', () => {
+  describe('createTokens and findToken', () => {
     test('keep everything of a token but its hash', async () => {
       await using opened = await open()
       const { hash } = newToken('me')
 
-      const created = await opened.store.createToken(
+      const created = await opened.store.createTokens([
         newToken('me', { hash, scope: 'read', label: "Ana's 🌱 'phone'", expiresAtMs: FAR_FUTURE_MS }),
-      )
+      ])
 
-      expect(created).toEqual({ id: expect.any(Number), userIsNew: true })
+      expect(created).toEqual({ firstId: expect.any(Number), newUsers: ['me'] })
       expect(await opened.store.findToken(hash)).toStrictEqual({
-        id: created.id,
+        id: created.firstId,
         userId: expect.any(Number),
         userName: 'me',
         scope: 'read',
@@ -42,10 +43,36 @@ export function tokensContract({ open }: StoreUnderTest): void {
 
       const created = []
       for (const name of ['me', 'me', 'Me', 'you', 'me']) {
-        created.push((await opened.store.createToken(newToken(name))).userIsNew)
+        created.push((await opened.store.createTokens([newToken(name)])).newUsers)
       }
 
-      expect(created).toEqual([true, false, true, true, false])
+      expect(created).toEqual([['me'], [], ['Me'], ['you'], []])
+    })
+
+    test('createTokens keeps the order of tokens in their ids, and makes each new user once, as old as the first token', async () => {
+      await using opened = await open()
+      const { store } = opened
+      await createToken(store, 'me')
+      const wanted = ['you', 'me', 'you', 'Me'].map((userName, index) =>
+        newToken(userName, {
+          scope: index === 0 ? 'read' : 'write',
+          label: index === 1 ? 'laptop' : undefined,
+          createdAtMs: CREATED_AT_MS + 1 + index,
+          expiresAtMs: index === 2 ? FAR_FUTURE_MS : undefined,
+        }),
+      )
+
+      const { firstId, newUsers } = await store.createTokens(wanted)
+
+      expect(newUsers).toEqual(['you', 'Me'])
+      const found = await Promise.all(wanted.map(({ hash }) => store.findToken(hash)))
+      expect(found).toMatchObject(wanted.map(({ hash: _, ...token }, index) => ({ ...token, id: firstId + index })))
+      expect(await store.listTokens({ after: firstId - 1 })).toEqual(found as readonly Token[])
+      expect(await store.listUsers()).toMatchObject([
+        { name: 'Me', createdAtMs: CREATED_AT_MS + 4, tokens: 1 },
+        { name: 'me', createdAtMs: CREATED_AT_MS, tokens: 2 },
+        { name: 'you', createdAtMs: CREATED_AT_MS + 1, tokens: 2 },
+      ])
     })
 
     test('createFirstToken creates one token of many calls at once, and none beside a token in any state', async () => {
@@ -68,11 +95,11 @@ export function tokensContract({ open }: StoreUnderTest): void {
       const stores = [opened.store, await opened.reopen()]
 
       const created = await Promise.all(
-        [0, 1, 2, 3].map((index) => (stores[index % 2] ?? opened.store).createToken(newToken('me'))),
+        [0, 1, 2, 3].map((index) => (stores[index % 2] ?? opened.store).createTokens([newToken('me')])),
       )
 
-      expect(created.filter(({ userIsNew }) => userIsNew)).toHaveLength(1)
-      expect(new Set(created.map(({ id }) => id)).size).toBe(4)
+      expect(created.flatMap(({ newUsers }) => newUsers)).toEqual(['me'])
+      expect(new Set(created.map(({ firstId }) => firstId)).size).toBe(4)
       const owners = (await opened.store.listTokens({ userName: 'me' })).map(({ userId }) => userId)
       expect(new Set(owners).size).toBe(1)
     })
@@ -116,7 +143,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
     test('lists at most limit tokens with larger ids than after, and PAGE_ROWS tokens without a limit', async () => {
       await using opened = await open()
       const { store } = opened
-      await Promise.all(Array.from({ length: PAGE_ROWS + 1 }, (_, index) => createToken(store, `${index % 2}`)))
+      await store.createTokens(Array.from({ length: PAGE_ROWS + 1 }, (_, index) => newToken(`${index % 2}`)))
       const idsOf = async (page?: Parameters<Store['listTokens']>[0]) =>
         (await store.listTokens(page)).map(({ id }) => id)
       const ids = await idsOf({ limit: PAGE_ROWS + 2 })

@@ -73,12 +73,12 @@ export function writesAtOnceContract({ open }: StoreUnderTest): void {
       const token = { scope: 'write', label: undefined, createdAtMs: 1, expiresAtMs: undefined } as const
 
       const created = await Promise.all(
-        [0, 1, 2, 3].map((index) => store.createToken({ ...token, userName: `${index % 2}`, hash: hash(index) })),
+        [0, 1, 2, 3].map((index) => store.createTokens([{ ...token, userName: `${index % 2}`, hash: hash(index) }])),
       )
       const found = await Promise.all([0, 1, 2, 3].map((index) => store.findToken(hash(index))))
 
-      expect(created.map(({ id }) => id)).toEqual(found.map((each) => each?.id ?? 0))
-      expect(created.map(({ userIsNew }) => userIsNew)).toEqual([true, true, false, false])
+      expect(created.map(({ firstId }) => firstId)).toEqual(found.map((each) => each?.id ?? 0))
+      expect(created.map(({ newUsers }) => newUsers)).toEqual([['0'], ['1'], [], []])
     })
   })
 }

@@ -26,7 +26,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a PostgreSQL database that refuses writ
     await Promise.all([...ids.map((id) => store.createPlant(user, { id, name: 'Ivy' })), store.deletePlant(user, 7n)])
 
     expect(await listIds(store, user)).toEqual(ids)
-    expect(await store.createToken(newToken('you'))).toMatchObject({ userIsNew: true })
+    expect(await store.createTokens([newToken('you')])).toMatchObject({ newUsers: ['you'] })
     for (const table of ['plants', 'tokens']) {
       expect(await opened.number(`select last_value from public.refusals_${table}`)).toBeGreaterThan(5)
     }

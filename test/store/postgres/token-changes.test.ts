@@ -61,7 +61,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a change of tokens in another opening o
     const { store, other, you } = opened
     const before = await versionOf(store)
 
-    await other.createToken(newToken('you'))
+    await other.createTokens([newToken('you')])
     await other.createUser('somebody.else', CREATED_AT_MS)
 
     expect(await areSame(store, you, before)).toBe(true)

@@ -25,9 +25,9 @@ describe('a closed database is one file', () => {
     using files = makeDatabaseFolder()
     const first = await openForTest(files.path)
     const second = await openForTest(files.path)
-    await first.store.createToken(newToken('me'))
+    await first.store.createTokens([newToken('me')])
     await first.close()
-    await second.store.createToken(newToken('you'))
+    await second.store.createTokens([newToken('you')])
     await second.close()
 
     expect(readdirSync(files.folder)).toEqual(['plantstore.db'])

@@ -70,7 +70,7 @@ describe('checkIntegrity of a damaged database', () => {
 const writes = (store: Store, user: number) => [
   () => store.createPlant(user, { id: 101n, name: 'Ivy' }),
   () => store.deletePlant(user, 1n),
-  () => store.createToken(newToken('you')),
+  () => store.createTokens([newToken('you')]),
   () => store.revokeTokens({ userName: 'me' }, CREATED_AT_MS),
   () => store.touchTokens(new Map([[1, CREATED_AT_MS]])),
   () => store.deleteUser('me'),

@@ -48,7 +48,7 @@ describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
 
     await untilRefused(() => store.checkReady())
     for (const write of [
-      () => store.createToken(newToken('you')),
+      () => store.createTokens([newToken('you')]),
       () => store.touchTokens(new Map([[token.id, 1]])),
       () => store.revokeTokens({ id: token.id }, 1),
       () => store.deleteUser('me'),

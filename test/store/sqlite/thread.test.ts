@@ -60,7 +60,7 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     expect(reasons.slice(inDoubt).filter(({ outcomeIsUnknown }) => outcomeIsUnknown)).toEqual([])
     for (const write of [
       store.deletePlant(user, 1n),
-      store.createToken(newToken('you')),
+      store.createTokens([newToken('you')]),
       store.touchTokens(new Map([[1, 1]])),
       store.checkReady(),
     ]) {

@@ -26,7 +26,7 @@ export const CHANGES = {
   createPlant: 'plants',
   deletePlant: 'plants',
   deletePlantsOrUser: 'everything',
-  createToken: 'tokens',
+  createTokens: 'tokens',
   createFirstToken: 'tokens',
   revokeTokens: 'tokens',
   rotateToken: 'tokens',

@@ -1,0 +1,240 @@
+import { describe, expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { BATCH_MAX_BYTES, GROUP_TOKENS } from '../../src/cli/commands/token-batch.ts'
+import { hashToken } from '../../src/domain/token.ts'
+import { openStore } from '../../src/store/open.ts'
+import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
+import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { startProgram } from '../support/program.ts'
+import { POSTGRES_STORES, SQLITE_STORES } from '../support/stores.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { refusal, refusalWith } from './support/answers.ts'
+import { makeDatabase } from './support/database.ts'
+
+const batchOn =
+  (database: string) =>
+  (stdin: string, args: readonly string[] = []) =>
+    runPlantstore(['token', 'create', '--batch', '--database', database, ...args], { stdin })
+
+const makeBatch = () => {
+  const made = makeDatabase()
+  return { ...made, batch: batchOn(made.database) }
+}
+
+const linesOf = (count: number) => Array.from({ length: count }, (_, index) => `user-${index}\n`).join('')
+
+/** The users and the tokens that a batch printed, without a line that was cut. */
+const printedBy = (stdout: string) =>
+  stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split(' '))
+
+/** The users of the tokens with these texts. A text that is no token of the database has none. */
+async function ownersOf(database: string, texts: readonly string[]) {
+  const store = await openStore(database, () => {})
+  try {
+    return await Promise.all(texts.map(async (text) => (await store.findToken(hashToken(text)))?.userName))
+  } finally {
+    await store.close()
+  }
+}
+
+const TOKEN = expect.stringMatching(/^plst_[0-9A-Za-z]{49}$/)
+
+describe.concurrent('token create --batch', () => {
+  test('creates a token for each line, in their order, and prints its user and its text', async () => {
+    using made = makeBatch()
+    const { stdout, stderr, exitCode } = await made.batch('# users\r\n\r\nme\r\n  you\tread \r\nme write 90d the phone')
+    const printed = printedBy(stdout)
+    const list = JSON.parse((await made.run('token', 'list', '--json')).stdout)
+
+    expect({ printed, exitCode }).toEqual({
+      printed: [
+        ['me', TOKEN],
+        ['you', TOKEN],
+        ['me', TOKEN],
+      ],
+      exitCode: 0,
+    })
+    expect(stderr).toBe(
+      `Created a new, empty store: ${made.database}.\nCreated 2 users.\nCreated 3 tokens. Each is shown only once.\n`,
+    )
+    expect(list).toMatchObject([
+      { id: 1, user: 'me', scope: 'write', label: null, expires: null },
+      { id: 2, user: 'you', scope: 'read', label: null, expires: null },
+      { id: 3, user: 'me', scope: 'write', label: 'the phone' },
+    ])
+    expect(Date.parse(list[2].expires) - Date.parse(list[2].created)).toBe(90 * 86_400_000)
+    expect(
+      await ownersOf(
+        made.database,
+        printed.map(([, text = '']) => text),
+      ),
+    ).toEqual(['me', 'you', 'me'])
+  })
+
+  test('takes what a line lacks from the options', async () => {
+    using made = makeBatch()
+    const answer = await made.batch('me\nme write\nme write 1d\nme write mine\nme write 1d 2 things', [
+      ...['--scope', 'read', '--expires', '2d', '--label', 'all'],
+      '--json',
+    ])
+
+    const facts = JSON.parse(answer.stdout).map((token: Record<'scope' | 'label' | 'created' | 'expires', string>) => [
+      token.scope,
+      (Date.parse(token.expires) - Date.parse(token.created)) / 86_400_000,
+      token.label,
+    ])
+    expect(facts).toEqual([
+      ['read', 2, 'all'],
+      ['write', 2, 'all'],
+      ['write', 1, 'all'],
+      ['write', 2, 'mine'],
+      ['write', 1, '2 things'],
+    ])
+  })
+
+  test.each([...SQLITE_STORES.slice(0, 1), ...POSTGRES_STORES])(
+    'prints with --json one array of several transactions, on $name',
+    async ({ open }) => {
+      await using opened = await open()
+      const { database } = opened
+      const { stdout, exitCode } = await batchOn(database)(linesOf(2 * GROUP_TOKENS + 1), ['--json'])
+      const tokens: readonly Record<'token' | 'user' | 'id', string>[] = JSON.parse(stdout)
+
+      expect({ exitCode, count: tokens.length }).toEqual({ exitCode: 0, count: 2 * GROUP_TOKENS + 1 })
+      expect(stdout).toBe(`${JSON.stringify(tokens, null, 2)}\n`)
+      const list = await runPlantstore(['token', 'list', '--json', '--database', database])
+      expect(JSON.parse(list.stdout)).toEqual(
+        tokens.map(({ token: _, ...fields }) => ({ ...fields, lastUsed: null, state: 'active', replacedBy: null })),
+      )
+      const owners = await ownersOf(
+        database,
+        tokens.map(({ token }) => token),
+      )
+      expect(owners).toEqual(tokens.map(({ user }) => user))
+    },
+  )
+
+  test.each([
+    ['user', 'm/e', 'the user must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -.'],
+    ['scope', 'me raed', 'the scope must be one of read, write.'],
+    [
+      'lifetime',
+      'me read 90',
+      'the time until it expires must be a whole number with a unit, s m h or d, from 1s to 36500d.',
+    ],
+    ['label', `me read ${'x'.repeat(201)}`, 'the label must be 1 to 200 characters without control characters.'],
+    ['length', 'x'.repeat(1024 ** 2), 'the user must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -.'],
+  ])('creates nothing, names the line and exits with 2 if a line is wrong: its %s', async (_, line, rule) => {
+    using made = makeBatch()
+
+    expect(await made.batch(`you\n\n${line}\nme\n`)).toEqual(refusal(2, `Line 3 of stdin: ${rule}`))
+    expect(existsSync(made.database)).toBe(false)
+  })
+
+  test('takes BATCH_MAX_BYTES of UTF-8, and refuses one byte more', async () => {
+    using made = makeBatch()
+    const batch = `#${'x'.repeat(BATCH_MAX_BYTES - 4)}\nme`
+
+    expect(await made.batch(`${batch}m`)).toEqual(refusalWith(2, `more than ${BATCH_MAX_BYTES} bytes`))
+    expect(existsSync(made.database)).toBe(false)
+    expect((await made.batch(batch)).stdout).toMatch(/^me plst_\w+\n$/)
+  })
+
+  test('creates nothing and exits with 0 if there is no line', async () => {
+    using made = makeBatch()
+    const [text, json] = [await made.batch(''), await made.batch('# none\n', ['--json'])]
+
+    expect([text, json]).toMatchObject([
+      { stdout: '', exitCode: 0 },
+      { stdout: '[]\n', exitCode: 0 },
+    ])
+  })
+
+  test('exits with 2 with --user, and token create without both', async () => {
+    using made = makeBatch()
+
+    expect(await made.batch('me\n', ['--user', 'me'])).toEqual(refusalWith(2, '--batch'))
+    expect(await made.run('token', 'create')).toEqual(refusalWith(2, '--user'))
+    expect(existsSync(made.database)).toBe(false)
+  })
+
+  test.skipIf(!existsSync('/dev/full'))('says which tokens it could not print, and exits with 1', async () => {
+    using made = makeBatch()
+    await createTokenIn(made.database)
+    const script = 'exec "$@" token create --batch --database "$0" >/dev/full'
+    const { ended } = startProgram(['sh', '-c', script, made.database, ...COMMAND], {
+      stdin: linesOf(2 * GROUP_TOKENS),
+    })
+
+    expect(await ended).toEqual(
+      refusal(
+        1,
+        `Tokens 2 to ${GROUP_TOKENS + 1} are active, but some could not be printed (ENOSPC: no space left on device, write): run plantstore token revoke for those.`,
+      ),
+    )
+    expect(JSON.parse((await made.run('token', 'list', '--json')).stdout)).toHaveLength(GROUP_TOKENS + 1)
+  })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'ends by %s between two transactions, and says what is left',
+    async (signal) => {
+      using made = makeBatch()
+      const lines = linesOf(100_000)
+      const command = [...COMMAND, 'token', 'create', '--batch', '--json', '--database', made.database]
+      const { child, stdout, ended } = startProgram(command, { stdin: `# first\n${lines}` })
+      while (child.exitCode === null && stdout() === '') await Bun.sleep(1)
+      child.kill(signal)
+      const { exitCode, ...output } = await ended
+      const tokens = JSON.parse(output.stdout)
+      const list = JSON.parse((await made.run('token', 'list', '--json')).stdout)
+
+      expect(exitCode).toBe(signal === 'SIGINT' ? 130 : 143)
+      expect(tokens.length).toBeLessThan(100_000)
+      expect(list.map(({ id }: { readonly id: number }) => id)).toEqual(
+        tokens.map(({ id }: { readonly id: number }) => id),
+      )
+      expect(output.stderr).toEndWith(
+        `Stopped by ${signal}: ${tokens.length} of 100000 tokens are created and printed. To create the rest, run the command with the lines after line ${tokens.length + 1}.\n`,
+      )
+    },
+  )
+
+  test('has stored each token that it has printed when it is killed', async () => {
+    using made = makeBatch()
+    const command = [...COMMAND, 'token', 'create', '--batch', '--database', made.database]
+    const { child, stdout, ended } = startProgram(command, { stdin: linesOf(100_000) })
+    while (child.exitCode === null && stdout() === '') await Bun.sleep(1)
+    child.kill('SIGKILL')
+    const printed = printedBy((await ended).stdout)
+    const owners = await ownersOf(
+      made.database,
+      printed.map(([, text = '']) => text),
+    )
+
+    expect(printed.length).toBeGreaterThan(0)
+    expect(owners).toEqual(printed.map(([user]) => user))
+  })
+})
+
+test('token create --batch keeps no create of a server waiting', async () => {
+  using made = makeBatch()
+  const token = await createTokenIn(made.database)
+  await using server = await serve(made.database)
+  let isCreating = true
+  const creating = made.batch(linesOf(20 * GROUP_TOKENS)).finally(() => {
+    isCreating = false
+  })
+  const creates: { status: number; ms: number }[] = []
+  while (isCreating) {
+    const startMs = performance.now()
+    const { status } = await server.request('POST', '/plants', { token, body: { id: creates.length, name: 'Ivy' } })
+    creates.push({ status, ms: performance.now() - startMs })
+  }
+
+  expect((await creating).exitCode).toBe(0)
+  expect(creates.length).toBeGreaterThan(10)
+  expect(creates.filter(({ status, ms }) => status !== 200 || ms >= BUSY_TIMEOUT_MS)).toEqual([])
+})
