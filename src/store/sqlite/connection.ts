@@ -42,9 +42,9 @@ export function openWriter(path: string, durability: FileDurability, { create = 
 }
 
 /** Opens a connection that reads, also while another one writes. */
-export function openReader(path: string, { busyTimeoutMs = BUSY_TIMEOUT_MS } = {}): Database {
+export function openReader(path: string): Database {
   const db = openDatabase(path, { readonly: true, safeIntegers: true, strict: true })
-  db.run(`pragma busy_timeout = ${busyTimeoutMs}`)
+  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return db
 }
 

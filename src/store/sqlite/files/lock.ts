@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import { openDatabase, rowsOf } from '../connection.ts'
 import { isLocked } from '../errors.ts'
@@ -25,6 +26,16 @@ export function lockAlone(path: string, advice = 'end it'): Database {
     throw error
   }
   return db
+}
+
+/** Whether another process has a database open. A file that is no database is not open. */
+export function isOpenElsewhere(path: string): boolean {
+  try {
+    using _locked = lockAlone(path)
+    return false
+  } catch (error) {
+    return error instanceof AppError
+  }
 }
 
 /**

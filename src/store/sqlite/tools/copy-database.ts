@@ -40,16 +40,12 @@ export async function copyDatabase(source: Source, target: string, options: Copy
     throw new AppError('misused', { message: `${target} is the ${source.role} itself: name another file.` })
   }
   using replaced = lockTarget(target, options)
-  return await withCopy(source, target, options, ({ counts, replace, placeNew }) => {
+  return await withCopy(source, target, options, ({ counts, place }) => {
     if (source.state !== undefined && restingState(source.path) !== source.state) {
       throw storeUnusable(`${source.path} was written to meanwhile: make a backup of it by plantstore backup.`)
     }
-    if (replaced !== undefined) {
-      closeForReplacement(replaced)
-      replace()
-    } else if (!placeNew()) {
-      throw targetExists(target)
-    }
+    if (replaced !== undefined) closeForReplacement(replaced)
+    if (!place(replaced !== undefined)) throw targetExists(target)
     return { ...counts, path: target, bytes: statSync(target).size }
   })
 }

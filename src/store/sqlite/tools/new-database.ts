@@ -2,9 +2,9 @@ import { constants, type Database } from 'bun:sqlite'
 import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
-import { BUSY_TIMEOUT_MS, openDatabase, openReader } from '../connection.ts'
-import { isLocked } from '../errors.ts'
+import { BUSY_TIMEOUT_MS, openDatabase } from '../connection.ts'
 import { createFile, syncDirectory } from '../files/file-system.ts'
+import { isOpenElsewhere } from '../files/lock.ts'
 
 /** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
 export type NewDatabase = ReturnType<typeof createDatabase>
@@ -32,16 +32,12 @@ export function createDatabase(target: string) {
   return {
     db,
     path,
-    /** Gives it its final path, durably. It replaces a file there. */
-    replace(): void {
-      renameSync(path, target)
+    /** Gives it its final path, durably. Without `replaces` it does not if there is a file. Returns whether it did. */
+    place(replaces: boolean): boolean {
+      if (replaces) renameSync(path, target)
+      else if (!renameToNew(path, target)) return false
       syncDirectory(dirname(target))
-    },
-    /** Gives it its final path, durably, unless there is a file. Returns whether it did. */
-    placeNew(): boolean {
-      const isPlaced = renameToNew(path, target)
-      if (isPlaced) syncDirectory(dirname(target))
-      return isPlaced
+      return true
     },
     /** Opens its file for reading. The descriptor outlives the file's name. */
     openFile: (): number => openSync(path, 'r'),
@@ -115,16 +111,5 @@ function removeLeftover(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isFile() !== true) return
   // A file that also has its final name is finished, and another process may use it.
-  if (found.nlink > 1 || !isInUse(path)) rmSync(path, { force: true })
-}
-
-/** Whether another process has locked a database. A file that is no database is not in use. */
-function isInUse(path: string): boolean {
-  try {
-    using db = openReader(path, { busyTimeoutMs: 0 })
-    db.prepare('select 1 from sqlite_schema').values()
-    return false
-  } catch (error) {
-    return isLocked(error)
-  }
+  if (found.nlink > 1 || !isOpenElsewhere(path)) rmSync(path, { force: true })
 }

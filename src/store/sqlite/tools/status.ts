@@ -1,8 +1,7 @@
 import { statSync } from 'node:fs'
-import { AppError } from '../../../domain/error.ts'
 import { BUSY_TIMEOUT_MS, openDatabase } from '../connection.ts'
 import { toAppError } from '../errors.ts'
-import { lockAlone } from '../files/lock.ts'
+import { isOpenElsewhere } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { countRows } from './contents.ts'
@@ -36,16 +35,5 @@ export async function sqliteStatus(path: string) {
     }
   } catch (error) {
     throw toAppError(error, { duringWrite: false, path })
-  }
-}
-
-/** Whether another process has the database open. */
-function isOpenElsewhere(path: string): boolean {
-  try {
-    using _locked = lockAlone(path)
-    return false
-  } catch (error) {
-    if (error instanceof AppError) return true
-    throw error
   }
 }
