@@ -9,15 +9,11 @@ export const defineServe = (program: Command) =>
     .description('Serves plants over HTTP.')
     .addHelpText(
       'after',
-      manual(
-        'serve --first-token',
-        'serve --listen unix:/run/plantstore.sock --database /var/lib/plantstore/plants.db',
-        {
-          done: 'A signal ended the server in good order.',
-          failed: 'The server cannot listen at its address.',
-          storeUnusable: 'The database cannot be opened, or it has failed.',
-        },
-      ),
+      manual('serve --first-token', 'serve --listen unix:/run/plantstore.sock --database plants.db', {
+        done: 'A signal ended the server in good order.',
+        failed: 'The server cannot listen at its address.',
+        storeUnusable: 'The database cannot be opened, or it has failed.',
+      }),
     )
     .addOption(OPTIONS.listen)
     .addOption(OPTIONS.metricsListen)
