@@ -112,24 +112,14 @@ Created token 2 of user me (read, "dash", expires ${next.expires}). It is shown 
     expect(await rotate('plst_0')).toEqual(refusal(2, 'The text on stdin is not a token.'))
   })
 
-  test('of a token that is unknown, revoked, expired or replaced exits with 1 and changes nothing', async () => {
+  test('of a token that is unknown or cannot be replaced exits with 1 and changes nothing', async () => {
     using made = await makeToken()
-    const { run, rotate } = made
-    await rotate('1')
-    await run('token', 'create', '--user', 'me')
-    await run('token', 'revoke', '3')
-    await run('token', 'create', '--user', 'me', '--expires', '1s')
-    while ((await list(run))[3].state !== 'expired') await Bun.sleep(100)
-    const before = await list(run)
-    const answers = [await rotate('1'), await rotate('3'), await rotate('4'), await rotate('5')]
+    await made.rotate('1')
+    const before = await list(made.run)
 
-    expect(answers).toEqual([
-      refusal(1, 'Token 2 replaces token 1 already: rotate that one.'),
-      refusal(1, 'Token 3 is revoked: create a new one.'),
-      refusal(1, 'Token 4 is expired: create a new one.'),
-      refusal(1, 'There is no such token: plantstore token list shows all.'),
-    ])
-    expect(await list(run)).toEqual(before)
+    expect(await made.rotate('1')).toEqual(refusal(1, 'Token 2 replaces token 1 already: rotate that one.'))
+    expect(await made.rotate('3')).toEqual(refusal(1, 'There is no such token: plantstore token list shows all.'))
+    expect(await list(made.run)).toEqual(before)
   })
 
   test('with wrong options exits with 2 and changes nothing', async () => {

@@ -85,20 +85,6 @@ describe.concurrent('user block', () => {
     expect(answers).toEqual(Array(2).fill(refusal(1, 'There is no user nobody.')))
   })
 
-  test('survives a backup and its restore', async () => {
-    using made = makeDatabase()
-    await createTokenIn(made.database)
-    await made.run('user', 'block', 'me')
-    const before = await made.run('user', 'list', '--json')
-    const backup = join(made.folder, 'backup.db')
-    await made.run('backup', backup)
-    await made.run('user', 'unblock', 'me')
-    await made.run('restore', backup, '--force')
-
-    expect(await made.run('user', 'list', '--json')).toEqual(before)
-    expect(JSON.parse(before.stdout)).toMatchObject([{ blocked: expect.any(String) }])
-  })
-
   test.skipIf(lacks(MOUNTS))('on a full disk exits with 3, and blocks once there is room', async () => {
     using disk = mountDisk(DISK_BYTES)
     const database = join(disk.path, 'plantstore.db')
