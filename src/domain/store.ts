@@ -121,8 +121,8 @@ export function textLength(plant: Plant): number {
 export interface Store {
   /**
    * Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone, and with
-   * `quota_exceeded` if the user has as many plants as the store allows. Of creates at the same moment, in any processes with the
-   * same quota, only so many succeed.
+   * `quota_exceeded` if the user has as many plants as the store allows. Creates at the same moment, in any processes with the
+   * same quota, may exceed it by one group.
    */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
   /** The user's plants of one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */

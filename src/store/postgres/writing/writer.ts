@@ -14,8 +14,8 @@ import {
 
 /** How long a writer tries to learn the outcome of a group that got no answer. */
 const RESOLVE_MS = 1000
-/** A new entry of the ledger deletes much older ones. Most of their processes have ended; the others add new ones. */
-const ENTRY_MAX_AGE_MS = 7 * 86_400_000
+/** A new entry of the ledger deletes older ones. Many of their processes have ended; the others add new ones. */
+const ENTRY_MAX_AGE_MS = 3_600_000
 
 /**
  * Writes a group durably, or nothing of it. Resolves to the refusals, by the indexes of their writes. If a plant is in the group
