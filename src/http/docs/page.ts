@@ -1,6 +1,5 @@
 // The executable embeds the library: the page loads nothing from other hosts.
 import scalar from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
-import { makeAsset } from '../page/asset.ts'
 import { makePage, type Page } from '../page/html.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
@@ -28,13 +27,9 @@ const SCRIPT = `Scalar.createApiReference(document.body.appendChild(document.cre
 `
 
 /** Makes the page that shows the OpenAPI document to people, and lets them try the API. It works without a network. */
-export async function makeDocsPage(publicUrl: string | undefined): Promise<Page> {
+export function makeDocsPage(publicUrl: string | undefined): Promise<Page> {
   return makePage({
-    assets: [
-      await makeAsset('docs', 'css', new Blob([STYLE])),
-      await makeAsset('scalar', 'js', Bun.file(scalar)),
-      await makeAsset('docs', 'js', new Blob([SCRIPT])),
-    ],
+    files: { 'docs.css': STYLE, 'scalar.js': Bun.file(scalar), 'docs.js': SCRIPT },
     policy: [
       // The library writes many styles while it runs. A style cannot bring code in.
       "style-src 'self' 'unsafe-inline'",

@@ -1,12 +1,14 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { weightOf } from '../accept.ts'
 import { sizedResponse } from '../answers.ts'
-import { type Asset, makeAsset } from './asset.ts'
 
 /** A page for people, with its assets. */
 export type Page = Awaited<ReturnType<typeof makePage>>
 
 interface PageParts {
-  /** The styles and scripts, in the order in which they run. */
-  readonly assets: readonly Asset[]
+  /** The styles and scripts by their names, in the order in which they run. */
+  readonly files: Readonly<Record<string, string | Blob>>
   /** Whether the page leads to the documentation. */
   readonly hasHelp?: boolean
   /** What the page may do beyond running its scripts (Content Security Policy Level 3). */
@@ -14,15 +16,15 @@ interface PageParts {
 }
 
 /** Makes a page. It runs its own scripts alone, no text becomes code, and no other page may show this one in a frame. */
-export async function makePage({ assets, hasHelp = false, policy }: PageParts) {
-  const icon = await makeAsset('icon', 'svg', new Blob([ICON]))
+export async function makePage({ files, hasHelp = false, policy }: PageParts) {
+  const assets = await Promise.all(Object.entries({ 'icon.svg': ICON, ...files }).map(makeAsset))
   const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Plant Store</title>
-${[icon, ...assets].map(({ path }) => linkTo(path)).join('\n')}
+${assets.map(({ path }) => linkTo(path)).join('\n')}
 ${hasHelp ? '<link rel="help" href="docs">' : ''}
 </head>
 <body>
@@ -36,7 +38,7 @@ ${hasHelp ? '<link rel="help" href="docs">' : ''}
     'referrer-policy': 'no-referrer',
   }
   return {
-    assets: [icon, ...assets],
+    assets,
     answer: (others: Readonly<Record<string, string>> = {}) =>
       sizedResponse(html, { headers: { ...headers, ...others } }),
   }
@@ -59,4 +61,33 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
 function linkTo(path: string): string {
   if (path.endsWith('.js')) return `<script src="${path}" defer></script>`
   return `<link rel="${path.endsWith('.css') ? 'stylesheet' : 'icon'}" href="${path}">`
+}
+
+/**
+ * A file of a page. Browsers keep it for good, because its name has a hash of its content. It is compressed once, when a client first
+ * asks for it.
+ */
+async function makeAsset([name, file]: readonly [string, string | Blob]) {
+  const content = typeof file === 'string' ? new Blob([file]) : file
+  const hash = Bun.hash(await content.arrayBuffer()).toString(36)
+  const type = Bun.file(name).type
+  const compress = async () => promisify(gzip)(await content.arrayBuffer(), { level: 9 })
+  let compressed: ReturnType<typeof compress> | undefined
+  return {
+    /** Relative, so that it holds behind any prefix. */
+    path: `assets/${name.replace('.', `-${hash}.`)}`,
+    async answer({ headers }: Request): Promise<Response> {
+      const answerHeaders = {
+        'content-type': type,
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+        vary: 'Accept-Encoding',
+      }
+      if (weightOf(headers.get('accept-encoding'), 'gzip', '*') === 0) {
+        return sizedResponse(content, { headers: answerHeaders })
+      }
+      compressed ??= compress()
+      return sizedResponse(await compressed, { headers: { ...answerHeaders, 'content-encoding': 'gzip' } })
+    },
+  }
 }

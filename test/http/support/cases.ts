@@ -33,7 +33,7 @@ const PAGE = {
   'referrer-policy': 'no-referrer',
 }
 const ASSET = {
-  'content-type': 'text/javascript; charset=utf-8',
+  'content-type': 'text/javascript;charset=utf-8',
   'cache-control': 'public, max-age=31536000, immutable',
   vary: 'Accept-Encoding',
 }
