@@ -4,24 +4,19 @@ import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
 import { type Caller, hashToken, isTokenText, type Scope, tokenState } from '../domain/token.ts'
-import type { Limits } from './limits.ts'
 import { contextOf } from './observe.ts'
 import type { AppOptions } from './options.ts'
+import type { AppParts } from './parts.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
-
-interface AuthenticationParts extends Pick<AppOptions, 'statistics'> {
-  readonly tokens: ReturnType<typeof createTokenCache>
-  readonly limits: Limits | undefined
-}
 
 /**
  * Gives every route behind it its `caller`: the accepted token. Rejects with `token_missing`, `token_invalid` or
  * `rate_exceeded`, before anything else of the request is checked. A route with `scope: 'write'` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, limits, statistics }: AuthenticationParts) => {
+export const authentication = ({ tokens, limits, statistics }: AppParts) => {
   const identify = async (request: Request, text: string) => {
     const context = contextOf(request)
     context.caller ??= await tokens.read(request.headers.get('authorization') ?? '', text)

@@ -10,9 +10,9 @@ const EXPOSED_HEADERS = ['Link', 'ETag', 'Retry-After', 'X-Request-Id']
 const PREFLIGHT_MAX_AGE_S = 600
 
 /**
- * Lets pages of these origins, and of no others, read all answers of the app. The CORS plugin makes the headers, once for each
- * origin. It is no plugin of the app itself: there it would answer OPTIONS without `Allow`, on unknown paths too, and give
- * headers to origins that are not listed.
+ * Lets pages of these origins, and of no others, read all answers of the app. The CORS plugin makes the headers. It is no plugin
+ * of the app itself: there it would answer OPTIONS without `Allow`, on unknown paths too, and give headers to origins that are
+ * not listed.
  */
 export function shareWith(origins: readonly string[], app: Handle): Handle {
   const plugin = new Elysia()
@@ -28,20 +28,16 @@ export function shareWith(origins: readonly string[], app: Handle): Handle {
       }),
     )
     .get('/', () => new Response(null))
-  const headersFor = async (method: 'OPTIONS' | 'GET', origin: string) => {
-    const asked = { origin, 'access-control-request-method': 'GET' }
-    const { headers } = await plugin.fetch(new Request('http://localhost/', { method, headers: asked }))
-    return [...headers].filter(([name]) => name.startsWith('access-control-'))
-  }
-  const shared = new Map(
-    origins.map((origin) => [origin, { preflight: headersFor('OPTIONS', origin), other: headersFor('GET', origin) }]),
-  )
 
   return async (request, connection) => {
     const response = await app(request, connection)
-    const headers = shared.get(request.headers.get('origin') ?? '')
-    const added = await (request.method === 'OPTIONS' ? headers?.preflight : headers?.other)
-    for (const [name, value] of added ?? []) response.headers.set(name, value)
+    const origin = request.headers.get('origin')
+    if (origin !== null && origins.includes(origin)) {
+      const method = request.method === 'OPTIONS' ? 'OPTIONS' : 'GET'
+      const asked = { origin, 'access-control-request-method': 'GET' }
+      const { headers } = await plugin.fetch(new Request('http://localhost/', { method, headers: asked }))
+      for (const [name, value] of headers) if (name.startsWith('access-control-')) response.headers.set(name, value)
+    }
     // Caches must know that another origin gets other headers.
     response.headers.append('vary', 'Origin')
     return response

@@ -15,7 +15,7 @@ export function answerTagged(
   isHead = request.method === 'HEAD',
 ): Response {
   const ifNoneMatch = request.headers.get('if-none-match')
-  if (ifNoneMatch !== null && namesWeakly(ifNoneMatch, etag))
+  if (ifNoneMatch !== null && names(ifNoneMatch, etag, true))
     return new Response(null, { status: 304, headers: { etag } })
   const response = isHead ? new Response(null, TAGGED) : sizedResponse(body, TAGGED, bodyBytes)
   response.headers.set('etag', etag)
@@ -29,16 +29,13 @@ export function preconditionOf({ headers }: Request): ((etag: string) => boolean
   const ifNoneMatch = headers.get('if-none-match')
   if (ifMatch === null && ifNoneMatch === null) return undefined
   return (etag) =>
-    (ifMatch === null || namesStrongly(ifMatch, etag)) && (ifNoneMatch === null || !namesWeakly(ifNoneMatch, etag))
+    (ifMatch === null || names(ifMatch, etag, false)) && (ifNoneMatch === null || !names(ifNoneMatch, etag, true))
 }
 
-/** `If-Match` compares strongly: it names no weak tag. `*` names any. */
-const namesStrongly = (header: string, etag: string): boolean =>
-  header.trim() === '*' || header.matchAll(ENTITY_TAGS).some(([, weak, tag]) => weak === undefined && tag === etag)
-
-/** `If-None-Match` compares weakly: `W/` does not count. `*` names any. */
-const namesWeakly = (header: string, etag: string): boolean =>
-  header.trim() === '*' || header.matchAll(ENTITY_TAGS).some(([, , tag]) => tag === etag)
+/** Whether a list names an entity tag. `*` names any. `If-Match` compares strongly: there a tag with `W/` does not count. */
+const names = (header: string, etag: string, isWeak: boolean): boolean =>
+  header.trim() === '*' ||
+  header.matchAll(ENTITY_TAGS).some(([, weak, tag]) => (isWeak || weak === undefined) && tag === etag)
 
 /** The entity tags of a list. Other text is no tag. */
 const ENTITY_TAGS = /(?<=^|,)[ \t]*(W\/)?("[^"]*")[ \t]*(?=,|$)/g

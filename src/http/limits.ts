@@ -6,10 +6,10 @@ import type { AppOptions, RateLimit } from './options.ts'
 /** The number of periods that share one burst. */
 const BURST_PERIODS = 10
 
-/** The limits of a service: a rate for each token, and a semaphore for the requests under way. */
-export type Limits = NonNullable<ReturnType<typeof createLimits>>
-
-/** Makes the limits that the options name; `undefined` if they name none. */
+/**
+ * Makes the limits that the options name: a rate for each token, and a semaphore for the requests under way. `undefined` if they
+ * name none.
+ */
 export function createLimits({ rateLimit, maxInFlight }: Pick<AppOptions, 'rateLimit' | 'maxInFlight'>) {
   if (rateLimit === undefined && maxInFlight === undefined) return undefined
   const countRequest = rateLimit && limitRate(rateLimit)

@@ -11,7 +11,7 @@ import {
   statusOf,
 } from './answers.ts'
 import { clientAddressFinder } from './client-address.ts'
-import type { AppOptions } from './options.ts'
+import type { AppParts } from './parts.ts'
 import type { Connection, Handle } from './server.ts'
 
 /** A request while the server answers it. */
@@ -48,15 +48,11 @@ export function contextOf(request: RequestWithContext): RequestContext {
   return context
 }
 
-interface Observation extends AppOptions {
-  readonly limits: { release(context: RequestContext): void } | undefined
-}
-
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
  * it. Whatever goes wrong inside, an answer comes out.
  */
-export function observe(handle: Handle, options: Observation): Handle {
+export function observe(handle: Handle, options: AppParts): Handle {
   const { log, statistics, monotonicMs, limits } = options
   const isLogging = options.logsRequests && log.isLevelEnabled('info')
   const isRecording = isLogging || statistics !== undefined
@@ -104,7 +100,7 @@ export function observe(handle: Handle, options: Observation): Handle {
 }
 
 /** Writes the line of a request: that of a streamed list at its end. */
-function logRequest(context: RequestContext, response: Response, durationMs: number, options: Observation): void {
+function logRequest(context: RequestContext, response: Response, durationMs: number, options: AppParts): void {
   const { received, requestId, operation, remoteAddress, caller, streamEnd } = context
   const { method, url, headers } = received
   const userAgent = (options.logsAddresses && headers.get('user-agent')) || undefined
@@ -182,7 +178,7 @@ const ONE_YEAR = 'max-age=31536000'
 function setCommonHeaders(
   headers: Headers,
   { requestId, received: { method } }: RequestContext,
-  { lifecycle, usesTls }: Observation,
+  { lifecycle, usesTls }: AppParts,
 ): void {
   headers.set('x-request-id', requestId)
   // Answers with JSON have these two already.

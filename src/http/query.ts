@@ -76,13 +76,10 @@ const ENTITY_TAGS = Type.Optional(
 )
 
 /** The precondition of a read. Any value is allowed: text that is no `ETag` matches none. */
-export const IfNoneMatch = checkedBy(Type.Object({ 'If-None-Match': ENTITY_TAGS }), (headers) => headers)
+export const IfNoneMatch = checkedBy(Type.Object({ 'If-None-Match': ENTITY_TAGS }))
 
 /** The preconditions of a delete, as that of a read. */
-export const Preconditions = checkedBy(
-  Type.Object({ 'If-Match': ENTITY_TAGS, 'If-None-Match': ENTITY_TAGS }),
-  (headers) => headers,
-)
+export const Preconditions = checkedBy(Type.Object({ 'If-Match': ENTITY_TAGS, 'If-None-Match': ENTITY_TAGS }))
 
 const parseInclude = (given: unknown): Include =>
   parse('include', given, (text) => (text === 'id' ? text : undefined), 'id')
@@ -108,7 +105,7 @@ function parse<T>(name: string, given: unknown, parseText: (text: string) => T |
  */
 function checkedBy<Schema extends TSchema>(
   schema: Schema,
-  check: (values: Readonly<Record<string, unknown>>) => Static<Schema>,
+  check: (values: Readonly<Record<string, unknown>>) => Static<Schema> = (values) => values,
 ): Schema {
   const validate = (values: unknown) => ({ value: check(values as Readonly<Record<string, unknown>>) })
   return Object.defineProperty(schema, '~standard', { value: { version: 1, vendor: 'plantstore', validate } })

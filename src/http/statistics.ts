@@ -1,4 +1,5 @@
 import { ERRORS, type Refusal } from './answers.ts'
+import type { RequestContext } from './observe.ts'
 
 /** Upper bounds of the writes in a group commit. */
 const GROUP_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
@@ -31,7 +32,12 @@ export function countRequests() {
       for (const name of names) operations[name] = { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
     },
     /** Counts an answer when it is ready. A streamed answer is ready when its head and first part are. */
-    answer({ operation, error }: Answered, status: number, durationMs: number, bodyBytes: number): void {
+    answer(
+      { operation, error }: Pick<RequestContext, 'operation' | 'error'>,
+      status: number,
+      durationMs: number,
+      bodyBytes: number,
+    ): void {
       const { statuses, durationsS } = operations[operation] as (typeof operations)[string]
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)
@@ -42,11 +48,6 @@ export function countRequests() {
       caches[cache][outcome]++
     },
   }
-}
-
-interface Answered {
-  readonly operation: string
-  readonly error: Refusal | undefined
 }
 
 /** The statistics of writes. */
