@@ -1,0 +1,67 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { administer } from '../../support/postgres.ts'
+import { runProgram } from '../../support/program.ts'
+import { lacks } from '../../support/requirement.ts'
+import { BUSY_REFUSAL, FAILED_REFUSAL } from '../history.ts'
+import { IS_LONG, ROUNDS_TIMEOUT_MS, testRounds } from '../rounds.ts'
+import { until } from '../until.ts'
+import { CITUS, startCitus } from './citus.ts'
+import { startRound } from './round.ts'
+
+const PROJECT = join(import.meta.dir, '../../..')
+const SUITES = ['./test/store/contract.test.ts', './test/http']
+/** Citus takes ten times as long for a write. */
+const PROPERTY_RUNS = '10'
+/** The coordinator knows the size of its own files alone. */
+const UNSUPPORTED = /measure > shows that the database grows with the plants/
+
+test.skipIf(!IS_LONG || lacks(CITUS))(
+  'the tests of the store and over the wire pass on Citus with plants distributed by user',
+  async () => {
+    using citus = await startCitus()
+    const { url } = citus.coordinator
+    const databases = () => administer(url, (sql) => sql`select datname from pg_database`.values())
+    const before = await databases()
+    const env = {
+      ...process.env,
+      TEST_POSTGRES: url,
+      TEST_FREE_DATABASE: url,
+      TEST_EXECUTABLE: undefined,
+      FAULT_LONG: '',
+      PROPERTY_RUNS,
+    }
+
+    const { stderr } = await runProgram(
+      [process.execPath, 'test', '--timeout', '300000', '-t', ', PostgreSQL', ...SUITES],
+      { cwd: PROJECT, env },
+    )
+
+    console.log(`Citus: ${stderr.trim().split('\n').slice(-5).join(', ')}`)
+    const failed = [...stderr.matchAll(/^\(fail\) (.*?)(?: \[.*)?$/gm)].map(([, title]) => title)
+    expect(failed.filter((title) => !UNSUPPORTED.test(title ?? ''))).toEqual([])
+    expect(stderr).toMatch(/^ \d{3} pass$/m)
+    // No test has made a database that is not distributed.
+    expect(await databases()).toEqual(before)
+  },
+  ROUNDS_TIMEOUT_MS,
+)
+
+for (const stopped of ['a worker', 'the coordinator'] as const) {
+  testRounds(
+    `a service loses no acknowledged write while ${stopped} of Citus is restarted`,
+    { short: 0, long: 10, needs: [CITUS] },
+    async (random) => {
+      using citus = await startCitus()
+      const { coordinator, workers } = citus
+      await using round = await startRound(coordinator.url, random)
+      const server = stopped === 'a worker' ? workers[random(workers.length)] : coordinator
+      server?.stop(random(2) === 0 ? 'fast' : 'immediate')
+      await round.untilRefusing()
+      server?.start()
+      await round.untilStoring()
+      await until('Citus has committed or rolled back all that was prepared', citus.hasNothingPrepared)
+      await round.check([FAILED_REFUSAL, BUSY_REFUSAL])
+    },
+  )
+}

@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { openStore } from '../../../src/store/open.ts'
+import { administer } from '../../support/postgres.ts'
+import { startCluster } from '../../support/postgres-cluster.ts'
+import { POSTGRES_PROGRAMS } from '../../support/postgres-system.ts'
+import type { Requirement } from '../../support/requirement.ts'
+
+/** CONTRIBUTING.md says how to build it. */
+export const CITUS: Requirement = {
+  missing:
+    'Citus is missing: PLANTSTORE_TEST_POSTGRES_BIN does not name the programs of a PostgreSQL server that has it',
+  isMet: () => POSTGRES_PROGRAMS !== undefined && existsSync(join(POSTGRES_PROGRAMS, '../lib/citus.so')),
+}
+
+const SETTINGS = {
+  shared_preload_libraries: 'citus',
+  'citus.node_conninfo': 'sslmode=disable',
+  'citus.recover_2pc_interval': '1s',
+  max_connections: '300',
+}
+const HOST = '127.0.0.1'
+
+/** As docs/explanation/tested.md says. The other tables stay on the coordinator. */
+const DISTRIBUTE = [
+  `select create_reference_table('plantstore.users')`,
+  `select create_distributed_table('plantstore.plants', 'user_id')`,
+]
+
+/** Starts a coordinator with an empty store, and the workers that hold its plants. */
+export async function startCitus() {
+  using stack = new DisposableStack()
+  const start = async () => {
+    const cluster = stack.use(await startCluster(SETTINGS))
+    await query(cluster.url, 'create extension citus')
+    return cluster
+  }
+  const coordinator = await start()
+  const { url, port } = coordinator
+  await query(url, `select citus_set_coordinator_host('${HOST}', ${port})`)
+  const workers = [await start(), await start()]
+  for (const worker of workers) await query(url, `select citus_add_node('${HOST}', ${worker.port})`)
+  await (await openStore(url, () => {})).close()
+  for (const statement of DISTRIBUTE) await query(url, statement)
+  const started = stack.move()
+
+  return {
+    coordinator,
+    workers,
+    /** Whether no worker has a transaction that Citus must still commit or roll back. */
+    async hasNothingPrepared() {
+      const found = await Promise.all(workers.map((each) => query(each.url, 'select 1 from pg_prepared_xacts')))
+      return found.flat().length === 0
+    },
+    [Symbol.dispose]: () => started.dispose(),
+  }
+}
+
+const query = (url: string, statement: string): Promise<unknown[][]> =>
+  administer(url, (sql) => sql.unsafe(statement).values())
