@@ -8,6 +8,9 @@ import { makeSchemas } from './schemas.ts'
 
 const FOLDER = 'contrib/kubernetes'
 const TOOLS = `${FOLDER}/sqlite/tools.yaml`
+const DUMPS = `${FOLDER}/postgres/backup.yaml`
+/** The files that are no part of a kustomization. */
+const APPLIED_ALONE = [TOOLS, DUMPS]
 /** The time for a first download of the schemas. */
 const SCHEMAS_TIMEOUT_MS = 120_000
 
@@ -64,8 +67,8 @@ describe.skipIf(lacks(...['kubeconform', 'kustomize', 'go'].map(program)))('kube
     expect(await problemsOf(await build(name))).toBe('')
   })
 
-  test('finds nothing wrong in the pod for tools', async () => {
-    expect(await problemsOf(await readContrib(TOOLS))).toBe('')
+  test.each(APPLIED_ALONE)('finds nothing wrong in %s', async (file) => {
+    expect(await problemsOf(await readContrib(file))).toBe('')
   })
 
   test('finds a misspelt field of the pod for tools', async () => {
@@ -241,6 +244,6 @@ test('every file of the folder is part of a kustomization, or named by the docum
   )
   const page = await Bun.file(pathOfPage('docs/how-to/backup-containers.md')).text()
 
-  expect(page).toContain(TOOLS)
-  expect(files.split('\n').filter((file) => ![...listed.flat(), TOOLS].includes(file))).toEqual([])
+  for (const file of APPLIED_ALONE) expect(page).toContain(file)
+  expect(files.split('\n').filter((file) => ![...listed.flat(), ...APPLIED_ALONE].includes(file))).toEqual([])
 })
