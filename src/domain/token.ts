@@ -42,7 +42,7 @@ export interface Token {
 /** The token of a request, from the store or from a tokens file. There its id is its hash, so that no two tokens have one id. */
 export type Caller = Pick<Token, 'userId' | 'userName' | 'scope' | 'expiresAtMs' | 'revokedAtMs' | 'userIsBlocked'> & {
   readonly id: TokenId | string
-  readonly lastUsedAtMs?: Token['lastUsedAtMs']
+  lastUsedAtMs?: Token['lastUsedAtMs']
 }
 
 /** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */

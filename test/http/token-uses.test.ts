@@ -46,19 +46,26 @@ describe('the recorded uses of tokens', () => {
     ])
   })
 
-  test('are lost if the store rejects them, and the next use is recorded however soon it comes', async () => {
+  test('are written with the next ones if the store rejects them', async () => {
     await using opened = await openWithUses()
     const { token, uses, writes, clock, log } = opened
+    const { token: other } = await createToken(opened.store, 'you')
 
     uses.recordUse(token)
     opened.failNext = true
     await uses.flush()
-    await uses.flush()
+    expect(writes).toEqual([])
     clock.nowMs += 1
     uses.recordUse(token)
+    uses.recordUse(other)
     await uses.flush()
 
-    expect(writes).toEqual([[[token.id, START_MS + 1]]])
+    expect(writes).toEqual([
+      [
+        [token.id, START_MS],
+        [other.id, START_MS + 1],
+      ],
+    ])
     expect(log()).toContain('"reason":"Error: broken","msg":"the last use of tokens could not be written"')
   })
 })
