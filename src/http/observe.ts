@@ -50,7 +50,7 @@ export function contextOf(request: RequestWithContext): RequestContext {
 
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
- * it. Whatever goes wrong inside, an answer comes out.
+ * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
  */
 export function observe(handle: Handle, options: AppParts): Handle {
   const { log, statistics, monotonicMs, limits } = options
@@ -61,8 +61,21 @@ export function observe(handle: Handle, options: AppParts): Handle {
     if (statistics !== undefined) statistics.inFlight--
     limits?.release(context)
   }
+  const finish = (context: RequestContext, response: Response, startedMs: number): Response => {
+    setCommonHeaders(response.headers, context, options)
+    if (isRecording) {
+      const durationMs = monotonicMs() - startedMs
+      statistics?.answer(context, response.status, durationMs, bodyBytesOf(response))
+      if (isLogging) logRequest(context, response, durationMs, options)
+    }
+    if (context.streamEnd === undefined) end(context)
+    else void context.streamEnd.then(() => end(context))
+    return response
+  }
+  const finishLater = async (context: RequestContext, answer: Promise<Response>, startedMs: number) =>
+    finish(context, await answer.catch((error) => answerError(error, context, log)), startedMs)
 
-  return async (received, connection) => {
+  return (received, connection) => {
     const startedMs = isRecording ? monotonicMs() : 0
     if (statistics !== undefined) statistics.inFlight++
     const context: RequestContext = {
@@ -76,26 +89,15 @@ export function observe(handle: Handle, options: AppParts): Handle {
       error: undefined,
       streamEnd: undefined,
     }
-    let response: Response
     try {
       const request: RequestWithContext = routable(received)
       // A property of the request costs less than a `WeakMap`, also in garbage collection.
       request[CONTEXT] = context
       const answer = handle(request)
-      // A cached list does not wait for a promise.
-      response = answer instanceof Promise ? await answer : answer
+      return answer instanceof Promise ? finishLater(context, answer, startedMs) : finish(context, answer, startedMs)
     } catch (error) {
-      response = answerError(error, context, log)
+      return finish(context, answerError(error, context, log), startedMs)
     }
-    setCommonHeaders(response.headers, context, options)
-    if (isRecording) {
-      const durationMs = monotonicMs() - startedMs
-      statistics?.answer(context, response.status, durationMs, bodyBytesOf(response))
-      if (isLogging) logRequest(context, response, durationMs, options)
-    }
-    if (context.streamEnd === undefined) end(context)
-    else void context.streamEnd.then(() => end(context))
-    return response
   }
 }
 

@@ -31,7 +31,7 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
   return {
     /** The list that the user was answered at this URL, if it is still right. */
     get(user: UserId, url: string): CappedList | undefined {
-      const list = listAt(url, users.get(user))
+      const list = users.get(user)?.find((each) => each.url === url)
       if (list === undefined) return undefined
       const version = store.plantsVersion(user)
       if (list.version === version) return list
@@ -53,12 +53,6 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
       users.set(user, [...kept, { ...list, url, version, bytes }])
     },
   }
-}
-
-/** A loop: `find` would allocate a function for each request. */
-function listAt(url: string, lists: readonly CachedList[] = []): CachedList | undefined {
-  for (const list of lists) if (list.url === url) return list
-  return undefined
 }
 
 /** The memory that the runtime takes for a text: one byte a character, or two if one of them is outside of Latin-1. */
