@@ -61,8 +61,8 @@ export const dropDatabases = (url: string, prefix: string): Promise<void> =>
     for (const [name] of names) await sql.unsafe(`drop database ${name} with (force)`).simple()
   })
 
-/** The URLs of databases that tests of this process no longer use. citus.test.ts gives the first one. */
-const free: string[] = process.env.TEST_FREE_DATABASE === undefined ? [] : [process.env.TEST_FREE_DATABASE]
+/** The URLs of databases that tests of this process no longer use. citus.test.ts gives the first ones. */
+const free: string[] = process.env.TEST_FREE_DATABASES?.split(' ') ?? []
 
 /** Lends an empty database with the schema on the shared server. To empty it for the next test is faster than to make one. */
 export async function borrowDatabase() {

@@ -12,7 +12,7 @@ import { startRound } from './round.ts'
 const PROJECT = join(import.meta.dir, '../../..')
 const SUITES = ['./test/store/contract.test.ts', './test/http']
 /** Citus takes ten times as long for a write. */
-const PROPERTY_RUNS = '10'
+const PROPERTY_RUNS = '5'
 /** The coordinator knows the size of its own files alone. */
 const UNSUPPORTED = /measure > shows that the database grows with the plants/
 
@@ -26,7 +26,7 @@ test.skipIf(!IS_LONG || lacks(CITUS))(
     const env = {
       ...process.env,
       TEST_POSTGRES: url,
-      TEST_FREE_DATABASE: url,
+      TEST_FREE_DATABASES: citus.urls.join(' '),
       TEST_EXECUTABLE: undefined,
       FAULT_LONG: '',
       PROPERTY_RUNS,
@@ -37,7 +37,8 @@ test.skipIf(!IS_LONG || lacks(CITUS))(
       { cwd: PROJECT, env },
     )
 
-    console.log(`Citus: ${stderr.trim().split('\n').slice(-5).join(', ')}`)
+    for (const line of stderr.split('\n').filter((each) => /^(?:error:|\(fail\)| *\d+ pass)/.test(each)))
+      console.log(line)
     const failed = [...stderr.matchAll(/^\(fail\) (.*?)(?: \[.*)?$/gm)].map(([, title]) => title)
     expect(failed.filter((title) => !UNSUPPORTED.test(title ?? ''))).toEqual([])
     expect(stderr).toMatch(/^ \d{3} pass$/m)
@@ -54,7 +55,7 @@ for (const stopped of ['a worker', 'the coordinator'] as const) {
     async (random) => {
       using citus = await startCitus()
       const { coordinator, workers } = citus
-      await using round = await startRound(coordinator.url, random)
+      await using round = await startRound(citus.urls[0] ?? '', random)
       const server = stopped === 'a worker' ? workers[random(workers.length)] : coordinator
       server?.stop(random(2) === 0 ? 'fast' : 'immediate')
       await round.untilRefusing()

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStore } from '../../../src/store/open.ts'
-import { administer } from '../../support/postgres.ts'
+import { administer, urlOf } from '../../support/postgres.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { POSTGRES_PROGRAMS } from '../../support/postgres-system.ts'
 import type { Requirement } from '../../support/requirement.ts'
@@ -27,24 +27,28 @@ const DISTRIBUTE = [
   `select create_distributed_table('plantstore.plants', 'user_id')`,
 ]
 
-/** Starts a coordinator with an empty store, and the workers that hold its plants. */
+/** Starts a coordinator with two empty stores, and the workers that hold their plants. A test may need both stores at once. */
 export async function startCitus() {
   using stack = new DisposableStack()
-  const start = async () => {
-    const cluster = stack.use(await startCluster(SETTINGS))
-    await query(cluster.url, 'create extension citus')
-    return cluster
+  const start = async () => stack.use(await startCluster(SETTINGS))
+  const [coordinator, ...workers] = [await start(), await start(), await start()]
+  const urls: string[] = []
+  for (const name of ['one', 'two']) {
+    for (const { url } of [coordinator, ...workers]) {
+      await query(url, `create database ${name}`)
+      await query(urlOf(url, name), 'create extension citus')
+    }
+    const url = urlOf(coordinator.url, name)
+    await query(url, `select citus_set_coordinator_host('${HOST}', ${coordinator.port})`)
+    for (const { port } of workers) await query(url, `select citus_add_node('${HOST}', ${port})`)
+    await (await openStore(url, () => {})).close()
+    for (const statement of DISTRIBUTE) await query(url, statement)
+    urls.push(url)
   }
-  const coordinator = await start()
-  const { url, port } = coordinator
-  await query(url, `select citus_set_coordinator_host('${HOST}', ${port})`)
-  const workers = [await start(), await start()]
-  for (const worker of workers) await query(url, `select citus_add_node('${HOST}', ${worker.port})`)
-  await (await openStore(url, () => {})).close()
-  for (const statement of DISTRIBUTE) await query(url, statement)
   const started = stack.move()
 
   return {
+    urls,
     coordinator,
     workers,
     /** Whether no worker has a transaction that Citus must still commit or roll back. */
