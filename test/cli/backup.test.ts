@@ -108,7 +108,11 @@ describe.concurrent('backup FILE', () => {
     const refused = await made.backup(made.file)
     const after = snapshot(made.backups)
     const forced = await made.backup(made.file, '--force')
+    await Bun.write(`${made.folder}/notes`, 'here before')
+    const onNotes = await made.backup(`${made.folder}/notes`)
 
+    expect(onNotes.exitCode).toBe(1)
+    expect(await Bun.file(`${made.folder}/notes`).text()).toBe('here before')
     expect(refused).toEqual(refusal(1, `${made.file} is there already: name another file, or replace it by --force.`))
     expect(after).toEqual(before)
     expect(forced).toMatchObject({ stdout: `${made.file}\n`, exitCode: 0 })

@@ -38,7 +38,11 @@ describe.concurrent('a mistyped URL of a database', () => {
   test.each(['restore', 'import', 'backup --dir'])(
     'is repeated without its password by plantstore %s',
     async (command) => {
-      const { stderr, exitCode } = await runPlantstore([...command.split(' '), 'postgres://me:Sesame-99@host/plants'])
+      using folder = makeFolder()
+      const inFolder = { cwd: folder.path }
+      await runPlantstore(['token', 'create', '--user', 'me'], inFolder)
+      const args = [...command.split(' '), 'postgres://me:Sesame-99@host/plants']
+      const { stderr, exitCode } = await runPlantstore(args, inFolder)
 
       expect(exitCode).not.toBe(0)
       expect(stderr).toContain('me:***@host/plants')

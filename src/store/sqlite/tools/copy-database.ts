@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from '../../../domain/error.ts'
 import type { Copied, CopyOptions, Counts } from '../../engine.ts'
@@ -52,12 +52,8 @@ export async function copyDatabase(source: Source, target: string, options: Copy
 
 /** Locks the database that is to be replaced. Returns `undefined` if there is none. */
 function lockTarget(target: string, { force = false }: CopyOptions): Database | undefined {
-  if (inspect(target)) {
-    const locked = lockAlone(target)
-    if (force) return locked
-    locked.close(true)
-    throw targetExists(target)
-  }
+  if (!force && existsSync(target) && statSync(target).isFile()) throw targetExists(target)
+  if (inspect(target)) return lockAlone(target)
   const beside = foundSideFiles(target)
   if (beside.length === 0) return undefined
   throw storeUnusable(`${beside.join(' and ')} would be taken for a part of ${target}: move what is there away.`)
