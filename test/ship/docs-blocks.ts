@@ -13,6 +13,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'bun start': 'starts a server from the sources of the clone',
   'bash .ci/run': 'is the check itself',
   'apt-get': 'changes the machine',
+  'git clone': 'needs the network, and minutes to build',
   litestream: 'litestream.test.ts tries it beside a server',
   pg_repack: 'needs an extension',
   "psql --dbname=plantstore --command 'create extension pg_repack'": 'needs an extension',
