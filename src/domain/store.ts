@@ -113,7 +113,7 @@ export function textLength(plant: Plant): number {
 }
 
 /**
- * Everything that the service stores. These comments are the contract, and test/store/contract.test.ts tests every store against
+ * Everything that the service stores. These comments are the contract, and test/store/contract tests every store against
  * it. A write is durable when it resolves, and every later read in any process shows it. Any method may reject with `store_full`
  * or `store_busy`: nothing was and nothing will be stored. It may reject with `store_failed`: `outcomeIsUnknown` then tells
  * whether a write may be stored all the same. Times are milliseconds since 1970-01-01 UTC.

@@ -25,7 +25,7 @@ export async function captureStatements(): Promise<readonly string[]> {
     'test',
     '--timeout',
     '120000',
-    './test/store/contract.test.ts',
+    './test/store/contract',
     './test/store/postgres',
     './test/store/copy.test.ts',
   ]

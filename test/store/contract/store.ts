@@ -1,31 +1,33 @@
 import { describe } from 'bun:test'
-import { STORES } from '../support/stores.ts'
-import { blockContract } from './contract/block.ts'
-import { hasOnlyGrownContract } from './contract/has-only-grown.ts'
-import { healthContract } from './contract/health.ts'
-import { listContract } from './contract/list.ts'
-import { plantsContract } from './contract/plants.ts'
-import { quotaContract } from './contract/quota.ts'
-import { revokeContract } from './contract/revoke.ts'
-import { rotateContract } from './contract/rotate.ts'
-import { statisticsContract } from './contract/statistics.ts'
-import { tokensContract } from './contract/tokens.ts'
-import { usersContract } from './contract/users.ts'
-import { versionsContract } from './contract/versions.ts'
-import { writesAtOnceContract } from './contract/writes-at-once.ts'
+import type { StoreUnderTest } from '../../support/stores.ts'
+import { blockContract } from './block.ts'
+import { hasOnlyGrownContract } from './has-only-grown.ts'
+import { healthContract } from './health.ts'
+import { listContract } from './list.ts'
+import { plantsContract } from './plants.ts'
+import { quotaContract } from './quota.ts'
+import { revokeContract } from './revoke.ts'
+import { rotateContract } from './rotate.ts'
+import { statisticsContract } from './statistics.ts'
+import { tokensContract } from './tokens.ts'
+import { usersContract } from './users.ts'
+import { versionsContract } from './versions.ts'
+import { writesAtOnceContract } from './writes-at-once.ts'
 
-describe.each(STORES)('the store, $name', (store) => {
-  plantsContract(store)
-  listContract(store)
-  writesAtOnceContract(store)
-  quotaContract(store)
-  tokensContract(store)
-  revokeContract(store)
-  rotateContract(store)
-  usersContract(store)
-  blockContract(store)
-  healthContract(store)
-  versionsContract(store)
-  hasOnlyGrownContract(store)
-  statisticsContract(store)
-})
+/** Tests all that the comments of `Store` say. Each kind of store has its own file, so that they run at once. */
+export const storeContract = (stores: readonly StoreUnderTest[]): void =>
+  describe.each(stores)('the store, $name', (store) => {
+    plantsContract(store)
+    listContract(store)
+    writesAtOnceContract(store)
+    quotaContract(store)
+    tokensContract(store)
+    revokeContract(store)
+    rotateContract(store)
+    usersContract(store)
+    blockContract(store)
+    healthContract(store)
+    versionsContract(store)
+    hasOnlyGrownContract(store)
+    statisticsContract(store)
+  })
