@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { afterAll, describe, expect, test } from 'bun:test'
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { holdTransaction } from '../fault/foreign-transaction.ts'
@@ -15,15 +15,26 @@ import { refusal, refusalWith } from './support/answers.ts'
 /** Bytes of a database's header, which its schema follows. */
 const HEADER_BYTES = 100
 
-/** A backup with 1000 plants, and a folder for a database. */
-async function makeBackup() {
+/** A backup with 1000 plants. */
+async function makeOriginal() {
   const folder = makeFolder()
-  const [file, database] = [join(folder.path, 'backups', 'plants.db'), join(folder.path, 'data', 'plantstore.db')]
-  for (const path of [file, database]) mkdirSync(join(path, '..'))
-  const original = join(folder.path, 'original.db')
+  const [original, file] = [join(folder.path, 'original.db'), join(folder.path, 'plants.db')]
   const token = await createTokenIn(original, 'restored')
   addPlants(original, 1000)
   await runPlantstore(['backup', file, '--database', original])
+  return { file, token, content: dump(original), [Symbol.dispose]: folder[Symbol.dispose] }
+}
+let backup: ReturnType<typeof makeOriginal> | undefined
+afterAll(async () => (await backup)?.[Symbol.dispose]())
+
+/** A copy of the backup of 1000 plants that all tests share, and a folder for a database. */
+async function makeBackup() {
+  backup ??= makeOriginal()
+  const { token, content, file: original } = await backup
+  const folder = makeFolder()
+  const [file, database] = [join(folder.path, 'backups', 'plants.db'), join(folder.path, 'data', 'plantstore.db')]
+  for (const path of [file, database]) mkdirSync(join(path, '..'))
+  cpSync(original, file)
   const before = snapshot(join(file, '..'))
   const restore = (...args: readonly string[]) => runPlantstore(['restore', file, '--database', database, ...args])
   return {
@@ -31,7 +42,7 @@ async function makeBackup() {
     database,
     data: join(database, '..'),
     token,
-    content: dump(original),
+    content,
     restore,
     expectBackupUntouched: () => expect(snapshot(join(file, '..'))).toEqual(before),
     [Symbol.dispose]: folder[Symbol.dispose],
