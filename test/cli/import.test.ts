@@ -290,11 +290,11 @@ Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.
       using disk = mountDisk(4_000_000)
       const database = join(disk.path, 'plantstore.db')
       await createTokenIn(database)
-      const lines = Array.from({ length: 30_000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(300) }))
+      const lines = Array.from({ length: 15_000 }, (_, id) => lineOf({ user: 'me', id, name: 'x'.repeat(300) }))
       const args = ['import', '--on-conflict', rule, '--database', database]
       const { stderr, exitCode } = await runPlantstore(args, { stdin: lines.join('') })
       const [, told] =
-        /^Stopped: (\d+) of 30000 lines are in\..+\nplantstore: The database is out of space or read-only /m.exec(
+        /^Stopped: (\d+) of 15000 lines are in\..+\nplantstore: The database is out of space or read-only /m.exec(
           stderr,
         ) ?? []
 
