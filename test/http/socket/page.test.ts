@@ -59,7 +59,7 @@ const ids = async (page: Page) => (await rows(page)).map(([id]) => id)
 
 /** What axe-core finds wrong on the page as it is. */
 async function accessibilityProblems(page: Page): Promise<readonly string[]> {
-  await page.evaluate(axe.source)
+  if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe.source)
   return page.evaluate<readonly string[]>(
     `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes.map(({ html }) => html).join(' ')))`,
   )
@@ -382,10 +382,13 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
   )
 
   test(
-    'shows 300 hostile names and tags as text',
+    'shows hostile names and tags as text',
     async () => {
       await using service = await startService(transport)
-      const plants = Array.from({ length: 300 }, (_, index) => ({ id: index, ...hostile(index) }))
+      const plants = Array.from({ length: IS_LONG ? 300 : 2 * HOSTILE.length }, (_, index) => ({
+        id: index,
+        ...hostile(index),
+      }))
       for (const plant of plants) expect((await service.create(plant)).status).toBe(200)
       const { page, requests, errors, violations } = await (await browser()).open({
         viewport: { width: 390, height: 844 },
