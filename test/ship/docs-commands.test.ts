@@ -10,7 +10,7 @@ import { type Cluster, startCluster } from '../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks, program, type Requirement } from '../support/requirement.ts'
 import { ALL_BLOCKS, type Block, entryFor, NOT_RUN } from './docs-blocks.ts'
-import { PROJECT, runIn } from './run.ts'
+import { PROJECT, runIn, runWell } from './run.ts'
 
 const ROOT: Requirement = { missing: 'root is missing', isMet: () => process.getuid?.() === 0 }
 const PROGRAMS = ['unshare', 'ip', 'curl', 'jq', 'openssl', 'psql']
@@ -43,13 +43,15 @@ plantstore() {
 }
 `
 
-/** A store with two tokens and a plant, and a tokens file. */
-const STORE = `{
-TOKEN=$(plantstore token create --user me)
-plantstore token create --user me > leaked-token
+/** Makes a store with two tokens and a plant, and a tokens file. The blocks begin with copies of them. */
+const MAKE_STORE = `set -euo pipefail
+"$EXECUTABLE" token create --user me > token
+"$EXECUTABLE" token create --user me > leaked-token
 printf "app read sha256:%064d\\n" 0 > tokens
-echo '{"user":"me","id":1,"name":"Monstera"}' | plantstore import
-} > /dev/null 2>&1
+echo '{"user":"me","id":1,"name":"Monstera"}' | "$EXECUTABLE" import
+`
+const STORE = `cp "$STORE"/* .
+TOKEN=$(cat token)
 export PLANTSTORE_DATABASE="$PWD/plantstore.db"
 `
 /** The files that commands read, each with the command that makes it. */
@@ -77,12 +79,14 @@ function makePostgres(commands: string): string {
 }
 
 let cluster: Cluster | undefined
+const store = makeFolder()
 
 /** Runs commands on a machine of their own. Resolves to their output. */
 async function runCommands(commands: readonly string[], isTutorial: boolean) {
   using folder = makeFolder()
-  await using database = await makeDatabase({ isEmpty: true, server: cluster?.url })
   const text = commands.join('\n')
+  const usesPostgres = text.includes(POSTGRES)
+  await using database = usesPostgres ? await makeDatabase({ isEmpty: true, server: cluster?.url }) : undefined
   if (commands.some((command) => command.includes('fullchain.pem'))) {
     const { certPath, keyPath } = await makeCertificate(folder.path, 'plants')
     renameSync(certPath, join(folder.path, 'fullchain.pem'))
@@ -96,7 +100,7 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
       const [, path] = file.exec(text) ?? []
       return path === undefined || isTutorial ? [] : `${make} ${path} 2> /dev/null\n`
     }),
-    text.includes(POSTGRES) ? makePostgres(text) : '',
+    usesPostgres ? makePostgres(text) : '',
     !isTutorial && needsServer ? RUNNING : '',
     ...commands.map((command) => `${command}\n`),
   ].join('')
@@ -108,7 +112,8 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
     `PATH=/usr/local/bin:${process.env.PATH}`,
     `EXECUTABLE=${EXECUTABLE}`,
     `PROJECT=${PROJECT}`,
-    `POSTGRES=${database.url}`,
+    `STORE=${store.path}`,
+    `POSTGRES=${database?.url ?? ''}`,
     'HOME=/nonexistent',
   ]
   return await runIn([...isolated, ...environment, 'bash', 'script'], folder.path)
@@ -119,16 +124,23 @@ const runnable = ({ commands }: Block) => commands.filter((command) => entryFor(
 describe.skipIf(isMissing)('the commands of the documentation', () => {
   beforeAll(async () => {
     cluster = await startCluster()
+    await runWell(['env', `EXECUTABLE=${EXECUTABLE}`, 'bash', '-c', MAKE_STORE], store.path)
   })
-  afterAll(() => cluster?.[Symbol.dispose]())
+  afterAll(() => {
+    cluster?.[Symbol.dispose]()
+    store[Symbol.dispose]()
+  })
 
   const blocks = ALL_BLOCKS.filter((block) => !TUTORIALS.includes(block.page) && runnable(block).length > 0)
 
-  test.each(blocks.map((block) => [`${block.page}:${block.line}`, block] as const))('run in %s', async (_, block) => {
-    const { exitCode, stdout, stderr } = await runCommands(runnable(block), false)
+  test.concurrent.each(blocks.map((block) => [`${block.page}:${block.line}`, block] as const))(
+    'run in %s',
+    async (_, block) => {
+      const { exitCode, stdout, stderr } = await runCommands(runnable(block), false)
 
-    expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' })
-  })
+      expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' })
+    },
+  )
 
   test.each(TUTORIALS)('run in %s from its beginning to its end, and print the shown answers', async (page) => {
     const commands = ALL_BLOCKS.filter((block) => block.page === page).flatMap(runnable)
