@@ -9,9 +9,9 @@ import { createTokenIn } from '../support/tokens.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { makeTestDatabase, QUIET, type Server, type TestDatabase } from './test-database.ts'
 
-const STEPS = rounds(300, 10_000)
-const SLOW_STEPS = rounds(30, 500)
-const REVOKED_TOKENS = rounds(10, 1000)
+const STEPS = rounds(150, 10_000)
+const SLOW_STEPS = rounds(20, 500)
+const REVOKED_TOKENS = rounds(5, 1000)
 /** Few ids, so that most writes change the lists below. */
 const IDS = 12
 const LISTS = ['?limit=3', '?limit=3&after=4', '?limit=100']

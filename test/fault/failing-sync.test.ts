@@ -65,7 +65,7 @@ describe.skipIf(lacks(STRACE))('a sync that fails', () => {
 
   testRounds(
     'ends a process in time that a tracer stops at every system call',
-    { short: 2, long: 12 },
+    { short: 1, long: 12 },
     async (random) => {
       using db = await makeTestDatabase({ random, history: startHistory(1, largePlantOf) })
       await failUnderLoad(db, once('any file', 5), { stopsAtAll: true })

@@ -8,7 +8,7 @@ import { rounds, testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
 import { until } from './until.ts'
 
-const HOLD_MS = rounds(6000, 30_000)
+const HOLD_MS = rounds(1000, 30_000)
 /** The promise. */
 const REFUSAL_LIMIT_MS = 5000
 /** Creates that are timed at once, besides the creates of the load. */

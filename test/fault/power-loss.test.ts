@@ -20,7 +20,7 @@ import { IS_LONG, rounds, testRounds } from './rounds.ts'
 
 /** A seed fixes what is sent, the cut points and the subsets, but not the order in which threads run. */
 const RECORDINGS = { short: 1, long: 5 }
-const CUTS = rounds(20, 200)
+const CUTS = rounds(12, 200)
 const SUBSETS = 3
 /** The executable opens one of this number of losses first. */
 const LOSSES_PER_START = rounds(25, 10)

@@ -14,12 +14,14 @@ const KEPT_MIB = 8
 const PIPE_MIB = 1
 /** Lines that are logged before memory is measured, and after. */
 const BEFORE_MIB = 4 * KEPT_MIB
-const AFTER_MIB = rounds(64, 1024)
+const AFTER_MIB = rounds(48, 1024)
 /** Much less than the lines that are logged. */
 const GROWTH_MAX_MIB = 40
 /** Not like a token, and so long that its log line is almost 2 KiB, the limit of a line. */
 const LONG_PATH = `/${'x-'.repeat(900)}`
 const AT_ONCE = 16
+/** Few, so that most of the work is the log. */
+const CONNECTIONS = 4
 /** Successes that show that writes go on. */
 const ENOUGH = 500
 /** --drain, the time for the last lines, and the machine's own delays. */
@@ -39,7 +41,7 @@ async function serveUnderLoad(script: string) {
     under: ['sh', '-c', script, 'sh'],
     cwd: db.folder,
   })
-  const load = db.startLoad(server)
+  const load = db.startLoad(server, { connections: CONNECTIONS })
   const readerPid = Number(/^reader (\d+)$/m.exec(server.stdout())?.[1])
   return {
     ...server,
