@@ -7,7 +7,7 @@ import type { Random } from '../support/random.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { FAILED_REFUSAL, FULL_REFUSAL, type History } from './history.ts'
 import { repeatLists } from './repeated-requests.ts'
-import { testRounds } from './rounds.ts'
+import { rounds, testRounds } from './rounds.ts'
 import { fatalReasons } from './server-log.ts'
 import { makeTestDatabase } from './test-database.ts'
 import { until, untilEnded } from './until.ts'
@@ -22,7 +22,7 @@ const ENOUGH = 200
 /** The most successes before writes are refused. */
 const BEFORE_MAX = 2000
 /** How often the disk refuses writes in a round of `refuseForAWhile`. */
-const REFUSALS = 5
+const REFUSALS = rounds(2, 5)
 const DISK_BYTES = 24 * 1024 ** 2
 /** The most space that is left on a full disk. */
 const ROOM_MAX_BYTES = 512 * 1024

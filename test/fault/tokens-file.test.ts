@@ -8,7 +8,7 @@ import { logLines } from './server-log.ts'
 import { makeTestDatabase, QUIET, type Server } from './test-database.ts'
 import { until } from './until.ts'
 
-const CHANGES = rounds(4, 20)
+const CHANGES = rounds(3, 20)
 /** The last ones of them are left to the server to find, and SIGHUP tells of the others. */
 const UNTOLD = rounds(1, 20)
 const READ = 'the tokens file was read'
