@@ -21,14 +21,7 @@ export async function captureStatements(): Promise<readonly string[]> {
     log_rotation_size: '0',
     log_statement: 'all',
   })
-  const tests = [
-    'test',
-    '--timeout',
-    '120000',
-    './test/store/contract',
-    './test/store/postgres',
-    './test/store/copy.test.ts',
-  ]
+  const tests = ['test', '--timeout', '120000', './test/store/postgres', './test/store/copy.test.ts']
   await runWell([process.execPath, 'test/support/with-postgres.ts', process.execPath, ...tests], {
     cwd: PROJECT,
     env: { PLANTSTORE_TEST_POSTGRES: cluster.url },

@@ -10,7 +10,7 @@ import { CITUS, startCitus } from './citus.ts'
 import { startRound } from './round.ts'
 
 const PROJECT = join(import.meta.dir, '../../..')
-const SUITES = ['./test/store/contract', './test/http']
+const SUITES = ['./test/store/postgres/contract.test.ts', './test/http']
 /** Citus takes ten times as long for a write. */
 const PROPERTY_RUNS = '5'
 /** The coordinator knows the size of its own files alone. */

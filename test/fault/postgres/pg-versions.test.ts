@@ -17,7 +17,13 @@ const ONE_ROUND = { FAULT_LONG: '1', FAULT_SEED: String(crypto.getRandomValues(n
 /** Runs each test that uses a database once. Only from source, the tests over the wire use PostgreSQL. */
 const RUNS = [
   {
-    args: [...AT_ONCE, ...ON_POSTGRES, './test/store/contract', './test/store/copy.test.ts', './test/http'],
+    args: [
+      ...AT_ONCE,
+      ...ON_POSTGRES,
+      './test/store/postgres/contract.test.ts',
+      './test/store/copy.test.ts',
+      './test/http',
+    ],
     env: { TEST_EXECUTABLE: undefined, FAULT_LONG: '' },
   },
   {

@@ -14,7 +14,7 @@ import { usersContract } from './users.ts'
 import { versionsContract } from './versions.ts'
 import { writesAtOnceContract } from './writes-at-once.ts'
 
-/** Tests all that the comments of `Store` say. Each kind of store has its own file, so that they run at once. */
+/** Tests all that the comments of `Store` say. Each database has its own file, so that they run at once. */
 export const storeContract = (stores: readonly StoreUnderTest[]): void =>
   describe.each(stores)('the store, $name', (store) => {
     plantsContract(store)

@@ -1,4 +1,4 @@
 import { POSTGRES_STORES } from '../../support/stores.ts'
-import { storeContract } from './store.ts'
+import { storeContract } from '../contract/store.ts'
 
 storeContract(POSTGRES_STORES)
