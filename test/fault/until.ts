@@ -1,5 +1,7 @@
-/** Long, for a machine that is busy with other things. */
-const LIMIT_MS = 30_000
+import { rounds } from './rounds.ts'
+
+/** Long, for a machine that is busy with other things. The long forms also have more to do. */
+const LIMIT_MS = rounds(30_000, 600_000)
 const LOOK_MS = 5
 
 /** Waits until a condition holds. Rejects with its name after the limit: then a fault was never hit. */
