@@ -13,7 +13,7 @@ import { until } from './until.ts'
 
 const PLANTS = 20_000
 /** More plants than are copied before a signal comes. */
-const MANY_PLANTS = 150_000
+const MANY_PLANTS = rounds(150_000, 300_000)
 const UNFINISHED =
   /exit code 3\nplantstore: The database [^\n]+ is a copy that is not finished: run plantstore copy again[^\n]+\n$/
 

@@ -20,8 +20,8 @@ const GROWTH_MAX_MIB = 40
 /** Not like a token, and so long that its log line is almost 2 KiB, the limit of a line. */
 const LONG_PATH = `/${'x-'.repeat(900)}`
 const AT_ONCE = 16
-/** Few, so that most of the work is the log. */
-const CONNECTIONS = 4
+/** Few in the short form, so that most of the work is the log. */
+const CONNECTIONS = rounds(4, 64)
 /** Successes that show that writes go on. */
 const ENOUGH = 500
 /** --drain, the time for the last lines, and the machine's own delays. */
