@@ -3,7 +3,9 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { USER_PAGE_ROWS } from '../../src/cli/commands/user.ts'
+import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
 import { COMMAND, serve } from '../support/executable.ts'
+import { MEMORY } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal, refusalWith } from './support/answers.ts'
@@ -176,10 +178,12 @@ describe('user delete', () => {
     },
   )
 
-  test('beside a server refuses the token at once, and refuses no create of another user as busy', async () => {
-    using made = await makeUsers('gone', 'stays')
-    const { database, run, tokens } = made
-    const [gone = '', stays = ''] = tokens
+  test('beside a server refuses the token at once, and keeps no create of another user waiting', async () => {
+    // In memory a sync waits for no disk: only the locks of the command can hold a create up.
+    using made = makeDatabase(MEMORY)
+    const { database, run } = made
+    const gone = await createTokenIn(database, 'gone')
+    const stays = await createTokenIn(database, 'stays')
     addPlantsOf(database, 'gone', MANY_PLANTS)
     await using server = await serve(database)
     let isDeleting = true
@@ -188,16 +192,18 @@ describe('user delete', () => {
     })
     while ((await server.request('GET', '/plants', { token: gone })).status === 200 && isDeleting);
     const wasDeletingWhenRefused = isDeleting
-    const creates: number[] = []
+    const creates: { status: number; ms: number }[] = []
     while (isDeleting) {
+      const startMs = performance.now()
       const body = { id: creates.length, name: 'Ivy' }
-      creates.push((await server.request('POST', '/plants', { token: stays, body })).status)
+      const { status } = await server.request('POST', '/plants', { token: stays, body })
+      creates.push({ status, ms: performance.now() - startMs })
     }
 
     expect(wasDeletingWhenRefused).toBe(true)
     expect((await deleting).stderr).toContain(`1 token and ${MANY_PLANTS} plants`)
     expect(creates.length).toBeGreaterThan(10)
-    expect(new Set(creates)).toEqual(new Set([200]))
+    expect(creates.filter(({ status, ms }) => status !== 200 || ms >= BUSY_TIMEOUT_MS)).toEqual([])
     expect((await server.request('GET', '/plants', { token: gone })).status).toBe(401)
     expect(await (await server.request('GET', '/plants', { token: stays })).json()).toHaveLength(creates.length)
   })

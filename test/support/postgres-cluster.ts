@@ -1,8 +1,8 @@
 import { appendFileSync, chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from './disk.ts'
-import { makeFolder } from './folder.ts'
-import { AS_SERVER, endWithThisProcess, freePort, MEMORY, ownedByServer, POSTGRES_PROGRAMS } from './postgres-system.ts'
+import { MEMORY, makeFolder } from './folder.ts'
+import { AS_SERVER, endWithThisProcess, freePort, ownedByServer, POSTGRES_PROGRAMS } from './postgres-system.ts'
 
 const OWNER = 'plantstore'
 /** The only role that needs a password. test/cli creates it. */

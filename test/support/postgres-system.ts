@@ -16,9 +16,6 @@ export const OWN_POSTGRES: Requirement = {
   isMet: () => POSTGRES_PROGRAMS !== undefined,
 }
 
-/** A folder in memory, if the system has one. A server there starts ten times as fast. */
-export const MEMORY = existsSync('/dev/shm') ? '/dev/shm' : undefined
-
 /** Runs a command as the user of the server, who is not root. */
 export const AS_SERVER: readonly string[] =
   process.getuid?.() === 0 ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'] : []

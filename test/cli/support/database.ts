@@ -4,8 +4,8 @@ import { makeFolder } from '../../support/folder.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 
 /** A folder with the path of a database that does not exist yet. `run` runs a command on that database. */
-export function makeDatabase() {
-  const folder = makeFolder()
+export function makeDatabase(parent?: string) {
+  const folder = makeFolder(parent)
   const database = join(folder.path, 'plantstore.db')
   const run = (...args: readonly string[]) => runPlantstore([...args, '--database', database], { cwd: folder.path })
   return { folder: folder.path, database, run, [Symbol.dispose]: folder[Symbol.dispose] }

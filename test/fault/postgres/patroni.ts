@@ -1,11 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeFolder } from '../../support/folder.ts'
+import { MEMORY, makeFolder } from '../../support/folder.ts'
 import {
   AS_SERVER,
   endWithThisProcess,
   freePort,
-  MEMORY,
   ownedByServer,
   POSTGRES_PROGRAMS,
 } from '../../support/postgres-system.ts'

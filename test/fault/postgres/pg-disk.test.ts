@@ -1,8 +1,8 @@
 import { expect } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { MOUNTS, mountDisk } from '../../support/disk.ts'
-import { makeFolder } from '../../support/folder.ts'
+import { MEMORY, makeFolder } from '../../support/folder.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES, ownedByServer } from '../../support/postgres-system.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL } from '../history.ts'
@@ -20,7 +20,7 @@ for (const what of ['tables', 'WAL'] as const) {
     async (random) => {
       using disk = mountDisk(DISK_BYTES)
       chmodSync(disk.path, 0o755)
-      using elsewhere = makeFolder(existsSync('/dev/shm') ? '/dev/shm' : undefined)
+      using elsewhere = makeFolder(MEMORY)
       const initFlags =
         what === 'tables'
           ? // A statement that needs a new page fails. The server goes on, because its WAL is on another disk.
