@@ -14,10 +14,10 @@ const TEXT = /^plst_[0-9A-Za-z]{49}\n$/
 type Run = ReturnType<typeof makeDatabase>['run']
 const list = async (run: Run) => JSON.parse((await run('token', 'list', '--json')).stdout)
 
-/** A database with a token of user me, which expires. */
-async function makeToken() {
+/** A database with a token of user me, which expires after this time. */
+async function makeToken(lifetime = '90d') {
   const made = makeDatabase()
-  const args = ['--user', 'me', '--scope', 'read', '--label', 'dash', '--expires', '90d']
+  const args = ['--user', 'me', '--scope', 'read', '--label', 'dash', '--expires', lifetime]
   const { stdout } = await made.run('token', 'create', ...args)
   const rotate = (...flags: readonly string[]) => made.run('token', 'rotate', ...flags)
   return { ...made, text: stdout.trim(), rotate }
@@ -133,6 +133,16 @@ Created token 2 of user me (read, "dash", expires ${next.expires}). It is shown 
     expect(await made.rotate('1', '--overlap', '-1h')).toMatchObject({ exitCode: 2 })
     expect(await made.rotate('one')).toEqual(refusalWith(2, 'The id of a token'))
     expect(await list(made.run)).toEqual(before)
+  })
+
+  test('takes a lifetime that is shorter than the overlap, but longer than the rest of the old token', async () => {
+    using made = await makeToken('1h')
+    const { exitCode } = await made.rotate('1', '--expires', '2h')
+    const [old, successor] = await list(made.run)
+
+    expect(exitCode).toBe(0)
+    expect(Date.parse(old.expires) - Date.parse(old.created)).toBe(3_600_000)
+    expect(Date.parse(successor.expires) - Date.parse(successor.created)).toBe(7_200_000)
   })
 
   test('leaves nothing in a token that is deleted with its user, and survives a backup and its restore', async () => {

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { makeFileToken } from '../support/tokens-file.ts'
 import { done, refusal } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
@@ -77,12 +79,19 @@ describe.concurrent('user block', () => {
     ])
   })
 
-  test('and user unblock exit with 1 for an unknown user', async () => {
+  test('creates a user of a tokens file who has sent no request yet, and user unblock exits with 1 for a missing one', async () => {
+    const { text, line } = makeFileToken('app', 'write')
     using made = makeDatabase()
-    await createTokenIn(made.database)
-    const answers = [await made.run('user', 'block', 'nobody'), await made.run('user', 'unblock', 'nobody')]
+    const path = join(made.folder, 'tokens')
+    writeFileSync(path, line)
+    await using server = await serve(made.database, ['--tokens-file', path])
+    const status = async () => (await server.request('GET', '/plants', { token: text })).status
 
-    expect(answers).toEqual(Array(2).fill(refusal(1, 'There is no user nobody.')))
+    expect(await made.run('user', 'unblock', 'app')).toEqual(refusal(1, 'There is no user app.'))
+    expect(await made.run('user', 'block', 'app')).toEqual(done('Created user app.\nBlocked user app.'))
+    expect(await status()).toBe(401)
+    expect(await made.run('user', 'unblock', 'app')).toEqual(done('Unblocked user app.'))
+    expect(await status()).toBe(200)
   })
 
   test.skipIf(lacks(MOUNTS))('on a full disk exits with 3, and blocks once there is room', async () => {

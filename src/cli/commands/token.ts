@@ -91,11 +91,12 @@ const rotateCommand = (token: Command, io: Io) =>
     .addOption(OPTIONS.expires)
     .addOption(OPTIONS.json)
     .action(async (which, { overlap, expires, json, ...options }) => {
-      if (expires !== undefined && expires <= overlap)
-        throw misused('The new token would expire before the old one: make --expires longer or --overlap shorter.')
       const find = await finderOf(which, io)
       await withStore(options, async (store) => {
         const old = await find(store)
+        const oldEndsAfterMs = Math.min(overlap, (old.expiresAtMs ?? Number.POSITIVE_INFINITY) - io.nowMs())
+        if (expires !== undefined && expires <= oldEndsAfterMs)
+          throw misused('The new token would expire before the old one: make --expires longer or --overlap shorter.')
         const lifetimeMs = old.expiresAtMs && old.expiresAtMs - old.createdAtMs
         const { text, newToken } = makeToken({ ...old, expiresAfterMs: expires ?? lifetimeMs }, io)
         const { id, oldEndsAtMs } = await store.rotateToken(old.id, newToken, overlap)

@@ -46,16 +46,24 @@ const toRow = ({ name, plants, tokens, createdAtMs, blockedAtMs }: User) => ({
 /** `user block` can be undone, so it needs no `--yes`. */
 function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
   const blocks = name === 'block'
+  const exits = blocks ? {} : { failed: 'The user is unknown.' }
   return addDatabaseOptions(user.command(name))
     .description(
       blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
     )
-    .addHelpText('after', manual(`user ${name} me`, `user ${name} me --json`, { failed: 'The user is unknown.' }))
+    .addHelpText('after', manual(`user ${name} me`, `user ${name} me --json`, exits))
     .argument('<name>', 'The name of the user.', parseName)
     .addOption(OPTIONS.json)
     .action(async (who, { json, ...options }) => {
       const blockedAtMs = blocks ? io.nowMs() : undefined
-      const isChanged = await withStore(options, (store) => store.setUserBlock(who, blockedAtMs))
+      const isChanged = await withStore(options, async (store) => {
+        // A tokens file may name a user of whom the database does not know yet.
+        if (blocks && (await store.findUser(who)) === undefined) {
+          await store.createUser(who, io.nowMs())
+          await io.tell(`Created user ${who}.\n`)
+        }
+        return store.setUserBlock(who, blockedAtMs)
+      })
       // Once this command has ended, every server on the same file follows it.
       await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`

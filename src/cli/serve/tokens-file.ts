@@ -10,6 +10,8 @@ import { readTokenLines } from '../token-lines.ts'
 export const TOKENS_FILE_MAX_BYTES = 1024 * 1024
 /** A change takes effect once two looks have found the same contents: within 10 s. */
 export const LOOK_EVERY_MS = 5000
+/** At SIGHUP the second look follows the first one after this time. */
+const LOOK_AGAIN_MS = 200
 
 /** A token of a file, with the number of its line. */
 export type FileToken = Pick<Caller, 'userName' | 'scope' | 'expiresAtMs'> & { readonly line: number }
@@ -24,11 +26,18 @@ export async function watchTokensFile(path: string, log: Logger, io: Pick<Io, 'o
   let { text: applied, tokens } = await readTokensFile(path)
   let seen = applied
 
-  const look = async (isAsked: boolean) => {
+  const readNow = async () => {
     const found = await readTokensFile(path).catch((error: AppError) => error)
-    const contents = found instanceof AppError ? found.message : found.text
+    return { found, contents: found instanceof AppError ? found.message : found.text }
+  }
+  const look = async (isAsked: boolean) => {
+    if (isAsked) {
+      seen = (await readNow()).contents
+      await Bun.sleep(LOOK_AGAIN_MS)
+    }
+    const { found, contents } = await readNow()
     // A program may still be writing the file if it has changed since the last look.
-    const isComplete = isAsked || contents === seen
+    const isComplete = contents === seen
     seen = contents
     if (!isComplete || (contents === applied && !isAsked)) return
     applied = contents
