@@ -28,6 +28,7 @@ const THROWN: Readonly<Record<string, unknown>> = {
 const REQUESTS: readonly (readonly [storeMethod: keyof Store, send: (service: Service) => Promise<Answer>])[] = [
   ['createPlant', (service) => service.create({ id: 2, name: 'Ivy' }, OWN_ID)],
   ['listPlants', (service) => service.list('', OWN_ID)],
+  ['getPlant', (service) => service.get(1, OWN_ID)],
   ['deletePlant', (service) => service.delete(1, OWN_ID)],
   ['findToken', (service) => service.list('?limit=1', OWN_ID)],
   ['checkReady', (service) => service.request('GET', '/readyz', OWN_ID)],

@@ -1,21 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { storedPlants } from '../support/stored.ts'
+import { ENCODED_IDS, REFUSED_IDS } from './support/plant-paths.ts'
 import { bytesOf, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
-
-/** Values of `{id}` that are refused, as they are written in the path. */
-const REFUSED_IDS = [
-  ...['-0', '+1', '01', '1.0', '1.5', '1e0', '5e-1', '-01', '00', '-', '--1', '0x1', '0b1', '1n', '1_0', '1,0', '1-1'],
-  ...['abc', 'NaN', 'Infinity', 'null', 'undefined', '*', '%2B1', '%2D0', '%30%31', '1%2E0', '%201', '1%20', '1%0A'],
-  ...['%091', '1%00', '%00', '1%2F', '%2F1', '1%2F1', '1%3F', '1%23', '1;x=1', '1:1'],
-  ...['%EF%BC%91', '%D9%A1', '%E2%88%921'],
-  // Decoded once, these are not ids any more; decoded twice, they would be.
-  ...['%2531', '%252D1', '1%2530'],
-  // No percent-encoding of UTF-8 at all.
-  ...['%', '%1', '%zz', '1%', '%ff', '%c3', '%ED%A0%80'],
-  ...[String(INT64_MAX + 1n), String(INT64_MIN - 1n), '18446744073709551617', '9'.repeat(5000), `-${'9'.repeat(5000)}`],
-]
 
 describe.each(TRANSPORTS)('DELETE /plants/{id}, $name', (transport) => {
   test('answers without a body once the plant is out of the database', async () => {
@@ -44,9 +32,8 @@ describe.each(TRANSPORTS)('DELETE /plants/{id}, $name', (transport) => {
 
   test('decodes percent-encodings in the id once', async () => {
     await using service = await startService(transport)
-    const encodings = { '%35': 5, '%2D7': -7, '1%30': 10, '%2d%37': -7, '%31%32%33': 123 }
 
-    for (const [encoded, id] of Object.entries(encodings)) {
+    for (const [encoded, id] of Object.entries(ENCODED_IDS)) {
       await service.create({ id, name: 'Fern' })
       expect([encoded, (await service.delete(encoded)).status]).toEqual([encoded, 204])
     }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { ENCODED_IDS, REFUSED_IDS } from './support/plant-paths.ts'
 import { bytesOf, type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
@@ -99,12 +100,23 @@ describe.each(TRANSPORTS)('GET /plants/{id}, $name', (transport) => {
       expect([path, bytesOf(await service.get(path))]).toEqual([path, bytesOf(absent)])
   })
 
+  test('decodes percent-encodings in the id once', async () => {
+    await using service = await startService(transport)
+    for (const id of new Set(Object.values(ENCODED_IDS))) await service.create({ id, name: String(id) })
+
+    for (const [encoded, id] of Object.entries(ENCODED_IDS))
+      expect([encoded, (await service.get(encoded)).body]).toEqual([encoded, { name: String(id) }])
+  })
+
   test('refuses a wrong id and a wrong include', async () => {
     await using service = await startService(transport)
-    await service.create({ id: 1, name: 'Fern' })
+    for (const id of [0, 1, -1, 10]) await service.create({ id, name: String(id) })
 
-    for (const id of ['-0', '+1', '01', '1.0', 'x', '%', '9223372036854775808'])
-      expect([id, (await service.get(id)).body.error]).toEqual([id, 40004])
+    for (const id of REFUSED_IDS) {
+      const { status, body } = await service.get(id)
+      const refusal = { error: 40004, message: expect.stringMatching(/\w/) }
+      expect({ id, status, body }).toEqual({ id, status: 400, body: refusal })
+    }
     for (const include of ['', 'ID', 'name', 'id,id', 'id&include=id', 'id&include=x'])
       expect([include, (await service.get(`1?include=${include}`)).body.error]).toEqual([include, 40003])
   })

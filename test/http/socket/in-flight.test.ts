@@ -30,10 +30,11 @@ describe.each(SOCKET_TRANSPORTS)('the limit of requests in flight, $name', (tran
       await service.delete(3),
       await service.list(),
       await service.list('?limit=1'),
+      await service.get(3),
     ]) {
       expect(seen(refused)).toEqual(BUSY)
     }
-    expect((await service.request('HEAD', '/plants')).status).toBe(503)
+    for (const path of ['/plants', '/plants/3']) expect((await service.request('HEAD', path)).status).toBe(503)
     expect(await first.finish()).toStartWith('HTTP/1.1 200 ')
     // One request is still in flight, and this is the second.
     expect((await service.create({ id: 3, name: 'Fern' })).status).toBe(200)
@@ -111,6 +112,8 @@ describe.each(SOCKET_TRANSPORTS)('the limit of requests in flight, $name', (tran
       ['DELETE', '/plants/1', { token: reader }, 40301],
       ...REFUSED_BY_THEMSELVES,
       ['POST', '/plants', post('{"id":9,"name":"Ivy"}'), 50303],
+      ['GET', '/plants/9', {}, 50303],
+      ['GET', '/plants/7', {}, 50303],
       ['DELETE', '/plants/7', {}, 50303],
     ])
     expect(await held.finish()).toStartWith('HTTP/1.1 200 ')
