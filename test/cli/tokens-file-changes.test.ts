@@ -1,7 +1,19 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
+import { lacks } from '../support/requirement.ts'
+import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { amongThousand, makeFileToken, mountSecret, replaceFile, WRONG_LINES } from '../support/tokens-file.ts'
 import { makeDatabase } from './support/database.ts'
@@ -13,11 +25,11 @@ const CHANGE_MS = 10_000
 const HUGE_BYTES = 100 * 1024 * 1024
 
 /** A server with a tokens file of these lines. */
-async function serveTokensFile(lines: readonly string[], flags: readonly string[] = []) {
+async function serveTokensFile(lines: readonly string[], options?: Parameters<typeof serve>[2]) {
   const made = makeDatabase()
   const path = join(made.folder, 'tokens')
   replaceFile(path, lines)
-  const server = await serve(made.database, ['--tokens-file', path, ...flags])
+  const server = await serve(made.database, ['--tokens-file', path], options)
   /** What the server has logged of changes of the file. */
   const changes = () =>
     server
@@ -58,6 +70,30 @@ function writeHuge(path: string): void {
   rmSync(path, { recursive: true })
   writeFileSync(path, makeFileToken().line)
   truncateSync(path, HUGE_BYTES)
+}
+
+/** How often `cutAgainAndAgain` cuts the file between two signals, and how often it sends one: 1.5 s in all. */
+const CUTS_PER_HANGUP = 25
+const HANGUPS = 6
+const CUT_MS = 8
+const WHOLE_MS = 2
+
+/**
+ * Cuts a file at random lengths and writes it again in place, while the server is asked to read it. The server takes a state of the
+ * file that it has seen twice, 200 ms apart. So no cut state may stay for longer than 100 ms: each ends without a turn of the loop.
+ */
+async function cutAgainAndAgain(path: string, contents: string, hangUp: () => void) {
+  const file = openSync(path, 'r+')
+  for (let hangup = 0; hangup < HANGUPS; hangup++) {
+    hangUp()
+    for (let cut = 0; cut < CUTS_PER_HANGUP; cut++) {
+      ftruncateSync(file, Math.floor(Math.random() * contents.length))
+      Bun.sleepSync(CUT_MS)
+      writeSync(file, contents, 0)
+      await Bun.sleep(WHOLE_MS)
+    }
+  }
+  closeSync(file)
 }
 
 describe.concurrent('a tokens file that changes', () => {
@@ -122,6 +158,34 @@ describe.concurrent('a tokens file that changes', () => {
     }
     replaceFile(path, [never.line])
     expect([await service.reread(), await status(stays.text), await status(never.text)]).toEqual([read(1), 401, 200])
+  })
+
+  test('counts only as a whole while a program cuts it and writes it again in place', async () => {
+    // Most cuts are in a label, so what remains is a file without an error.
+    const tokens = Array.from({ length: 1000 }, () => makeFileToken('me', 'write', 'label '.repeat(30)))
+    const lines = tokens.map(({ line }) => line)
+    await using service = await serveTokensFile(lines)
+    await cutAgainAndAgain(service.path, lines.join('\n'), () => service.server.signal('SIGHUP'))
+    await service.reread()
+    const reads = service.changes().filter(({ msg }) => msg === READ)
+
+    expect(reads.length).toBeGreaterThan(0)
+    expect(reads).toEqual(reads.map(() => read(tokens.length)))
+    // The server did not take the file at each signal, so it has seen cuts.
+    expect(reads.length).toBeLessThan(HANGUPS)
+    expect(await service.status(tokens.at(-1)?.text ?? '')).toBe(200)
+  })
+
+  test.skipIf(lacks(SETPRIV))('keeps its tokens while the server may not read it, and the log says why', async () => {
+    const { text: token, line } = makeFileToken()
+    await using service = await serveTokensFile([line], { under: RESTRICTED })
+    const outcome = async () => [await service.reread(), await service.status(token)]
+    chmodSync(service.path, 0o000)
+    const hidden = await outcome()
+    chmodSync(service.path, 0o400)
+
+    expect(hidden).toEqual([refused('this user may not read it'), 200])
+    expect(await outcome()).toEqual([read(1), 200])
   })
 
   test('is read through the symbolic links that Kubernetes swaps', async () => {
