@@ -195,7 +195,7 @@ function setCommonHeaders(
   if (lifecycle.isDraining || method === 'CONNECT') headers.set('connection', 'close')
 }
 
-const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
+const OUTCOME_UNKNOWN = 'Whether this request took effect is unknown: get the plant before you repeat it.'
 
 /**
  * The answer to whatever was thrown. Records the error in the context, and logs what the operator has to know. An error that

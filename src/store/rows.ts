@@ -1,5 +1,13 @@
 import { AppError } from '../domain/error.ts'
-import { assignFields, PLANT_FIELDS, type Plant, type PlantRow, type PlantValues, valuesOf } from '../domain/plant.ts'
+import {
+  assignFields,
+  isOptional,
+  PLANT_FIELDS,
+  type Plant,
+  type PlantRow,
+  type PlantValues,
+  valuesOf,
+} from '../domain/plant.ts'
 import { PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage, type StoredPlant, textLength } from '../domain/store.ts'
 import { SCOPES, type Scope, type Token, tokenState, type User } from '../domain/token.ts'
 
@@ -15,9 +23,15 @@ export type StoredPlantRow = PlantRow & { readonly id: bigint }
 /** How often `deleteIf` reads a plant that others replace at the same time. */
 const CONDITION_ATTEMPTS_MAX = 10
 
+/** No plant has these values, because the required ones are missing. */
+const NO_PLANT: PlantValues = PLANT_FIELDS.map((field) => (isOptional(field) ? '' : null))
+
+const isMissing = (error: unknown): boolean => error instanceof AppError && error.kind === 'plant_not_found'
+
 /**
  * Deletes a plant that fulfils a condition. `deleteSame` deletes it only while it has these values, and else rejects with
- * `plant_not_found`. So the condition holds for the deleted plant, although it is evaluated before the transaction.
+ * `plant_not_found`. So the condition holds for the deleted plant, although it is evaluated before the transaction. A refusal
+ * passes through the same queue, so that a store which cannot write says so first.
  */
 export async function deleteIf(
   condition: PlantCondition,
@@ -25,13 +39,16 @@ export async function deleteIf(
   deleteSame: (values: PlantValues) => Promise<void>,
 ): Promise<void> {
   for (let attempt = 0; attempt < CONDITION_ATTEMPTS_MAX; attempt++) {
-    const plant = await read()
-    if (!condition(plant)) throw new AppError('precondition_failed')
+    const plant = await read().catch((error) => {
+      if (!isMissing(error)) throw error
+    })
+    const isFulfilled = plant !== undefined && condition(plant)
     try {
-      return await deleteSame(valuesOf(plant))
+      return await deleteSame(isFulfilled ? valuesOf(plant) : NO_PLANT)
     } catch (error) {
+      if (!isMissing(error) || plant === undefined) throw error
+      if (!isFulfilled) throw new AppError('precondition_failed')
       // Another request has deleted the plant, and maybe created it anew.
-      if (!(error instanceof AppError && error.kind === 'plant_not_found')) throw error
     }
   }
   throw new AppError('store_busy', { cause: 'other requests replace the plant again and again' })

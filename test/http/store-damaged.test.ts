@@ -8,7 +8,7 @@ import { type RequestOptions, type Service, startService } from './support/servi
 import { IN_PROCESS, SOCKET_TRANSPORTS, SQLITE_TRANSPORTS } from './support/transports.ts'
 
 const FAILED = 'The store has failed: try again later.'
-const UNKNOWN = 'Whether this request took effect is unknown: list the plants before you repeat it.'
+const UNKNOWN = 'Whether this request took effect is unknown: get the plant before you repeat it.'
 
 const failed = (message: string) => unavailable(50302, message)
 

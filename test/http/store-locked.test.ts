@@ -45,6 +45,28 @@ describe.each(SQLITE_TRANSPORTS)('a database that another process has locked, $n
     expect((await service.create({ id: 2, name: 'Ivy' })).status).toBe(200)
   })
 
+  test('refuses with 50303 also what a quota or a precondition would refuse', async () => {
+    await using service = await startService(transport, { quotaPlants: 1 })
+    await service.create({ id: 1, name: 'Fern' })
+    using lock = lockStore(service.database)
+
+    const busy = await Promise.all([
+      service.create({ id: 2, name: 'Ivy' }),
+      service.delete(1, { headers: { 'if-match': '"x"' } }),
+      service.delete(1, { headers: { 'if-none-match': '*' } }),
+      service.delete(7, { headers: { 'if-match': '*' } }),
+    ])
+    lock.release()
+    const refused = await Promise.all([
+      service.create({ id: 2, name: 'Ivy' }),
+      service.delete(1, { headers: { 'if-match': '"x"' } }),
+      service.delete(7, { headers: { 'if-match': '*' } }),
+    ])
+
+    expect(busy.map(seen)).toEqual([BUSY, BUSY, BUSY, BUSY])
+    expect(refused.map(({ body }) => body.error)).toEqual([40302, 41201, 40402])
+  })
+
   test('lets everything else be answered while a write waits, which is done as soon as the lock is gone', async () => {
     await using service = await startService(transport, { maxBodyBytes: 100 })
     await service.create({ id: 1, name: 'Fern' })

@@ -1,6 +1,7 @@
 import type { Store, Version } from '../../domain/store.ts'
 import { hashText } from '../../domain/token.ts'
 import type { AppOptions } from '../../http/options.ts'
+import { withKnownOutcome } from '../../store/errors.ts'
 import type { FileTokens } from './tokens-file.ts'
 
 /**
@@ -38,7 +39,8 @@ export function withFileTokens(store: Store, tokensNow: () => FileTokens, nowMs:
       // No user is created for a token that gives no access.
       if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs()) return undefined
       const find = () => store.findUser(token.userName)
-      const user = (await find()) ?? (await store.createUser(token.userName, nowMs()).then(find))
+      const create = () => store.createUser(token.userName, nowMs()).catch(withKnownOutcome)
+      const user = (await find()) ?? (await create().then(find))
       return user && { ...token, id, userId: user.id, userIsBlocked: user.isBlocked, revokedAtMs: undefined }
     },
   }
