@@ -1,7 +1,11 @@
-import { expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { expect, spyOn, test } from 'bun:test'
 import { COUNTED_USERS_MAX } from '../../../src/store/limits.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
+import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
+import { shareChanges } from '../../../src/store/sqlite/versions.ts'
+import { openGroupWriter } from '../../../src/store/sqlite/writing/group-commit.ts'
 import { openQuota } from '../../../src/store/sqlite/writing/quota.ts'
 import { makeDatabaseFolder } from './files.ts'
 
@@ -19,4 +23,30 @@ test('the quota of plants remembers the counts of 10000 users, and counts anew w
   expect(quota.isUsedUp(1)).toBe(false)
   expect(quota.isUsedUp(COUNTED_USERS_MAX + 1)).toBe(false)
   expect(quota.isUsedUp(1)).toBe(true)
+})
+
+test('a writer of SQLite prepares a statement that counts plants only if it has a quota', () => {
+  using files = makeDatabaseFolder()
+  const writer = openWriter(files.path, 'normal')
+  migrate(writer, files.path)
+  writer.run("insert into users (id, name, created_at_ms) values (1, 'me', 0)")
+  writer.close()
+  const texts = (id: bigint, quotaPlants?: number) => {
+    using prepare = spyOn(Database.prototype, 'prepare')
+    const group = openGroupWriter({
+      path: files.path,
+      identity: fileIdentity(files.path),
+      durability: 'normal',
+      quotaPlants,
+      changes: shareChanges(0),
+      times: new Float64Array(new SharedArrayBuffer(16)),
+    })
+    expect(group.perform([['createPlant', 1, id, 'Fern', null]], 0)).toBe('done')
+    expect(group.close()).toBeUndefined()
+    return prepare.mock.calls.map(([text]) => text)
+  }
+  const counts = (all: readonly string[]) => all.filter((text) => text.includes('count('))
+
+  expect(counts(texts(1n))).toEqual([])
+  expect(counts(texts(2n, 2))).toEqual([expect.stringContaining('from plants where user_id')])
 })
