@@ -69,6 +69,37 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
     expect((await service.list()).text).toBe('[{"name":"Fern","tag":"shade"}]')
   })
 
+  test('evaluates no precondition', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const preconditions = [{ 'if-none-match': '*' }, { 'if-match': '"x"' }]
+
+    const answers: [number, number][] = []
+    for (const [index, headers] of preconditions.entries()) {
+      const created = await service.create({ id: index + 2, name: 'Ivy' }, { headers })
+      const again = await service.create({ id: 1, name: 'Ivy' }, { headers })
+      answers.push([created.status, again.body.error])
+    }
+
+    expect(answers).toEqual([
+      [200, 40901],
+      [200, 40901],
+    ])
+    expect(await service.names()).toEqual(['Fern', 'Ivy', 'Ivy'])
+  })
+
+  test('ignores query parameters', async () => {
+    await using service = await startService(transport)
+
+    const answer = await service.request('POST', '/plants?id=2&limit=x&include=x&name=Ivy', {
+      headers: { 'content-type': 'application/json' },
+      body: '{"id":1,"name":"Fern"}',
+    })
+
+    expect(summary(answer)).toEqual({ status: 200, type: 'application/json', text: '{"name":"Fern"}' })
+    expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern', tag: null }])
+  })
+
   test('keeps ids apart that differ in their last digit', async () => {
     await using service = await startService(transport)
     const ids = ['9007199254740993', '9223372036854775807', '-9223372036854775808', '9007199254740992']
