@@ -35,6 +35,19 @@ describe.each(TRANSPORTS)('a list with include=id, $name', (transport) => {
     ])
   })
 
+  test('has a Link that repeats include if --list-max alone caps the list', async () => {
+    await using service = await startService(transport, { listMax: 2 })
+    for (const id of [1, 2, 3]) await service.create({ id, name: String(id) })
+
+    const first = await service.list('?include=id')
+    const second = await service.list('?limit=2&after=2&include=id')
+
+    expect([first, second].map(({ text, headers }) => [text, headers.get('link')])).toEqual([
+      ['[{"id":1,"name":"1"},{"id":2,"name":"2"}]', '<?limit=2&after=2&include=id>; rel="next"'],
+      ['[{"id":3,"name":"3"}]', null],
+    ])
+  })
+
   test('has another ETag than the list without ids, and is answered from the cache with ids', async () => {
     await using service = await startService(transport)
     await service.create({ id: 1, name: 'Fern' })

@@ -4,36 +4,46 @@ import { countPages, namesIn, nextOf } from './support/long-lists.ts'
 import { type Answer, type Service, startService } from './support/service.ts'
 import { IN_PROCESS, OVER_TCP, SQLITE_TRANSPORTS } from './support/transports.ts'
 
-/** What the body of a list has for each plant besides its name, and a comma before all but the first. */
-const PLANT_BYTES = '{"name":""},'.length
+/** Each list, with what its body has for each plant besides the name: that ends in a comma for all but the last. */
+const LISTS = [
+  { include: '', around: '{"name":""},' },
+  { include: '&include=id', around: '{"id":10,"name":""},' },
+] as const
 /** So many plants of equal length make a list of `LIST_MAX_BYTES`. Each page of the store has several of them. */
 const COUNT = 64
+/** All ids have two digits. */
+const FIRST_ID = 10
+const SECOND_LAST_ID = FIRST_ID + COUNT - 2
 const UNITS = LIST_MAX_BYTES / COUNT / 2
 const LIMIT = '?limit=2147483647'
 
 describe.each(SQLITE_TRANSPORTS)('a capped list of LIST_MAX_BYTES, $name', (transport) => {
-  test('is answered whole', async () => {
+  test.each(LISTS)('is answered whole, with "$include"', async ({ include, around }) => {
     await using service = await startService(transport)
-    const names = await createFull(service)
+    const names = await createFull(service, '', around)
 
-    const answer = await service.list(LIMIT)
+    const answer = await service.list(LIMIT + include)
 
     expect(Buffer.byteLength(answer.text)).toBe(LIST_MAX_BYTES)
     expect(summaryOf(answer)).toEqual({ plants: COUNT, link: null })
     expect(namesIn(answer)).toEqual(names)
   })
 
-  test('that would have one byte more ends before its last plant, and its Link leads there', async () => {
-    await using service = await startService(transport)
-    const names = await createFull(service, 'x')
+  test.each(LISTS)(
+    'that would have one byte more ends before its last plant, and its Link leads there, with "$include"',
+    async ({ include, around }) => {
+      await using service = await startService(transport)
+      const names = await createFull(service, 'x', around)
 
-    const answer = await service.list(LIMIT)
-    const next = await service.list(`${LIMIT}&after=${COUNT - 2}`)
+      const answer = await service.list(LIMIT + include)
+      const rest = `${LIMIT}&after=${SECOND_LAST_ID}${include}`
+      const next = await service.list(rest)
 
-    expect(summaryOf(answer)).toEqual({ plants: COUNT - 1, link: `<${LIMIT}&after=${COUNT - 2}>; rel="next"` })
-    expect(summaryOf(next)).toEqual({ plants: 1, link: null })
-    expect([...namesIn(answer), ...namesIn(next)]).toEqual(names)
-  })
+      expect(summaryOf(answer)).toEqual({ plants: COUNT - 1, link: `<${rest}>; rel="next"` })
+      expect(summaryOf(next)).toEqual({ plants: 1, link: null })
+      expect([...namesIn(answer), ...namesIn(next)]).toEqual(names)
+    },
+  )
 
   test('has an ETag of its body and its Link, by which it is known, and the same for HEAD', async () => {
     await using service = await startService(transport)
@@ -104,15 +114,19 @@ describe.each(OVER_TCP)('a capped list of LIST_MAX_BYTES that is being read, $na
 })
 
 /** Creates plants whose list has `LIST_MAX_BYTES`, and the bytes of `more` besides. Returns their names in order. */
-async function createFull({ store, userIdOf }: Service, more = ''): Promise<string[]> {
+async function createFull(
+  { store, userIdOf }: Service,
+  more = '',
+  around: string = LISTS[0].around,
+): Promise<string[]> {
   const user = await userIdOf('me')
   // Each name is an even number of bytes short of its share, and the first makes up for the brackets.
   const names = Array.from(
     { length: COUNT },
-    (_, id) => 'é'.repeat(UNITS - PLANT_BYTES / 2) + (id === COUNT - 1 ? more : ''),
+    (_, id) => 'é'.repeat(UNITS - around.length / 2) + (id === COUNT - 1 ? more : ''),
   )
   names[0] = `${names[0]?.slice(1)}x`
-  await Promise.all(names.map((name, id) => store.createPlant(user, { id: BigInt(id), name })))
+  await Promise.all(names.map((name, id) => store.createPlant(user, { id: BigInt(FIRST_ID + id), name })))
   return names
 }
 
