@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
 import { openConnection } from '../support/raw-connection.ts'
+import { POSTGRES_STORES } from '../support/stores.ts'
 import { countPages, createEven, createMany, FAULT, MANY } from './support/long-lists.ts'
 import { rawRequest } from './support/raw-request.ts'
 import { startService } from './support/service.ts'
@@ -22,7 +23,13 @@ describe.each(TRANSPORTS)('a list without a limit, $name', (transport) => {
   })
 })
 
-describe.each(IN_PROCESS)('a list without a limit that is read in parts, $name', (transport) => {
+/** The source on each database. */
+const STORES_IN_PROCESS = IN_PROCESS.flatMap((transport) => [
+  transport,
+  ...POSTGRES_STORES.map((store) => ({ ...transport, ...store })),
+])
+
+describe.each(STORES_IN_PROCESS)('a list without a limit that is read in parts, $name', (transport) => {
   /** A service with many plants, and its list in parts. A part is read when the test asks for it. */
   async function startList() {
     const { pages, overrideStore } = countPages()
