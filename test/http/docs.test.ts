@@ -81,9 +81,17 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
     expect(text).not.toMatch(/:?\/\/[\w.-]/)
   })
 
-  test('is an unknown path if it is turned off', async () => {
+  test('is an unknown path if it is turned off, and its assets are unknown', async () => {
+    await using on = await startService(transport)
     await using service = await startService(transport, { servesDocs: false })
+    const { text } = await on.request('GET', '/docs', { token: null })
+    const assets = addressesIn(text).filter((address) => !address.includes('icon'))
 
+    expect(assets).toHaveLength(3)
+    for (const address of assets) {
+      const { status, body } = await service.request('GET', `/${address}`, { token: null })
+      expect([address, status, body?.error]).toEqual([address, 404, 40401])
+    }
     for (const path of PATHS) {
       for (const method of ['GET', 'POST', 'OPTIONS']) {
         const { status, body, headers } = await service.request(method, path, { token: null })

@@ -121,6 +121,14 @@ describe.each(TRANSPORTS)('GET /plants/{id}, $name', (transport) => {
       expect([include, (await service.get(`1?include=${include}`)).body.error]).toEqual([include, 40003])
   })
 
+  test('ignores other query parameters', async () => {
+    await using service = await startService(transport)
+    for (const id of [1, 2]) await service.create({ id, name: String(id) })
+
+    for (const query of ['?id=2', '?limit=x&after=x', '?x=1&x=2', '?Include=x', '?%'])
+      expect([query, (await service.get(`1${query}`)).text]).toEqual([query, '{"name":"1"}'])
+  })
+
   test('takes a read token, and refuses strangers', async () => {
     await using service = await startService(transport)
     const { text: token } = await service.createToken({ scope: 'read' })
