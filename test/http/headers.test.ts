@@ -15,6 +15,15 @@ describe.each(TRANSPORTS)('every answer, $name', (transport) => {
     await expectHeaders(service, all)
   })
 
+  test('is the same for a client that takes gzip, unless it is an asset', async () => {
+    const { service, all } = await startWithCases(transport)
+    await using _service = service
+    const others = all.filter(([, , path]) => !/^\/assets\/(?!nothing)/.test(path))
+
+    expect(others).toHaveLength(all.length - 1)
+    await expectHeaders(service, others, { sent: { 'accept-encoding': 'gzip' } })
+  })
+
   test('has the shape of Error if it is an error, and names no token', async () => {
     const { service, readToken, all } = await startWithCases(transport)
     await using _service = service

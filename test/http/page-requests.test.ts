@@ -59,6 +59,8 @@ describe.each(TRANSPORTS)('the page, $name', (transport) => {
         { error: 40401, message: expect.stringContaining('/docs ') },
         'Accept',
       ])
+      const head = await service.request('HEAD', '/', { headers: { accept } })
+      expect([accept, head.status, head.text, head.headers.get('vary')]).toEqual([accept, 404, '', 'Accept'])
     }
   })
 
