@@ -14,3 +14,9 @@ export const listNames = async (server: Server, token: string) =>
 /** The status that a path is answered with. */
 export const statusOf = async (server: Server, path: string, token?: string) =>
   (await server.request('GET', path, token === undefined ? {} : { token })).status
+/** 200, or the code of the refusal that a token gets. */
+export async function codeOf(server: Server, token: string): Promise<number> {
+  const answer = await server.request('GET', '/plants?limit=1', { token })
+  const body = await answer.json()
+  return answer.ok ? answer.status : (body as { error: number }).error
+}
