@@ -24,6 +24,13 @@ const UNREADABLE = join(SCRATCH, 'unreadable.json')
 /** The document with `--public-url`. */
 const PUBLIC = join(SCRATCH, 'public.json')
 
+/** A statement of a migration, of a group of creates and of a copy. The tests of the PostgreSQL store send them all. */
+const SENT_STATEMENTS = [
+  /^\s*create table if not exists plantstore\.plants /,
+  /^with gate as .* insert into plantstore\.plants .* on conflict /s,
+  /^insert into plantstore\.plants .* from unnest\(/s,
+]
+
 /** The limit for downloads, builds and long tests. */
 const LONG_MS = 1_800_000
 setDefaultTimeout(LONG_MS)
@@ -87,14 +94,19 @@ describe('Prism', () => {
 })
 
 describe.skipIf(lacks(GO) || lacks(OWN_POSTGRES))('the parser of CockroachDB', () => {
-  test('takes every statement of the PostgreSQL store, and finds a fault', async () => {
+  test('takes every statement of the PostgreSQL store, one in each query', async () => {
     const statements = await captureStatements()
 
+    expect(statements.length).toBeGreaterThan(80)
+    expect(SENT_STATEMENTS.filter((pattern) => !statements.some((statement) => pattern.test(statement)))).toEqual([])
     expect(await parseByCockroachdb(statements)).toEqual([])
-    expect(await parseByCockroachdb(['create table t (name text collate "C")'])).toEqual([
-      expect.stringContaining('invalid locale C'),
-    ])
     findings.push(`CockroachDB 25.2: its parser takes all of ${statements.length} statements`)
+  })
+
+  test('finds a fault in a statement, and a query of two statements', async () => {
+    expect(
+      await parseByCockroachdb(['create table t (name text collate "C")', 'select 1', 'select 1; select 2']),
+    ).toEqual([expect.stringContaining('invalid locale C'), 'select 1; select 2: 2 statements in one query'])
   })
 })
 

@@ -1,9 +1,10 @@
-// Parses SQL statements by the parser of CockroachDB. Reads a JSON array of statements from stdin, and prints a JSON array of the
-// errors.
+// Parses queries by the parser of CockroachDB. Reads a JSON array of queries from stdin, and prints a JSON array of the errors. A
+// query without exactly one statement is an error.
 package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"log"
 	"os"
 
@@ -11,14 +12,18 @@ import (
 )
 
 func main() {
-	var statements []string
-	if err := json.NewDecoder(os.Stdin).Decode(&statements); err != nil {
+	var queries []string
+	if err := json.NewDecoder(os.Stdin).Decode(&queries); err != nil {
 		log.Fatal(err)
 	}
 	errors := []string{}
-	for _, statement := range statements {
-		if _, err := parser.Parse(statement); err != nil {
-			errors = append(errors, statement+": "+err.Error())
+	for _, query := range queries {
+		statements, err := parser.Parse(query)
+		if err == nil && len(statements) != 1 {
+			err = fmt.Errorf("%d statements in one query", len(statements))
+		}
+		if err != nil {
+			errors = append(errors, query+": "+err.Error())
 		}
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(errors); err != nil {
