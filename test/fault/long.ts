@@ -1,8 +1,9 @@
 /**
  * `bun run check:long [NAME]`: runs the fault tests with their long numbers of rounds, and the tests of other folders that are
- * too long for `bun run check`, one file after the other, or only the file NAME. Exits with 1 if a file failed, and with 2 if
- * no file has that name.
+ * too long for `bun run check`, one file after the other, or only the file NAME. Exits with 1 if a file failed or NAME ran no
+ * test, and with 2 if no file has that name. Without a NAME it names the files that ran no test, because something is missing.
  */
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
 const SUFFIX = '.test.ts'
@@ -20,16 +21,35 @@ if (wanted !== undefined && !names.includes(wanted)) {
   process.exit(2)
 }
 
+const REPORTS = 'dist/junit'
+mkdirSync(REPORTS, { recursive: true })
+
 const failed: string[] = []
+const empty: string[] = []
 for (const file of files) {
   const name = basename(file, SUFFIX)
   if (wanted !== undefined && name !== wanted) continue
   console.log(`\n${name}`)
-  const child = Bun.spawn([process.execPath, 'test', '--timeout', '7200000', join(folder, file)], {
+  const report = join(REPORTS, `long-${name}.xml`)
+  rmSync(report, { force: true })
+  const reporter = ['--reporter=junit', `--reporter-outfile=${report}`]
+  const child = Bun.spawn([process.execPath, 'test', '--timeout', '7200000', ...reporter, join(folder, file)], {
     env: { ...process.env, FAULT_LONG: '1', TEST_EXECUTABLE: process.env.TEST_EXECUTABLE ?? 'dist/plantstore' },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   if ((await child.exited) !== 0) failed.push(name)
+  else if (!ranTest(report)) empty.push(name)
 }
-console.log(failed.length === 0 ? '\nall rows passed' : `\nfailed: ${failed.join(', ')}`)
-process.exit(failed.length === 0 ? 0 : 1)
+if (empty.length > 0) console.log(`\nran no test: ${empty.join(', ')}`)
+const isWhole = empty.length === 0
+if (failed.length > 0) console.log(`\nfailed: ${failed.join(', ')}`)
+else if (isWhole || wanted === undefined) console.log(`\nall ${isWhole ? '' : 'other '}rows passed`)
+process.exit(failed.length === 0 && (isWhole || wanted === undefined) ? 0 : 1)
+
+/** Whether a report of a run has a test that was not skipped. */
+function ranTest(report: string): boolean {
+  if (!existsSync(report)) return false
+  const [, tests, skipped] =
+    /<testsuites [^>]*tests="(\d+)"[^>]* skipped="(\d+)"/.exec(readFileSync(report, 'utf8')) ?? []
+  return Number(tests) > Number(skipped)
+}

@@ -40,7 +40,14 @@ const RUNS = [
     ),
     env: ONE_ROUND,
   },
-  { args: [...ON_POSTGRES, './test/fault/copy.test.ts', './test/fault/tokens.test.ts'], env: ONE_ROUND },
+  {
+    args: [
+      ...ON_POSTGRES,
+      ...['copy', 'maximal-list', 'tokens'].map((name) => `./test/fault/${name}.test.ts`),
+      './test/cli/token-batch.test.ts',
+    ],
+    env: ONE_ROUND,
+  },
 ]
 
 testLong.each(VERSIONS)(
@@ -73,7 +80,9 @@ testLong.each(VERSIONS)(
 
     console.log(`${stdout.trim()}: ${JSON.stringify(counts)}`)
     expect(problems).toEqual([])
-    expect(counts.pass).toBeGreaterThan(300)
+    // A test is skipped if the machine lacks a program, or the version a feature. Then the test proves nothing of this version.
+    expect(counts).toEqual({ pass: expect.any(Number), skip: 0, fail: 0 })
+    expect(counts.pass).toBeGreaterThan(450)
   },
   ROUNDS_TIMEOUT_MS,
 )
