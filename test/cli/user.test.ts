@@ -8,7 +8,7 @@ import { COMMAND, serve } from '../support/executable.ts'
 import { MEMORY } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { refusal, refusalWith } from './support/answers.ts'
+import { done, refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 
 const MANY_PLANTS = 50_000
@@ -177,6 +177,27 @@ describe('user delete', () => {
       expect(columns((await run('user', 'list')).stdout).slice(1)).toEqual([['stays', '0', '1']])
     },
   )
+
+  test('ends when a server refuses the tokens, also if it has just answered a cached list', async () => {
+    using made = makeDatabase(MEMORY)
+    const { database, run } = made
+    await using server = await serve(database)
+    const statuses: number[] = []
+    for (const user of Array.from({ length: 10 }, (_, index) => `user-${index}`)) {
+      const token = await createTokenIn(database, user)
+      const list = async () => (await server.request('GET', '/plants?limit=5', { token })).status
+      // After a list the server trusts its caches for some milliseconds. Many users, because a slow exit can hide this.
+      let isDeleting = true
+      const deleting = run('user', 'delete', user, '--yes').finally(() => {
+        isDeleting = false
+      })
+      while (isDeleting) await list()
+      expect(await deleting).toEqual(done(`Deleted user ${user} with 1 token and 0 plants.`))
+      statuses.push(await list())
+    }
+
+    expect(statuses).toEqual(Array(10).fill(401))
+  })
 
   test('beside a server refuses the token at once, and keeps no create of another user waiting', async () => {
     // In memory a sync waits for no disk: only the locks of the command can hold a create up.
