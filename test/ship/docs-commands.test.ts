@@ -43,11 +43,16 @@ plantstore() {
 }
 `
 
-/** Makes a store with two tokens and a plant, and a tokens file. The blocks begin with copies of them. */
+/** Otherwise an answer like 401 would count as a success. The answers of tutorials are compared, refusals among them. */
+const FAILING_CURL = `curl() { command curl --fail "$@"; }
+`
+
+/** Makes a store with two tokens and a plant, and a tokens file with one of them. The blocks begin with copies of them. */
 const MAKE_STORE = `set -euo pipefail
 "$EXECUTABLE" token create --user me > token
 "$EXECUTABLE" token create --user me > leaked-token
-printf "app read sha256:%064d\\n" 0 > tokens
+printf "app read sha256:%064d\\n" 0 > kept-tokens
+echo "me write $("$EXECUTABLE" token hash < leaked-token) lost" | cat kept-tokens - > tokens
 echo '{"user":"me","id":1,"name":"Monstera"}' | "$EXECUTABLE" import
 `
 const STORE = `cp "$STORE"/* .
@@ -63,6 +68,8 @@ const READ_FILES: readonly (readonly [RegExp, string])[] = [
   [/\bexport PLANTSTORE_DATABASE=(\/\S+)/, 'plantstore backup'],
 ]
 const RUNNING = 'plantstore serve\n'
+/** What is true after commands that would also succeed without an effect. */
+const EFFECTS: readonly (readonly [RegExp, string])[] = [[/^mv tokens\.new tokens$/m, 'cmp kept-tokens tokens']]
 
 /** How commands name a PostgreSQL database. A file has no quotes around its variable. */
 const POSTGRES = '"$PLANTSTORE_DATABASE"'
@@ -95,7 +102,7 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
   const needsServer = /\bcurl\b|healthcheck/.test(commands.join()) && !commands.some((each) => /\bserve\b/.test(each))
   const script = [
     PRELUDE,
-    isTutorial ? '' : STORE,
+    isTutorial ? '' : FAILING_CURL + STORE,
     ...READ_FILES.flatMap(([file, make]) => {
       const [, path] = file.exec(text) ?? []
       return path === undefined || isTutorial ? [] : `${make} ${path} 2> /dev/null\n`
@@ -103,6 +110,7 @@ async function runCommands(commands: readonly string[], isTutorial: boolean) {
     usesPostgres ? makePostgres(text) : '',
     !isTutorial && needsServer ? RUNNING : '',
     ...commands.map((command) => `${command}\n`),
+    ...EFFECTS.flatMap(([command, check]) => (command.test(text) ? [`${check}\n`] : [])),
   ].join('')
   await Bun.write(join(folder.path, 'script'), script)
   const isolated = ['unshare', '--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
