@@ -53,6 +53,7 @@ type Sent = readonly [method: string, path: string, options?: RequestOptions]
 const REQUESTS: readonly (readonly [name: string, message: string, request: Sent])[] = [
   ['a list', FAILED, ['GET', '/plants']],
   ['a capped list', FAILED, ['GET', '/plants?limit=5']],
+  ['a get', FAILED, ['GET', '/plants/7']],
   ['a create', `${FAILED} ${UNKNOWN}`, ['POST', '/plants', post('{"id":1000,"name":"Ivy"}')]],
   ['a delete', `${FAILED} ${UNKNOWN}`, ['DELETE', '/plants/7']],
 ]
@@ -88,7 +89,7 @@ describe.each(SQLITE_TRANSPORTS)('a database with damaged plants, $name', (trans
 
 // The executable ends after the first failure, which test/fault/damage.test.ts proves.
 describe.each(IN_PROCESS)('a database with one damaged page, $name', (transport) => {
-  test('takes no writes once a read has met the damage, while other reads go on', async () => {
+  test('takes no writes and is not ready once a read has met the damage, while other reads go on', async () => {
     await using service = await startService(transport)
     insertPlants(service.database, 100)
     damagePages(service.database, nameOf(100))
@@ -99,6 +100,7 @@ describe.each(IN_PROCESS)('a database with one damaged page, $name', (transport)
     // Nothing of these was begun, so that their outcome is known.
     expect(seen(await service.create({ id: -1, name: 'Ivy' }))).toEqual(failed(FAILED))
     expect(seen(await service.delete(0))).toEqual(failed(FAILED))
+    expect(seen(await service.request('GET', '/readyz', { token: null }))).toEqual(failed(FAILED))
     expect(await service.list('?limit=2')).toMatchObject({
       status: 200,
       body: [{ name: 'Fern' }, { name: nameOf(1) }],
