@@ -7,8 +7,10 @@ import { addPlants } from '../support/many-plants.ts'
 import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
+import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
+import { type Fault, killAt, traceCalls } from './system-calls.ts'
 import { until } from './until.ts'
 
 const PLANTS = 20_000
@@ -52,6 +54,42 @@ describe.each([
     ROUNDS_TIMEOUT_MS,
   )
 })
+
+test.skipIf(lacks(STRACE))(
+  'copy that is killed at one of its last writes of a file leaves a whole copy or one that no server takes',
+  async () => {
+    await using source = await makeSource(SQLITE, 6)
+    const content = await source.dump()
+    const copyUnder = async (inject?: Fault) => {
+      const target = await SQLITE.make()
+      using trace = traceCalls({ ...(inject && { inject }), files: [target.database, `${target.database}-journal`] })
+      await runPlantstore(argsOf(source, target), { under: trace.under })
+      return { target, calls: (await trace.seen()).calls }
+    }
+    const whole = await copyUnder()
+    await whole.target[Symbol.asyncDispose]()
+    const outcomes = new Set<string>()
+    for (const name of ['pwrite64', 'unlink'] as const) {
+      const count = whole.calls.filter((call) => call.name === name).length
+      for (let when = Math.max(1, count - rounds(3, 9)); when <= count; when++) {
+        const killed = await copyUnder(killAt(name, when))
+        await using target = killed.target
+        expect(killed.calls.at(-1)).toMatchObject({ name, isLast: true })
+
+        const outcome = await serveOnce(target)
+
+        outcomes.add(outcome === 'served' ? 'served' : 'refused')
+        if (outcome !== 'served') {
+          expect(outcome).toMatch(UNFINISHED)
+          expect(await copy(source, target)).toMatchObject({ exitCode: 0 })
+        }
+        expect(await target.dump()).toEqual(content as never)
+      }
+    }
+    expect(outcomes).toContain('refused')
+  },
+  ROUNDS_TIMEOUT_MS,
+)
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'copy that %s stops between two batches says so and starts over',

@@ -15,7 +15,7 @@ const SEEN = [...SYNCS, 'pread64', 'pwrite64', 'ftruncate', 'link', 'unlink', 'u
 type CallName = (typeof SEEN)[number]
 
 /** A fault in system calls. */
-interface Fault {
+export interface Fault {
   readonly calls: readonly CallName[]
   /** As strace writes it: `error=EIO`, `signal=SIGKILL`. A signal comes before the call, which is then not made. */
   readonly fault: string

@@ -1,5 +1,5 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
-import { statSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
@@ -51,8 +51,13 @@ function targetOf(db: Database, path: string): Target {
       db.run('begin')
       db.run('delete from sqlite_sequence')
       db.run(`insert into sqlite_sequence (name, seq) values ('users', ?1), ('tokens', ?2)`, [userId, tokenId])
-      db.run(`pragma application_id = ${APPLICATION_ID}`)
       db.run('commit')
+      // This changes bytes of one sector, which the disk writes whole. A journal on disk would outlive a kill, and the file would
+      // look finished although SQLite would undo that.
+      db.run('pragma journal_mode = memory')
+      // SQLite has emptied the journal, and does not delete it while the database is locked.
+      rmSync(`${path}-journal`, { force: true })
+      db.run(`pragma application_id = ${APPLICATION_ID}`)
     },
   }
 }
