@@ -3,7 +3,7 @@ import type { PostgresAddress } from '../../domain/database-url.ts'
 
 /** How long the server may take to accept a connection, and to answer a statement. Later it counts as unreachable. */
 const CONNECT_TIMEOUT_S = 2
-const ANSWER_TIMEOUT_MS = 5000
+export const ANSWER_TIMEOUT_MS = 5000
 
 /** The server shows all connections of this program under this name. */
 export const APPLICATION_NAME = 'plantstore'

@@ -78,8 +78,7 @@ export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): u
   if (CONFLICT.test(state) || BUSY.test(state)) return new AppError('store_busy', { cause: error })
   if (FULL.test(state)) return new AppError('store_full', { cause: error })
   if (UNSUPPORTED.test(state)) {
-    const message = `This database does not support what this needs: ${reasonOf(error)}. See docs/how-to/postgres.md.`
-    return new AppError('store_failed', { message, cause: error })
+    return new AppError('store_failed', { message: `This database ${lacksSupport(error)}`, cause: error })
   }
   const isBug = /^(?:22|23|42[^5])/.test(state) && !/^42P01/.test(state)
   const isFailure = state !== '' || isUnreached(error) || isConnectionLost(error)
@@ -89,9 +88,14 @@ export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): u
 /** Translates an error that keeps a store from being opened. */
 export function toOpenError(address: PostgresAddress, error: unknown): AppError {
   if (error instanceof AppError) return error
+  if (UNSUPPORTED.test(sqlState(error)))
+    return storeUnusable(`The database ${describeAddress(address)} ${lacksSupport(error)}`, error)
   const problem = isTemporary(error) ? 'reached' : 'used'
   return storeUnusable(`The database ${describeAddress(address)} cannot be ${problem}: ${reasonOf(error)}.`, error)
 }
+
+const lacksSupport = (error: unknown): string =>
+  `does not support what this needs: ${reasonOf(error)}. See docs/explanation/tested.md#databases.`
 
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)

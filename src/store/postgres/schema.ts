@@ -29,6 +29,8 @@ export const UNFINISHED_VERSION = 2147483647
 
 /** How long a start tries to migrate while others do the same. */
 const MIGRATE_MS = 10_000
+/** The longest time for a migration. To build an index of many tokens takes minutes. */
+const MIGRATION_TIMEOUT_MS = 3_600_000
 
 const SELECT_VERSION = 'select version from plantstore.schema_version'
 /** What every database has before its first migration. */
@@ -72,37 +74,37 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
     const version = await schemaVersion(client)
     if (version === SCHEMA_VERSION) return false
     if (version === UNFINISHED_VERSION) throw copyUnfinished(database)
-    if (version !== undefined && version > SCHEMA_VERSION) {
+    if (version > SCHEMA_VERSION) {
       throw storeUnusable(
         `The database ${database} has schema version ${version}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`,
       )
     }
-    if (version === undefined && mustExist) {
+    if (version === 0 && mustExist) {
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
     }
     return client.transaction(async ({ query }) => {
-      if (version === undefined) for (const statement of BOOTSTRAP) await query(statement)
+      if (version === 0) for (const statement of BOOTSTRAP) await query(statement)
       // Other processes that have come this far wait for the lock.
       const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)
       for (const statement of MIGRATIONS.slice(Number(locked)).flat()) await query(statement)
       await query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
       return locked === 0n
-    })
+    }, MIGRATION_TIMEOUT_MS)
   })
 }
 
-/** The version of a database's schema, or `undefined` if it has none. */
-export async function schemaVersion(client: Client): Promise<number | undefined> {
+/** The version of a database's schema. It is 0 if there is none, or only its beginning. */
+export async function schemaVersion(client: Client): Promise<number> {
   try {
     const [row] = await client.query<[bigint]>(SELECT_VERSION)
     return Number(row?.[0] ?? 0)
   } catch (error) {
     // The table or the schema does not exist.
-    if (/^(?:42P01|3F000)$/.test(sqlState(error))) return undefined
+    if (/^(?:42P01|3F000)$/.test(sqlState(error))) return 0
     throw error
   }
 }
 
-/** Whether another process creates the same schema or table at this moment. */
+/** Whether another process creates the same schema, table or column at this moment. */
 const isCreatedByOthers = (error: unknown): boolean =>
-  isConflict(error) || /^(?:42P06|42P07|23505|42710|XX000)$/.test(sqlState(error))
+  isConflict(error) || /^(?:42P06|42P07|42701|23505|42710|XX000)$/.test(sqlState(error))

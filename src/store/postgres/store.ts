@@ -2,6 +2,7 @@ import { describeAddress, type PostgresAddress } from '../../domain/database-url
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
+import { ANSWER_TIMEOUT_MS, AnswerTimeout } from './connection.ts'
 import { connect } from './connections.ts'
 import { isTemporary, toOpenError } from './errors.ts'
 import { health } from './health.ts'
@@ -38,20 +39,22 @@ export async function openPostgresStore(
     if (isCreated) onCreated?.(describeAddress(address))
     await connections.open()
   }
-  const keepOpening = async () => {
-    while (!connections.isClosed()) {
-      await Bun.sleep(REACH_RETRY_MS)
+  const keepOpening = async (opening: Promise<void>) => {
+    for (let attempt = opening; !connections.isClosed(); attempt = open()) {
       try {
-        await open()
+        await attempt
         onEvent?.({ level: 'info', message: 'the database has been reached', sizes: {} })
         return
       } catch (error) {
         if (!isTemporary(error)) return onFailure(toOpenError(address, error))
       }
+      await Bun.sleep(REACH_RETRY_MS)
     }
   }
+  const opening = open()
   try {
-    await open()
+    // A server listens while a long migration goes on.
+    await (isServer ? Promise.race([opening, rejectLater()]) : opening)
   } catch (error) {
     const openError = toOpenError(address, error)
     if (!isServer || !isTemporary(error)) {
@@ -59,7 +62,7 @@ export async function openPostgresStore(
       throw openError
     }
     onEvent?.({ level: 'warn', message: `${openError.message} The server keeps trying.`, sizes: {} })
-    void keepOpening()
+    void keepOpening(opening)
   }
   return {
     ...plants(connections),
@@ -68,4 +71,9 @@ export async function openPostgresStore(
     ...health(connections),
     close: connections.close,
   }
+}
+
+async function rejectLater(): Promise<never> {
+  await Bun.sleep(ANSWER_TIMEOUT_MS)
+  throw new AnswerTimeout(`the schema is not ready after ${ANSWER_TIMEOUT_MS} ms`)
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { OpenOptions, StoreEvent } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { BOOTSTRAP, MIGRATIONS } from '../../../src/store/postgres/schema.ts'
+import { BOOTSTRAP, MIGRATIONS, SCHEMA_VERSION } from '../../../src/store/postgres/schema.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgres.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
@@ -10,11 +10,22 @@ import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { failTest } from './open-database.ts'
 
-/** Copies that start at once. */
+/** Copies that start at once, on an empty database and on one with half a schema. */
 const COPIES = 20
+const STARTS = 3
+
+/** A user with a token and a plant in the first schema. */
+const OLD_ROWS = `
+  insert into plantstore.users (id, name, created_at_ms) values (1, 'me', 7);
+  insert into plantstore.tokens (id, user_id, hash, scope, created_at_ms) values (1, 1, sha256(''), 'write', 7);
+  insert into plantstore.plants (user_id, id, name) values (1, 1, 'Fern');
+  update plantstore.counters set last_user_id = 1, last_token_id = 1`
 
 const open = (url: string, options?: OpenOptions) => openStore(url, failTest, options)
 const run = (url: string, script: string) => administer(url, async (sql) => void (await sql.unsafe(script).simple()))
+
+const versionsIn = (url: string) =>
+  administer(url, (sql) => sql.unsafe('select version from plantstore.schema_version').values())
 
 /** A store that cannot be opened, and a part of the message. */
 const unusable = (message: RegExp) => ({ kind: 'store_unusable', message: expect.stringMatching(message) })
@@ -31,20 +42,69 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     await Promise.all(stores.map((store) => store.close()))
   })
 
-  test('completes a schema after another process has committed its first statements only', async () => {
+  test('completes a schema after another process has committed its first statements only, also by several at once', async () => {
     const statements = [...BOOTSTRAP, ...MIGRATIONS.flat()]
     await using database = await makeDatabase({ isEmpty: true })
     for (let done = 1; done <= statements.length; done++) {
       await run(database.url, statements.slice(0, done).join(';'))
 
-      const store = await open(database.url)
+      const refused = await rejectionOf(open(database.url, { mustExist: true }))
+      const created: string[] = []
+      const starts = Array.from({ length: STARTS }, () => open(database.url, { onCreated: (url) => created.push(url) }))
+      const stores = await Promise.all(starts)
+      const [store = await open(database.url)] = stores
       await createUser(store, 'me')
 
+      expect(refused).toMatchObject(unusable(/There is no plant store/))
+      expect(created.length).toBe(1)
+      expect(await versionsIn(database.url)).toEqual([[BigInt(SCHEMA_VERSION)]])
       expect(await store.checkIntegrity()).toEqual([])
       expect((await store.listUsers()).map(({ name }) => name)).toEqual(['me'])
+      await Promise.all(stores.map((each) => each.close()))
+      await run(database.url, 'drop schema plantstore cascade')
+    }
+  })
+
+  test('completes a migration of which another process has committed the first statements only', async () => {
+    const later = MIGRATIONS.slice(1).flat()
+    await using database = await makeDatabase({ isEmpty: true })
+    for (let done = 0; done <= later.length; done++) {
+      const first = [...BOOTSTRAP, ...(MIGRATIONS[0] ?? []), 'update plantstore.schema_version set version = 1']
+      await run(database.url, [...first, OLD_ROWS, ...later.slice(0, done)].join(';'))
+
+      const store = await open(database.url, { mustExist: true })
+
+      expect(await versionsIn(database.url)).toEqual([[BigInt(SCHEMA_VERSION)]])
+      expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 1, blockedAtMs: undefined }])
+      expect(await store.listTokens()).toMatchObject([{ id: 1, replacedBy: undefined, userIsBlocked: false }])
+      expect(await store.setUserBlock('me', 8)).toBe(true)
       await store.close()
       await run(database.url, 'drop schema plantstore cascade')
     }
+  })
+
+  test('lets a server listen while a migration takes long, and use the store after it', async () => {
+    await using database = await makeDatabase({ isEmpty: true })
+    const first = [...BOOTSTRAP, ...(MIGRATIONS[0] ?? []), 'update plantstore.schema_version set version = 1']
+    await run(database.url, [...first, OLD_ROWS].join(';'))
+    const events: StoreEvent[] = []
+    const onEvent = (event: StoreEvent) => events.push(event)
+    const { store, refused } = await administer(database.url, (sql) =>
+      sql.begin(async (transaction) => {
+        await transaction.unsafe('select 1 from plantstore.users for update')
+        const opened = await open(database.url, { isServer: true, onEvent })
+        return { store: opened, refused: await rejectionOf(opened.listUsers()) }
+      }),
+    )
+    while (events.length < 2) await Bun.sleep(10)
+
+    expect(refused).toMatchObject({ kind: 'store_failed' })
+    expect(events).toMatchObject([
+      { level: 'warn', message: expect.stringContaining('the schema is not ready after 5000 ms') },
+      { level: 'info', message: 'the database has been reached' },
+    ])
+    expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 1 }])
+    await store.close()
   })
 
   test('creates nothing if the store must exist already', async () => {
@@ -57,26 +117,6 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
       sql.unsafe(`select 1 from pg_catalog.pg_namespace where nspname = 'plantstore'`).values(),
     )
     expect(schemas.length).toBe(0)
-  })
-
-  test('migrates the first schema, and keeps its users and tokens', async () => {
-    await using database = await makeDatabase()
-    const old = await open(database.url)
-    await createUser(old, 'me')
-    await old.close()
-    await run(
-      database.url,
-      `alter table plantstore.users drop column blocked_at_ms; alter table plantstore.tokens drop column replaced_by;
-       alter table plantstore.counters drop column token_changes;
-       update plantstore.schema_version set version = 1`,
-    )
-
-    const store = await open(database.url)
-
-    expect(await store.listTokens()).toMatchObject([{ id: 1, replacedBy: undefined, userIsBlocked: false }])
-    expect(await store.setUserBlock('me', 8)).toBe(true)
-    expect(await store.listUsers()).toMatchObject([{ name: 'me', tokens: 1, blockedAtMs: 8 }])
-    await store.close()
   })
 
   test('refuses an encoding that cannot hold every text', async () => {

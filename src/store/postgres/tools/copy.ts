@@ -115,8 +115,8 @@ const OTHER_SESSIONS = `select pid::int8 from pg_catalog.pg_stat_activity
 
 /**
  * Rejects with `store_unusable` if another process of this program is connected to the database. A server is always connected,
- * unless it has lost the database. Some databases show no sessions of others, or only those of one node. So this first looks
- * for `own`, the other session of this process, and rejects if the database does not show it.
+ * unless it has lost the database. Some databases show no sessions of others. So this first looks for `own`, the other session
+ * of this process, and rejects if the database does not show it. A database that shows the sessions of one node cannot be told.
  */
 async function requireAlone(watcher: Client, own: Transaction, address: PostgresAddress, orElse = ''): Promise<void> {
   const database = `The database ${describeAddress(address)}`
