@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { openStore } from '../../src/store/open.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
-import { createTokenIn } from '../support/tokens.ts'
+import { createToken, createTokenIn } from '../support/tokens.ts'
 import { done, refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
@@ -119,6 +120,19 @@ Created token 2 of user me (read, "dash", expires ${next.expires}). It is shown 
 
     expect(await made.rotate('1')).toEqual(refusal(1, 'Token 2 replaces token 1 already: rotate that one.'))
     expect(await made.rotate('3')).toEqual(refusal(1, 'There is no such token: plantstore token list shows all.'))
+    expect(await list(made.run)).toEqual(before)
+  })
+
+  test('of a revoked or an expired token exits with 1 and changes nothing', async () => {
+    using made = await makeToken()
+    const store = await openStore(made.database, () => {})
+    const { id } = await createToken(store, { expiresAtMs: Date.now() - 1 })
+    await store.close()
+    await made.run('token', 'revoke', '1')
+    const before = await list(made.run)
+
+    expect(await made.rotate('1')).toEqual(refusal(1, 'Token 1 is revoked: create a new one.'))
+    expect(await made.rotate(String(id))).toEqual(refusal(1, `Token ${id} is expired: create a new one.`))
     expect(await list(made.run)).toEqual(before)
   })
 

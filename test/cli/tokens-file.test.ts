@@ -77,6 +77,18 @@ describe.concurrent('serve --tokens-file', () => {
     expect((await server.request('GET', '/plants', { token })).status).toBe(200)
   })
 
+  test('starts without a warning if others may read and write the file, which has only hashes', async () => {
+    using made = makeDatabase()
+    const path = join(made.folder, 'tokens')
+    writeFileSync(path, makeFileToken().line)
+    chmodSync(path, 0o666)
+    await using server = await serve(made.database, ['--tokens-file', path])
+    const lines = server.stdout().trim().split('\n')
+
+    expect(lines.map((line) => JSON.parse(line).level)).toEqual(lines.map(() => 'info'))
+    expect(server.stderr()).toBe('')
+  })
+
   test.each(WRONG_LINES)('refuses %s among a thousand lines, and names the line', async (_, line, said) => {
     const number = 1 + Math.floor(Math.random() * 1000)
     using file = makeTokensFile(Buffer.from(amongThousand(line, number).join('\n'), 'latin1'))

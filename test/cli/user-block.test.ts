@@ -8,6 +8,7 @@ import { createTokenIn } from '../support/tokens.ts'
 import { makeFileToken } from '../support/tokens-file.ts'
 import { done, refusal } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
+import { codeOf } from './support/service-client.ts'
 
 const DISK_BYTES = 1024 ** 2
 
@@ -16,13 +17,13 @@ async function startWithTokens() {
   const service = await serveDatabase()
   const { server, database, token } = service
   const texts = [token, await createTokenIn(database), await createTokenIn(database, 'you')]
-  const statuses = async () => {
+  const codes = async () => {
     const answers: number[] = []
-    for (const text of texts) answers.push((await server.request('GET', '/plants', { token: text })).status)
+    for (const text of texts) answers.push(await codeOf(server, text))
     return answers
   }
-  expect(await statuses()).toEqual([200, 200, 200])
-  return { ...service, statuses }
+  expect(await codes()).toEqual([200, 200, 200])
+  return { ...service, codes }
 }
 
 const BLOCKED = done('Blocked user me.')
@@ -30,12 +31,12 @@ const BLOCKED = done('Blocked user me.')
 describe.concurrent('user block', () => {
   test('makes a running server refuse all tokens of the user from the next request on, until user unblock', async () => {
     await using service = await startWithTokens()
-    const { run, statuses } = service
+    const { run, codes } = service
 
     expect(await run('user', 'block', 'me')).toEqual(BLOCKED)
-    expect(await statuses()).toEqual([401, 401, 200])
+    expect(await codes()).toEqual([40102, 40102, 200])
     expect(await run('user', 'unblock', 'me')).toEqual(done('Unblocked user me.'))
-    expect(await statuses()).toEqual([200, 200, 200])
+    expect(await codes()).toEqual([200, 200, 200])
   })
 
   test('refuses a token that is made later, which token list shows as blocked', async () => {
@@ -43,10 +44,10 @@ describe.concurrent('user block', () => {
     const { run, database, server } = service
     await run('user', 'block', 'me')
     const later = await createTokenIn(database, 'me')
-    const { status } = await server.request('GET', '/plants', { token: later })
+    const code = await codeOf(server, later)
     const { stdout } = await run('token', 'list', '--json')
 
-    expect(status).toBe(401)
+    expect(code).toBe(40102)
     expect(JSON.parse(stdout).map(({ state }: { readonly state: string }) => state)).toEqual([
       ...['blocked', 'blocked', 'active', 'blocked'],
     ])
@@ -85,13 +86,13 @@ describe.concurrent('user block', () => {
     const path = join(made.folder, 'tokens')
     writeFileSync(path, line)
     await using server = await serve(made.database, ['--tokens-file', path])
-    const status = async () => (await server.request('GET', '/plants', { token: text })).status
+    const code = () => codeOf(server, text)
 
     expect(await made.run('user', 'unblock', 'app')).toEqual(refusal(1, 'There is no user app.'))
     expect(await made.run('user', 'block', 'app')).toEqual(done('Created user app.\nBlocked user app.'))
-    expect(await status()).toBe(401)
+    expect(await code()).toBe(40102)
     expect(await made.run('user', 'unblock', 'app')).toEqual(done('Unblocked user app.'))
-    expect(await status()).toBe(200)
+    expect(await code()).toBe(200)
   })
 
   test.skipIf(lacks(MOUNTS))('on a full disk exits with 3, and blocks once there is room', async () => {
@@ -102,13 +103,13 @@ describe.concurrent('user block', () => {
     const block = () => runPlantstore(['user', 'block', 'me', '--database', database])
     disk.fillUp()
     const full = await block()
-    const whileFull = (await server.request('GET', '/plants', { token })).status
+    const whileFull = await codeOf(server, token)
     disk.makeRoom()
     const blocked = await block()
 
     expect(full).toEqual(refusal(3, 'The database is out of space or read-only and took no change: make room.'))
     expect(whileFull).toBe(200)
     expect(blocked).toEqual(BLOCKED)
-    expect((await server.request('GET', '/plants', { token })).status).toBe(401)
+    expect(await codeOf(server, token)).toBe(40102)
   })
 })

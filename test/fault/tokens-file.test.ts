@@ -1,6 +1,7 @@
 import { expect } from 'bun:test'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SLACK_MS } from '../support/slack.ts'
 import { makeFileToken, mountSecret, replaceFile } from '../support/tokens-file.ts'
 import { startLoad } from './load.ts'
 import { rounds, testLong, testRounds } from './rounds.ts'
@@ -66,9 +67,11 @@ for (const [name, short, mount] of MOUNTS) {
       for (let change = 1; change <= CHANGES; change++) {
         const next = makeFileToken('changes')
         expect([await codeOf(server, now.text), await codeOf(server, next.text)]).toEqual([200, 40102])
+        const updatedMs = performance.now()
         update(random(2) === 0 ? [next.line, stays.line] : ['# changed', stays.line, next.line])
         if (change <= CHANGES - UNTOLD) server.signal('SIGHUP')
         await until('the server read the file', () => changes() === change)
+        expect(performance.now() - updatedMs).toBeLessThan(CHANGE_MS + SLACK_MS)
         const answers = await Promise.all(
           Array.from({ length: READERS }, async () => [
             await codeOf(server, now.text),
