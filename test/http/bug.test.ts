@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { AppError } from '../../src/domain/error.ts'
 import type { Store } from '../../src/domain/store.ts'
-import { type Answer, type Service, startService } from './support/service.ts'
+import { post } from './support/answers.ts'
+import { expectDescribed } from './support/described.ts'
+import { type Answer, type RequestOptions, startService } from './support/service.ts'
 import { IN_PROCESS, type Transport } from './support/transports.ts'
 
 const SECRETS = 'secret /var/lib/plants select name from plants where id = 7'
@@ -24,16 +26,17 @@ const THROWN: Readonly<Record<string, unknown>> = {
   'an object': { message: SECRETS, status: 200 },
 }
 
-/** A request to each method of the store that a request reaches. */
-const REQUESTS: readonly (readonly [storeMethod: keyof Store, send: (service: Service) => Promise<Answer>])[] = [
-  ['createPlant', (service) => service.create({ id: 2, name: 'Ivy' }, OWN_ID)],
-  ['listPlants', (service) => service.list('', OWN_ID)],
-  ['getPlant', (service) => service.get(1, OWN_ID)],
-  ['deletePlant', (service) => service.delete(1, OWN_ID)],
-  ['findToken', (service) => service.list('?limit=1', OWN_ID)],
-  ['checkReady', (service) => service.request('GET', '/readyz', OWN_ID)],
-]
 const OWN_ID = { headers: { 'x-request-id': REQUEST_ID } }
+
+/** A request to each method of the store that a request reaches. */
+const REQUESTS: readonly (readonly [storeMethod: keyof Store, method: string, path: string, RequestOptions?])[] = [
+  ['createPlant', 'POST', '/plants', post('{"id":2,"name":"Ivy"}', OWN_ID.headers)],
+  ['listPlants', 'GET', '/plants'],
+  ['getPlant', 'GET', '/plants/1'],
+  ['deletePlant', 'DELETE', '/plants/1'],
+  ['findToken', 'GET', '/plants?limit=1'],
+  ['checkReady', 'GET', '/readyz'],
+]
 
 const ANSWER = {
   status: 500,
@@ -54,12 +57,13 @@ const startWithBug = (transport: Transport, storeMethod: string, thrown: unknown
 describe.each(IN_PROCESS)('a bug, $name', (transport) => {
   test.each(REQUESTS)(
     'in %s is answered with a fixed sentence, and the log has all of the error',
-    async (name, send) => {
+    async (name, method, path, options = OWN_ID) => {
       await using service = await startWithBug(transport, name, new Error(SECRETS))
 
-      const answer = await send(service)
+      const answer = await service.request(method, path, options)
 
       expect(seen(answer)).toEqual(ANSWER)
+      if (name !== 'checkReady') expectDescribed(method, path, answer)
       expect(service.logLines()).toEqual([
         expect.objectContaining({
           level: 'error',

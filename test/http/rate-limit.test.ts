@@ -5,6 +5,7 @@ import { limitRate } from '../../src/http/limits.ts'
 import type { RateLimit } from '../../src/http/options.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
+import { expectDescribed } from './support/described.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
@@ -29,8 +30,14 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
     await using service = await startService(transport, { rateLimit: perHour(3) })
 
     expect(await listStatuses(service, 3)).toEqual([200, 200, 200])
-    for (const refused of [await service.list(), await service.create({ id: 1, name: 'Fern' })]) {
+    for (const [method, path, refused] of [
+      ['GET', '/plants', await service.list()],
+      ['GET', '/plants/1', await service.get(1)],
+      ['POST', '/plants', await service.create({ id: 1, name: 'Fern' })],
+      ['DELETE', '/plants/1', await service.delete(1)],
+    ] as const) {
       const { status, headers, body } = refused
+      expectDescribed(method, path, refused)
       expect({ status, body, type: headers.get('content-type') }).toEqual({
         status: 429,
         body: REFUSAL,

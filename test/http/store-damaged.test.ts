@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, post, type Row, seen, unavailable } from './support/answers.ts'
+import { expectDescribed } from './support/described.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
 import { IN_PROCESS, SOCKET_TRANSPORTS, SQLITE_TRANSPORTS } from './support/transports.ts'
 
@@ -69,7 +70,10 @@ describe.each(SQLITE_TRANSPORTS)('a database with damaged plants, $name', (trans
   test.each(REQUESTS)('answers %s with 50302: %s', async (_, message, request) => {
     await using service = await startDamaged()
 
-    expect(seen(await service.request(...request))).toEqual(failed(message))
+    const answer = await service.request(...request)
+
+    expect(seen(answer)).toEqual(failed(message))
+    expectDescribed(request[0], request[1], answer)
   })
 
   test('tells the client nothing of the damage, and logs its reason', async () => {

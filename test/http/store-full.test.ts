@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { lacks } from '../support/requirement.ts'
 import { seen, unavailable } from './support/answers.ts'
+import { expectDescribed } from './support/described.ts'
 import { startService } from './support/service.ts'
 import { openDatabase, SQLITE_TRANSPORTS } from './support/transports.ts'
 
@@ -28,8 +29,10 @@ describe.skipIf(lacks(MOUNTS)).each(SQLITE_TRANSPORTS)('a full disk, $name', (tr
     }
 
     expect(stored).toBeGreaterThan(0)
-    expect(seen(answer)).toEqual(FULL)
-    expect(seen(await service.delete(1))).toEqual(FULL)
+    const undeleted = await service.delete(1)
+    expect([answer, undeleted].map(seen)).toEqual([FULL, FULL])
+    expectDescribed('POST', '/plants', answer)
+    expectDescribed('DELETE', '/plants/1', undeleted)
     expect(seen(await service.request('GET', '/readyz'))).toEqual(FULL)
     expect(await service.names()).toHaveLength(stored)
     expect(await service.list('?limit=1')).toMatchObject({ status: 200, body: [{ name: NAME }] })

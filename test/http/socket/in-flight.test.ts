@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { addLongPlants, requestAndWait, sendHalf } from '../../support/slow.ts'
 import { ANSWERED_BEFORE_TOKENS, BUSY, expectCodes, post, REFUSED_BY_THEMSELVES, seen } from '../support/answers.ts'
+import { expectDescribed } from '../support/described.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -25,14 +26,15 @@ describe.each(SOCKET_TRANSPORTS)('the limit of requests in flight, $name', (tran
     using second = holdCreate(service, 2)
     await untilListed(service, 503)
 
-    for (const refused of [
-      await service.create({ id: 3, name: 'Fern' }),
-      await service.delete(3),
-      await service.list(),
-      await service.list('?limit=1'),
-      await service.get(3),
-    ]) {
+    for (const [method, path, refused] of [
+      ['POST', '/plants', await service.create({ id: 3, name: 'Fern' })],
+      ['DELETE', '/plants/3', await service.delete(3)],
+      ['GET', '/plants', await service.list()],
+      ['GET', '/plants?limit=1', await service.list('?limit=1')],
+      ['GET', '/plants/3', await service.get(3)],
+    ] as const) {
       expect(seen(refused)).toEqual(BUSY)
+      expectDescribed(method, path, refused)
     }
     for (const path of ['/plants', '/plants/3']) expect((await service.request('HEAD', path)).status).toBe(503)
     expect(await first.finish()).toStartWith('HTTP/1.1 200 ')
