@@ -111,7 +111,8 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
         await Bun.sleep(startMs + made * CHANGE_INTERVAL_MS - performance.now())
       }
     }
-    expect(await statuses()).toEqual([200, 200, 200, 200])
+    // Only the answers after the first one come from the cache of tokens.
+    for (let count = 0; count < 3; count++) expect(await statuses()).toEqual([200, 200, 200, 200])
 
     await Promise.all([change(CHANGES / 10), end(store, id)])
     let isChanging = true
