@@ -1,6 +1,5 @@
 import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
 import { AppError } from '../domain/error.ts'
-import type { Store } from '../domain/store.ts'
 import type { CopyAccess, Engine, OpenOptions } from './engine.ts'
 import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
@@ -17,11 +16,8 @@ export function engineOf(database: string): Engine {
 }
 
 /** Opens the store that `--database` names, as `Engine.open` does. */
-export const openStore = async (
-  database: string,
-  onFailure: (error: AppError) => void,
-  options: OpenOptions = {},
-): Promise<Store> => engineOf(database).open(onFailure, options)
+export const openStore = async (database: string, onFailure: (error: AppError) => void, options: OpenOptions = {}) =>
+  engineOf(database).open(onFailure, options)
 
 /** A store by the value of `--database`, and the file with its password. */
 interface StoreLocation {

@@ -116,11 +116,7 @@ export async function insertUsers(
 }
 
 /** The first of so many consecutive identifiers that nothing has had before. */
-export async function nextIds(
-  { query }: Transaction,
-  counter: 'last_user_id' | 'last_token_id',
-  count: number,
-): Promise<number> {
+export async function nextIds({ query }: Transaction, counter: 'last_user_id' | 'last_token_id', count: number) {
   const [[last] = [0n]] = await query<[bigint]>(
     `update plantstore.counters set ${counter} = ${counter} + $1 returning ${counter}`,
     [count],

@@ -33,16 +33,11 @@ export type Row = readonly (bigint | string | Uint8Array | null)[]
 export const BATCH_ROWS = 2000
 export const BATCH_TEXT_LENGTH = 256 * 1024
 
-/** The last identifiers of a user and a token. A store never uses an identifier again, even if its row is deleted. */
-interface LastIds {
-  readonly userId: bigint
-  readonly tokenId: bigint
-}
-
 /** What a store holds at one moment. */
 export interface Contents {
   readonly counts: Counts
-  readonly lastIds: LastIds
+  /** The last identifiers of a user and a token. A store never uses an identifier again, even if its row is deleted. */
+  readonly lastIds: { readonly userId: bigint; readonly tokenId: bigint }
   /** All rows of a table in the order of its key, in batches. */
   batches(table: Table): AsyncIterable<readonly Row[]>
 }
@@ -59,7 +54,7 @@ export interface Target {
   /** Makes the rows durable, and reads them. */
   read<T>(use: (contents: Contents) => Promise<T>): Promise<T>
   /** Makes it a store like any other, durably. */
-  finish(lastIds: LastIds): Promise<void>
+  finish(lastIds: Contents['lastIds']): Promise<void>
 }
 
 /** A value as text: an integer in decimal, bytes in hexadecimal. */

@@ -173,11 +173,7 @@ function nextGroup(waiting: Iterable<Write>, kind: WriteKind, others: readonly W
 }
 
 /** Writes a group. Resolves to the error of each write, which is `undefined` if the write was done. */
-async function writeGroup(
-  kind: WriteKind,
-  group: readonly Write[],
-  { writers, observer }: QueueOptions,
-): Promise<readonly unknown[]> {
+async function writeGroup(kind: WriteKind, group: readonly Write[], { writers, observer }: QueueOptions) {
   const startMs = performance.now()
   try {
     const refusals = await writers[kind](group.map(({ plant }) => plant))

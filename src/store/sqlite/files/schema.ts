@@ -40,12 +40,7 @@ const LISTED_NAME_LENGTH = 100
  * changed it in a way that can change answers: one of our definitions is changed or missing, or there is a trigger, a view, an
  * index of our tables that can refuse a row, or a foreign key to our tables. Returns the tables and indexes of other programs.
  */
-export function refuseChangedSchema(
-  role: FileRole,
-  path: string,
-  db: Database,
-  version: number,
-): readonly ForeignObject[] {
+export function refuseChangedSchema(role: FileRole, path: string, db: Database, version: number) {
   const { expected, names } = ownDefinitions(version)
   const found = definitionsIn(db)
   const isOwn = (name: string) => names.has(name.toLowerCase())

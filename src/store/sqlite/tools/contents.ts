@@ -26,11 +26,7 @@ export async function updateSchema(path: string): Promise<void> {
 }
 
 /** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
-export async function readSqlite<T>(
-  path: string,
-  isSnapshot: boolean,
-  use: (source: Source) => Promise<T>,
-): Promise<T> {
+export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (source: Source) => Promise<T>) {
   await updateSchema(path)
   using db = isSnapshot ? openReader(path) : lockAlone(path, 'end it, or use --snapshot')
   return await use(contentsOf(db, path))

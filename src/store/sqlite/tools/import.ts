@@ -40,11 +40,7 @@ type Key = readonly [user: string, id: bigint]
 const BEFORE_ALL: Key = ['', 0n]
 
 /** Some plants of the staging table: those after one key, up to another key. */
-interface ImportBatch {
-  readonly plants: number
-  readonly after: Key
-  readonly last: Key
-}
+type ImportBatch = ReturnType<ReturnType<typeof stagingTable>['batchAfter']>
 
 /**
  * Opens a database to import plants. All plants wait in a staging table until they are stored. Of several plants with the same
@@ -184,7 +180,7 @@ function stagingTable(db: Database, rule: ConflictRule) {
     findExisting(use: (line: ExistingLine) => void): void {
       for (const line of selectExisting.iterate()) use(line)
     },
-    batchAfter(after: Key): ImportBatch {
+    batchAfter(after: Key) {
       let last = after
       let plants = 0
       let bytes = 0
