@@ -5,13 +5,11 @@ import type { Tls } from './tls.ts'
 
 const SOCKET_MODE = 0o600
 
-/** The server that requests come to. */
-export interface Connection {
-  /** Sets how long nothing may happen on the connection of a request, until the next request comes on it. */
-  timeout(request: Request, seconds: number): void
-  /** The address of the other end; `null` for a unix socket, and once the client has gone. */
-  requestIP(request: Request): { readonly address: string } | null
-}
+/**
+ * The server that requests come to. `timeout` sets how long nothing may happen on the connection of a request, until the next
+ * request comes on it. `requestIP` is `null` for a unix socket, and once the client has gone.
+ */
+export type Connection = Pick<Bun.Server<undefined>, 'timeout' | 'requestIP'>
 
 /** How long a client may take for a part of a long answer, in seconds: the most that the runtime counts. */
 export const SLOW_READER_S = 255

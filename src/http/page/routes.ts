@@ -17,12 +17,12 @@ export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: Pag
   const document = once(async () => (await import('../docs/document.ts')).documentText(api, publicUrl))
   const served = [...(servesPage ? [page] : []), ...(servesDocs ? [docs] : [])]
 
-  const answerRoot = async ({ request }: Asked): Promise<Response> => {
+  const answerRoot = async ({ request }: { readonly request: Request }): Promise<Response> => {
     if (prefersHtml(request.headers.get('accept'))) return (await page()).answer(VARY)
     contextOf(request).error = 'path_unknown'
     return errorResponse('path_unknown', servesDocs ? FOR_PROGRAMS : '', VARY)
   }
-  const answerAsset = async ({ request }: Asked): Promise<Response> => {
+  const answerAsset = async ({ request }: { readonly request: Request }): Promise<Response> => {
     for (const make of served) {
       const asset = (await make()).assets.find(({ path }) => `/${path}` === pathOf(request.url))
       if (asset !== undefined) return asset.answer(request)
@@ -37,10 +37,6 @@ export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: Pag
     app.get('/openapi.json', async () => json(await document()), routeOf('docs'))
   }
   return served.length === 0 ? app : app.get('/assets/:name', answerAsset, routeOf('asset'))
-}
-
-interface Asked {
-  readonly request: Request
 }
 
 const VARY = { vary: 'Accept' }
