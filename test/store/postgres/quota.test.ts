@@ -68,23 +68,56 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
   test('counts a group of another store that has checked its user and is not committed', async () => {
     await using opened = await openDatabase({ quotaPlants: 1 })
     const { store, user, url } = opened
-    const inserted = Promise.withResolvers<void>()
-    const released = Promise.withResolvers<void>()
-    const inserting = administer(url, (sql) =>
-      sql.begin(async (inside) => {
-        await inside.unsafe("insert into plantstore.plants (user_id, id, name) values ($1, 1, 'Fern')", [user])
-        inserted.resolve()
-        await released.promise
-      }),
-    )
-    await inserted.promise
+    const insert = `insert into plantstore.plants (user_id, id, name) values (${user}, 1, 'Fern')`
+    const inserting = await runUncommitted(url, insert)
 
     const outcome = outcomesOf([store.createPlant(user, fern(2))])
     await untilWaiting(url, 1)
-    released.resolve()
-    await inserting
+    await inserting.commit()
 
     expect(await outcome).toEqual(['quota_exceeded'])
+  })
+
+  test('is exact if another store reaches it before a group that was sent without a count arrives', async () => {
+    using proxy = startPostgresProxy(await serverUrl())
+    let isProxied = true
+    await using opened = await openDatabase({ quotaPlants: QUOTA, by: (url) => (isProxied ? proxy.by(url) : url) })
+    isProxied = false
+    const late = await prepareGroup(opened)
+    const sent = Promise.withResolvers<void>()
+    let held: object | undefined
+    proxy.decide((from, bytes, connection) => {
+      if (from === 'client' && bytes.includes('Fern')) held ??= connection
+      if (held !== undefined) sent.resolve()
+      return from === 'client' && connection === held ? 'hold' : 'pass'
+    })
+
+    const outcomes = late.createGroup()
+    await sent.promise
+    await late.fillByOther()
+    proxy.decide(() => 'pass')
+    proxy.release()
+
+    expect(new Set(await outcomes)).toEqual(new Set(['quota_exceeded']))
+    expect(await listIds(opened.store, opened.user)).toHaveLength(QUOTA)
+  })
+
+  test('is exceeded by one group at most if another store reaches it after the group has read the ledger', async () => {
+    await using opened = await openDatabase({ quotaPlants: QUOTA })
+    const { store, user, url } = opened
+    const late = await prepareGroup(opened)
+    const locking = await runUncommitted(url, 'select 1 from plantstore.writers where groups = 1 for update')
+
+    const outcomes = late.createGroup()
+    await untilWaiting(url, 1)
+    await late.fillByOther()
+    await locking.commit()
+    const created = (await outcomes).filter((outcome) => outcome === 'done').length
+    const later = [...(await late.createGroup()), ...(await late.createGroupByOther())]
+
+    expect(new Set(later)).toEqual(new Set(['quota_exceeded']))
+    expect(created).toBeLessThanOrEqual(GROUP_MAX_WRITES)
+    expect(await listIds(store, user)).toHaveLength(QUOTA + created)
   })
 
   test('gives each create its own result if the connection is lost after the commit at the limit', async () => {
@@ -122,6 +155,51 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
     expect(await listIds(store, user)).toEqual([1n, 2n])
   })
 })
+
+/** Leaves room for three plants, a group, and the group of another store that may be under way. */
+const QUOTA = 3 * GROUP_MAX_WRITES
+
+/**
+ * Prepares a group that the first store of a database sends without a count: it counted the plants after another store had
+ * created the last ones. The other store has written two groups, and the first one has written one.
+ */
+async function prepareGroup({ store, user, open }: Awaited<ReturnType<typeof openDatabase>>) {
+  const other = await open()
+  let lastId = 0
+  const create = (by: Store, count: number) =>
+    outcomesOf(Array.from({ length: count }, () => by.createPlant(user, fern(++lastId))))
+  for (const by of [other, other, store]) expect(await create(by, 1)).toEqual(['done'])
+  return {
+    createGroup: () => create(store, GROUP_MAX_WRITES),
+    createGroupByOther: () => create(other, GROUP_MAX_WRITES),
+    /** Creates plants by the other store until it refuses. The group is not stored yet. */
+    async fillByOther() {
+      const outcomes = await create(other, QUOTA)
+      expect(outcomes.filter((outcome) => outcome === 'done')).toHaveLength(QUOTA - 3)
+      expect(await listIds(other, user)).toHaveLength(QUOTA)
+    },
+  }
+}
+
+/** Runs a statement in a transaction that lasts until `commit`. */
+async function runUncommitted(url: string, statement: string) {
+  const done = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  const running = administer(url, (sql) =>
+    sql.begin(async (inside) => {
+      await inside.unsafe(statement)
+      done.resolve()
+      await released.promise
+    }),
+  )
+  await Promise.race([done.promise, running])
+  return {
+    async commit() {
+      released.resolve()
+      await running
+    },
+  }
+}
 
 /** Creates, in one group, of a user who has plant 1 and may have one more. */
 const atLimit = (store: Store, user: number) => [
