@@ -4,6 +4,7 @@ import type { TokenId } from '../../src/domain/token.ts'
 import { openStore } from '../../src/store/open.ts'
 import { newToken } from '../store/fixtures.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
+import { scrape } from '../support/metrics.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../support/postgres-system.ts'
@@ -43,6 +44,8 @@ const ENDS: readonly (readonly [what: string, end: (store: Store, id: TokenId) =
 /** Changes of other users' tokens within the time in which servers see an end. */
 const CHANGES = 100
 const CHANGE_INTERVAL_MS = TOKEN_CHANGES_SEEN_WITHIN_MS / CHANGES
+const METERED = ['--metrics-listen', '127.0.0.1:0']
+const CACHE_MISSES = 'plantstore_cache_misses_total{cache="callers"}'
 
 describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL database', () => {
   test('say when they created the store', async () => {
@@ -98,8 +101,8 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
     const { text: token, id } = await createToken(store)
     const { text: yours } = await createToken(store, { user: 'you' })
     await createToken(store, { user: 'they' })
-    await using one = await serve(database.url)
-    await using two = await serve(database.url)
+    await using one = await serve(database.url, METERED)
+    await using two = await serve(database.url, METERED)
     const statuses = () =>
       Promise.all([one, two].flatMap((server) => [token, yours].map((text) => statusOf(server, '/plants', text))))
     let changes = 0
@@ -111,8 +114,14 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
         await Bun.sleep(startMs + made * CHANGE_INTERVAL_MS - performance.now())
       }
     }
-    // Only the answers after the first one come from the cache of tokens.
-    for (let count = 0; count < 3; count++) expect(await statuses()).toEqual([200, 200, 200, 200])
+    const misses = () => Promise.all([one, two].map(async (server) => (await scrape(server))[CACHE_MISSES]))
+    // The first change of a database makes servers forget every token. Later ones must make them forget the user's tokens alone.
+    await change(1)
+    // The token ends when both servers answer from their caches.
+    for (let known: unknown; !Bun.deepEquals(known, await misses()); ) {
+      known = await misses()
+      expect(await statuses()).toEqual([200, 200, 200, 200])
+    }
 
     await Promise.all([change(CHANGES / 10), end(store, id)])
     let isChanging = true
