@@ -121,10 +121,12 @@ describe.each(TRANSPORTS)('GET /plants/{id}, $name', (transport) => {
       expect([include, (await service.get(`1?include=${include}`)).body.error]).toEqual([include, 40003])
   })
 
-  test('ignores other query parameters', async () => {
+  test('ignores other query parameters, and If-Match', async () => {
     await using service = await startService(transport)
     for (const id of [1, 2]) await service.create({ id, name: String(id) })
 
+    const unmatched = await service.get(1, { headers: { 'if-match': '"x"' } })
+    expect([unmatched.status, unmatched.text]).toEqual([200, '{"name":"1"}'])
     for (const query of ['?id=2', '?limit=x&after=x', '?x=1&x=2', '?Include=x', '?%'])
       expect([query, (await service.get(`1${query}`)).text]).toEqual([query, '{"name":"1"}'])
   })
