@@ -62,7 +62,7 @@ export const ERRORS = {
   },
   plant_invalid: {
     code: 40002,
-    when: 'the body is no object, or a field is missing or of the wrong type or range',
+    when: 'the body is no object, a field is missing or of the wrong type or range, or a text holds U+0000 or an unpaired surrogate',
     message: `The body must be a JSON object with ${describeFields()}.`,
   },
   query_invalid: {
@@ -157,19 +157,19 @@ export const ERRORS = {
   },
   store_full: {
     code: 50301,
-    when: 'the store is out of space or read-only; nothing was stored',
+    when: 'the store is out of space or read-only; nothing was and nothing will be stored',
     message: 'The store is out of space or read-only, nothing was stored: try again later.',
     headers: SOON,
   },
   store_failed: {
     code: 50302,
-    when: 'the store is unreachable or damaged, or a sync failed',
+    when: 'the store is unreachable or damaged, or a sync failed; on a write the outcome can be unknown, and then `message` says so',
     message: 'The store has failed: try again later.',
     headers: SOON,
   },
   store_busy: {
     code: 50303,
-    when: 'the server is too busy, the store is locked, or the server is shutting down; nothing was stored',
+    when: 'the server is too busy, the store is locked, or the server is shutting down; nothing was and nothing will be stored',
     message: 'The server is too busy or shutting down, nothing was and nothing will be stored: try again.',
     headers: SOON,
   },

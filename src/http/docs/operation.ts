@@ -10,6 +10,8 @@ const COMMON_ERRORS = [
   'token_invalid',
   'rate_exceeded',
   'bug',
+  // The first request with a token of a tokens file creates the user.
+  'store_full',
   'store_failed',
   'store_busy',
 ] as const satisfies readonly HttpErrorKind[]
