@@ -1,4 +1,4 @@
-import { type CommandUnknownOpts, Option } from '@commander-js/extra-typings'
+import { Option } from '@commander-js/extra-typings'
 import { CONFLICT_RULES } from './domain/plant.ts'
 import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
@@ -165,9 +165,6 @@ export const OPTIONS = {
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
   yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const
-
-/** The values of the options of a command. */
-export type OptionsOf<C extends CommandUnknownOpts> = ReturnType<C['opts']>
 
 /** Options that say where things are and how `serve` runs, under a heading of the help. They have variables. */
 function settings<T extends OptionGroup>(heading: string, options: T): T {

@@ -1,20 +1,20 @@
-import type { AddHelpTextContext, Command } from '@commander-js/extra-typings'
-import { OPTIONS, type OptionsOf } from '../config.ts'
+import type { Command, CommandUnknownOpts, InferOptions, Option } from '@commander-js/extra-typings'
+import { OPTIONS } from '../config.ts'
 import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
 import { EXIT } from './io.ts'
 
-/** Adds the options that name the store and say how to open it. */
-export const addDatabaseOptions = (command: Command) =>
-  command
-    .addOption(OPTIONS.database)
-    .addOption(OPTIONS.databasePasswordFile)
-    .addOption(OPTIONS.databasePrepare)
-    .addOption(OPTIONS.durability)
+/** The options that name the store and say how to open it. */
+export const DATABASE_OPTIONS = [
+  OPTIONS.database,
+  OPTIONS.databasePasswordFile,
+  OPTIONS.databasePrepare,
+  OPTIONS.durability,
+] as const
 
-type DatabaseOptions = OptionsOf<ReturnType<typeof addDatabaseOptions>>
+type DatabaseOptions = OptionsOf<typeof DATABASE_OPTIONS>
 
 /** These options as the store takes them. */
 export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions): OpenOptions => ({
@@ -49,15 +49,49 @@ type Exits = Partial<Readonly<Record<keyof typeof EXIT, string>>>
 const EXITS: Exits = { done: 'Success.', misused: 'The command line or a variable is wrong.' }
 const STORE_EXITS: Exits = { storeUnusable: 'The database is missing, damaged, full or locked, or cannot be reached.' }
 
-/** The last part of the help of a command: two examples, without the name of the executable, and the exit codes. */
-export const manual =
-  (first: string, second: string, exits: Exits = {}) =>
-  ({ command }: Pick<AddHelpTextContext, 'command'>): string => {
-    const usesStore = command.options.some(({ long }) => long === '--database' || long === '--from')
-    const texts: Exits = { ...EXITS, ...(usesStore && STORE_EXITS), ...exits }
-    const codes = Object.entries(EXIT).flatMap(([name, code]) => {
-      const text = texts[name as keyof typeof EXIT]
-      return text === undefined ? [] : `  ${String(code).padEnd(3)}  ${text}`
-    })
-    return ['', 'Examples:', `  plantstore ${first}`, `  plantstore ${second}`, '', 'Exit codes:', ...codes].join('\n')
-  }
+type AnyOption = Option<string, unknown, unknown, unknown, boolean, unknown>
+
+/** The values of options, as commander would infer them from a chain of `addOption`. */
+type OptionsOf<
+  Options extends readonly AnyOption[],
+  Values extends object = Record<never, never>,
+> = Options extends readonly [
+  Option<infer Usage, infer Preset, infer Default, infer Value, infer Mandatory, infer Choices>,
+  ...infer Rest extends readonly AnyOption[],
+]
+  ? OptionsOf<Rest, InferOptions<Values, Usage, Default, Value, Mandatory, Preset, Choices>>
+  : Values
+
+/** The texts in the help of a command, and its options. */
+interface Definition<Options> {
+  readonly does: string
+  /** Two calls without the name of the executable. */
+  readonly examples: readonly [string, string]
+  readonly exits?: Exits
+  readonly options?: Options
+}
+
+/** Adds a command with its help and its options. The caller adds the arguments and the action. */
+export function defineCommand<const Options extends readonly AnyOption[] = []>(
+  parent: Command,
+  name: string,
+  { does, examples, exits, options }: Definition<Options>,
+) {
+  const command = parent.command(name).description(does)
+  for (const option of options ?? []) command.addOption(option)
+  command.addHelpText('after', manual(command, examples, exits))
+  // Commander infers the values of options only from a chain of calls.
+  return command as Command<[], OptionsOf<Options>>
+}
+
+/** The last part of the help of a command. */
+function manual({ options }: CommandUnknownOpts, examples: readonly string[], exits: Exits = {}): string {
+  const usesStore = options.some(({ long }) => long === '--database' || long === '--from')
+  const texts: Exits = { ...EXITS, ...(usesStore && STORE_EXITS), ...exits }
+  const codes = Object.entries(EXIT).flatMap(([name, code]) => {
+    const text = texts[name as keyof typeof EXIT]
+    return text === undefined ? [] : `  ${String(code).padEnd(3)}  ${text}`
+  })
+  const calls = examples.map((call) => `  plantstore ${call}`)
+  return ['', 'Examples:', ...calls, '', 'Exit codes:', ...codes].join('\n')
+}

@@ -3,28 +3,20 @@ import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import type { Copied, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
-import { manual, misused } from '../command.ts'
+import { defineCommand, misused } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'
 import { runCopy } from '../long-task.ts'
 import { toJson } from '../output.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
 export const backupCommand = (program: Command, io: Io): void => {
-  program
-    .command('backup')
-    .description('Backs up the database, also while a server runs.')
-    .addHelpText(
-      'after',
-      manual('backup plants.db', 'backup --dir /var/backups/plantstore --keep 14', {
-        failed: 'The file exists already, or cannot be written.',
-      }),
-    )
+  defineCommand(program, 'backup', {
+    does: 'Backs up the database, also while a server runs.',
+    examples: ['backup plants.db', 'backup --dir /var/backups/plantstore --keep 14'],
+    exits: { failed: 'The file exists already, or cannot be written.' },
+    options: [OPTIONS.dir, OPTIONS.keep, OPTIONS.force, OPTIONS.json, OPTIONS.database],
+  })
     .argument('[file]', 'The backup, or - for stdout.')
-    .addOption(OPTIONS.dir)
-    .addOption(OPTIONS.keep)
-    .addOption(OPTIONS.force)
-    .addOption(OPTIONS.json)
-    .addOption(OPTIONS.database)
     .action(async (file, { database, dir, keep, force = false, json }) => {
       if (file === '' || (file !== undefined && dir !== undefined)) throw misused('Say which: a file, or --dir.')
       if (keep !== undefined && dir === undefined) throw misused('--keep counts the backups in --dir.')
@@ -69,20 +61,16 @@ export const backupCommand = (program: Command, io: Io): void => {
 
 /** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
 export const restoreCommand = (program: Command, io: Io): void => {
-  program
-    .command('restore')
-    .description('Replaces the database by a backup. No process may have the database open.')
-    .addHelpText(
-      'after',
-      manual('restore plants.db', 'restore plants.db --force', {
-        failed: 'The database exists and --force is missing.',
-        storeUnusable: 'The backup is missing or damaged, or the database is in use.',
-      }),
-    )
+  defineCommand(program, 'restore', {
+    does: 'Replaces the database by a backup. No process may have the database open.',
+    examples: ['restore plants.db', 'restore plants.db --force'],
+    exits: {
+      failed: 'The database exists and --force is missing.',
+      storeUnusable: 'The backup is missing or damaged, or the database is in use.',
+    },
+    options: [OPTIONS.force, OPTIONS.json, OPTIONS.database],
+  })
     .argument('<file>', 'The backup.')
-    .addOption(OPTIONS.force)
-    .addOption(OPTIONS.json)
-    .addOption(OPTIONS.database)
     .action(async (file, { database, force = false, json }) => {
       if (file === '-') throw misused('restore does not read stdin: save the backup as a file and name it.')
       const tools = await engineOf(database).fileTools()

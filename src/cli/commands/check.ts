@@ -2,33 +2,31 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { escapeControls } from '../../controls.ts'
 import { engineOf } from '../../store/open.ts'
-import { addDatabaseOptions, manual, withStore } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
 import { toJson } from '../output.ts'
 
 /** `check`: reads the whole database and prints its problems. */
 export const checkCommand = (program: Command, io: Io): void => {
-  addDatabaseOptions(program.command('check'))
-    .description('Reads the whole database and reports damage.')
-    .addHelpText(
-      'after',
-      manual('check', 'check --database postgres://me@db.example.org/plants --json', {
-        done: 'The database is whole.',
-        storeUnusable: 'The database is damaged or missing, or cannot be reached.',
-      }),
-    )
-    .addOption(OPTIONS.json)
-    .action(async ({ json, ...options }) => {
-      const problems = await withStore(options, (store) => store.checkIntegrity(), {
-        onEvent: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
-      })
-      const { location: database, repairAdvice } = engineOf(options.database)
-      const isWhole = problems.length === 0
-      if (json) await io.print(toJson({ database, isWhole, problems }))
-      if (isWhole) return io.tell(`The database ${database} is whole.\n`)
-      await io.tell(`The database ${database} is damaged:\n${problems.map(problemLine).join('')}${repairAdvice}\n`)
-      throw new Ended(EXIT.storeUnusable)
+  defineCommand(program, 'check', {
+    does: 'Reads the whole database and reports damage.',
+    examples: ['check', 'check --database postgres://me@db.example.org/plants --json'],
+    exits: {
+      done: 'The database is whole.',
+      storeUnusable: 'The database is damaged or missing, or cannot be reached.',
+    },
+    options: [...DATABASE_OPTIONS, OPTIONS.json],
+  }).action(async ({ json, ...options }) => {
+    const problems = await withStore(options, (store) => store.checkIntegrity(), {
+      onEvent: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
     })
+    const { location: database, repairAdvice } = engineOf(options.database)
+    const isWhole = problems.length === 0
+    if (json) await io.print(toJson({ database, isWhole, problems }))
+    if (isWhole) return io.tell(`The database ${database} is whole.\n`)
+    await io.tell(`The database ${database} is damaged:\n${problems.map(problemLine).join('')}${repairAdvice}\n`)
+    throw new Ended(EXIT.storeUnusable)
+  })
 }
 
 /** A line of a problem. Its indentation keeps names in the database from looking like lines of ours. */

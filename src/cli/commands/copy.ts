@@ -1,57 +1,55 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { copyStore, engineOf } from '../../store/open.ts'
-import { manual } from '../command.ts'
+import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
 
 /** `copy`: copies a store into another one and prints the location of the copy. */
 export const copyCommand = (program: Command, io: Io): void => {
-  program
-    .command('copy')
-    .description('Copies all users, tokens and plants into another store, from SQLite or PostgreSQL to either.')
-    .addHelpText(
-      'after',
-      manual(
-        'copy --from plantstore.db --to postgres://me@db.example.org/plants',
-        'copy --from plantstore.db --to copy.db --snapshot',
-        { failed: 'The copy differs from its source.' },
-      ),
-    )
-    .addOption(OPTIONS.from)
-    .addOption(OPTIONS.fromPasswordFile)
-    .addOption(OPTIONS.to)
-    .addOption(OPTIONS.toPasswordFile)
-    .addOption(OPTIONS.durability)
-    .addOption(OPTIONS.snapshot)
-    .addOption(OPTIONS.assumeAlone)
-    .addOption(OPTIONS.json)
-    .action(async ({ fromPasswordFile, toPasswordFile, json, ...options }) => {
-      const { snapshot: isSnapshot = false, assumeAlone: assumesAlone = false, durability } = options
-      const [from, to] = [engineOf(options.from).location, engineOf(options.to).location]
-      if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.\n`)
-      let reached = 'no plant is copied'
-      const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.\n`)
-      const copyAll = async (signal: AbortSignal) => {
-        using progress = showProgress(io)
-        const onProgress = (stage: string, done: number, total: number) => {
-          reached = `${done} of ${counted(total, 'plant')} are ${stage}`
-          progress.update(done, total, `plants ${stage}`)
-        }
-        return await copyStore(
-          { database: options.from, passwordFile: fromPasswordFile },
-          { database: options.to, passwordFile: toPasswordFile },
-          { isSnapshot, assumesAlone, durability, signal, onEvent, onProgress },
-        )
+  defineCommand(program, 'copy', {
+    does: 'Copies all users, tokens and plants into another store, from SQLite or PostgreSQL to either.',
+    examples: [
+      'copy --from plantstore.db --to postgres://me@db.example.org/plants',
+      'copy --from plantstore.db --to copy.db --snapshot',
+    ],
+    exits: { failed: 'The copy differs from its source.' },
+    options: [
+      OPTIONS.from,
+      OPTIONS.fromPasswordFile,
+      OPTIONS.to,
+      OPTIONS.toPasswordFile,
+      OPTIONS.durability,
+      OPTIONS.snapshot,
+      OPTIONS.assumeAlone,
+      OPTIONS.json,
+    ],
+  }).action(async ({ fromPasswordFile, toPasswordFile, json, ...options }) => {
+    const { snapshot: isSnapshot = false, assumeAlone: assumesAlone = false, durability } = options
+    const [from, to] = [engineOf(options.from).location, engineOf(options.to).location]
+    if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.\n`)
+    let reached = 'no plant is copied'
+    const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.\n`)
+    const copyAll = async (signal: AbortSignal) => {
+      using progress = showProgress(io)
+      const onProgress = (stage: string, done: number, total: number) => {
+        reached = `${done} of ${counted(total, 'plant')} are ${stage}`
+        progress.update(done, total, `plants ${stage}`)
       }
-      const stoppedText = () =>
-        `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
-      const { counts, digest } = await runUntilSignal(io, copyAll, stoppedText)
-      const { users, tokens, plants } = counts
-      await io.tell(
-        `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.\n`,
+      return await copyStore(
+        { database: options.from, passwordFile: fromPasswordFile },
+        { database: options.to, passwordFile: toPasswordFile },
+        { isSnapshot, assumesAlone, durability, signal, onEvent, onProgress },
       )
-      await io.print(json ? toJson({ from, to, users, tokens, plants, sha256: digest }) : `${to}\n`)
-    })
+    }
+    const stoppedText = () =>
+      `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
+    const { counts, digest } = await runUntilSignal(io, copyAll, stoppedText)
+    const { users, tokens, plants } = counts
+    await io.tell(
+      `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.\n`,
+    )
+    await io.print(json ? toJson({ from, to, users, tokens, plants, sha256: digest }) : `${to}\n`)
+  })
 }

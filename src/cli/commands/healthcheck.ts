@@ -3,7 +3,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { type Address, clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
-import { manual } from '../command.ts'
+import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { toJson } from '../output.ts'
 
@@ -12,32 +12,27 @@ const HEALTHCHECK_TIMEOUT_MS = 1700
 
 /** `healthcheck`: asks the server whether it is ready, for containers without a shell. */
 export const healthcheckCommand = (program: Command, io: Io): void => {
-  program
-    .command('healthcheck')
-    .description('Asks /readyz of the server at --listen whether it is ready.')
-    .addHelpText(
-      'after',
-      manual('healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json', {
-        done: 'The server is ready.',
-        failed: 'The server is not ready or does not answer.',
-      }),
-    )
-    .addOption(OPTIONS.listen)
-    .addOption(OPTIONS.tlsCert)
-    .addOption(OPTIONS.json)
-    .action(async ({ listen, tlsCert, json }) => {
-      const client = await clientFor(tlsCert)
-      const target = clientTarget(listen)
-      const answer = await askReadiness(target, client)
-      const status = answer instanceof Error ? null : answer
-      if (json) await io.print(toJson({ isReady: status === 200, status }))
-      if (status === 200) return io.tell('The server is ready.\n')
-      const message =
-        answer instanceof Error
-          ? `There is no answer from ${formatAddress(target, client.scheme)}: ${reasonOf(answer)}.`
-          : `The server is not ready: ${status}.`
-      throw new AppError('address_unavailable', { message, cause: answer })
-    })
+  defineCommand(program, 'healthcheck', {
+    does: 'Asks /readyz of the server at --listen whether it is ready.',
+    examples: ['healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json'],
+    exits: {
+      done: 'The server is ready.',
+      failed: 'The server is not ready or does not answer.',
+    },
+    options: [OPTIONS.listen, OPTIONS.tlsCert, OPTIONS.json],
+  }).action(async ({ listen, tlsCert, json }) => {
+    const client = await clientFor(tlsCert)
+    const target = clientTarget(listen)
+    const answer = await askReadiness(target, client)
+    const status = answer instanceof Error ? null : answer
+    if (json) await io.print(toJson({ isReady: status === 200, status }))
+    if (status === 200) return io.tell('The server is ready.\n')
+    const message =
+      answer instanceof Error
+        ? `There is no answer from ${formatAddress(target, client.scheme)}: ${reasonOf(answer)}.`
+        : `The server is not ready: ${status}.`
+    throw new AppError('address_unavailable', { message, cause: answer })
+  })
 }
 
 /** With a certificate, the server must have the same one, or one for the same names of the same authority. */

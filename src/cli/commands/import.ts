@@ -6,7 +6,7 @@ import { AppError, readFailure } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
 import type { FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
-import { manual } from '../command.ts'
+import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
@@ -31,21 +31,13 @@ interface ImportJob {
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
 export const importCommand = (program: Command, io: Io): void => {
-  program
-    .command('import')
-    .description('Stores plants from lines of JSON in the form of export. Reads stdin without a file.')
-    .addHelpText(
-      'after',
-      manual('import plants.jsonl', 'import - --user me --on-conflict skip', {
-        failed: 'A line is refused, or the file cannot be read.',
-      }),
-    )
+  defineCommand(program, 'import', {
+    does: 'Stores plants from lines of JSON in the form of export. Reads stdin without a file.',
+    examples: ['import plants.jsonl', 'import - --user me --on-conflict skip'],
+    exits: { failed: 'A line is refused, or the file cannot be read.' },
+    options: [OPTIONS.user, OPTIONS.onConflict, OPTIONS.atomic, OPTIONS.json, OPTIONS.database],
+  })
     .argument('[file]', 'The lines, or - for stdin.')
-    .addOption(OPTIONS.user)
-    .addOption(OPTIONS.onConflict)
-    .addOption(OPTIONS.atomic)
-    .addOption(OPTIONS.json)
-    .addOption(OPTIONS.database)
     .action(async (file, { database, user, onConflict: rule, atomic: isAtomic = false, json }) => {
       const input = await openInput(file, io)
       const tools = await engineOf(database).fileTools()

@@ -1,38 +1,36 @@
 import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { manual } from '../command.ts'
+import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 // This import is a path: the file is read only when it is printed.
 import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file' }
 
 /** `openapi`: prints the document of `/openapi.json`, without a server or a database. */
 export const openapiCommand = (program: Command, io: Io): void => {
-  program
-    .command('openapi')
-    .description('Prints the OpenAPI document.')
-    .addHelpText('after', manual('openapi', 'openapi --public-url https://plants.example.org'))
-    .addOption(OPTIONS.publicUrl)
-    .action(async ({ publicUrl }) => {
-      const { openApiDocument } = await import('../../http/docs/document.ts')
-      await io.print(`${JSON.stringify(await openApiDocument(publicUrl), null, 2)}\n`)
-    })
+  defineCommand(program, 'openapi', {
+    does: 'Prints the OpenAPI document.',
+    examples: ['openapi', 'openapi --public-url https://plants.example.org'],
+    options: [OPTIONS.publicUrl],
+  }).action(async ({ publicUrl }) => {
+    const { openApiDocument } = await import('../../http/docs/document.ts')
+    await io.print(`${JSON.stringify(await openApiDocument(publicUrl), null, 2)}\n`)
+  })
 }
 
 /** `licenses`: prints the third-party software in the executable and its licences. */
 export const licensesCommand = (program: Command, io: Io): void => {
-  program
-    .command('licenses')
-    .description('Prints the licences of the third-party software in this executable.')
-    .addHelpText('after', manual('licenses', 'help licenses'))
-    .action(async () => io.print(await Bun.file(thirdPartyLicenses).text()))
+  defineCommand(program, 'licenses', {
+    does: 'Prints the licences of the third-party software in this executable.',
+    examples: ['licenses', 'help licenses'],
+  }).action(async () => io.print(await Bun.file(thirdPartyLicenses).text()))
 }
 
 /** `help COMMAND`. Commander's own `help` does not find commands of two words. */
 export const helpCommand = (program: Command): void => {
-  program
-    .command('help')
-    .description('Prints what a command does and which options it takes.')
-    .addHelpText('after', manual('help', 'help token create'))
+  defineCommand(program, 'help', {
+    does: 'Prints what a command does and which options it takes.',
+    examples: ['help', 'help token create'],
+  })
     .argument('[command...]', 'The words of the command.')
     .action((words: readonly string[]) => {
       let command: CommandUnknownOpts = program

@@ -4,24 +4,21 @@ import type { Durability } from '../../domain/store.ts'
 import type { FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { manual } from '../command.ts'
+import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { table, toJson } from '../output.ts'
 
 /** `status`: prints what a database is and holds, whether a server uses it or not. */
 export const statusCommand = (program: Command, io: Io): void => {
-  program
-    .command('status')
-    .description('Prints the state of the database and how much it holds, also while a server runs.')
-    .addHelpText('after', manual('status', 'status --database /var/lib/plantstore/plants.db --json'))
-    .addOption(OPTIONS.json)
-    .addOption(OPTIONS.durability)
-    .addOption(OPTIONS.database)
-    .action(async ({ database, durability, json }) => {
-      const tools = await engineOf(database).fileTools()
-      const status = { version: VERSION, ...(await tools.status()), durability }
-      await io.print(json ? toJson(status) : table(rowsOf(status)))
-    })
+  defineCommand(program, 'status', {
+    does: 'Prints the state of the database and how much it holds, also while a server runs.',
+    examples: ['status', 'status --database /var/lib/plantstore/plants.db --json'],
+    options: [OPTIONS.json, OPTIONS.durability, OPTIONS.database],
+  }).action(async ({ database, durability, json }) => {
+    const tools = await engineOf(database).fileTools()
+    const status = { version: VERSION, ...(await tools.status()), durability }
+    await io.print(json ? toJson(status) : table(rowsOf(status)))
+  })
 }
 
 type StoreStatus = Awaited<ReturnType<FileTools['status']>>

@@ -12,7 +12,7 @@ import {
   type TokenRequest,
   tokenState,
 } from '../../domain/token.ts'
-import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand, misused, withStore } from '../command.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 import { describe, fieldsOf, type NewToken } from '../token-fields.ts'
@@ -31,33 +31,34 @@ export const tokenCommands = (program: Command, io: Io): void => {
 
 /** `token create` prints only the token on stdout, or all that is known of the token in JSON. The rest goes to stderr. */
 const createCommand = (token: Command, io: Io) =>
-  addDatabaseOptions(token.command('create'))
-    .description('Creates a token, or one for each line on stdin, and prints it once.')
-    .addHelpText(
-      'after',
-      manual('token create --user me --scope read --expires 90d --label dashboard', 'token create --batch < users', {
-        failed: 'A token is active but could not be printed.',
-        misused: 'The command line, a variable or a line of the batch is wrong: nothing was created.',
-      }),
-    )
-    .addOption(OPTIONS.owner)
-    .addOption(OPTIONS.batch)
-    .addOption(OPTIONS.scope)
-    .addOption(OPTIONS.expires)
-    .addOption(OPTIONS.label)
-    .addOption(OPTIONS.json)
-    .action(async ({ user: userName, batch, scope, label, expires: expiresAfterMs, json, ...options }) => {
-      if ((userName === undefined) === (batch === undefined))
-        throw misused('Say whose token this is: --user, or --batch for the lines on stdin.')
-      const facts = { scope, label, expiresAfterMs }
-      const create =
-        userName === undefined
-          ? await prepareBatch(await readText(io, BATCH_MAX_BYTES), facts, json, io)
-          : (store: Store) => createOne(store, { userName, ...facts }, json, io)
-      // An operator may create tokens before the first start, so this makes a missing store.
-      const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.\n`)
-      await withStore(options, create, { mustExist: false, onCreated })
-    })
+  defineCommand(token, 'create', {
+    does: 'Creates a token, or one for each line on stdin, and prints it once.',
+    examples: ['token create --user me --scope read --expires 90d --label dashboard', 'token create --batch < users'],
+    exits: {
+      failed: 'A token is active but could not be printed.',
+      misused: 'The command line, a variable or a line of the batch is wrong: nothing was created.',
+    },
+    options: [
+      ...DATABASE_OPTIONS,
+      OPTIONS.owner,
+      OPTIONS.batch,
+      OPTIONS.scope,
+      OPTIONS.expires,
+      OPTIONS.label,
+      OPTIONS.json,
+    ],
+  }).action(async ({ user: userName, batch, scope, label, expires: expiresAfterMs, json, ...options }) => {
+    if ((userName === undefined) === (batch === undefined))
+      throw misused('Say whose token this is: --user, or --batch for the lines on stdin.')
+    const facts = { scope, label, expiresAfterMs }
+    const create =
+      userName === undefined
+        ? await prepareBatch(await readText(io, BATCH_MAX_BYTES), facts, json, io)
+        : (store: Store) => createOne(store, { userName, ...facts }, json, io)
+    // An operator may create tokens before the first start, so this makes a missing store.
+    const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.\n`)
+    await withStore(options, create, { mustExist: false, onCreated })
+  })
 
 async function createOne(store: Store, request: TokenRequest, json: true | undefined, io: Io) {
   const { text, newToken } = makeToken(request, io)
@@ -78,18 +79,13 @@ async function printOnce(io: Io, text: string, token: NewToken, moreFacts: objec
 
 /** `token rotate` prints as `token create` does. */
 const rotateCommand = (token: Command, io: Io) =>
-  addDatabaseOptions(token.command('rotate'))
-    .description('Creates a token that replaces another one, and prints it once. During the overlap both are valid.')
-    .addHelpText(
-      'after',
-      manual('token rotate 1', 'token rotate 1 --overlap 1h --expires 90d', {
-        failed: 'The old token is unknown, revoked, expired or replaced, or the new one could not be printed.',
-      }),
-    )
+  defineCommand(token, 'rotate', {
+    does: 'Creates a token that replaces another one, and prints it once. During the overlap both are valid.',
+    examples: ['token rotate 1', 'token rotate 1 --overlap 1h --expires 90d'],
+    exits: { failed: 'The old token is unknown, revoked, expired or replaced, or the new one could not be printed.' },
+    options: [...DATABASE_OPTIONS, OPTIONS.overlap, OPTIONS.expires, OPTIONS.json],
+  })
     .argument('<id>', 'The id of the old token, or - for its text on stdin.')
-    .addOption(OPTIONS.overlap)
-    .addOption(OPTIONS.expires)
-    .addOption(OPTIONS.json)
     .action(async (which, { overlap, expires, json, ...options }) => {
       const find = await finderOf(which, io)
       await withStore(options, async (store) => {
@@ -110,30 +106,25 @@ const rotateCommand = (token: Command, io: Io) =>
     })
 
 const listCommand = (token: Command, io: Io) =>
-  addDatabaseOptions(token.command('list'))
-    .description('Lists the tokens by id, but never their text.')
-    .addHelpText(
-      'after',
-      manual('token list --user me', 'token list --json --after 1000 --limit 100', { failed: 'The user is unknown.' }),
-    )
-    .addOption(OPTIONS.user)
-    .addOption(OPTIONS.limit)
-    .addOption(OPTIONS.afterToken)
-    .addOption(OPTIONS.json)
-    .action(async ({ user, limit, after, json, ...options }) => {
-      const header = ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state', 'replaced by']
-      const nowMs = io.nowMs()
-      const toRow = (token: Token) => ({
-        ...fieldsOf(token),
-        lastUsed: toIso(token.lastUsedAtMs),
-        state: tokenState(token, nowMs),
-        replacedBy: token.replacedBy ?? null,
-      })
-      const toText = tableOfPages(header, (name) => (/expires|lastUsed/.test(name) ? 'never' : '-'))
-      await withStore(options, (store) =>
-        printPages(io, tokenPages(store, user, { after, limit }), { toRow, toText, json }),
-      )
+  defineCommand(token, 'list', {
+    does: 'Lists the tokens by id, but never their text.',
+    examples: ['token list --user me', 'token list --json --after 1000 --limit 100'],
+    exits: { failed: 'The user is unknown.' },
+    options: [...DATABASE_OPTIONS, OPTIONS.user, OPTIONS.limit, OPTIONS.afterToken, OPTIONS.json],
+  }).action(async ({ user, limit, after, json, ...options }) => {
+    const header = ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state', 'replaced by']
+    const nowMs = io.nowMs()
+    const toRow = (token: Token) => ({
+      ...fieldsOf(token),
+      lastUsed: toIso(token.lastUsedAtMs),
+      state: tokenState(token, nowMs),
+      replacedBy: token.replacedBy ?? null,
     })
+    const toText = tableOfPages(header, (name) => (/expires|lastUsed/.test(name) ? 'never' : '-'))
+    await withStore(options, (store) =>
+      printPages(io, tokenPages(store, user, { after, limit }), { toRow, toText, json }),
+    )
+  })
 
 /** The tokens of a user, or all tokens, page by page. */
 const tokenPages = (store: Store, userName: string | undefined, part: RowPage<TokenId> = {}) =>
@@ -144,16 +135,13 @@ const tokenPages = (store: Store, userName: string | undefined, part: RowPage<To
   )
 
 const revokeCommand = (token: Command, io: Io) =>
-  addDatabaseOptions(token.command('revoke'))
-    .description('Revokes a token by its id, by its text on stdin, or all tokens of a user.')
-    .addHelpText(
-      'after',
-      manual('token revoke 2', 'token revoke --user me --yes', { failed: 'The token or the user is unknown.' }),
-    )
+  defineCommand(token, 'revoke', {
+    does: 'Revokes a token by its id, by its text on stdin, or all tokens of a user.',
+    examples: ['token revoke 2', 'token revoke --user me --yes'],
+    exits: { failed: 'The token or the user is unknown.' },
+    options: [...DATABASE_OPTIONS, OPTIONS.user, OPTIONS.yes, OPTIONS.json],
+  })
     .argument('[id]', 'The id of the token, or - for its text on stdin.')
-    .addOption(OPTIONS.user)
-    .addOption(OPTIONS.yes)
-    .addOption(OPTIONS.json)
     .action(async (id, { user, yes, json, ...options }) => {
       const revoke = await revocationOf(id, user, yes === true, io)
       const { count, text } = await withStore(options, revoke)
@@ -165,11 +153,10 @@ const revokeCommand = (token: Command, io: Io) =>
 
 /** `token hash` needs no database. */
 const hashCommand = (token: Command, io: Io) =>
-  token
-    .command('hash')
-    .description('Prints the hash of a token on stdin, as --tokens-file of serve takes it.')
-    .addHelpText('after', manual('token hash < token', 'token hash < token >> hashes'))
-    .action(async () => io.print(`${hashText(await readHash(io))}\n`))
+  defineCommand(token, 'hash', {
+    does: 'Prints the hash of a token on stdin, as --tokens-file of serve takes it.',
+    examples: ['token hash < token', 'token hash < token >> hashes'],
+  }).action(async () => io.print(`${hashText(await readHash(io))}\n`))
 
 /** What the arguments ask for. It returns how many tokens were not revoked before, and a sentence for the operator. */
 async function revocationOf(id: string | undefined, user: string | undefined, isConfirmed: boolean, io: Io) {

@@ -3,7 +3,7 @@ import { OPTIONS } from '../../config.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../domain/store.ts'
 import type { User } from '../../domain/token.ts'
 import { parseValue, userName } from '../../values.ts'
-import { addDatabaseOptions, manual, misused, withStore } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand, misused, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
@@ -21,19 +21,17 @@ export const userCommands = (program: Command, io: Io): void => {
 }
 
 const listCommand = (user: Command, io: Io) =>
-  addDatabaseOptions(user.command('list'))
-    .description('Lists the users by name, with their numbers of plants and tokens.')
-    .addHelpText('after', manual('user list', 'user list --json --after me --limit 100'))
-    .addOption(OPTIONS.limit)
-    .addOption(OPTIONS.afterUser)
-    .addOption(OPTIONS.json)
-    .action(async ({ limit, after, json, ...options }) => {
-      const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
-      await withStore(options, (store) => {
-        const users = readPages(store.listUsers, ({ name }) => name, { after, limit }, USER_PAGE_ROWS)
-        return printPages(io, users, { toRow, toText, json })
-      })
+  defineCommand(user, 'list', {
+    does: 'Lists the users by name, with their numbers of plants and tokens.',
+    examples: ['user list', 'user list --json --after me --limit 100'],
+    options: [...DATABASE_OPTIONS, OPTIONS.limit, OPTIONS.afterUser, OPTIONS.json],
+  }).action(async ({ limit, after, json, ...options }) => {
+    const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
+    await withStore(options, (store) => {
+      const users = readPages(store.listUsers, ({ name }) => name, { after, limit }, USER_PAGE_ROWS)
+      return printPages(io, users, { toRow, toText, json })
     })
+  })
 
 const toRow = ({ name, plants, tokens, createdAtMs, blockedAtMs }: User) => ({
   user: name,
@@ -47,13 +45,13 @@ const toRow = ({ name, plants, tokens, createdAtMs, blockedAtMs }: User) => ({
 function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
   const blocks = name === 'block'
   const exits = blocks ? {} : { failed: 'The user is unknown.' }
-  return addDatabaseOptions(user.command(name))
-    .description(
-      blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
-    )
-    .addHelpText('after', manual(`user ${name} me`, `user ${name} me --json`, exits))
+  return defineCommand(user, name, {
+    does: blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
+    examples: [`user ${name} me`, `user ${name} me --json`],
+    exits,
+    options: [...DATABASE_OPTIONS, OPTIONS.json],
+  })
     .argument('<name>', 'The name of the user.', parseName)
-    .addOption(OPTIONS.json)
     .action(async (who, { json, ...options }) => {
       const blockedAtMs = blocks ? io.nowMs() : undefined
       const isChanged = await withStore(options, async (store) => {
@@ -77,15 +75,13 @@ const parseName = (text: string): string => parseValue(text, userName, 'The name
 
 /** `user delete` cannot be undone, so it needs `--yes`. */
 const deleteCommand = (user: Command, io: Io) =>
-  addDatabaseOptions(user.command('delete'))
-    .description('Deletes a user with all tokens and plants.')
-    .addHelpText(
-      'after',
-      manual('user delete me --yes', 'user delete me --yes --json', { failed: 'The user is unknown.' }),
-    )
+  defineCommand(user, 'delete', {
+    does: 'Deletes a user with all tokens and plants.',
+    examples: ['user delete me --yes', 'user delete me --yes --json'],
+    exits: { failed: 'The user is unknown.' },
+    options: [...DATABASE_OPTIONS, OPTIONS.yes, OPTIONS.json],
+  })
     .argument('<name>', 'The name of the user.', parseName)
-    .addOption(OPTIONS.yes)
-    .addOption(OPTIONS.json)
     .action(async (name, { yes, json, ...options }) => {
       if (!yes) throw misused(`This deletes all plants of ${name} for good: repeat it with --yes.`)
       let stoppedText = 'nothing was deleted. Run the same command again to delete the user.'

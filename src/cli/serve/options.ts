@@ -1,47 +1,49 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS, type OptionsOf } from '../../config.ts'
+import { OPTIONS } from '../../config.ts'
 import type { Tls } from '../../http/tls.ts'
-import { addDatabaseOptions, manual, misused } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand, misused } from '../command.ts'
 
 /** The command `serve` with its options. */
 export const defineServe = (program: Command) =>
-  addDatabaseOptions(program.command('serve'))
-    .description('Serves plants over HTTP.')
-    .addHelpText(
-      'after',
-      manual('serve --first-token', 'serve --listen unix:/run/plantstore.sock --database plants.db', {
-        done: 'A signal ended the server in good order.',
-        failed: 'The server cannot listen at its address.',
-        storeUnusable: 'The database cannot be opened, or it has failed.',
-      }),
-    )
-    .addOption(OPTIONS.listen)
-    .addOption(OPTIONS.metricsListen)
-    .addOption(OPTIONS.firstToken)
-    .addOption(OPTIONS.tokensFile)
-    .addOption(OPTIONS.noDocs)
-    .addOption(OPTIONS.noPage)
-    .addOption(OPTIONS.maxBody)
-    .addOption(OPTIONS.listMax)
-    .addOption(OPTIONS.quotaPlants)
-    .addOption(OPTIONS.rateLimit)
-    .addOption(OPTIONS.rateBurst)
-    .addOption(OPTIONS.maxInFlight)
-    .addOption(OPTIONS.idleTimeout)
-    .addOption(OPTIONS.tlsCert)
-    .addOption(OPTIONS.tlsKey)
-    .addOption(OPTIONS.drain)
-    .addOption(OPTIONS.drainWait)
-    .addOption(OPTIONS.logLevel)
-    .addOption(OPTIONS.logFormat)
-    .addOption(OPTIONS.accessLog)
-    .addOption(OPTIONS.logAddresses)
-    .addOption(OPTIONS.trustedProxy)
-    .addOption(OPTIONS.corsOrigin)
-    .addOption(OPTIONS.publicUrl)
+  defineCommand(program, 'serve', {
+    does: 'Serves plants over HTTP.',
+    examples: ['serve --first-token', 'serve --listen unix:/run/plantstore.sock --database plants.db'],
+    exits: {
+      done: 'A signal ended the server in good order.',
+      failed: 'The server cannot listen at its address.',
+      storeUnusable: 'The database cannot be opened, or it has failed.',
+    },
+    options: [
+      ...DATABASE_OPTIONS,
+      OPTIONS.listen,
+      OPTIONS.metricsListen,
+      OPTIONS.firstToken,
+      OPTIONS.tokensFile,
+      OPTIONS.noDocs,
+      OPTIONS.noPage,
+      OPTIONS.maxBody,
+      OPTIONS.listMax,
+      OPTIONS.quotaPlants,
+      OPTIONS.rateLimit,
+      OPTIONS.rateBurst,
+      OPTIONS.maxInFlight,
+      OPTIONS.idleTimeout,
+      OPTIONS.tlsCert,
+      OPTIONS.tlsKey,
+      OPTIONS.drain,
+      OPTIONS.drainWait,
+      OPTIONS.logLevel,
+      OPTIONS.logFormat,
+      OPTIONS.accessLog,
+      OPTIONS.logAddresses,
+      OPTIONS.trustedProxy,
+      OPTIONS.corsOrigin,
+      OPTIONS.publicUrl,
+    ],
+  })
 
 /** The options of `serve`. */
-export type ServeOptions = OptionsOf<ReturnType<typeof defineServe>> & {
+export type ServeOptions = ReturnType<ReturnType<typeof defineServe>['opts']> & {
   /** The certificate and the key of the server. Without them it serves plain HTTP. */
   readonly tls: Tls | undefined
 }
