@@ -72,6 +72,11 @@ export class AppError extends globalThis.Error {
   }
 }
 
+/** Rethrows the error of a write whose outcome does not matter to who asked. */
+export function withKnownOutcome(error: unknown): never {
+  throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
+}
+
 const READ_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'a part of its path is no directory',

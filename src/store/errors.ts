@@ -25,8 +25,3 @@ export const copyUnfinished = (database: string): AppError =>
   storeUnusable(
     `The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`,
   )
-
-/** Rethrows the error of a write whose outcome does not matter to who asked. */
-export function withKnownOutcome(error: unknown): never {
-  throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
-}

@@ -1,7 +1,7 @@
+import { withKnownOutcome } from '../../domain/error.ts'
 import type { Store, Version } from '../../domain/store.ts'
 import { hashText } from '../../domain/token.ts'
 import type { AppOptions } from '../../http/options.ts'
-import { withKnownOutcome } from '../../store/errors.ts'
 import type { FileTokens } from './tokens-file.ts'
 
 /**

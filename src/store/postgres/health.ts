@@ -1,7 +1,6 @@
-import { AppError } from '../../domain/error.ts'
+import { AppError, withKnownOutcome } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
-import { withKnownOutcome } from '../errors.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { isUnsupported, sqlState } from './errors.ts'
 
