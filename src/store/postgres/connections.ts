@@ -44,7 +44,7 @@ export function connect(options: ConnectOptions) {
     writers: { create: openWriter('create', creates, options.quotaPlants), delete: openWriter('delete', deletes) },
     observer: options.observer,
   })
-  const versions = watchTokens(async () => {
+  const { renew, changed, ...versions } = watchTokens(async () => {
     const [row] = await read<[bigint, string]>('select tokens_stamp, token_changes from plantstore.counters')
     if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
     return row
@@ -58,25 +58,24 @@ export function connect(options: ConnectOptions) {
      * announces the users whose tokens it changes. Creates need not be announced, because no cache holds what does not exist.
      */
     changeTokens<T>(work: (inside: Transaction, announce: Announce) => Promise<T>): Promise<T> {
-      const changed = new Set<UserId>()
+      const users = new Set<UserId>()
       return transaction(async (inside) => {
         await lockTokens(inside)
         return work(inside, (user) => {
-          changed.add(user)
+          users.add(user)
           return announceChange(inside, user)
         })
-      }).finally(() => versions.changed(changed))
+      }).finally(() => changed(users))
     },
     plants,
-    tokensVersion: versions.tokens,
-    hasSameTokens: versions.hasSameTokens,
+    versions,
     column: client.column,
     /** For statements before the store is open. */
     client,
     /** From now on the store can be used. */
     async open(): Promise<void> {
       isOpen = true
-      await versions.renew()
+      await renew()
     },
     /** Closes all connections. A second call does nothing. */
     async close(): Promise<void> {

@@ -69,6 +69,7 @@ export async function openPostgresStore(
     ...tokens(connections),
     ...users(connections),
     ...health(connections),
+    ...connections.versions,
     close: connections.close,
   }
 }

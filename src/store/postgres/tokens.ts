@@ -11,7 +11,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, toke
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
-export function tokens({ read, transaction, changeTokens, tokensVersion, hasSameTokens, column }: Connections) {
+export function tokens({ read, transaction, changeTokens, column }: Connections) {
   return {
     async findToken(hash) {
       const [row] = await read<TokenRow>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -67,9 +67,6 @@ export function tokens({ read, transaction, changeTokens, tokensVersion, hasSame
           [column([...lastUsedAtMs.keys()], 'int8'), column([...lastUsedAtMs.values()], 'int8')],
         )
       }),
-
-    tokensVersion,
-    hasSameTokens,
   } satisfies Partial<Store>
 }
 

@@ -41,7 +41,7 @@ export function watchTokens(
     knownStamp = stamp
     asOfMs = startMs
   }
-  const tokens = (): Version | undefined => {
+  const tokensVersion = (): Version | undefined => {
     const ageMs = monotonicMs() - asOfMs
     if (ageMs > RENEW_AFTER_MS) void renew()
     return ageMs < VALID_FOR_MS ? version : undefined
@@ -58,9 +58,9 @@ export function watchTokens(
 
   return {
     renew,
-    tokens,
+    tokensVersion,
     hasSameTokens: (user: UserId, since: Version): boolean =>
-      tokens() !== undefined && since >= (changedAt[user % USER_SLOTS] ?? version),
+      tokensVersion() !== undefined && since >= (changedAt[user % USER_SLOTS] ?? version),
     /** This process has changed tokens of the users, or may have done so. */
     changed,
   }

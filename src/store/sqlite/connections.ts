@@ -67,9 +67,7 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
     checkpointedAtMs: () => times[CHECKPOINTED_AT_MS] ?? 0,
     /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: async () => throwFailure(await writer.truncate()),
-    plantsVersion: versions.plants,
-    hasOnlyGrown: versions.hasOnlyGrown,
-    tokensVersion: versions.tokens,
+    versions,
     /** Brings the WAL into the database and closes all. Further calls do nothing. */
     close(): Promise<void> {
       closing ??= close()

@@ -11,7 +11,7 @@ import { insertInto } from './insert.ts'
 import type { PlantQuota } from './writing/quota.ts'
 
 /** Plants in SQLite. */
-export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Connections) {
+export function plants({ reader, read, write }: Connections) {
   const select = reader.prepare<StoredPlantRow, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )
@@ -46,9 +46,6 @@ export function plants({ reader, read, write, plantsVersion, hasOnlyGrown }: Con
             () => getPlant(user, id),
             (values) => write(['deletePlant', user, id, ...values]),
           ),
-
-    plantsVersion,
-    hasOnlyGrown,
   } satisfies Partial<Store>
 }
 

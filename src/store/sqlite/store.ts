@@ -60,6 +60,7 @@ export async function openSqliteStore(
         ...tokens(connections),
         ...users(connections),
         ...health(connections),
+        ...connections.versions,
         close: connections.close,
       }
     } finally {

@@ -11,7 +11,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
   from tokens join users on users.id = tokens.user_id`
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
-export function tokens({ reader, read, write, tokensVersion }: Connections) {
+export function tokens({ reader, read, write }: Connections) {
   const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
 
   return {
@@ -40,10 +40,6 @@ export function tokens({ reader, read, write, tokensVersion }: Connections) {
     revokeTokens: (selection, nowMs) => write(['revokeTokens', selection, nowMs]),
 
     touchTokens: (lastUsedAtMs) => write(['touchTokens', lastUsedAtMs]),
-
-    tokensVersion,
-
-    hasSameTokens: (_, since) => since === tokensVersion(),
   } satisfies Partial<Store>
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { INT64_MIN } from '../../domain/int64.ts'
-import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS, type Store, type Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { type Call, CHANGES } from './writing/writes.ts'
 
@@ -167,8 +167,8 @@ export function readVersions(
     return isUnderWay ? undefined : version
   }
   return {
-    plants: (user: UserId) => versionOf(userSlot(user)),
-    hasOnlyGrown(user: UserId, since: Version, above: bigint): boolean {
+    plantsVersion: (user) => versionOf(userSlot(user)),
+    hasOnlyGrown(user, since, above) {
       if (!isChecked()) return false
       const slot = userSlot(user)
       // A commit that is under way counts as a change, whether a reader can see it or not.
@@ -179,6 +179,7 @@ export function readVersions(
       }
       return true
     },
-    tokens: () => versionOf(TOKENS),
-  }
+    tokensVersion: () => versionOf(TOKENS),
+    hasSameTokens: (_, since) => since === versionOf(TOKENS),
+  } satisfies Partial<Store>
 }

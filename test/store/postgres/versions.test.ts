@@ -20,9 +20,9 @@ describe('versions of tokens on PostgreSQL', () => {
     await renewed
 
     expect(TOKEN_CHANGES_SEEN_WITHIN_MS).toBe(1000)
-    expect([versions.tokens(), versions.hasSameTokens(1, 1)]).toEqual([1, true])
+    expect([versions.tokensVersion(), versions.hasSameTokens(1, 1)]).toEqual([1, true])
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS - 1
-    expect([versions.tokens(), versions.hasSameTokens(1, 1)]).toEqual([undefined, false])
+    expect([versions.tokensVersion(), versions.hasSameTokens(1, 1)]).toEqual([undefined, false])
   })
 
   test(
@@ -126,7 +126,7 @@ function makeWorld() {
         expect(later.filter((each) => each.user === user)).toEqual([])
         if (later.length > 0) counts.keptBesideOthers++
       }
-      const since = versions.tokens()
+      const since = versions.tokensVersion()
       if (since !== undefined) reads.push({ user, since, shown: changes.length })
     },
   }

@@ -112,7 +112,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   let hits = 0
   function* list(): Generator<void> {
     const user = pickUser()
-    const version = versions.plants(user)
+    const version = versions.plantsVersion(user)
     const cached = cache.get(user)
     const isSame = version !== undefined && cached?.version === version
     const isStill = isSame || (cached?.next !== undefined && versions.hasOnlyGrown(user, cached.version, cached.next))
@@ -222,11 +222,11 @@ describe('versions of plants', () => {
       monotonicMs: () => nowMs,
     })
     changes.checkedAt[0] = nowMs
-    expect(versions.tokens()).toBeNumber()
+    expect(versions.tokensVersion()).toBeNumber()
     requests.length = 0
 
     nowMs = days * 86_400_000
 
-    expect([versions.tokens(), versions.tokens(), requests]).toEqual([undefined, undefined, [nowMs]])
+    expect([versions.tokensVersion(), versions.tokensVersion(), requests]).toEqual([undefined, undefined, [nowMs]])
   })
 })
