@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from 'node:net'
 import { Option } from '@commander-js/extra-typings'
 import type { Address, TrustedProxy } from './domain/address.ts'
 import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
-import { AppError } from './domain/error.ts'
+import { misused } from './domain/error.ts'
 import { USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 
 /** Why a text is refused: the rule that it breaks, as the end of the sentence "--option must be …". */
@@ -164,6 +164,6 @@ export const optionName = ({ long, envVar }: Pick<Option, 'long' | 'envVar'>): s
 /** The value of a text. Throws `misused` if the text breaks the rule of the kind; `name` is the subject of the message. */
 export function parseValue<T>(text: string, kind: Kind<T>, name: string): T {
   const value = kind(text)
-  if (value instanceof Rule) throw new AppError('misused', { message: `${name} must be ${value.text}.` })
+  if (value instanceof Rule) throw misused(`${name} must be ${value.text}.`)
   return value
 }

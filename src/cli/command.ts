@@ -1,6 +1,5 @@
 import type { Command, CommandUnknownOpts, InferOptions, Option } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
-import { AppError } from '../domain/error.ts'
 import type { Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
@@ -39,9 +38,6 @@ export async function withStore<T>(
     await store.close()
   }
 }
-
-/** The error of a wrong command line, with exit code 2. */
-export const misused = (message: string): AppError => new AppError('misused', { message })
 
 /** When a command ends with each exit code that is its own. */
 type Exits = Partial<Readonly<Record<keyof typeof EXIT, string>>>

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { misused } from './command.ts'
+import { misused } from '../domain/error.ts'
 import type { Io } from './io.ts'
 
 /** A line about a token: its number, its words, and how a message that refuses it begins. */

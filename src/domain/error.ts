@@ -77,6 +77,9 @@ export function withKnownOutcome(error: unknown): never {
   throw error instanceof AppError ? new AppError(error.kind, { cause: error.cause }) : error
 }
 
+/** The error of a wrong command line, or of a file that it names. The exit code is 2. */
+export const misused = (message: string, cause?: unknown): AppError => new AppError('misused', { message, cause })
+
 const READ_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'a part of its path is no directory',

@@ -2,7 +2,7 @@ import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
 import { createSecureContext } from 'node:tls'
-import { AppError, codeOf, readFailure } from '../domain/error.ts'
+import { codeOf, misused, readFailure } from '../domain/error.ts'
 
 /** The files of the certificate, followed by its chain, and of its private key, in PEM. */
 export interface TlsFiles {
@@ -85,5 +85,3 @@ function readPem(path: string, flag: string): string {
     throw misused(`Cannot read ${path}, which ${flag} names: ${readFailure(cause)}.`, cause)
   }
 }
-
-const misused = (message: string, cause?: unknown) => new AppError('misused', { message, cause })

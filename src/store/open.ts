@@ -1,5 +1,5 @@
 import { isPostgresUrl, parsePostgresUrl } from '../domain/database-url.ts'
-import { AppError } from '../domain/error.ts'
+import { type AppError, misused } from '../domain/error.ts'
 import type { CopyAccess, Engine, OpenOptions } from './engine.ts'
 import { storeUnusable } from './errors.ts'
 import { postgresEngine } from './postgres/engine.ts'
@@ -36,7 +36,7 @@ export async function copyStore(
 ): Promise<Digest> {
   const [source, target] = [engineOf(from.database), engineOf(to.database)]
   if (source.location === target.location) {
-    throw new AppError('misused', { message: 'A store cannot be copied to itself: name another one.' })
+    throw misused('A store cannot be copied to itself: name another one.')
   }
   const { copyContents } = await import('./tools/contents.ts')
   const reader = await source.copyTools({ ...options, passwordFile: from.passwordFile })

@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { AppError } from '../../domain/error.ts'
+import { AppError, misused } from '../../domain/error.ts'
 import { OTHERS_SEEN_WITHIN_MS, type RowPage, type Store } from '../../domain/store.ts'
 import {
   hashText,
@@ -12,7 +12,7 @@ import {
   type TokenRequest,
   tokenState,
 } from '../../domain/token.ts'
-import { DATABASE_OPTIONS, defineCommand, misused, withStore } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 import { describe, fieldsOf, type NewToken } from '../token-fields.ts'

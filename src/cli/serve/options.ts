@@ -1,7 +1,8 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
+import { misused } from '../../domain/error.ts'
 import type { Tls } from '../../http/tls.ts'
-import { DATABASE_OPTIONS, defineCommand, misused } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand } from '../command.ts'
 
 /** The command `serve` with its options. */
 export const defineServe = (program: Command) =>

@@ -1,8 +1,7 @@
-import { AppError, readFailure } from '../../domain/error.ts'
+import { AppError, misused, readFailure } from '../../domain/error.ts'
 import { type Caller, SCOPES } from '../../domain/token.ts'
 import type { Logger } from '../../log.ts'
 import { oneOf, parseValue, time, userName } from '../../values.ts'
-import { misused } from '../command.ts'
 import type { Io } from '../io.ts'
 import { readTokenLines } from '../token-lines.ts'
 

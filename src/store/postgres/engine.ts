@@ -1,5 +1,5 @@
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
-import { AppError } from '../../domain/error.ts'
+import { misused } from '../../domain/error.ts'
 import type { Engine, OpenOptions } from '../engine.ts'
 
 /** The database at this address. Its driver is loaded when it is first used. */
@@ -15,9 +15,7 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
   },
 
   async fileTools() {
-    throw new AppError('misused', {
-      message: 'This works on a database file only: use pg_dump and pg_restore for a PostgreSQL database.',
-    })
+    throw misused('This works on a database file only: use pg_dump and pg_restore for a PostgreSQL database.')
   },
 
   async copyTools(options) {

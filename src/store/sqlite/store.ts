@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { AppError } from '../../domain/error.ts'
+import { AppError, misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
 import { storeUnusable } from '../errors.ts'
@@ -30,8 +30,7 @@ export async function openSqliteStore(
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
   const { monotonicMs = () => performance.now(), quotaPlants } = options
   if (durability === 'storage') {
-    const message = '--durability storage is for PostgreSQL alone: name full or normal for a file.'
-    throw new AppError('misused', { message })
+    throw misused('--durability storage is for PostgreSQL alone: name full or normal for a file.')
   }
   const foreignObjects = inspect(path)
   refuseLeftWal(path)

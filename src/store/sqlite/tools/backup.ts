@@ -1,6 +1,6 @@
 import { createReadStream, fstatSync, readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
-import { AppError } from '../../../domain/error.ts'
+import { misused } from '../../../domain/error.ts'
 import type { Copied, CopyOptions } from '../../engine.ts'
 import { openImmutable, openWriter, rowsOf } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
@@ -70,11 +70,10 @@ export function keepLatestBackups(database: string, latest: string, keep: number
   for (const file of readdirSync(directory, { withFileTypes: true })) {
     const path = file.isFile() ? recordedPath(join(directory, file.name)) : undefined
     if (path !== undefined && path !== database) {
-      throw new AppError('misused', {
-        message:
-          `No old backup was deleted: ${directory} also holds ${file.name}, a backup of ${path}. ` +
+      throw misused(
+        `No old backup was deleted: ${directory} also holds ${file.name}, a backup of ${path}. ` +
           'Each database needs a folder of its own: name another one in --dir, or move that file away.',
-      })
+      )
     }
     if (path !== undefined && withoutTime(file.name) === withoutTime(latestName)) own.push(file.name)
   }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError } from '../../../domain/error.ts'
+import { AppError, misused } from '../../../domain/error.ts'
 import type { Copied, CopyOptions, Counts } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { rowsOf } from '../connection.ts'
@@ -37,7 +37,7 @@ interface Source {
  */
 export async function copyDatabase(source: Source, target: string, options: CopyOptions): Promise<Copied> {
   if (fileIdentity(source.path) === fileIdentity(target)) {
-    throw new AppError('misused', { message: `${target} is the ${source.role} itself: name another file.` })
+    throw misused(`${target} is the ${source.role} itself: name another file.`)
   }
   using replaced = lockTarget(target, options)
   return await withCopy(source, target, options, ({ counts, place }) => {
