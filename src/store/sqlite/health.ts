@@ -5,7 +5,6 @@ import { withKnownOutcome } from '../../domain/error.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
-import { APPLICATION_ID } from './migrate.ts'
 
 /** The health and the statistics of a SQLite file. */
 export function health({ path, reader, read, write, load, checkpointedAtMs }: Connections) {
@@ -63,8 +62,3 @@ export function findProblems(db: Database): readonly string[] {
     throw error
   }
 }
-
-/** The write that shows whether writing is possible. */
-export const healthWrites = (writer: Database) => ({
-  rewriteApplicationId: () => void writer.run(`pragma application_id = ${APPLICATION_ID}`),
-})

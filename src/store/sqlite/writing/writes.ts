@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { AppError, type ErrorKind } from '../../../domain/error.ts'
 import type { StoreEvent } from '../../engine.ts'
-import { healthWrites } from '../health.ts'
+import { APPLICATION_ID } from '../migrate.ts'
 import { plantWrites } from '../plants.ts'
 import { tokenWrites } from '../tokens.ts'
 import { userWrites } from '../users.ts'
@@ -15,7 +15,8 @@ export const createWrites = (writer: Database, quota?: PlantQuota) => ({
   ...plantWrites(writer, quota),
   ...tokenWrites(writer),
   ...userWrites(writer, quota),
-  ...healthWrites(writer),
+  /** Shows whether writing is possible. */
+  rewriteApplicationId: () => void writer.run(`pragma application_id = ${APPLICATION_ID}`),
 })
 
 export type Writes = ReturnType<typeof createWrites>
