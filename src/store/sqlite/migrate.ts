@@ -3,7 +3,6 @@ import { storeUnusable } from '../errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }
 import lastBackupTokenExpiry from './migrations/0003-last-backup-token-expiry.sql' with { type: 'text' }
-import { transaction } from './writing/commit.ts'
 
 /** Marks a database as ours (https://sqlite.org/pragma.html#pragma_application_id): the letters `plst`. */
 export const APPLICATION_ID = 0x706c7374
@@ -22,7 +21,7 @@ const SQLITE_VERSION_MIN = '3.51.3'
  */
 export function migrate(writer: Database, path: string): boolean {
   if (schemaVersion(writer) === SCHEMA_VERSION) return false
-  return transaction(writer, () => {
+  const update = writer.transaction(() => {
     const version = schemaVersion(writer)
     if (version > SCHEMA_VERSION) throw newer(path, version)
     for (const migration of MIGRATIONS.slice(version)) writer.run(migration)
@@ -30,6 +29,7 @@ export function migrate(writer: Database, path: string): boolean {
     writer.run(`pragma user_version = ${SCHEMA_VERSION}`)
     return version === 0
   })
+  return update.immediate()
 }
 
 /** A newer executable has migrated the database. */

@@ -48,17 +48,3 @@ function overwriteFrames(writer: Database, commit: { run(): unknown }): void {
     throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
   }
 }
-
-/** Does all of it or nothing, durably. */
-export function transaction<T>(writer: Database, work: () => T): T {
-  const commit = prepareCommit(writer)
-  writer.run('begin immediate')
-  try {
-    const result = work()
-    commit()
-    return result
-  } catch (error) {
-    if (writer.inTransaction) writer.run('rollback')
-    throw error
-  }
-}
