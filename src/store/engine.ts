@@ -54,7 +54,7 @@ export interface OpenOptions {
    * be reached, it opens all the same and keeps trying: until then all methods reject.
    */
   readonly isServer?: boolean
-  /** PostgreSQL: a file with the password. It is read for each connection. */
+  /** PostgreSQL: a file with the password, which replaces the one in the URL. It is read for each connection. */
   readonly passwordFile?: string | undefined
   /** PostgreSQL: prepares no statements, because a pooler of transactions cannot keep them. */
   readonly preparesNothing?: boolean

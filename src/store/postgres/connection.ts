@@ -1,5 +1,6 @@
 import { SQL, type TransactionSQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
+import type { OpenOptions } from '../engine.ts'
 
 /** How long the server may take to accept a connection, and to answer a statement. Later it counts as unreachable. */
 const CONNECT_TIMEOUT_S = 2
@@ -9,12 +10,8 @@ export const ANSWER_TIMEOUT_MS = 5000
 export const APPLICATION_NAME = 'plantstore'
 
 /** How to connect to a database. */
-export interface ConnectionOptions {
+export interface ConnectionOptions extends Pick<OpenOptions, 'passwordFile' | 'preparesNothing'> {
   readonly address: PostgresAddress
-  /** A file with the password, which replaces the one in the URL. Every new connection reads it again. */
-  readonly passwordFile: string | undefined
-  /** Whether a connection prepares each statement once and reuses it. */
-  readonly prepares: boolean
 }
 
 /** A parameter that is an array of the database: a column of values. */
@@ -78,7 +75,7 @@ const rowsOf = async <Values>(sql: SQL, text: string, parameters: readonly Param
   (await sql.unsafe(text, [...parameters]).values()) as Values[]
 
 /** Sets every option: the driver takes others from environment variables, such as DATABASE_URL or PGSSLMODE. */
-function createPool({ address, passwordFile, prepares }: ConnectionOptions, connections: number): SQL {
+function createPool({ address, passwordFile, preparesNothing = false }: ConnectionOptions, connections: number): SQL {
   const { user, password, host, port, database, sslMode, caPath, channelBinding } = address
   return new SQL({
     // With a file of authorities, only the URL can tell verify-ca from verify-full.
@@ -93,7 +90,7 @@ function createPool({ address, passwordFile, prepares }: ConnectionOptions, conn
       : sslMode,
     channelBinding,
     bigint: true,
-    prepare: prepares,
+    prepare: !preparesNothing,
     max: connections,
     idleTimeout: 0,
     maxLifetime: 0,

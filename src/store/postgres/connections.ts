@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
-import type { StoreObserver } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import type { OpenOptions } from '../engine.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { announceChange, lockTokens, watchTokens } from './versions.ts'
@@ -20,11 +20,7 @@ export type Connections = ReturnType<typeof connect>
 
 type Announce = (user: UserId) => Promise<void>
 
-interface ConnectOptions extends ConnectionOptions {
-  readonly isServer: boolean
-  readonly quotaPlants: number | undefined
-  readonly observer: StoreObserver | undefined
-}
+type ConnectOptions = ConnectionOptions & Pick<OpenOptions, 'isServer' | 'quotaPlants' | 'observer'>
 
 /** Prepares the connections. None is made before the first statement. */
 export function connect(options: ConnectOptions) {

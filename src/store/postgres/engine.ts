@@ -22,7 +22,7 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
     const { copyTools } = await import('./tools/copy.ts')
     warnOfPlainText(address, options)
     // Few statements are sent more than once.
-    return copyTools({ address, passwordFile: options.passwordFile, prepares: false }, options)
+    return copyTools({ address, passwordFile: options.passwordFile, preparesNothing: true }, options)
   },
 })
 

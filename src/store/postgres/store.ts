@@ -25,14 +25,7 @@ export async function openPostgresStore(
   options: OpenOptions,
 ): Promise<Store> {
   const { isServer = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
-  const connections = connect({
-    address,
-    passwordFile: options.passwordFile,
-    prepares: !options.preparesNothing,
-    isServer,
-    quotaPlants: options.quotaPlants,
-    observer: options.observer,
-  })
+  const connections = connect({ address, ...options })
   const open = async () => {
     await inspect(connections.client, address, durability)
     const isCreated = await migrate(connections.client, address, mustExist)
