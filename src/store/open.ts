@@ -19,10 +19,9 @@ export function engineOf(database: string): Engine {
 export const openStore = async (database: string, onFailure: (error: AppError) => void, options: OpenOptions = {}) =>
   engineOf(database).open(onFailure, options)
 
-/** A store by the value of `--database`, and the file with its password. */
-interface StoreLocation {
-  readonly database: string
-  readonly passwordFile: string | undefined
+interface StoreCopyOptions extends ContentsOptions, Omit<CopyAccess, 'passwordFile'> {
+  readonly fromPasswordFile?: string
+  readonly toPasswordFile?: string
 }
 
 /**
@@ -30,16 +29,15 @@ interface StoreLocation {
  * stopped at any moment, the other store is unchanged, finished, or an unfinished copy that no server opens.
  */
 export async function copyStore(
-  from: StoreLocation,
-  to: StoreLocation,
-  options: ContentsOptions & Omit<CopyAccess, 'passwordFile'>,
+  source: Engine,
+  target: Engine,
+  { fromPasswordFile, toPasswordFile, ...options }: StoreCopyOptions,
 ): Promise<Digest> {
-  const [source, target] = [engineOf(from.database), engineOf(to.database)]
   if (source.location === target.location) {
     throw misused('A store cannot be copied to itself: name another one.')
   }
   const { copyContents } = await import('./tools/contents.ts')
-  const reader = await source.copyTools({ ...options, passwordFile: from.passwordFile })
-  const writer = await target.copyTools({ ...options, passwordFile: to.passwordFile })
+  const reader = await source.copyTools({ ...options, passwordFile: fromPasswordFile })
+  const writer = await target.copyTools({ ...options, passwordFile: toPasswordFile })
   return reader.read((contents) => writer.fill((filled) => copyContents(contents, filled, options)))
 }

@@ -25,9 +25,9 @@ export const copyCommand = (program: Command, io: Io): void => {
       OPTIONS.assumeAlone,
       OPTIONS.json,
     ],
-  }).action(async ({ fromPasswordFile, toPasswordFile, json, ...options }) => {
-    const { snapshot: isSnapshot = false, assumeAlone: assumesAlone = false, durability } = options
-    const [from, to] = [engineOf(options.from).location, engineOf(options.to).location]
+  }).action(async ({ json, snapshot: isSnapshot = false, assumeAlone: assumesAlone = false, ...options }) => {
+    const [source, target] = [engineOf(options.from), engineOf(options.to)]
+    const [from, to] = [source.location, target.location]
     if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.\n`)
     let reached = 'no plant is copied'
     const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.\n`)
@@ -37,11 +37,7 @@ export const copyCommand = (program: Command, io: Io): void => {
         reached = `${done} of ${counted(total, 'plant')} are ${stage}`
         progress.update(done, total, `plants ${stage}`)
       }
-      return await copyStore(
-        { database: options.from, passwordFile: fromPasswordFile },
-        { database: options.to, passwordFile: toPasswordFile },
-        { isSnapshot, assumesAlone, durability, signal, onEvent, onProgress },
-      )
+      return await copyStore(source, target, { ...options, isSnapshot, assumesAlone, signal, onEvent, onProgress })
     }
     const stoppedText = () =>
       `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
