@@ -1,3 +1,4 @@
+import { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,6 +16,10 @@ const MEMORY_MAX_BYTES = 250 * 1024 ** 2
 /** How much more memory three million plants may take than one million: memory does not grow with them. */
 const MEMORY_SHARE_MAX = 1.25
 const LOOK_MS = 20
+/** The fewest users and tokens to list. */
+const ROWS = 100_000
+/** The same share for lists. The garbage of their pages is collected at times, so their memory varies by a quarter. */
+const LIST_MEMORY_SHARE_MAX = 1.5
 
 testLong(
   'export and import of a million plants each take under 9 s of CPU time, and of three million no more memory',
@@ -47,6 +52,45 @@ testLong(
   },
   ROUNDS_TIMEOUT_MS,
 )
+
+testLong(
+  'token list and user list of 300,000 rows take no more memory than of 100,000',
+  async () => {
+    using folder = makeFolder()
+    const peaks: Record<string, number[]> = { token: [], user: [] }
+    for (const rows of [ROWS, 3 * ROWS]) {
+      const database = join(folder.path, `${rows}.db`)
+      await createTokenIn(database)
+      addUsers(database, rows)
+
+      for (const name of ['token', 'user']) {
+        const { peakBytes, exitCode } = await measure([name, 'list', '--database', database], 'ignore')
+        console.log(`${name} list of ${rows}: ${Math.round(peakBytes / 1024 ** 2)} MiB`)
+        expect(exitCode).toBe(0)
+        expect(peakBytes).toBeLessThan(MEMORY_MAX_BYTES)
+        peaks[name]?.push(peakBytes)
+      }
+    }
+    for (const [few = 0, many = Number.POSITIVE_INFINITY] of Object.values(peaks)) {
+      expect(many / few).toBeLessThan(LIST_MEMORY_SHARE_MAX)
+    }
+  },
+  ROUNDS_TIMEOUT_MS,
+)
+
+/** Adds users with a token each. */
+function addUsers(database: string, count: number): void {
+  using db = new Database(database)
+  db.run(
+    `with recursive series (number) as (select 1 union all select number + 1 from series where number < ?)
+     insert into users (name, created_at_ms) select 'user-' || number, 0 from series`,
+    [count],
+  )
+  db.run(
+    `insert into tokens (user_id, hash, scope, label, created_at_ms)
+     select id, randomblob(32), 'write', 'the phone', 0 from users`,
+  )
+}
 
 /** Runs a command and measures its time, its CPU time and its peak memory. */
 async function measure(args: readonly string[], stdout: 'ignore' | Bun.BunFile) {
