@@ -167,6 +167,37 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     expect(await other.isUnfinished()).toBe(true)
   })
 
+  test('with hidden sessions and --assume-alone is not finished if a plant was written meanwhile', async () => {
+    await using place = await POSTGRES.make()
+    await using other = await SQLITE.make()
+    await fillPlace(place)
+    await administer(place.database, (sql) =>
+      sql
+        .unsafe(
+          `set allow_system_table_mods = on; alter view pg_catalog.pg_stat_activity rename to hidden;
+          create view pg_catalog.pg_stat_activity as select * from pg_catalog.hidden where false`,
+        )
+        .simple(),
+    )
+    const source = await toolsOf(place, { assumesAlone: true })
+    const target = await toolsOf(other, { assumesAlone: true })
+
+    const refusal = await rejectionOf(
+      source.read((contents) =>
+        target.fill(async (filled) => {
+          await addPlant(place)
+          return copyContents(contents, filled, OPTIONS)
+        }),
+      ),
+    )
+
+    expect(refusal).toMatchObject({
+      kind: 'store_unusable',
+      message: 'The store was written to while it was copied: end its servers, or use --snapshot.',
+    })
+    expect(await other.isUnfinished()).toBe(true)
+  })
+
   test('is refused if a server has connected meanwhile', async () => {
     await using place = await POSTGRES.make()
     await fillPlace(place)
