@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { runPlantstore } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { startCluster } from '../support/postgres-cluster.ts'
+import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE, traceLooks, traceSyncs } from '../support/strace.ts'
+import { refusalWith } from './support/answers.ts'
 import { serveDatabase } from './support/database.ts'
 import { createPlant } from './support/service-client.ts'
 
@@ -80,6 +83,25 @@ test('--durability storage is refused for a file, and creates none', async () =>
   })
   expect(existsSync(database)).toBe(false)
 })
+
+test.skipIf(lacks(OWN_POSTGRES))(
+  'token create and serve refuse PostgreSQL with fsync = off, and take it with --durability storage',
+  async () => {
+    using cluster = await startCluster({ fsync: 'off' })
+    const database = ['--database', cluster.url]
+    const create = ['token', 'create', '--user', 'me', ...database]
+    const start = ['serve', '--listen', '127.0.0.1:0', ...database]
+    const storage = ['--durability', 'storage']
+    const refused = refusalWith(3, 'has fsync = off and may lose everything in a power failure')
+
+    expect([await runPlantstore(create), await runPlantstore(start)]).toEqual([refused, refused])
+    const { stdout, exitCode } = await runPlantstore([...create, ...storage])
+    await using server = await serve(cluster.url, storage)
+
+    expect(exitCode).toBe(0)
+    expect(await createPlant(server, stdout.trim(), 1)).toBe(200)
+  },
+)
 
 /** A server that has written once: its connections are open, and its WAL has begun. */
 async function serveWithPlant(flags: readonly string[]) {
