@@ -37,6 +37,9 @@ export interface PlantPage {
   readonly isLast: boolean
 }
 
+/** The page after the largest id. */
+export const EMPTY_PAGE: PlantPage = { plants: [], isLast: true }
+
 /** How many tokens or users a page has if the caller does not say it. A command that lists all of them reads page after page. */
 export const PAGE_ROWS = 1000
 

@@ -67,9 +67,6 @@ export function takePage(rows: Iterable<StoredPlantRow>, limit: number): PlantPa
   return { plants, isLast: true }
 }
 
-/** The page after the largest id. */
-export const EMPTY_PAGE: PlantPage = { plants: [], isLast: true }
-
 /** A row of a token and its user, in every database. */
 export type TokenRow = [
   id: bigint,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { plantJson, toPlant } from '../../domain/plant.ts'
-import type { Page, PlantPage, Store, StoredPlant } from '../../domain/store.ts'
+import { EMPTY_PAGE, type Page, type Store, type StoredPlant } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 
 /** How many plants the server reads from the store at once. They make one part of a list. */
@@ -16,8 +16,6 @@ export interface ListPage extends Page {
 
 /** The most bytes that UTF-8 takes for a UTF-16 code unit. */
 const UTF8_BYTES_PER_UNIT_MAX = 3
-
-const NO_PLANTS: PlantPage = { plants: [], isLast: true }
 
 /** A part of the JSON of a list. With the last part, `next` is the id of the last plant if more follow. */
 export interface ListPart {
@@ -44,7 +42,7 @@ export function renderList(
     // Other requests get their turn, however fast this client reads.
     if (!isFirst) await nextTurn()
     const page = { after: last, limit: Math.min(rest, PAGE_PLANTS) }
-    const { plants, isLast: isWhole } = rest === 0 ? NO_PLANTS : await listPlants(user, page)
+    const { plants, isLast: isWhole } = rest === 0 ? EMPTY_PAGE : await listPlants(user, page)
     const { shown, json } = renderFitting(plants, include, roomBytes, isFirst)
     const separator = json === '' ? '' : ','
     const opening = isFirst ? '[' : separator

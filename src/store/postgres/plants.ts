@@ -1,9 +1,9 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { assignFields, PLANT_FIELDS, type PlantValues, valuesOf } from '../../domain/plant.ts'
-import { PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
+import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { deleteIf, EMPTY_PAGE, FIELD_COLUMNS, takePage } from '../rows.ts'
+import { deleteIf, FIELD_COLUMNS, takePage } from '../rows.ts'
 import type { Connections } from './connections.ts'
 
 type SelectedPlant = [id: bigint, ...values: PlantValues]
