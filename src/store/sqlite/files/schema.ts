@@ -104,11 +104,9 @@ function without(definitions: readonly Definition[], others: readonly Definition
 
 /** Lists each object once, by the definition that is in the database or else by ours. */
 function changed(role: FileRole, path: string, definitions: readonly Definition[]): AppError {
-  const objects = new Map<string, ForeignObject>()
-  for (const [type, name] of definitions) {
-    objects.set(name.toLowerCase(), { type: TYPES.includes(type) ? type : 'object', name })
-  }
-  const problem = `has a schema that another program has changed: ${listed([...objects.values()])}`
+  const objects = definitions.map(([type, name]) => ({ type: TYPES.includes(type) ? type : 'object', name }))
+  const once = new Map(objects.map((object) => [object.name.toLowerCase(), object]))
+  const problem = `has a schema that another program has changed: ${listed([...once.values()])}`
   if (role === 'backup') return fileDamaged(role, path, problem)
   return storeUnusable(
     `The database ${path} ${problem}. Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`,
