@@ -38,32 +38,27 @@ export async function openSqliteStore(
   if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
   if (foreignObjects === undefined) createDatabaseFile(path)
   try {
-    const first = openWriter(path, durability)
-    try {
-      requireSafeSqlite(sqliteVersion(first))
-      const isCreated = migrate(first, path)
-      // The file exists now, even if the path is a link whose target was missing.
-      const madePath = realpathSync(path)
-      // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
-      syncDirectory(dirname(madePath))
-      const foreign = listed(foreignObjects ?? [])
-      if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
-      if (isCreated) options.onCreated?.(madePath)
-      const exposed = isServer ? filesOpenToOthers(madePath) : []
-      if (exposed.length > 0)
-        onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
-      const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }
-      const connections = connect(madePath, onFailure, parts)
-      return {
-        ...plants(connections),
-        ...tokens(connections),
-        ...users(connections),
-        ...health(connections),
-        ...connections.versions,
-        close: connections.close,
-      }
-    } finally {
-      first.close(true)
+    using first = openWriter(path, durability)
+    requireSafeSqlite(sqliteVersion(first))
+    const isCreated = migrate(first, path)
+    // The file exists now, even if the path is a link whose target was missing.
+    const madePath = realpathSync(path)
+    // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
+    syncDirectory(dirname(madePath))
+    const foreign = listed(foreignObjects ?? [])
+    if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
+    if (isCreated) options.onCreated?.(madePath)
+    const exposed = isServer ? filesOpenToOthers(madePath) : []
+    if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
+    const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }
+    const connections = connect(madePath, onFailure, parts)
+    return {
+      ...plants(connections),
+      ...tokens(connections),
+      ...users(connections),
+      ...health(connections),
+      ...connections.versions,
+      close: connections.close,
     }
   } catch (error) {
     throw error instanceof AppError ? error : cannotOpen(path, error)
