@@ -1,5 +1,5 @@
 import { constants, type Database } from 'bun:sqlite'
-import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
 import { BUSY_TIMEOUT_MS, openDatabase } from '../connection.ts'
@@ -18,17 +18,10 @@ export function createDatabase(target: string) {
   removeLeftovers(target)
   const path = target + PARTIAL + crypto.randomUUID()
   createFile(path, target)
-  let db: Database | undefined
-  const discard = () => {
-    db?.close(true)
-    if (existsSync(path)) rmSync(path)
-  }
-  try {
-    db = openUnfinished(path)
-  } catch (error) {
-    discard()
-    throw error
-  }
+  using stack = new DisposableStack()
+  stack.defer(() => rmSync(path, { force: true }))
+  const db = stack.use(openUnfinished(path))
+  const made = stack.move()
   return {
     db,
     path,
@@ -41,7 +34,7 @@ export function createDatabase(target: string) {
     },
     /** Opens its file for reading. The descriptor outlives the file's name. */
     openFile: (): number => openSync(path, 'r'),
-    [Symbol.dispose]: discard,
+    [Symbol.dispose]: () => made.dispose(),
   }
 }
 
