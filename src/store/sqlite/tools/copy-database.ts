@@ -135,19 +135,14 @@ const schemaToCopy = (copy: Database, dropped: ReadonlySet<string>) =>
 
 /** Copies the plants in batches by their key. Yields the size of each batch. */
 function* copyPlants(copy: Database): Generator<number> {
-  const prepare = (condition: string) =>
-    copy.prepare(
+  let condition = ''
+  for (;;) {
+    const { changes } = copy.run(
       `insert into main.plants select * from source.plants ${condition} order by user_id, id limit ${BATCH_ROWS}`,
     )
-  let next = prepare('')
-  const later = prepare(
-    'where (user_id, id) > (select user_id, id from main.plants order by user_id desc, id desc limit 1)',
-  )
-  for (;;) {
-    const { changes } = next.run()
     yield changes
     if (changes < BATCH_ROWS) return
-    next = later
+    condition = 'where (user_id, id) > (select user_id, id from main.plants order by user_id desc, id desc limit 1)'
   }
 }
 
