@@ -21,10 +21,7 @@ const renderPlantLine = (plant: OwnedPlant): string =>
  * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. Throws `file_unusable` as soon
  * as a line is longer than `maxBytes`, so that no line fills the memory.
  */
-export async function* readLines(
-  stream: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-): AsyncGenerator<readonly Uint8Array[]> {
+export async function* readLines(stream: AsyncIterable<Uint8Array>, maxBytes: number) {
   /** The beginning of the current line. */
   let parts: Uint8Array[] = []
   let bytes = 0

@@ -2,18 +2,11 @@ import { isUtf8 } from 'node:buffer'
 import { misused } from '../domain/error.ts'
 import type { Io } from './io.ts'
 
-/** A line about a token: its number, its words, and how a message that refuses it begins. */
-interface TokenLine {
-  readonly number: number
-  readonly words: readonly (string | undefined)[]
-  readonly place: string
-}
-
 /**
- * The lines of a text, without empty lines and comments, each with the words that the groups of a pattern match. Throws `misused`
- * if a line does not match; `form` says in the message how lines look.
+ * The lines of a text, without empty lines and comments, each with the words that the groups of a pattern match. `place` begins a
+ * message that refuses the line. Throws `misused` if a line does not match; `form` says in the message how lines look.
  */
-export function* readTokenLines(text: string, source: string, pattern: RegExp, form: string): Generator<TokenLine> {
+export function* readTokenLines(text: string, source: string, pattern: RegExp, form: string) {
   for (const [index, line] of text.split('\n').entries()) {
     if (/^\s*(?:#|$)/.test(line)) continue
     const place = `Line ${index + 1} of ${source}`

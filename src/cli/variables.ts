@@ -3,10 +3,7 @@ import { OPTIONS, VARIABLE_PREFIX } from '../config.ts'
 import { optionName } from '../values.ts'
 
 /** Applies `true` and `false` in the variables of flags. Commander takes every value there for true, also `false`. */
-export function applyBooleanVariables(
-  command: CommandUnknownOpts,
-  env: Readonly<Record<string, string | undefined>>,
-): void {
+export function applyBooleanVariables(command: CommandUnknownOpts, env: Readonly<Record<string, string | undefined>>) {
   for (const option of command.options) {
     const name = option.attributeName()
     const isFlag = !option.required && !option.optional

@@ -16,12 +16,8 @@ export const GROUP_TOKENS = 500
 /** User, scope, lifetime and label. Only the user must be there. A third word that begins with a digit is a lifetime. */
 const LINE = /^(\S+)(?:\s+(\S+)(?:\s+(\d\S*))?(?:\s+(.*))?)?$/s
 
-interface LineRequest extends TokenRequest {
-  readonly line: number
-}
-
 /** The tokens of a batch. Facts that a line lacks are those of `defaults`. Throws `misused` if a line is wrong. */
-function* parseBatch(text: string, defaults: Omit<TokenRequest, 'userName'>): Generator<LineRequest> {
+function* parseBatch(text: string, defaults: Omit<TokenRequest, 'userName'>) {
   for (const { number, words, place } of readTokenLines(text, 'stdin', LINE, 'user [scope [expires] [label]]')) {
     const [user = '', scope, lifetime, note] = words
     yield {
