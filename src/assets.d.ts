@@ -8,8 +8,3 @@ declare module '*/standalone.js' {
   const path: string
   export default path
 }
-
-declare module '*/third-party-licenses.txt' {
-  const path: string
-  export default path
-}
