@@ -24,9 +24,8 @@ interface ImportJob {
   readonly rule: ConflictRule
   readonly isAtomic: boolean
   readonly target: Awaited<ReturnType<FileTools['openImport']>>
-  /** How many lines were read, and how many of them have the user and the id of an earlier line. */
+  /** How many lines were read. */
   lines: number
-  repeated: number
 }
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
@@ -42,7 +41,7 @@ export const importCommand = (program: Command, io: Io): void => {
       const input = await openInput(file, io)
       const tools = await engineOf(database).fileTools()
       using target = await tools.openImport(rule, io)
-      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0, repeated: 0 }
+      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0 }
       const importAll = async (signal: AbortSignal) => {
         await io.tell(`The lines wait in a file without a name in ${target.directory} until they are imported.\n`)
         await checkLines(job, signal, io)
@@ -50,7 +49,10 @@ export const importCommand = (program: Command, io: Io): void => {
         await storeLines(job, signal, io)
       }
       await runUntilSignal(io, importAll, () => describeStored(job))
-      const { created, skipped, replaced, users } = target.counts
+      const { created, users } = target.counts
+      // The other lines have the user and the id of a stored plant or of another line.
+      const others = job.lines - created
+      const [skipped, replaced] = rule === 'replace' ? [0, others] : [others, 0]
       await io.tell(
         `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
       )
@@ -104,10 +106,7 @@ function take(line: Uint8Array, job: ImportJob): string | undefined {
   const plant = parsePlantLine(line, job.user)
   if (typeof plant === 'string') return plant
   const first = job.target.add(plant, job.lines)
-  if (first === undefined) return undefined
-  if (job.rule === 'fail') return `its user and id are those of line ${first}.`
-  job.repeated++
-  return undefined
+  return first !== undefined && job.rule === 'fail' ? `its user and id are those of line ${first}.` : undefined
 }
 
 /** Refuses lines with the user and the id of a stored plant. */
@@ -118,8 +117,7 @@ async function requireFree({ target, lines }: ImportJob, io: Io): Promise<void> 
 }
 
 /** Stores all plants of the staging table. */
-async function storeLines({ lines, repeated, rule, isAtomic, target }: ImportJob, signal: AbortSignal, io: Io) {
-  const { counts } = target
+async function storeLines({ lines, isAtomic, target }: ImportJob, signal: AbortSignal, io: Io) {
   if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
   using progress = showProgress(io)
   for await (const written of target.store(isAtomic)) {
@@ -128,8 +126,6 @@ async function storeLines({ lines, repeated, rule, isAtomic, target }: ImportJob
     await nextTurn()
     signal.throwIfAborted()
   }
-  // The staging table has only one of the lines that repeat each other.
-  counts[rule === 'replace' ? 'replaced' : 'skipped'] += repeated
 }
 
 /** Counts refused lines and keeps the first of them, to print them at the end. */

@@ -209,7 +209,7 @@ function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
   )
 
   /** What is written, and how many of these plants are durable. */
-  const counts = { written: 0, durable: 0, users: 0, created: 0, skipped: 0, replaced: 0 }
+  const counts = { written: 0, durable: 0, users: 0, created: 0 }
   const write = ({ plants, after, last }: ImportBatch): void => {
     const keys = [...after, ...last]
     counts.users += insertUsers.run(...keys, nowMs()).changes
@@ -220,7 +220,6 @@ function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
     insertPlants.run(...keys)
     counts.written += plants
     counts.created += plants - existing
-    counts[rule === 'replace' ? 'replaced' : 'skipped'] += existing
   }
   return { counts, write }
 }
