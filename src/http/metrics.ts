@@ -6,8 +6,8 @@ import { errorResponse } from './answers.ts'
 import { pathOf } from './observe.ts'
 import type { Histogram, RequestStatistics, WriteStatistics } from './statistics.ts'
 
-/** The metrics of the process that have a meaning in this runtime, among those of the library. */
-const PROCESS_METRICS = /^process_(?!heap)|^nodejs_eventloop_lag_/
+/** Our metrics, and those of the library that have a meaning in this runtime. */
+const METRICS = /^plantstore_|^process_(?!heap)|^nodejs_eventloop_lag_/
 
 /** The statistics that become metrics. */
 export interface MetricSources {
@@ -61,7 +61,8 @@ function createRegistry(sources: MetricSources, measured: () => Measured): Regis
     help: 'The versions of the service and of Bun. The value is always 1.',
     values: () => [{ labels: { version: sources.version, bun_version: Bun.version }, value: 1 }],
   })
-  registerProcess(registry)
+  collectDefaultMetrics({ register: registry })
+  for (const { name } of registry.getMetricsAsArray()) if (!METRICS.test(name)) registry.removeSingleMetric(name)
   return registry
 }
 
@@ -157,16 +158,6 @@ const MEASURED: Readonly<Record<keyof Measured, readonly [name: string, help: st
     'plantstore_certificate_expires_in_seconds',
     'Time until the certificate of the server ends. Less than 0 after its end.',
   ],
-}
-
-/** Registers the metrics of the process that this runtime knows. */
-function registerProcess(registry: Registry): void {
-  const all = new Registry()
-  collectDefaultMetrics({ register: all })
-  for (const { name } of all.getMetricsAsArray()) {
-    const metric = PROCESS_METRICS.test(name) && all.getSingleMetric(name)
-    if (metric) registry.registerMetric(metric)
-  }
 }
 
 interface Source {
