@@ -1,15 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fchmodSync,
-  fchownSync,
-  fstatSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  realpathSync,
-  statSync,
-} from 'node:fs'
+import * as fs from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
 
@@ -17,16 +6,16 @@ import { codeOf } from '../../../domain/error.ts'
 export const sideFilesOf = (path: string): string[] => ['-wal', '-shm', '-journal'].map((name) => path + name)
 
 /** Those of them that exist. */
-export const foundSideFiles = (path: string): string[] => sideFilesOf(path).filter((file) => existsSync(file))
+export const foundSideFiles = (path: string): string[] => sideFilesOf(path).filter((file) => fs.existsSync(file))
 
 /**
  * The absolute path of a file without links, because SQLite puts its other files beside the file itself and not beside a link.
  * A link to a pipe, like /dev/stdout, leads to no path: what is neither file nor directory keeps its name.
  */
 export function realPath(path: string): string {
-  if (!existsSync(path)) return resolve(path)
-  const found = statSync(path)
-  return found.isFile() || found.isDirectory() ? realpathSync(path) : resolve(path)
+  if (!fs.existsSync(path)) return resolve(path)
+  const found = fs.statSync(path)
+  return found.isFile() || found.isDirectory() ? fs.realpathSync(path) : resolve(path)
 }
 
 /**
@@ -35,7 +24,7 @@ export function realPath(path: string): string {
  */
 export function fileIdentity(path: string): string {
   try {
-    const file = lstatSync(path, { bigint: true, throwIfNoEntry: false })
+    const file = fs.lstatSync(path, { bigint: true, throwIfNoEntry: false })
     return file === undefined ? 'nothing' : `${file.dev} ${file.ino}`
   } catch {
     return 'out of reach'
@@ -48,17 +37,17 @@ const OPEN_TO_OTHERS = 0o066
 /** The files of the database that other users may read or write. */
 export const filesOpenToOthers = (path: string): string[] =>
   [path, `${path}-wal`, `${path}-shm`].filter((file) => {
-    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode ?? 0
     return (mode & OPEN_TO_OTHERS) !== 0
   })
 
 /** Makes the entries of a directory durable: new names, and names that are gone. */
 export function syncDirectory(path: string): void {
-  const directory = openSync(path, 'r')
+  const directory = fs.openSync(path, 'r')
   try {
-    fsyncSync(directory)
+    fs.fsyncSync(directory)
   } finally {
-    closeSync(directory)
+    fs.closeSync(directory)
   }
 }
 
@@ -74,23 +63,23 @@ const CHOWN_REFUSALS = ['EPERM', 'EINVAL', 'ENOTSUP']
  * group of its directory. SQLite does the same for the files beside a database.
  */
 export function createFile(path: string, replaced?: string): void {
-  const file = openSync(path, 'wx', 0o600)
+  const file = fs.openSync(path, 'wx', 0o600)
   try {
-    if (fstatSync(file).uid === ROOT_ID) giveAway(file, path, replaced)
+    if (fs.fstatSync(file).uid === ROOT_ID) giveAway(file, path, replaced)
   } finally {
-    closeSync(file)
+    fs.closeSync(file)
   }
 }
 
 function giveAway(file: number, path: string, replaced?: string): void {
-  const old = replaced === undefined ? undefined : statSync(replaced, { throwIfNoEntry: false })
-  const { uid, gid } = old ?? statSync(dirname(path))
+  const old = replaced === undefined ? undefined : fs.statSync(replaced, { throwIfNoEntry: false })
+  const { uid, gid } = old ?? fs.statSync(dirname(path))
   try {
-    fchownSync(file, uid, gid)
+    fs.fchownSync(file, uid, gid)
   } catch (error) {
     // Some file systems have no owners, and in some containers root may not change them. The file stays root's.
     if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
     return
   }
-  if (old !== undefined) fchmodSync(file, old.mode & PERMISSIONS)
+  if (old !== undefined) fs.fchmodSync(file, old.mode & PERMISSIONS)
 }
