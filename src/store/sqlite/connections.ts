@@ -56,7 +56,7 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
       try {
         return work()
       } catch (cause) {
-        const error = toAppError(cause, { duringWrite: false, path })
+        const error = toAppError(cause, path)
         recordFailure(error)
         throw error
       }

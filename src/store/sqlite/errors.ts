@@ -3,9 +3,9 @@ import { AppError, codeOf } from '../../domain/error.ts'
 
 /**
  * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller translates,
- * and errors that do not come from the database stay as they are.
+ * and errors that do not come from the database stay as they are. `path` is the database's file.
  */
-export function toAppError(error: unknown, { duringWrite, path }: Circumstances): unknown {
+export function toAppError(error: unknown, path: string, { duringWrite = false } = {}): unknown {
   const code = sqliteCode(error)
   if (error instanceof AppError || code === undefined) return error
   if (isLocked(error)) return new AppError('store_busy', { cause: error })
@@ -17,12 +17,6 @@ export function toAppError(error: unknown, { duringWrite, path }: Circumstances)
     return new AppError('store_failed', { outcomeIsUnknown: duringWrite, cause: error })
   }
   return error
-}
-
-interface Circumstances {
-  readonly duringWrite: boolean
-  /** The database's file. */
-  readonly path: string
 }
 
 /** A whole block, which needs space. A quota may have room for a name when it has none for content. */

@@ -62,7 +62,7 @@ async function* readTable(db: Database, table: Table, path: string) {
   }
 }
 
-const toReadError = (error: unknown, path: string) => toAppError(error, { duringWrite: false, path })
+const toReadError = (error: unknown, path: string) => toAppError(error, path)
 
 const selectAll = (table: Table): string =>
   `select ${Object.keys(COLUMNS[table]).join(', ')} from ${table} order by ${KEYS[table].join(', ')}`

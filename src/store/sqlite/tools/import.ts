@@ -49,7 +49,7 @@ type ImportBatch = ReturnType<ReturnType<typeof stagingTable>['batchAfter']>
  */
 export async function openImport(path: string, rule: ConflictRule, clocks: { nowMs(): number; monotonicMs(): number }) {
   await updateSchema(path)
-  const translate = (error: unknown) => toAppError(error, { duringWrite: true, path })
+  const translate = (error: unknown) => toAppError(error, path, { duringWrite: true })
   const attempt = <T>(work: () => T): T => {
     try {
       return work()

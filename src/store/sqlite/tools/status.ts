@@ -34,6 +34,6 @@ export async function sqliteStatus(path: string) {
       ...countRows(reader),
     }
   } catch (error) {
-    throw toAppError(error, { duringWrite: false, path })
+    throw toAppError(error, path)
   }
 }

@@ -45,7 +45,7 @@ export function openGroupWriter(options: WriterOptions) {
   const announced = announceChanges(writer, options.changes, quota?.forget)
   const commitGroup = groupTransaction(connection, announced, options)
   const onWhole = () => void times.fill(Date.now(), CHECKPOINTED_AT_MS)
-  const wal = checkpoints(writer, (error) => toAppError(error, { duringWrite: false, path }), onWhole)
+  const wal = checkpoints(writer, (error) => toAppError(error, path), onWhole)
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
@@ -139,7 +139,7 @@ function groupTransaction(
       } catch (cause) {
         if (writer.inTransaction) writer.run('rollback')
         quota?.forget()
-        const error = toAppError(cause, { duringWrite: true, path })
+        const error = toAppError(cause, path, { duringWrite: true })
         const isFailure = error instanceof AppError && error.kind === 'store_failed'
         // The disk refused the group but then took a file, so somebody may have made room in between.
         const mayHaveRoom = isRefusedWrite(cause) && isFailure
