@@ -25,6 +25,9 @@ export function watchFiles<T>(path: string, open: () => T) {
   return { opened, areMoved }
 }
 
+/** The error of a database whose file is not at its path any more. */
+export const movedAway = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
+
 /** Identifies the WAL by our descriptor of it. If several descriptors are new, it takes the identity of the database instead. */
 function identityOf(path: string, own: readonly string[]): () => string {
   const [descriptor] = own

@@ -6,7 +6,7 @@ import { PLANT_FIELDS, valuesOf } from '../../../domain/plant.ts'
 import { PLANT_COLUMNS } from '../../rows.ts'
 import { openWriter, rowsOf } from '../connection.ts'
 import { toAppError } from '../errors.ts'
-import { watchFiles } from '../files/moved-files.ts'
+import { movedAway, watchFiles } from '../files/moved-files.ts'
 import { insertInto } from '../insert.ts'
 import { checkpoints } from '../writing/checkpoints.ts'
 import { prepareCommit } from '../writing/commit.ts'
@@ -76,10 +76,7 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
     )
   const end = () => {
     commit()
-    if (areMoved()) {
-      const cause = new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
-      throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
-    }
+    if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
     counts.durable = counts.written
   }
 

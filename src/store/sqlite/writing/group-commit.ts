@@ -2,7 +2,7 @@ import { AppError } from '../../../domain/error.ts'
 import { type FileDurability, openWriter } from '../connection.ts'
 import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
-import { watchFiles } from '../files/moved-files.ts'
+import { movedAway, watchFiles } from '../files/moved-files.ts'
 import { announceChanges, type Changes } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
@@ -163,6 +163,3 @@ function callAll(writes: Writes, group: readonly Call[]): WriteResults {
   }
   return { refused, returned }
 }
-
-/** The error of a database whose file is not at its path any more. */
-const movedAway = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
