@@ -67,12 +67,8 @@ const LIST = operation({
   description:
     'The plants of the calling user by ascending id. A list is capped if it has a `limit`, or if the operator caps all lists. A capped list has an `ETag`, and at most 8 MiB unless its only plant is longer. If more plants follow, it also has a `Link`, except with `limit=0`: follow it until there is none. A list without a cap is streamed, and evaluates no precondition. `If-None-Match` compares weakly, and `*` names any list. `If-Match` is ignored. Each parameter is given at most once.',
   successes: {
-    200: { description: 'The plants', body: PLANTS, headers: { ETag: 'Optional-ETag', Link: 'Optional-Link' } },
-    304: {
-      description: 'The plants are those of the ETag in If-None-Match',
-      body: Type.Void(),
-      headers: { ETag: 'ETag' },
-    },
+    200: { description: 'The plants', body: PLANTS, headers: ['ETag', 'Link'] },
+    304: { description: 'The plants are those of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
   },
   errors: ['query_invalid'],
 })
@@ -110,12 +106,8 @@ const GET = operation({
   description:
     'A plant of the calling user. Its `ETag` depends on `name` and `tag` alone. `If-None-Match` compares weakly, and `*` names any plant. `If-Match` is ignored. The id is percent-decoded once, and `include` is given at most once.',
   successes: {
-    200: { description: 'The plant', body: ListedPlant, headers: { ETag: 'ETag' } },
-    304: {
-      description: 'The plant is that of the ETag in If-None-Match',
-      body: Type.Void(),
-      headers: { ETag: 'ETag' },
-    },
+    200: { description: 'The plant', body: ListedPlant, headers: ['ETag'] },
+    304: { description: 'The plant is that of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
   },
   errors: ['query_invalid', 'id_invalid', 'plant_not_found'],
 })

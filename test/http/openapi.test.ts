@@ -175,32 +175,6 @@ describe('the document', () => {
     ])
   })
 
-  test('says which answers always have an ETag or a WWW-Authenticate', () => {
-    const refs = OPERATIONS.flatMap(({ operation: { operationId, responses } }) =>
-      Object.entries(responses as Record<string, OpenAPIV3.ResponseObject>).flatMap(([status, { headers = {} }]) =>
-        Object.entries(headers as Record<string, OpenAPIV3.ReferenceObject>)
-          .filter(([name]) => ['ETag', 'WWW-Authenticate'].includes(name))
-          .map(([name, { $ref }]) => {
-            const component = DOCUMENT.components?.headers?.[$ref.split('/').at(-1) ?? ''] as OpenAPIV3.HeaderObject
-            return `${operationId} ${status} ${name} ${component.required}`
-          }),
-      ),
-    )
-
-    expect(refs).toEqual([
-      'listPlants 200 ETag false',
-      'listPlants 304 ETag true',
-      'listPlants 401 WWW-Authenticate true',
-      'createPlant 401 WWW-Authenticate true',
-      'createPlant 403 WWW-Authenticate false',
-      'getPlant 200 ETag true',
-      'getPlant 304 ETag true',
-      'getPlant 401 WWW-Authenticate true',
-      'deletePlant 401 WWW-Authenticate true',
-      'deletePlant 403 WWW-Authenticate true',
-    ])
-  })
-
   test('says that a list ends at 8 MiB, and that Link leads on', () => {
     const limit = 'longer than 8 MiB, but holds at least one plant; then `Link` leads on.'
 

@@ -99,13 +99,6 @@ const header = (required: boolean, description: string, example: string): OpenAP
   example,
 })
 
-const CHALLENGE = [
-  'Why the credentials do not suffice (RFC 6750). Every 401 has it, and 403 with code 40301.',
-  'Bearer realm="plantstore"',
-] as const
-
-const TAG = ['The strong entity tag of a plant or of a capped list.', '"5d41402abc4b2a76"'] as const
-
 const HEADERS = {
   'X-Request-Id': header(
     true,
@@ -114,17 +107,15 @@ const HEADERS = {
   ),
   'X-Content-Type-Options': header(true, 'Always nosniff.', 'nosniff'),
   'Cache-Control': header(true, 'no-store, or with an ETag: private, no-cache.', 'no-store'),
-  'WWW-Authenticate': header(true, ...CHALLENGE),
-  'Optional-WWW-Authenticate': header(false, ...CHALLENGE),
-  'Optional-Accept-Encoding': header(
+  'WWW-Authenticate': header(
     false,
-    'The only Content-Encoding that a body may have; with code 41502.',
-    'identity',
+    'Why the credentials do not suffice (RFC 6750). Every 401 has it, and 403 with code 40301.',
+    'Bearer realm="plantstore"',
   ),
+  'Accept-Encoding': header(false, 'The only Content-Encoding that a body may have; with code 41502.', 'identity'),
   'Retry-After': header(true, 'Seconds after which to try again.', '1'),
-  ETag: header(true, ...TAG),
-  'Optional-ETag': header(false, ...TAG),
-  'Optional-Link': header(
+  ETag: header(false, 'The strong entity tag of a plant or of a capped list.', '"5d41402abc4b2a76"'),
+  Link: header(
     false,
     'The next page of the list, relative to the address of this page (RFC 8288).',
     '<?limit=20&after=42>; rel="next"',

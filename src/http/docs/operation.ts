@@ -18,15 +18,12 @@ const COMMON_ERRORS = [
 
 const COMMON_HEADERS = ['X-Request-Id', 'X-Content-Type-Options', 'Cache-Control']
 
-/** The components of headers by the names of the headers. A header that only some answers of a status have is `Optional-…`. */
-type Headers = Readonly<Record<string, string>>
-
 /** A success of an operation. */
 interface Success extends Pick<OpenAPIV3.ResponseObject, 'description' | 'links'> {
   /** The body: a component of the document, an array of one, or void. */
   readonly body: TSchema
-  /** The headers that other answers do not carry, by the names of their components. */
-  readonly headers?: Headers
+  /** The headers that other answers do not carry. */
+  readonly headers?: readonly ('ETag' | 'Link')[]
 }
 
 interface Operation<Successes, Kind> {
@@ -78,10 +75,7 @@ function errorAnswer(status: number, kinds: readonly HttpErrorKind[]): OpenAPIV3
   const list = whens.length === 1 ? whens.join() : whens.map((each) => `- ${each}`).join('\n')
   // The specification names this status alone, with this description.
   const description = status === 400 ? `unexpected error:\n\n${list}` : list
-  const names = entries.map(([, entry]) => ('headers' in entry ? Object.keys(entry.headers) : []))
-  const headers = Object.fromEntries(
-    names.flat().map((name) => [name, names.every((each) => each.includes(name)) ? name : `Optional-${name}`]),
-  )
+  const headers = entries.flatMap(([, entry]) => ('headers' in entry ? Object.keys(entry.headers) : []))
   const examples = entries.map(([kind, { code, message, when }]) => [
     kind,
     { summary: when, value: { error: code, message } satisfies Static<typeof ErrorBody> },
@@ -92,11 +86,10 @@ function errorAnswer(status: number, kinds: readonly HttpErrorKind[]): OpenAPIV3
 function answer(
   description: string,
   body: TSchema,
-  headers: Headers = {},
+  headers: readonly string[] = [],
   examples: OpenAPIV3.MediaTypeObject = {},
 ): OpenAPIV3.ResponseObject {
-  const components = [...COMMON_HEADERS.map((name) => [name, name]), ...Object.entries(headers)]
-  const references = components.map(([name, component]) => [name, ref('headers', component)])
+  const references = [...COMMON_HEADERS, ...headers].map((name) => [name, ref('headers', name)])
   // A component has its own example, an array of them has none.
   const media = { schema: refTo(body), ...(body.type === 'array' && { example: body.example }), ...examples }
   const content = body.type !== 'void' && { content: { [JSON_TYPE]: media } }
