@@ -198,6 +198,8 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       const gone = [await service.get(3), await service.get(4)]
       await button(page, 'Undo').click()
       await status(page).getByText('Restored 2 plants.').waitFor()
+      // The list is read again after that, and has another next page.
+      await page.getByRole('checkbox', { name: '4', exact: true }).waitFor()
 
       await button(page, 'Next').click()
       await page.getByText('Page 2').waitFor()
@@ -342,8 +344,8 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
 
       await page.context().setOffline(true)
       await add('1', 'Fern')
-      await page.getByText('The server cannot be reached.').waitFor()
-      await page.getByText('Next try in').waitFor()
+      await page.getByText('The server cannot be reached.').first().waitFor()
+      await page.getByText('Next try in').first().waitFor()
       const offline = await typed()
       await page.context().setOffline(false)
       await button(page, 'Try now').click()
