@@ -56,7 +56,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
     .action(async (who, { json, ...options }) => {
       const blockedAtMs = blocks ? io.nowMs() : undefined
       const isChanged = await withStore(options, async (store) => {
-        // A tokens file may name a user of whom the database does not know yet.
+        // A tokens file may name a user who is not in the database yet.
         if (blocks && (await store.findUser(who)) === undefined) {
           await store.createUser(who, io.nowMs())
           await io.tell(`Created user ${who}.\n`)

@@ -65,7 +65,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     }
   })
 
-  test('completes a migration of which another process has committed the first statements only', async () => {
+  test('completes a migration after another process has committed its first statements only', async () => {
     const later = MIGRATIONS.slice(1).flat()
     await using database = await makeDatabase({ isEmpty: true })
     for (let done = 0; done <= later.length; done++) {
