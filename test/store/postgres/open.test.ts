@@ -119,6 +119,20 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     expect(schemas.length).toBe(0)
   })
 
+  test('says what the database does not support', async () => {
+    await using database = await makeDatabase({ isEmpty: true })
+    // PostgreSQL cannot lock the rows of such a view.
+    await run(
+      database.url,
+      `create schema plantstore; create table plantstore.kept as select 1::int8 as version;
+       create view plantstore.schema_version as select version from plantstore.kept group by version`,
+    )
+
+    const refused = await rejectionOf(open(database.url))
+
+    expect(refused).toMatchObject(unusable(/does not support what this needs: FOR UPDATE is not allowed/))
+  })
+
   test('refuses an encoding that cannot hold every text', async () => {
     await using database = await makeDatabase({ isEmpty: true, settings: `encoding 'SQL_ASCII'` })
 
