@@ -89,13 +89,17 @@ describe('a server that ends with --drain-wait', () => {
     const before = await exchange(server.port, keepAlive('/plants?limit=5'))
     const startMs = performance.now()
     server.signal('SIGTERM')
-    while ((await exchange(server.port, keepAlive('/readyz'))).status === 200);
+    while ((await exchange(server.port, keepAlive('/readyz'))).status === 200) await Bun.sleep(5)
     const [readyz, healthz, list] = await Promise.all([
       exchange(server.port, keepAlive('/readyz')),
       exchange(server.port, keepAlive('/healthz')),
       exchange(server.port, keepAlive('/plants?limit=5')),
     ])
-    while (await exchange(server.port, keepAlive('/healthz')).catch(() => undefined));
+    let refused = ''
+    while (refused === '') {
+      await exchange(server.port, keepAlive('/healthz')).catch((error) => (refused = String(error.code)))
+      await Bun.sleep(5)
+    }
     const refusedMs = performance.now() - startMs
 
     const closing = ({ status, headers, isClosed, body }: typeof list) => ({
@@ -110,6 +114,8 @@ describe('a server that ends with --drain-wait', () => {
       { status: 200, connection: 'close', isClosed: true, body: { status: 'ok' } },
       { status: 200, connection: 'close', isClosed: true, body: [] },
     ])
+    // A connection that was not accepted any more is reset.
+    expect(['ECONNREFUSED', 'ECONNRESET']).toContain(refused)
     expect(refusedMs).toBeGreaterThanOrEqual(DRAIN_WAIT_MS)
     expect(await server.ended()).toBe(0)
   })
