@@ -101,6 +101,26 @@ describe('copy', () => {
     expect(await target.dump()).toEqual(copied)
   })
 
+  test.skipIf(lacks(POSTGRES_SERVER))(
+    'reads a PostgreSQL database to the end that ends idle transactions',
+    async () => {
+      await using source = await POSTGRES.make()
+      await fill(source.database)
+      const name = new URL(source.database).pathname.slice(1)
+      const timeoutMs = 100
+      const set = `alter database ${name} set idle_in_transaction_session_timeout = ${timeoutMs}`
+      await administer(source.database, (sql) => sql.unsafe(set).simple())
+      const tools = await engineOf(source.database).copyTools({ isSnapshot: true })
+
+      const users = await tools.read(async ({ batches }) => {
+        await Bun.sleep(3 * timeoutMs)
+        return (await Array.fromAsync(batches('users'))).flat()
+      })
+
+      expect(users).toHaveLength(3)
+    },
+  )
+
   test.skipIf(lacks(POSTGRES_SERVER))('takes passwords from files, and tells none', async () => {
     await using source = await SQLITE.make()
     await using target = await POSTGRES.make()
