@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { administer, POSTGRES_SERVER, serverUrl } from '../../support/postgres.ts'
+import { administer, lockTables, POSTGRES_SERVER, serverUrl, untilWaiting } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
 import { listAll, outcomesOf } from '../fixtures.ts'
@@ -112,6 +112,50 @@ describe.skipIf(lacks(POSTGRES_SERVER))('if the connection is lost before the se
     await store.createPlant(user, { id: 1n, name: 'Ivy' })
   })
 })
+
+describe.skipIf(lacks(POSTGRES_SERVER))('if a standby that was behind replaces the database during a group', () => {
+  test('the group is written there, and does not get the result of an older group', async () => {
+    await using opened = await openDatabase()
+    const { store, user } = opened
+    const create = () => store.createPlant(user, { id: 1n, name: 'Fern' })
+    const remove = () => store.deletePlant(user, 1n)
+    expect(await outcomesOf([create(), create()])).toEqual(['done', 'plant_exists'])
+    expect(await outcomesOf([create(), remove(), remove()])).toEqual(['plant_exists', 'done', 'plant_not_found'])
+
+    await moveLedger(opened, create, -2)
+    const stored = await listAll(store, user)
+    await moveLedger(opened, remove, -2)
+
+    expect(stored).toEqual([{ id: 1n, name: 'Fern' }])
+    expect(await listAll(store, user)).toEqual([])
+  })
+})
+
+test.skipIf(lacks(POSTGRES_SERVER))(
+  'a ledger with more groups than the writer knows makes an outcome unknown',
+  async () => {
+    await using opened = await openDatabase()
+    const { store, user } = opened
+    await store.createPlant(user, { id: 1n, name: 'Fern' })
+
+    const create = () => rejectionOf(store.createPlant(user, { id: 2n, name: 'Ivy' }))
+    expect(await moveLedger(opened, create, 2)).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: true })
+  },
+)
+
+/** Changes the numbers of groups in the ledger during a write, whose connection then ends. Resolves to the result of the write. */
+async function moveLedger<T>({ url, run }: Opened, write: () => Promise<T>, groups: number): Promise<T> {
+  const lock = await lockTables(url, 'plantstore.plants')
+  const result = write()
+  await untilWaiting(url, 1)
+  await run(`update plantstore.writers set groups = groups + ${groups};
+    select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`)
+  await lock.release()
+  return result
+}
+
+type Opened = Awaited<ReturnType<typeof openDatabase>>
 
 /** A store behind a proxy. Its writers have their rows, and its statements are prepared. */
 async function openBehindProxy() {

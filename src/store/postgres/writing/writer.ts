@@ -97,10 +97,11 @@ async function resolveOutcome(client: Client, { id, groups }: LedgerEntry, lost:
       leftMs(),
     )
   // An error is about this statement and not about the group. The server may be a standby, or its disk full.
-  const [row] = await repeat(RESOLVE_MS, () => true, close).catch((cause) => {
+  const [[found, refused] = []] = await repeat(RESOLVE_MS, () => true, close).catch((cause) => {
     throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
   })
-  if (row === undefined) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost })
-  if (Number(row[0]) === groups) throw lost
-  return row[1] ?? []
+  // The database may now be a standby that was behind. Then it lacks earlier groups, too.
+  if (found !== undefined && Number(found) <= groups) throw lost
+  if (Number(found) !== groups + 1) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost })
+  return refused ?? []
 }
