@@ -65,7 +65,7 @@ const LIST = operation({
   operationId: LIST_PLANTS,
   summary: 'List plants',
   description:
-    'The plants of the calling user by ascending id. A list is capped if it has a `limit`, or if the operator caps all lists. A capped list has an `ETag`, and at most 8 MiB unless its only plant is longer. If more plants follow, it also has a `Link`, except with `limit=0`: follow it until there is none. A list without a cap is streamed, and evaluates no precondition. `If-None-Match` compares weakly, and `*` names any list. `If-Match` is ignored. Each parameter is given at most once.',
+    'The plants of the calling user by ascending id. A list is capped if it has a `limit`, or if the operator caps all lists. A capped list has an `ETag`, and at most 8 MiB unless its only plant is longer. If more plants follow, it also has a `Link`, except with `limit=0`: follow it until there is none. A list without a cap is streamed, and evaluates no precondition. It is no snapshot, and if it fails half-way, the connection ends without the last chunk: an incomplete body is a failure. `If-None-Match` compares weakly, and `*` names any list. `If-Match` is ignored. Each parameter is given at most once.',
   successes: {
     200: { description: 'The plants', body: PLANTS, headers: ['ETag', 'Link'] },
     304: { description: 'The plants are those of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
@@ -80,7 +80,7 @@ const CREATE = operation({
   operationId: 'createPlant',
   summary: 'Create a plant',
   description:
-    'Stores a plant for the calling user. When the client reads the answer, the plant is on disk. Preconditions are not evaluated.',
+    'Stores a plant for the calling user. When the client reads the answer, the plant is on disk. Preconditions are not evaluated. If a property is given twice, the last one counts.',
   successes: {
     200: {
       description: 'The plant, stored',
@@ -116,7 +116,7 @@ const DELETE = operation({
   operationId: 'deletePlant',
   summary: 'Delete a plant',
   description:
-    'Deletes a plant of the calling user. When the client reads the answer, the deletion is on disk. `If-Match` with the `ETag` of `getPlant` deletes the plant only while it has the same `name` and `tag`. `If-Match` compares strongly, `If-None-Match` weakly, and `*` names any plant. The id is percent-decoded once.',
+    'Deletes a plant of the calling user. When the client reads the answer, the deletion is on disk. `If-Match` with the `ETag` of `getPlant` deletes the plant only while it has the same `name` and `tag`. `If-Match` compares strongly, `If-None-Match` weakly, and `*` names any plant. If the user has no such plant, the answer is 404, whatever the preconditions say. The id is percent-decoded once.',
   successes: { 204: { description: 'The plant is deleted', body: Type.Void() } },
   errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'precondition_failed'],
 })

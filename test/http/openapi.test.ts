@@ -184,10 +184,15 @@ describe('the document', () => {
   test.each([
     ['listPlants', ['at most 8 MiB unless its only plant is longer', 'except with `limit=0`', 'at most once']],
     ['listPlants', ['without a cap is streamed, and evaluates no precondition', '`If-None-Match` compares weakly']],
+    [
+      'listPlants',
+      ['It is no snapshot', 'the connection ends without the last chunk: an incomplete body is a failure'],
+    ],
     ['createPlant', ['the plant is on disk', 'Preconditions are not evaluated']],
+    ['createPlant', ['If a property is given twice, the last one counts']],
     ['getPlant', ['`name` and `tag` alone', '`If-None-Match` compares weakly', 'percent-decoded once', 'at most once']],
     ['deletePlant', ['the deletion is on disk', '`If-Match` compares strongly, `If-None-Match` weakly, and `*`']],
-    ['deletePlant', ['percent-decoded once']],
+    ['deletePlant', ['percent-decoded once', 'the answer is 404, whatever the preconditions say']],
   ])('says of %s what no schema can say: %j', (operationId, said) => {
     const described = OPERATIONS.find(({ operation }) => operation.operationId === operationId)?.operation.description
 
