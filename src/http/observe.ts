@@ -62,7 +62,7 @@ export function observe(handle: Handle, options: AppParts): Handle {
     limits?.release(context)
   }
   const finish = (context: RequestContext, response: Response, startedMs: number): Response => {
-    setCommonHeaders(response.headers, context, options)
+    setCommonHeaders(response, context, options)
     if (isRecording) {
       const durationMs = monotonicMs() - startedMs
       statistics?.answer(context, response.status, durationMs, bodyBytesOf(response))
@@ -178,7 +178,7 @@ export function pathOf(url: string): string {
 const ONE_YEAR = 'max-age=31536000'
 
 function setCommonHeaders(
-  headers: Headers,
+  { headers, status }: Response,
   { requestId, received: { method } }: RequestContext,
   { lifecycle, usesTls }: AppParts,
 ): void {
@@ -189,6 +189,8 @@ function setCommonHeaders(
     headers.set('cache-control', (headers.has('etag') ? 'private, no-cache' : 'no-store') satisfies CacheControl)
   }
   if (usesTls) headers.set('strict-transport-security', ONE_YEAR)
+  // Elysia gives an answer to HEAD the length of the body that it has, and this one has none.
+  if (status === 304) headers.delete('content-length')
   // The runtime dates every answer but those to HEAD.
   if (method === 'HEAD') headers.set('date', new Date().toUTCString())
   // After any answer to CONNECT, the runtime would take what follows for data to pass on.

@@ -47,6 +47,18 @@ describe.each(TRANSPORTS)('GET /plants/{id}, $name', (transport) => {
     }
   })
 
+  test('is answered with 304 to HEAD as to GET if If-None-Match names it, without a length', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+
+    for (const method of ['GET', 'HEAD']) {
+      const { status, text, headers } = await service.request(method, '/plants/1', {
+        headers: { 'if-none-match': '*' },
+      })
+      expect([method, status, text, headers.get('content-length')]).toEqual([method, 304, '', null])
+    }
+  })
+
   test('has a strong ETag that depends on name and tag alone', async () => {
     await using service = await startService(transport)
     const { text: token } = await service.createToken({ user: 'you' })
