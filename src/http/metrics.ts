@@ -34,15 +34,17 @@ export function createMetricsApp(sources: MetricSources, log: Logger): (request:
     'x-content-type-options': 'nosniff',
   }
   return async ({ method, url }) => {
+    // The runtime dates every answer but those to HEAD.
+    const date = new Date(nowMs()).toUTCString()
     const isKnown = pathOf(url) === '/metrics' && (method === 'GET' || method === 'HEAD')
-    if (!isKnown) return errorResponse('path_unknown')
+    if (!isKnown) return errorResponse('path_unknown', '', { date })
     const ofStore = await store.measure(nowMs()).catch((error: unknown) => {
       const reason = String(error instanceof AppError ? (error.cause ?? error.kind) : error)
       log.warn({ reason }, 'the store could not be measured, so these metrics are left out')
       return {}
     })
     measured = { ...ofStore, certificateLeftS: certificateEndsMs && (certificateEndsMs - nowMs()) / 1000 }
-    return new Response(await registry.metrics(), { headers })
+    return new Response(await registry.metrics(), { headers: { ...headers, date } })
   }
 }
 

@@ -311,6 +311,19 @@ describe.concurrent('the address of the metrics', () => {
     expect(await head.text()).toBe('')
   })
 
+  test('dates every answer, also those to HEAD', async () => {
+    const startedMs = Date.now()
+    await using metered = await startMetered()
+    const url = metricsUrlOf(metered.server)
+
+    for (const method of ['GET', 'HEAD']) {
+      for (const path of ['/metrics', '/nothing']) {
+        const { headers } = await fetch(url + path, { method })
+        expect(Date.parse(headers.get('date') ?? ''), `${method} ${path}`).toBeWithin(startedMs - 1000, Date.now() + 1)
+      }
+    }
+  })
+
   test('answers every other path with 404, and the address of the service has no metrics', async () => {
     await using metered = await startMetered()
     const { server, token } = metered
