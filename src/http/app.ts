@@ -1,4 +1,4 @@
-import { Elysia, NotFoundError } from 'elysia'
+import { Elysia, type InternalRoute, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
 import { shareWith } from './cors.ts'
@@ -47,32 +47,27 @@ export function routes(parts: AppParts) {
     .use(api)
     .use(pages(api, parts))
     .use(probes(parts))
-  const declared: readonly Route[] = app.routes
+  const declared: readonly InternalRoute[] = app.routes
   const byMethod = Map.groupBy(declared, ({ method }) => method)
   const names = declared.map(({ hooks }) => hooks.detail?.operationId ?? OTHER_OPERATION)
   parts.statistics?.setOperations([...names, OTHER_OPERATION])
   return app.use(otherMethods(declared))
 }
 
-/** A route as Elysia lists it in `app.routes`. */
-interface Route {
-  readonly method: string
-  readonly path: string
-  readonly hooks: { readonly detail?: { readonly operationId?: string } }
-}
-
-/** Answers OPTIONS, and every method that a path of these routes does not take, with `Allow` (RFC 9110 §10.2.1). */
-function otherMethods(routes: readonly Route[]) {
+/**
+ * Answers OPTIONS, and every method that a path of these routes does not take, with `Allow` (RFC 9110 §10.2.1). A `beforeHandle` of a
+ * route throws `path_unknown` for all methods.
+ */
+function otherMethods(routes: readonly InternalRoute[]) {
   const app = new Elysia({ name: 'otherMethods' })
   for (const [path, taken] of Map.groupBy(routes, (route) => route.path)) {
+    const hook = { parse: 'none', beforeHandle: taken.flatMap(({ hooks }) => hooks.beforeHandle ?? []) } as const
     const headers = { allow: allowOf(taken.map(({ method }) => method)) }
     const refuse = ({ request }: { readonly request: Request }) => {
       contextOf(request).error = 'method_not_allowed'
       return errorResponse('method_not_allowed', '', headers)
     }
-    app
-      .options(path, () => new Response(null, { status: 204, headers }), { parse: 'none' })
-      .all(path, refuse, { parse: 'none' })
+    app.options(path, () => new Response(null, { status: 204, headers }), hook).all(path, refuse, hook)
   }
   return app
 }

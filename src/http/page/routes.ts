@@ -22,10 +22,10 @@ export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: Pag
     contextOf(request).error = 'path_unknown'
     return errorResponse('path_unknown', servesDocs ? FOR_PROGRAMS : '', VARY)
   }
-  const answerAsset = async ({ request }: { readonly request: Request }): Promise<Response> => {
+  const findAsset = async (request: Request) => {
     for (const make of served) {
       const asset = (await make()).assets.find(({ path }) => `/${path}` === pathOf(request.url))
-      if (asset !== undefined) return asset.answer(request)
+      if (asset !== undefined) return asset
     }
     throw new AppError('path_unknown')
   }
@@ -36,7 +36,11 @@ export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: Pag
     app.get('/docs', async () => (await docs()).answer(), routeOf('docs'))
     app.get('/openapi.json', async () => json(await document()), routeOf('docs'))
   }
-  return served.length === 0 ? app : app.get('/assets/:name', answerAsset, routeOf('asset'))
+  if (served.length === 0) return app
+  return app.get('/assets/:name', async ({ request }) => (await findAsset(request)).answer(request), {
+    ...routeOf('asset'),
+    beforeHandle: async ({ request }) => void (await findAsset(request)),
+  })
 }
 
 const VARY = { vary: 'Accept' }
