@@ -130,6 +130,8 @@ const line = (text: string): string => `plantstore: ${escapeControls(hidePasswor
 
 /** The messages of errors of the store that have none of their own. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {
+  // Of `import` alone.
+  plant_exists: 'Others have created some of these plants meanwhile.',
   store_full: 'The database is out of space or read-only and took no change: make room.',
   // If only the disk has failed, the files are good. `check` tells that from damage.
   store_failed:

@@ -52,7 +52,7 @@ export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>): 
 
 /**
  * Runs a task until it ends or a signal stops it. After a signal it prints `stoppedText`, which says how far the task came and
- * how to go on, and ends the command. If the store fails, is full or is locked, it prints the same and rejects with the error.
+ * how to go on, and ends the command. If the task fails by an error without a message, it prints the same and rejects with it.
  */
 export async function runUntilSignal<T>(
   io: Pick<Io, 'onSignal' | 'tell'>,

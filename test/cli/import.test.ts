@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { run } from '../../src/cli/cli.ts'
 import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import.ts'
+import type { Io } from '../../src/cli/io.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
-import { queryAll } from '../store/sqlite/files.ts'
+import { queryAll, runSql } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { makeIo } from '../support/io.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
@@ -198,6 +201,73 @@ describe.concurrent('import', () => {
     expect([refused.exitCode, saidBy(refused)[0]]).toEqual([1, 'line 2: this is a plant of you, not of me.'])
     expect(taken.exitCode).toBe(0)
     expect(made.plants()).toEqual([...HAD, ['me', 3n, 'Fern', null], ['me', 4n, 'Ivy', null]])
+  })
+
+  describe('during which somebody creates one of its plants', () => {
+    const lines = Array.from({ length: 1000 }, (_, index) => lineOf({ user: 'me', id: index + 3, name: 'Ivy' })).join(
+      '',
+    )
+    const createLast = (database: string) =>
+      runSql(database, "insert into plants (user_id, id, name) select id, 1002, 'Fern' from users")
+    const importLines = async (database: string, args: readonly string[], replaced: Partial<Io>) => {
+      const { io, stderr } = makeIo(['import', ...args, '--database', database])
+      const stdin = async function* () {
+        yield Buffer.from(lines)
+      }
+      const exitCode = await run({ ...io, stdin, ...replaced })
+      return { exitCode, stderr: stderr() }
+    }
+
+    test('says how many lines are in and how to import the rest', async () => {
+      using made = await makePlants()
+      const count = () => Number(queryAll(made.database, 'select count(*) from plants')[0]?.[0])
+      let nowMs = 0
+      let isCreated = false
+      // Runs when the import waits next. It does that between two transactions, when some lines are in and nothing is locked.
+      const createOnce = () => {
+        if (isCreated || count() === HAD.length) return
+        isCreated = true
+        createLast(made.database)
+      }
+      const answer = await importLines(made.database, [], {
+        monotonicMs() {
+          queueMicrotask(createOnce)
+          // So long that each batch is a transaction.
+          nowMs += 1000
+          return nowMs
+        },
+      })
+      const countStopped = count()
+      const rest = await made.run(['--on-conflict', 'skip', '--json'], lines)
+
+      expect([answer.exitCode, ...saidBy(answer)]).toEqual([
+        1,
+        'Stopped: 500 of 1000 lines are in. Run the same command again with --on-conflict skip to import the rest.',
+        'plantstore: Others have created some of these plants meanwhile.',
+      ])
+      expect(countStopped).toBe(HAD.length + 500 + 1)
+      expect(JSON.parse(rest.stdout)).toMatchObject({ lines: 1000, created: 499, skipped: 501 })
+    })
+
+    test('imports nothing with --atomic, and says so', async () => {
+      using made = await makePlants()
+      const told: string[] = []
+      const { exitCode } = await importLines(made.database, ['--atomic'], {
+        async tell(text) {
+          // All lines are checked when this is said.
+          if (text.startsWith('Creates and deletes of servers wait')) createLast(made.database)
+          told.push(text)
+        },
+      })
+
+      expect([exitCode, ...told.slice(-3)]).toEqual([
+        1,
+        'Creates and deletes of servers wait until all is in, or are refused.\n',
+        'Stopped: nothing was imported. Run the same command again.\n',
+        'plantstore: Others have created some of these plants meanwhile.\n',
+      ])
+      expect(made.plants()).toEqual([...HAD, ['me', 1002n, 'Fern', null]])
+    })
   })
 
   test.each([

@@ -211,9 +211,7 @@ function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
     const keys = [...after, ...last]
     counts.users += insertUsers.run(...keys, nowMs()).changes
     const existing = Number(countExisting.values(...keys)[0]?.[0])
-    if (existing > 0 && rule === 'fail') {
-      throw new AppError('plant_exists', { message: `Others have created ${existing} of these plants meanwhile.` })
-    }
+    if (existing > 0 && rule === 'fail') throw new AppError('plant_exists')
     insertPlants.run(...keys)
     counts.written += plants
     counts.created += plants - existing
