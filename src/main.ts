@@ -1,4 +1,4 @@
-import { fstatSync, write } from 'node:fs'
+import { createReadStream, fstatSync, write } from 'node:fs'
 import { promisify } from 'node:util'
 import { exitCodeOf, type Io, type Signal } from './cli/io.ts'
 
@@ -49,12 +49,7 @@ async function writeAll(descriptor: number, text: string | Uint8Array): Promise<
 
 /** Whether a stream is a terminal. Only a character device can be one, and the module that knows takes milliseconds to load. */
 async function isTerminal(descriptor: number): Promise<boolean> {
-  try {
-    if (!fstatSync(descriptor).isCharacterDevice()) return false
-  } catch {
-    // The parent process closed it.
-    return false
-  }
+  if (!fstatSync(descriptor).isCharacterDevice()) return false
   const { isatty } = await import('node:tty')
   return isatty(descriptor)
 }
@@ -70,7 +65,9 @@ const io: Io = {
   // Using `process.stderr` makes the stream non-blocking for all processes that share it.
   terminal: () => (tellsTerminal && process.env.TERM !== 'dumb' ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),
-  stdin: () => Bun.stdin.stream(),
+  // `Bun.stdin` reads a file from its beginning, even if another program has read a part of it before. `createReadStream` reads
+  // the rest alone, but fails with EAGAIN if nothing has arrived yet in a pipe that does not block.
+  stdin: () => (fstatSync(STDIN).isFile() ? createReadStream('', { fd: STDIN, autoClose: false }) : Bun.stdin.stream()),
   onSignal(next) {
     listener = next
   },
