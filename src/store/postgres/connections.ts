@@ -39,6 +39,7 @@ export function connect(options: ConnectOptions) {
   const plants = queueWrites({
     writers: { create: openWriter('create', creates, options.quotaPlants), delete: openWriter('delete', deletes) },
     observer: options.observer,
+    requireOpen,
   })
   const { renew, changed, ...versions } = watchTokens(async () => {
     const [row] = await read<[bigint, string]>('select tokens_stamp, token_changes from plantstore.counters')
@@ -76,7 +77,7 @@ export function connect(options: ConnectOptions) {
     /** Closes all connections. A second call does nothing. */
     async close(): Promise<void> {
       closing ??= plants
-        .refuse(new AppError('store_busy'))
+        .refuseWaiting(new AppError('store_busy'))
         .then(() => Promise.all([client, creates, deletes].map((each) => each.close())))
       await closing
     },

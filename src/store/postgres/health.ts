@@ -36,8 +36,9 @@ const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid)):
 /** The health and the statistics of a store in PostgreSQL. */
 export const health = ({ read, plants }: Connections) =>
   ({
-    /** The create of a user who does not exist reads the users and writes to the ledger. It stores no plant. */
     async checkReady() {
+      await read('select 1 from plantstore.plants where user_id = $1', [NO_USER])
+      // Writes have connections of their own. The create of a user who does not exist writes to the ledger, and stores no plant.
       await plants.create({ user: NO_USER, id: 0n, values: [] }).catch((error) => {
         if (!(error instanceof AppError && error.kind === 'token_invalid')) withKnownOutcome(error)
       })

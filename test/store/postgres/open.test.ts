@@ -83,27 +83,36 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     }
   })
 
-  test('lets a server listen while a migration takes long, and use the store after it', async () => {
+  test('lets a server listen while a migration takes long, which is not ready, and use the store after it', async () => {
     await using database = await makeDatabase({ isEmpty: true })
-    const first = [...BOOTSTRAP, ...(MIGRATIONS[0] ?? []), 'update plantstore.schema_version set version = 1']
-    await run(database.url, [...first, OLD_ROWS].join(';'))
+    const earlier = [...BOOTSTRAP, ...MIGRATIONS.slice(0, 2).flat(), 'update plantstore.schema_version set version = 2']
+    await run(database.url, [...earlier, OLD_ROWS].join(';'))
     const events: StoreEvent[] = []
     const onEvent = (event: StoreEvent) => events.push(event)
     const { store, refused } = await administer(database.url, (sql) =>
       sql.begin(async (transaction) => {
-        await transaction.unsafe('select 1 from plantstore.users for update')
+        // The next migration builds an index of this table. Meanwhile the database can store plants.
+        await transaction.unsafe('lock table plantstore.tokens in row exclusive mode')
         const opened = await open(database.url, { isServer: true, onEvent })
-        return { store: opened, refused: await rejectionOf(opened.listUsers()) }
+        const uses = [
+          () => opened.checkReady(),
+          () => opened.listUsers(),
+          () => opened.createPlant(1, { id: 2n, name: 'Ivy' }),
+          () => opened.deletePlant(1, 1n),
+        ]
+        return { store: opened, refused: await Promise.all(uses.map((use) => rejectionOf(use()))) }
       }),
     )
     while (events.length < 2) await Bun.sleep(10)
 
-    expect(refused).toMatchObject({ kind: 'store_failed' })
+    const reason = { kind: 'store_failed', cause: 'the database has not been reached yet', outcomeIsUnknown: false }
+    expect(refused).toMatchObject([reason, reason, reason, reason])
     expect(events).toMatchObject([
       { level: 'warn', message: expect.stringContaining('the schema is not ready after 5000 ms') },
       { level: 'info', message: 'the database has been reached' },
     ])
-    expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 1 }])
+    await store.checkReady()
+    expect(await listAll(store, 1)).toEqual([{ id: 1n, name: 'Fern' }])
     await store.close()
   })
 

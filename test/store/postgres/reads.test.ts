@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { READS_MAX } from '../../../src/store/postgres/connections.ts'
-import { lockTables, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
+import { administer, lockTables, POSTGRES_SERVER, untilWaiting } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
-import { listAll, outcomesOf } from '../fixtures.ts'
+import { listAll, listIds, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
 
@@ -50,6 +50,30 @@ describe.skipIf(lacks(POSTGRES_SERVER))('reads of a PostgreSQL store', () => {
     await rename('elsewhere', 'users')
     expect(await readAll()).toEqual([...Array(READS_MAX).fill('done'), 'store_busy'])
     expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 0, tokens: 1 }])
+  })
+
+  test('that have no connection make a store not ready that can write, until they have one again', async () => {
+    await using opened = await openDatabase()
+    const { store, user, server, name } = opened
+    const allow = (isAllowed: boolean) =>
+      administer(server, (sql) => sql.unsafe(`alter database ${name} allow_connections ${isAllowed}`).simple())
+    await store.createPlant(user, { id: 1n, name: 'Fern' })
+    await listAll(store, user)
+
+    await allow(false)
+    await administer(server, (sql) =>
+      sql
+        .unsafe(`select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+          where datname = '${name}' and query like 'select %'`)
+        .simple(),
+    )
+    const refused = await rejectionOf(store.checkReady())
+    await store.createPlant(user, { id: 2n, name: 'Ivy' })
+    await allow(true)
+
+    expect(refused).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
+    await store.checkReady()
+    expect(await listIds(store, user)).toEqual([1n, 2n])
   })
 
   test.each([

@@ -26,6 +26,8 @@ interface Write {
 interface QueueOptions {
   readonly writers: Readonly<Record<WriteKind, WriteGroup>>
   readonly observer: StoreObserver | undefined
+  /** Throws an `AppError` while no write may be asked for. */
+  readonly requireOpen: () => void
 }
 
 /**
@@ -33,10 +35,9 @@ interface QueueOptions {
  * takes all writes of that kind that may begin, and each write gets its own result.
  */
 export function queueWrites(options: QueueOptions) {
-  const { observer } = options
+  const { observer, requireOpen } = options
   const { waiting, ...unfinished } = trackUnfinished()
   const running: Partial<Record<WriteKind, Promise<void>>> = {}
-  let refusal: AppError | undefined
   let lateCheck: Timer | undefined
 
   const refuseLate = () => {
@@ -64,7 +65,7 @@ export function queueWrites(options: QueueOptions) {
   }
 
   const ask = async (kind: WriteKind, plant: PlantWrite): Promise<void> => {
-    if (refusal !== undefined) throw refusal
+    requireOpen()
     const { promise, ...write } = newWrite(kind, plant)
     if (!unfinished.hasRoom(write.textLength)) {
       observer?.recordRefusal('queue_full')
@@ -81,10 +82,9 @@ export function queueWrites(options: QueueOptions) {
     delete: (plant: PlantWrite) => ask('delete', plant),
     /** The writes that are not durable yet. */
     load: unfinished.load,
-    /** Refuses all writes from now on, waiting ones included. Resolves when the current groups have their results. */
-    async refuse(error: AppError): Promise<void> {
-      refusal ??= error
-      for (const write of unfinished.takeAskedBefore(Number.POSITIVE_INFINITY)) write.reject(refusal)
+    /** Refuses the waiting writes. Resolves when the current groups have their results. */
+    async refuseWaiting(error: AppError): Promise<void> {
+      for (const write of unfinished.takeAskedBefore(Number.POSITIVE_INFINITY)) write.reject(error)
       await Promise.all(Object.values(running))
       clearTimeout(lateCheck)
     },
