@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'bun:test'
+import { PAGE_PLANTS } from '../../../src/http/lists/render-list.ts'
 import { makeCertificate, OPENSSL, openssl } from '../../support/certificates.ts'
 import { readPage } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { answersTo, exchange, openConnection } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
+import { createMany } from '../support/long-lists.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
 import { chunks, lengths, trailers, unreadBodies } from './http11/framing.ts'
 import { headers, methods, sizes, targets, versions } from './http11/heads.ts'
 import { type Row, requestsOf } from './http11/requests.ts'
 
-const PIPELINED = 'a request behind one that waits for the disk'
+const PIPELINED = 'a request behind one whose answer has to wait'
 const HALF_CLOSED = 'a client that ends its side of the connection behind a write'
 const CLOSE = '`Connection: close`'
 const ALPN = 'a client of TLS that offers protocols (ALPN)'
@@ -131,6 +133,19 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     expect(await service.names()).toEqual(expect.arrayContaining(answered))
     // The first was under way when the connection ended, and goes on to its end.
     while (!(await service.names()).includes('p1')) await Bun.sleep(5)
+  })
+
+  test('ends a connection on which a request comes behind a list of 501 plants, and answers both behind one of 500', async () => {
+    await using service = await startService(transport)
+    await createMany(service.store)
+    const { get } = requestsOf(service.token)
+    const statuses = async (limit: number) => {
+      const pair = get('', `/plants?limit=${limit}`) + get('Connection: close\r\n')
+      return (await exchange(service.port, pair)).text.match(/HTTP\/1\.1 \d+/g)
+    }
+
+    expect(await statuses(PAGE_PLANTS)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
+    expect(await statuses(PAGE_PLANTS + 1)).toBeNull()
   })
 
   test('stores the plant of a client that ends its side behind the request, and answers success or nothing', async () => {
