@@ -25,12 +25,13 @@ export function quotaContract({ open }: StoreUnderTest): void {
       expect(await listIds(opened.store, user)).toEqual([1n, 2n, 3n])
     })
 
-    test('of 0 refuses every create, and rejects with plant_exists for a plant that exists', async () => {
+    test('of 0 leaves the store ready, refuses every create, and rejects with plant_exists for a plant that exists', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
       await opened.store.createPlant(user, fern(1))
       const limited = await opened.reopen({ quotaPlants: 0 })
 
+      await limited.checkReady()
       const outcomes = await outcomesOf([1, 2].map((id) => limited.createPlant(user, fern(id))))
 
       expect(outcomes).toEqual(['plant_exists', 'quota_exceeded'])

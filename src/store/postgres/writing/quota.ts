@@ -44,18 +44,21 @@ export function sendWithin(quotaPlants: number, client: Client): SendGroup {
   const findBeyond = async ({ query }: Transaction, plants: readonly PlantWrite[], ownGroups: number) => {
     const [owners, ids] = [plants.map(({ user }) => user), plants.map(({ id }) => id)]
     const users = [...new Set(owners)]
-    await query(LOCK_USERS, [client.column(users, 'int8')])
+    const locked = new Set(
+      (await query<[bigint]>(LOCK_USERS, [client.column(users, 'int8')])).map(([id]) => Number(id)),
+    )
     const rooms = new Map<UserId, number>()
     const count = async (user: UserId) => {
       const [[stored = 0n, groups = 0n] = []] = await query<[bigint, bigint]>(COUNT_PLANTS, [user, quotaPlants])
       known.set(user, { plants: Number(stored), groups: Number(groups) - ownGroups })
-      rooms.set(user, quotaPlants - Number(stored))
+      // The creates of a user who does not exist are refused as such.
+      if (locked.has(user)) rooms.set(user, quotaPlants - Number(stored))
     }
     await Promise.all(users.map(count))
     const rows = await query(SELECT_STORED, [client.column(owners, 'int8'), client.column(ids, 'int8')])
     const stored = new Set(rows.map(String))
     const beyond = plants.filter(({ user, id }) => {
-      const [key, room] = [String([user, id]), rooms.get(user) ?? 0]
+      const [key, room] = [String([user, id]), rooms.get(user) ?? Number.POSITIVE_INFINITY]
       if (stored.has(key)) return false
       if (room <= 0) return true
       rooms.set(user, room - 1)
