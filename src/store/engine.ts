@@ -95,8 +95,9 @@ export interface CopyOptions {
   readonly force?: boolean
 }
 
-/** A copy that is whole and on disk. */
+/** A copy that is whole and on disk. `dropped` lists the objects of other programs that it leaves out, for a message. */
 export interface Copied extends Counts {
+  readonly dropped: string
   readonly path: string
   readonly bytes: number
 }

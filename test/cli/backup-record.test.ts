@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { holdTransaction } from '../fault/foreign-transaction.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
@@ -40,6 +40,23 @@ describe.concurrent('the metrics of a server', () => {
       expect(atS).toBeWithin(times[index] ?? 0, times[index + 1] ?? 0)
       expect(bytes).toBe(statSync(file).size)
     }
+  })
+
+  test('show a backup whose path could not be printed, and --keep counts it', async () => {
+    await using service = await startMetered()
+    const { server, folder, database } = service
+    const backups = join(folder, 'backups')
+    mkdirSync(backups)
+    const args = ['backup', '--dir', backups, '--keep', '1', '--database', database]
+    const run = () => runPlantstore(args, { under: ['sh', '-c', '"$@" > /dev/full', 'sh'] })
+    const first = await run()
+    const found = await backupIn(server)
+    const second = await run()
+
+    expect([first.exitCode, second.exitCode]).toEqual([1, 1])
+    expect(found).not.toEqual(NONE)
+    expect((await backupIn(server)).atS).toBeGreaterThan(found.atS)
+    expect(readdirSync(backups)).toHaveLength(1)
   })
 
   test('show the backup before one that failed', async () => {

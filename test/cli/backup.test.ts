@@ -1,8 +1,17 @@
 import { describe, expect, test } from 'bun:test'
-import { copyFileSync, linkSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import { holdTransaction } from '../fault/foreign-transaction.ts'
-import { damageTable, queryAll, snapshot } from '../store/sqlite/files.ts'
+import { damageTable, queryAll, runSql, snapshot } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, serve, withUmask } from '../support/executable.ts'
@@ -57,6 +66,31 @@ describe.concurrent('backup FILE', () => {
     expect(readdirSync(made.backups)).toEqual(['plants.db'])
     expect(statSync(made.file).mode & 0o777).toBe(0o600)
     expect(dump(made.file)).toEqual(dump(made.database))
+  })
+
+  test('leaves out the tables and indexes of other programs, and says so', async () => {
+    using made = await makeDatabase()
+    runSql(
+      made.database,
+      'create virtual table texts using fts5 (text)',
+      'create index by_name on plants (name)',
+      'create table _litestream_seq (id integer primary key, seq integer); insert into _litestream_seq values (1, 7)',
+    )
+    const runs = [
+      await made.backup(made.file),
+      await runPlantstore(['backup', '-', '--database', made.database], {
+        under: ['sh', '-c', '"$@" > /dev/null', 'sh'],
+      }),
+    ]
+
+    for (const { stderr, exitCode } of runs) {
+      expect(exitCode).toBe(0)
+      expect(stderr).toMatch(/^Left out the objects of other programs: table "texts", .*index "by_name"\.\n/)
+    }
+    const names = queryAll(made.file, 'select name from sqlite_schema where sql is not null order by name').flat()
+    expect(names.filter((name) => /text|by_name|litestream/.test(String(name)))).toEqual(['_litestream_seq'])
+    const plants = [made.file, made.database].map((path) => queryAll(path, 'select * from plants order by 1, 2'))
+    expect(plants[0]).toEqual(plants[1] ?? [])
   })
 
   test('prints with --json the path and the counts, as restore does', async () => {
@@ -273,14 +307,18 @@ describe.concurrent('backup --dir', () => {
 
   test('removes unfinished files of killed backups, and leaves those of others', async () => {
     using made = await makeDatabase()
-    const [left, taken, foreign] = [crypto.randomUUID(), crypto.randomUUID(), 'mine'].map((end) =>
+    const ends = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID(), 'mine']
+    const [left = '', taken = '', young = '', foreign = ''] = ends.map((end) =>
       join(made.backups, `plantstore-2020-01-01T00-00-00.000Z.db.partial-${end}`),
     )
-    for (const path of [left, foreign]) writeFileSync(path ?? '', 'half a page')
-    await createTokenIn(taken ?? '')
-    await using _maker = await holdTransaction(taken ?? '', 'pragma journal_mode = delete', 'begin exclusive')
+    for (const path of [left, foreign]) writeFileSync(path, 'half a page')
+    await createTokenIn(taken)
+    for (const path of [left, taken, foreign]) utimesSync(path, 0, 0)
+    await using _maker = await holdTransaction(taken, 'pragma journal_mode = delete', 'begin exclusive')
+    // Another backup has just made it, and not locked it yet.
+    writeFileSync(young, '')
     const { stdout } = await made.backup('--dir', made.backups)
 
-    expect(filesOf(made.backups)).toEqual([taken ?? '', foreign ?? '', stdout.trim()].sort())
+    expect(filesOf(made.backups)).toEqual([taken, young, foreign, stdout.trim()].sort())
   })
 })

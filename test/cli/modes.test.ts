@@ -5,6 +5,7 @@ import { runPlantstore, serve, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, type Requirement } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { refusal } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 
 const MODE_BITS = 0o777
@@ -166,6 +167,31 @@ describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
       expect(Object.values(ownersIn(made.directory))).toEqual([[USER, GROUP, 0o600]])
     },
   )
+
+  test.each([
+    ['an empty WAL', 0],
+    ['a WAL', 1],
+  ])('tells a user why a backup is refused that may not read the files beside the database: %s', async (_, writes) => {
+    using made = await makeDirectory()
+    await runPlantstore(['token', 'create', '--user', 'me', '--database', made.database])
+    await using server = await serve(made.database)
+    if (writes > 0) await createTokenIn(made.database)
+    expect(statSync(`${made.database}-wal`).size > 0).toBe(writes > 0)
+    for (const end of ['-wal', '-shm']) chownSync(made.database + end, 0, 0)
+    const args = ['backup', join(made.directory, 'copy.db'), '--database', made.database]
+    const refused = await runPlantstore(args, { under: AS_SERVICE })
+
+    const advice = 'let this user read and write it and the files beside it'
+    expect(refused).toEqual(refusal(3, `The database ${made.database} cannot be opened: ${advice}.`))
+    expect(await server.end()).toBe(0)
+  })
+
+  test('keeps the service from restoring a backup that it may not read, and that one reads why', async () => {
+    using made = await makeDirectory()
+    const refused = await runPlantstore(['restore', made.backup, '--database', made.database], { under: AS_SERVICE })
+
+    expect(refused).toEqual(refusal(3, `The backup ${made.backup} cannot be opened: let this user read it.`))
+  })
 
   test('gives all files of a server the owner and group of the directory', async () => {
     using made = await makeDirectory()

@@ -184,7 +184,7 @@ describe.concurrent('restore', () => {
     const { stderr, exitCode } = await made.restore()
 
     expect({ stderr, exitCode }).toEqual({
-      stderr: `Dropped the objects of other programs: table "notes\\u202e", table "texts", table "texts_rowid", table "texts_node", table "texts_parent", index "by_name".
+      stderr: `Left out the objects of other programs: table "notes\\u202e", table "texts", table "texts_rowid", table "texts_node", table "texts_parent", index "by_name".
 Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\n`,
       exitCode: 0,
     })

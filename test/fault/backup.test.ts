@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
@@ -70,6 +70,7 @@ describe('a backup', () => {
       expect((await trace.seen()).calls.at(-1)).toMatchObject({ name, isLast: true })
       expect(existsSync(backup)).toBe(false)
       kills++
+      for (const file of readdirSync(backups)) utimesSync(join(backups, file), 0, 0)
 
       const { exitCode } = await backUp(database, backup)
 

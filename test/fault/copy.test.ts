@@ -55,24 +55,43 @@ describe.each([
   )
 })
 
+/** Copies to a new file, and fails there if told to. */
+async function copyUnder(source: EmptyDatabase, inject?: Fault) {
+  const target = await SQLITE.make()
+  using trace = traceCalls({ ...(inject && { inject }), files: [target.database, `${target.database}-journal`] })
+  await runPlantstore(argsOf(source, target), { under: trace.under })
+  return { target, calls: (await trace.seen()).calls }
+}
+
+test.skipIf(lacks(STRACE))(
+  'copy that is killed at one of its first writes of a file starts over',
+  async () => {
+    await using source = await makeSource(SQLITE, 6)
+    for (let when = 1; when <= rounds(3, 9); when++) {
+      const killed = await copyUnder(source, killAt('pwrite64', when))
+      await using target = killed.target
+      expect(killed.calls.at(-1)).toMatchObject({ name: 'pwrite64', isLast: true })
+
+      expect(await copy(source, target)).toMatchObject({ exitCode: 0 })
+
+      expect(await target.dump()).toEqual((await source.dump()) as never)
+    }
+  },
+  ROUNDS_TIMEOUT_MS,
+)
+
 test.skipIf(lacks(STRACE))(
   'copy that is killed at one of its last writes of a file leaves a whole copy or one that no server takes',
   async () => {
     await using source = await makeSource(SQLITE, 6)
     const content = await source.dump()
-    const copyUnder = async (inject?: Fault) => {
-      const target = await SQLITE.make()
-      using trace = traceCalls({ ...(inject && { inject }), files: [target.database, `${target.database}-journal`] })
-      await runPlantstore(argsOf(source, target), { under: trace.under })
-      return { target, calls: (await trace.seen()).calls }
-    }
-    const whole = await copyUnder()
+    const whole = await copyUnder(source)
     await whole.target[Symbol.asyncDispose]()
     const outcomes = new Set<string>()
     for (const name of ['pwrite64', 'unlink'] as const) {
       const count = whole.calls.filter((call) => call.name === name).length
       for (let when = Math.max(1, count - rounds(3, 9)); when <= count; when++) {
-        const killed = await copyUnder(killAt(name, when))
+        const killed = await copyUnder(source, killAt(name, when))
         await using target = killed.target
         expect(killed.calls.at(-1)).toMatchObject({ name, isLast: true })
 

@@ -30,9 +30,13 @@ export const backupCommand = (program: Command, io: Io): void => {
       if (file === '-') return printBackup(tools, startedMs)
       const target = file ?? tools.backupIn(dir ?? '', startedMs)
       const copied = await runCopy(io, (options) => tools.backup(target, { ...options, force }))
-      await tellCopied('Backed up', copied, io, json)
-      await record(tools, startedMs, copied.bytes)
-      if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
+      try {
+        await tellCopied('Backed up', copied, io, json)
+      } finally {
+        // The backup counts also if its path cannot be printed.
+        await record(tools, startedMs, copied.bytes)
+        if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
+      }
     })
 
   const printBackup = async (tools: FileTools, startedMs: number) => {
@@ -76,9 +80,6 @@ export const restoreCommand = (program: Command, io: Io): void => {
       if (file === '-') throw misused('restore does not read stdin: save the backup as a file and name it.')
       const tools = await engineOf(database).fileTools()
       const copied = await runCopy(io, (options) => tools.restore(file, { ...options, force }))
-      if (copied.dropped !== '') {
-        await io.tell(`Dropped the objects of other programs: ${escapeControls(copied.dropped)}.\n`)
-      }
       await tellCopied('Restored', copied, io, json)
     })
 }
@@ -90,5 +91,8 @@ async function tellCopied(what: string, copied: Copied, io: Io, json = false): P
   await io.print(json ? toJson({ path, bytes, users, tokens, plants }) : `${path}\n`)
 }
 
-const tellCounts = (what: string, { bytes, users, tokens, plants }: Omit<Copied, 'path'>, io: Io): Promise<void> =>
-  io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.\n`)
+async function tellCounts(what: string, copied: Omit<Copied, 'path'>, io: Io): Promise<void> {
+  const { bytes, users, tokens, plants, dropped } = copied
+  if (dropped !== '') await io.tell(`Left out the objects of other programs: ${escapeControls(dropped)}.\n`)
+  await io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.\n`)
+}

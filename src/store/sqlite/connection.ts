@@ -41,9 +41,13 @@ export function openWriter(path: string, durability: FileDurability, { create = 
   }
 }
 
-/** Opens a connection that reads, also while another one writes. */
-export function openReader(path: string): Database {
-  const db = openDatabase(path, { readonly: true, safeIntegers: true, strict: true })
+/**
+ * Opens a connection that reads, also while another one writes. With `recovers` it takes back a write that a kill has interrupted
+ * (https://sqlite.org/lockingv3.html#hot_journals).
+ */
+export function openReader(path: string, { recovers = false } = {}): Database {
+  const access = recovers ? { readwrite: true, create: false } : { readonly: true }
+  const db = openDatabase(path, { ...access, safeIntegers: true, strict: true })
   db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
   return db
 }

@@ -76,7 +76,7 @@ function createDatabaseFile(path: string): void {
 
 const EXPOSED = 'the database is open to others'
 
-const FOREIGN_OBJECTS = 'the database has objects of other programs, which plantstore restore drops'
+const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
 
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
 

@@ -1,5 +1,6 @@
+import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
@@ -10,6 +11,7 @@ import {
   makeDatabase,
   makeDatabaseFolder,
   openForTest,
+  queryAll,
   refusalOf,
   runSql,
   runSqlAndDie,
@@ -153,6 +155,16 @@ describe('a path where no database can be is refused in one line that says which
     expect(snapshot(disk.path)).toEqual(before)
   })
 
+  test.each(['\r', ' ', '\u00a0'])('a name that ends in the white space %j', async (end) => {
+    using folder = makeFolder()
+    const path = join(folder.path, `plantstore.db${end}`)
+
+    expect(await refusalOf(path)).toBe(
+      `The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`,
+    )
+    expect(snapshot(folder.path)).toEqual({})
+  })
+
   test('a device', async () => {
     expect(await refusalOf('/dev/null')).toBe('The database /dev/null is not a regular file: name one.')
   })
@@ -181,6 +193,18 @@ describe('a database that only looks foreign or damaged opens', () => {
     expect(await reopened.store.listUsers()).toMatchObject([{ name: 'me', plants: 1, tokens: 1 }])
   })
 
+  test('after a kill while the first start brought it into WAL mode, and takes back that write', async () => {
+    using killed = makeDatabaseFolder()
+    await makeDatabase(killed.path)
+    const before = queryAll(killed.path, 'select * from plants')
+    interruptWrite(killed.path)
+
+    await using reopened = await openForTest(killed.path)
+
+    expect(await reopened.store.checkIntegrity()).toEqual([])
+    expect(queryAll(killed.path, 'select * from plants')).toEqual(before)
+  })
+
   test.each<[string, (path: string) => unknown]>([
     ['is empty', (path) => writeFileSync(path, '')],
     ['has no tables, because another first start has just created it', makePage],
@@ -206,6 +230,18 @@ async function leaveKilled(path: string): Promise<void> {
   const user = await createUser(opened.store, 'me')
   await opened.store.createPlant(user, { id: 1n, name: 'Fern' })
   copyAsKilled(files.path, path)
+}
+
+/** Leaves a database that is not in WAL mode as a kill does in the middle of a write: its journal has what was there before. */
+function interruptWrite(path: string): void {
+  using files = makeDatabaseFolder()
+  using db = new Database(path)
+  for (const statement of ['pragma journal_mode = delete', 'pragma cache_size = 1', 'begin', 'delete from plants'])
+    db.run(statement)
+  for (const end of ['', '-journal']) cpSync(path + end, files.path + end)
+  db.run('rollback')
+  db.close(true)
+  for (const end of ['', '-journal']) renameSync(files.path + end, path + end)
 }
 
 /** Makes a database with a WAL as a killed program leaves it, and takes the database away. */

@@ -152,7 +152,7 @@ describe('a database with harmless objects of other programs opens with one warn
     } finally {
       await store.close()
     }
-    const message = `the database has objects of other programs, which plantstore restore drops: ${listed}`
+    const message = `the database has objects of other programs, which no backup holds: ${listed}`
     expect(events).toEqual(listed === undefined ? [] : [{ level: 'warn', message, sizes: {} }])
   })
 

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { rmSync } from 'node:fs'
+import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
@@ -18,6 +18,8 @@ export function lockAlone(path: string, advice = 'end it'): Database {
     db.run('pragma locking_mode = exclusive')
     db.run('pragma synchronous = full')
     db.run('pragma fullfsync = 1')
+    // This writes the first page of an empty file, whose journal would outlive a kill and look like that of another database.
+    if (statSync(path).size === 0) db.run('pragma journal_mode = memory')
     db.run('begin exclusive')
     db.run('commit')
   } catch (error) {

@@ -24,9 +24,9 @@ const LOOK_PAUSE_MS = 20
 
 /**
  * Refuses a path where no database can be, a file that is not our database, and a database whose schema another program has
- * changed. The message is one line and says which it is. This changes no byte of the file, and runs before anything opens the
- * file for writing. Returns the harmless tables and
- * indexes of other programs in it, or `undefined` if there is no file.
+ * changed. The message is one line and says which it is. This changes no byte of the file, but takes back a write that a kill
+ * has interrupted. It runs before anything else opens the file for writing. Returns the harmless tables and indexes of other
+ * programs in it, or `undefined` if there is no file.
  */
 export function inspect(path: string): readonly ForeignObject[] | undefined {
   refuseUnusablePath(path)
@@ -42,7 +42,9 @@ export function inspect(path: string): readonly ForeignObject[] | undefined {
     refuseTruncated('database', path)
     return inspectSchema('database', path, openImmutable)
   })
-  return found ?? inspectSchema('database', path, openReader)
+  // A file of `restore` or `copy` has a journal while the first start brings it into WAL mode.
+  const recovers = sizeOf(`${path}-journal`) > 0
+  return found ?? inspectSchema('database', path, () => openReader(path, { recovers }))
 }
 
 /**
@@ -51,8 +53,7 @@ export function inspect(path: string): readonly ForeignObject[] | undefined {
  */
 export function refuseLeftWal(path: string): void {
   // The WAL first, because another first start creates it after the database.
-  const [wal, database] = [`${path}-wal`, path].map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0)
-  if (wal === undefined || wal <= WAL_HEADER_BYTES || database !== 0) return
+  if (sizeOf(`${path}-wal`) <= WAL_HEADER_BYTES || sizeOf(path) !== 0) return
   throw storeUnusable(
     `${path}-wal holds the latest writes of a database that is not there any more: move that back to ${path}, or this file away.`,
   )
@@ -66,6 +67,11 @@ export function inspectAtRest(path: string) {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file === undefined) throw storeUnusable(`There is no file ${path}: name the backup.`)
   if (!file.isFile()) throw storeUnusable(`${path} is not a regular file: name the backup.`)
+  try {
+    accessSync(path, constants.R_OK)
+  } catch (cause) {
+    throw cannotOpen('backup', path, cause)
+  }
   const state = restingState(path)
   if (state === undefined)
     throw storeUnusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
@@ -95,12 +101,18 @@ function lookAtRest<T>(path: string, look: () => T): T | undefined {
 
 /** The size and time of a file, which any write changes. `undefined` if a WAL or a journal holds something. */
 export function restingState(path: string): string | undefined {
-  for (const name of ['-wal', '-journal']) if (statSync(path + name, { throwIfNoEntry: false })?.size) return undefined
+  if (sizeOf(`${path}-wal`) > 0 || sizeOf(`${path}-journal`) > 0) return undefined
   const { size, mtimeNs } = statSync(path, { bigint: true })
   return `${size} ${mtimeNs}`
 }
 
+/** 0 if there is no file. */
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
 function refuseUnusablePath(path: string): void {
+  // The driver of SQLite leaves white space out, and would open another file.
+  if (path !== path.trim())
+    throw storeUnusable(`The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`)
   const directory = dirname(path)
   if (!existsSync(directory)) throw storeUnusable(`The directory ${directory} does not exist: create it.`)
   if (!statSync(directory).isDirectory())
@@ -133,8 +145,15 @@ function inspectSchema(role: FileRole, path: string, open: (path: string) => Dat
     return refuseChangedSchema(role, path, db, version)
   } catch (cause) {
     if (sqliteCode(cause) === undefined) throw cause
+    if (sqliteCode(cause) === 'SQLITE_CANTOPEN') throw cannotOpen(role, path, cause)
     throw fileDamaged(role, path, `cannot be read: ${String(cause)}`, cause)
   }
+}
+
+/** The system does not let this process open the file, or a file beside it. Nobody writes to a backup. */
+export function cannotOpen(role: FileRole, path: string, cause: unknown) {
+  const need = role === 'backup' ? 'read it' : 'read and write it and the files beside it'
+  return storeUnusable(`The ${role} ${path} cannot be opened: let this user ${need}.`, cause)
 }
 
 /** There is no file. */

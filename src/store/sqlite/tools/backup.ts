@@ -6,7 +6,7 @@ import { openImmutable, openWriter, rowsOf } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { syncDirectory } from '../files/file-system.ts'
 import { databaseMissing, inspect, inspectAtRest } from '../files/preflight.ts'
-import { BACKUP_OF, listed } from '../files/schema.ts'
+import { BACKUP_OF } from '../files/schema.ts'
 import { pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { copyDatabase, withCopy } from './copy-database.ts'
 import { withoutTime } from './new-database.ts'
@@ -20,28 +20,25 @@ export const backupSqlite = async (database: string, target: string, options: Co
  * so nothing of it is left when the process ends. Rejects as `withCopy` does.
  */
 export async function backupSqliteToRead(database: string, options: CopyOptions) {
-  return withCopy(sourceOf(database), `${database}-backup`, options, ({ counts, openFile }) => {
+  return withCopy(sourceOf(database), `${database}-backup`, options, ({ copied, openFile }) => {
     // Nothing asks for the signal after this.
     options.signal?.throwIfAborted()
     const file = openFile()
-    return { ...counts, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
+    return { ...copied, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
   })
 }
 
 function sourceOf(path: string) {
-  if (!inspect(path)) throw databaseMissing(path)
-  return { role: 'database', path, dropped: [] } as const
+  const dropped = inspect(path)
+  if (!dropped) throw databaseMissing(path)
+  return { role: 'database', path, dropped } as const
 }
 
-/**
- * Makes a copy of a backup the database. The backup does not change. Rejects as `copyDatabase` does. Returns the objects of other
- * programs that were not copied, for a message.
- */
-export async function restoreSqlite(backup: string, database: string, options: CopyOptions) {
+/** Makes a copy of a backup the database. The backup does not change. Rejects as `copyDatabase` does. */
+export async function restoreSqlite(backup: string, database: string, options: CopyOptions): Promise<Copied> {
   const { state, foreignObjects } = inspectAtRest(backup)
   // A backup may come from anybody, so the objects of other programs in it are dropped.
-  const source = { role: 'backup', path: backup, state, dropped: foreignObjects } as const
-  return { ...(await copyDatabase(source, database, options)), dropped: listed(foreignObjects) }
+  return copyDatabase({ role: 'backup', path: backup, state, dropped: foreignObjects }, database, options)
 }
 
 /**

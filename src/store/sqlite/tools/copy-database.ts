@@ -5,11 +5,11 @@ import { AppError, misused } from '../../../domain/error.ts'
 import type { Copied, CopyOptions, Counts } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { rowsOf } from '../connection.ts'
-import { isDamage, isLocked, isOutOfSpace } from '../errors.ts'
+import { isDamage, isLocked, isOutOfSpace, sqliteCode } from '../errors.ts'
 import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
 import { closeForReplacement, lockAlone } from '../files/lock.ts'
-import { databaseEmpty, inspect, restingState } from '../files/preflight.ts'
-import { BACKUP_OF, type ForeignObject, refuseChangedSchema } from '../files/schema.ts'
+import { cannotOpen, databaseEmpty, inspect, restingState } from '../files/preflight.ts'
+import { BACKUP_OF, type ForeignObject, listed, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
 import { countRows } from './contents.ts'
@@ -40,13 +40,13 @@ export async function copyDatabase(source: Source, target: string, options: Copy
     throw misused(`${target} is the ${source.role} itself: name another file.`)
   }
   using replaced = lockTarget(target, options)
-  return await withCopy(source, target, options, ({ counts, place }) => {
+  return await withCopy(source, target, options, ({ copied, place }) => {
     if (source.state !== undefined && restingState(source.path) !== source.state) {
       throw storeUnusable(`${source.path} was written to meanwhile: make a backup of it by plantstore backup.`)
     }
     if (replaced !== undefined) closeForReplacement(replaced)
     if (!place(replaced !== undefined)) throw targetExists(target)
-    return { ...counts, path: target, bytes: statSync(target).size }
+    return { ...copied, path: target, bytes: statSync(target).size }
   })
 }
 
@@ -73,7 +73,7 @@ export async function withCopy<T>(
   source: Source,
   target: string,
   options: CopyOptions,
-  use: (copy: NewDatabase & { readonly counts: Counts }) => T,
+  use: (copy: NewDatabase & { readonly copied: Omit<Copied, 'path' | 'bytes'> }) => T,
 ): Promise<T> {
   try {
     using copy = createDatabase(target)
@@ -81,7 +81,7 @@ export async function withCopy<T>(
     const expected = await copyRows(copy.db, source, options)
     copy.db.run('detach source')
     const counts = verify(copy.db, source, expected)
-    return use({ ...copy, counts })
+    return use({ ...copy, copied: { ...counts, dropped: listed(source.dropped) } })
   } catch (error) {
     throw toCopyError(error, source, target)
   }
@@ -179,6 +179,8 @@ function toCopyError(error: unknown, source: Source, target: string): unknown {
   if (isDamage(error)) return damaged(source, [String(error)])
   if (isLocked(error))
     return storeUnusable(`The database ${source.path} is locked by another process: try again.`, error)
+  // The file of the copy is open already.
+  if (sqliteCode(error) === 'SQLITE_CANTOPEN') return cannotOpen(source.role, source.path, error)
   const isSystemError = error instanceof Error && 'code' in error
   if (!isSystemError) return error
   const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message

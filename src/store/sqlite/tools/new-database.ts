@@ -89,6 +89,9 @@ const PARTIAL_NAME = new RegExp(`^(.+)\\${PARTIAL}[0-9a-f]{8}(?:-[0-9a-f]{4}){3}
 /** The name of a file, with a dash instead of the time if `backupName` gave it a time. */
 export const withoutTime = (name: string): string => name.replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/, '-')
 
+/** A live process may not have locked a file that is younger. */
+const YOUNG_MS = 10_000
+
 /**
  * Removes the unfinished databases of the same target, be it of another time, that killed processes of this program left. A live
  * process has locked the database that it makes: that one stays.
@@ -106,5 +109,6 @@ function removeLeftover(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found?.isFile() !== true) return
   // A file that also has its final name is finished, and another process may use it.
-  if (found.nlink > 1 || !isOpenElsewhere(path)) rmSync(path, { force: true })
+  const isYoung = Date.now() - found.mtimeMs < YOUNG_MS
+  if (found.nlink > 1 || (!isYoung && !isOpenElsewhere(path))) rmSync(path, { force: true })
 }
