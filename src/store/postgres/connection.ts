@@ -52,10 +52,10 @@ export function createClient(options: ConnectionOptions, connections: number) {
     /** Runs one statement. A row is an array of its columns' values. Rejects with an error of the driver or `AnswerTimeout`. */
     query: <Values>(text: string, parameters: readonly Parameter[] = [], timeoutMs = ANSWER_TIMEOUT_MS) =>
       answered(rowsOf<Values>(pool, text, parameters), timeoutMs),
-    /** Does all of the work or nothing, within this time. */
+    /** Does all of the work or nothing, within this time. A statement sees what was committed while the one before it waited. */
     transaction: <T>(work: (inside: Transaction) => Promise<T>, timeoutMs = ANSWER_TIMEOUT_MS): Promise<T> =>
       answered(
-        pool.begin((transaction) => work(inTransaction(transaction))),
+        pool.begin('isolation level read committed', (transaction) => work(inTransaction(transaction))),
         timeoutMs,
       ),
     column: (values: readonly (string | number | bigint | null)[], type: 'text' | 'int8'): Column =>

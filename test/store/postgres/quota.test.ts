@@ -65,18 +65,23 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
     expect(await listIds(opened.store, opened.user)).toHaveLength(quotaPlants)
   })
 
-  test('counts a group of another store that has checked its user and is not committed', async () => {
-    await using opened = await openDatabase({ quotaPlants: 1 })
-    const { store, user, url } = opened
-    const insert = `insert into plantstore.plants (user_id, id, name) values (${user}, 1, 'Fern')`
-    const inserting = await runUncommitted(url, insert)
+  test.each(['read committed', 'repeatable read', 'serializable'])(
+    'counts a group of another store that has checked its user and is not committed, by default %s',
+    async (isolation) => {
+      await using opened = await openDatabase({ quotaPlants: 1 })
+      const { user, url, name } = opened
+      await opened.run(`alter database ${name} set default_transaction_isolation = '${isolation}'`)
+      const store = await opened.open()
+      const insert = `insert into plantstore.plants (user_id, id, name) values (${user}, 1, 'Fern')`
+      const inserting = await runUncommitted(url, insert)
 
-    const outcome = outcomesOf([store.createPlant(user, fern(2))])
-    await untilWaiting(url, 1)
-    await inserting.commit()
+      const outcome = outcomesOf([store.createPlant(user, fern(2))])
+      await untilWaiting(url, 1)
+      await inserting.commit()
 
-    expect(await outcome).toEqual(['quota_exceeded'])
-  })
+      expect(await outcome).toEqual(['quota_exceeded'])
+    },
+  )
 
   test('is exact if another store reaches it before a group that was sent without a count arrives', async () => {
     using proxy = startPostgresProxy(await serverUrl())
