@@ -167,6 +167,27 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     expect(await other.isUnfinished()).toBe(true)
   })
 
+  test('and back into PostgreSQL is exact if bytea_output is escape in both databases', async () => {
+    await using place = await POSTGRES.make()
+    await using other = await SQLITE.make()
+    await using back = await POSTGRES.make()
+    await fillPlace(place)
+    const before = await place.dump()
+    const alter = async (change: string) => {
+      for (const { database } of [place, back]) {
+        const name = new URL(database).pathname.slice(1)
+        await administer(database, (sql) => sql.unsafe(`alter database ${name} ${change}`).simple())
+      }
+    }
+
+    await alter(`set bytea_output = 'escape'`)
+    await copy(place, other)
+    await copy(other, back)
+    await alter('reset bytea_output')
+
+    expect(await back.dump()).toEqual(before as never)
+  })
+
   test('with hidden sessions and --assume-alone is not finished if a plant was written meanwhile', async () => {
     await using place = await POSTGRES.make()
     await using other = await SQLITE.make()

@@ -185,6 +185,8 @@ async function contentsOf({ query }: Transaction): Promise<Contents> {
   await query('set transaction isolation level repeatable read, read only')
   // The transaction is idle while the other store takes rows, and while it is verified.
   await query('set local idle_in_transaction_session_timeout = 0')
+  // The driver reads no other form of bytes.
+  await query(`set local bytea_output = 'hex'`)
   const counts = TABLES.map((table) => `(select count(*) from plantstore.${table})`)
   const [[users = 0n, tokens = 0n, plants = 0n] = []] = await query<bigint[]>(`select ${counts.join(', ')}`)
   const [[userId = 0n, tokenId = 0n] = []] = await query<bigint[]>(
