@@ -69,7 +69,7 @@ const READ_FILES: readonly (readonly [RegExp, string])[] = [
 ]
 const RUNNING = 'plantstore serve\n'
 /** What is true after commands that would also succeed without an effect. */
-const EFFECTS: readonly (readonly [RegExp, string])[] = [[/^mv tokens\.new tokens$/m, 'cmp kept-tokens tokens']]
+const EFFECTS: readonly (readonly [RegExp, string])[] = [[/\bmv tokens\.new tokens$/m, 'cmp kept-tokens tokens']]
 
 /** How commands name a PostgreSQL database. A file has no quotes around its variable. */
 const POSTGRES = '"$PLANTSTORE_DATABASE"'
