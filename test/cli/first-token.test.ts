@@ -10,6 +10,7 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { makeIo } from '../support/io.ts'
 import { lacks } from '../support/requirement.ts'
+import { makeFileToken } from '../support/tokens-file.ts'
 import { makeDatabase } from './support/database.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
@@ -60,6 +61,20 @@ describe.skipIf(!canCurl || lacks(OPENSSL))(
 )
 
 describe.concurrent('serve --first-token', () => {
+  test('makes no token if there is a tokens file', async () => {
+    using folder = makeFolder()
+    const [database, path] = [join(folder.path, 'plantstore.db'), join(folder.path, 'tokens')]
+    const { text: token, line } = makeFileToken('me', 'write')
+    writeFileSync(path, line)
+    const server = await serve(database, ['--first-token', '--tokens-file', path])
+    const answer = await server.request('GET', '/plants', { token })
+    await server.end()
+    const list = await runPlantstore(['token', 'list', '--json', '--database', database])
+
+    expect([answer.status, server.stderr()]).toEqual([200, ''])
+    expect(JSON.parse(list.stdout)).toEqual([])
+  })
+
   test('makes a token for user me, prints it only on stderr, and makes none at the second start', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
