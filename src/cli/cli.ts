@@ -70,8 +70,9 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
 
 const AFTER_HELP = `
 plantstore help COMMAND prints the options, examples and exit codes of a command.
-Every command exits with 130 or 143 if SIGINT or SIGTERM stops it, but serve then
-exits with 0. A command exits with 141 if the reader of stdout has gone.`
+Every command exits with 130 or 143 if SIGINT or SIGTERM stops it, but serve exits
+with 0 if it ends in good order. A command exits with 141 if the reader of stdout
+has gone.`
 
 /**
  * The command line with the commands of a first word, or with all commands for `help` and unknown words. It adds help and version
