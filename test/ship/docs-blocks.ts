@@ -58,10 +58,16 @@ function commandsOf(lines: readonly string[]): readonly string[] {
   return commands
 }
 
-/** The entry of `NOT_RUN` for a command: the longest that it begins with. */
+/** The beginning of a command whose files only their owner can read. */
+export const OWN_FILES = '(umask 077 && '
+
+/** The entry of `NOT_RUN` for a command: the longest that it begins with, perhaps after `OWN_FILES`. */
 export const entryFor = (command: string): string | undefined =>
   Object.keys(NOT_RUN)
-    .filter((start) => command === start || new RegExp(`^${RegExp.escape(start)}[ /=]`).test(command))
+    .filter((start) => {
+      const pattern = new RegExp(`^(?:${RegExp.escape(OWN_FILES)})?${RegExp.escape(start)}[ /=]`)
+      return command === start || pattern.test(command)
+    })
     .sort((a, b) => b.length - a.length)[0]
 
 export const ALL_BLOCKS: readonly Block[] = (await Promise.all(PAGES.map(blocksOf))).flat()

@@ -9,7 +9,7 @@ import { makeDatabase } from '../support/postgres.ts'
 import { type Cluster, startCluster } from '../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks, program, type Requirement } from '../support/requirement.ts'
-import { ALL_BLOCKS, type Block, entryFor, NOT_RUN } from './docs-blocks.ts'
+import { ALL_BLOCKS, type Block, entryFor, NOT_RUN, OWN_FILES } from './docs-blocks.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
 const ROOT: Requirement = { missing: 'root is missing', isMet: () => process.getuid?.() === 0 }
@@ -167,4 +167,15 @@ test('each reason why a command is not run has a command', () => {
   const used = new Set(ALL_BLOCKS.flatMap(({ commands }) => commands.map(entryFor)))
 
   expect(Object.keys(NOT_RUN).filter((start) => !used.has(start))).toEqual([])
+})
+
+test('only their owner can read the files of plants and tokens that commands of the documentation make', () => {
+  // `plantstore` itself makes such files: these are made by the shell or by PostgreSQL.
+  const makesFile = /\bplantstore\S* .*(?:backup -|export|token create|token rotate)\b.* >|\bpg_dump .*--file=/
+  const makers = ALL_BLOCKS.flatMap(({ page, line, commands }) =>
+    commands.filter((command) => makesFile.test(command)).map((command) => ({ at: `${page}:${line}`, command })),
+  )
+
+  expect(makers.length).toBeGreaterThan(10)
+  expect(makers.filter(({ command }) => !command.startsWith(OWN_FILES))).toEqual([])
 })

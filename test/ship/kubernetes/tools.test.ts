@@ -24,12 +24,12 @@ interface Container {
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
 }
 
-/** The commands of a section that run in the pod for tools: what stands before `--`, and what stands after it. */
+/** The commands of a section that run in the pod for tools: what stands before `kubectl`, and what stands after `--`. */
 async function commandsOf(page: string, heading: string) {
   const [, section = ''] = (await readPage(page)).split(`# ${heading}\n`)
   const [own = ''] = section.split(/^##/m)
-  const lines = [...own.matchAll(/^ *kubectl exec (?:-i )?plantstore-tools( -c shell)? -- (.+)$/gm)]
-  return lines.map(([, shell, command = '']) => ({ isInShell: shell !== undefined, command }))
+  const lines = [...own.matchAll(/^ *(\(umask .*)?kubectl exec (?:-i )?plantstore-tools( -c shell)? -- (.+)$/gm)]
+  return lines.map(([, before = '', shell, command = '']) => ({ isInShell: shell !== undefined, before, command }))
 }
 
 /** Volumes as the kubelet makes them for `fsGroup`: of root, and writable to the group. */
@@ -84,9 +84,9 @@ async function runInTools(volumes: Volumes, folder: string, commands: Awaited<Re
   await tools.waitFor([PLANTSTORE, '--version'])
   await shellContainer.waitFor(['ls'])
   const outputs: string[] = []
-  for (const { isInShell, command } of commands) {
+  for (const { isInShell, before, command } of commands) {
     const { execCommand } = isInShell ? shellContainer : tools
-    outputs.push(await runWell(['bash', '-c', `${execCommand.join(' ')} ${command}`], folder))
+    outputs.push(await runWell(['bash', '-c', `${before}${execCommand.join(' ')} ${command}`], folder))
   }
   const idle = await tools.end()
   return { outputs, idle }
