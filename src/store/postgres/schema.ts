@@ -41,12 +41,13 @@ export const BOOTSTRAP = [
 ]
 
 /**
- * Refuses a server that may lose acknowledged writes, and a database that cannot hold every text. A server may lack some of
- * these settings.
+ * Refuses a server that may lose acknowledged writes, and a database that cannot hold every text, or stores another one. A server
+ * may lack some of these settings.
  */
 export async function inspect(client: Client, address: PostgresAddress, durability: Durability): Promise<void> {
   const rows = await client.query<[name: string, setting: string]>(
-    `select name, setting from pg_catalog.pg_settings where name in ('fsync', 'synchronous_commit', 'server_encoding')`,
+    `select name, setting from pg_catalog.pg_settings
+     where name in ('fsync', 'synchronous_commit', 'server_encoding', 'array_nulls')`,
   )
   const settings = new Map(rows)
   const database = `The database ${describeAddress(address)}`
@@ -62,6 +63,9 @@ export async function inspect(client: Client, address: PostgresAddress, durabili
   }
   const encoding = settings.get('server_encoding') ?? 'UTF8'
   if (encoding !== 'UTF8') throw storeUnusable(`${database} has the encoding ${encoding}: create one with UTF8.`)
+  if (settings.get('array_nulls') === 'off') {
+    throw storeUnusable(`${database} has array_nulls = off, which stores missing texts as "NULL": turn it on.`)
+  }
 }
 
 /**

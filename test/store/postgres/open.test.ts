@@ -148,6 +148,13 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     expect(await rejectionOf(open(database.url))).toMatchObject(unusable(/SQL_ASCII/))
   })
 
+  test('refuses array_nulls = off, which stores a missing tag as a text', async () => {
+    await using database = await makeDatabase()
+    await run(database.url, `alter database ${database.name} set array_nulls = off`)
+
+    expect(await rejectionOf(open(database.url))).toMatchObject(unusable(/array_nulls = off/))
+  })
+
   test('refuses synchronous_commit = off with the durability full and storage, and accepts it with normal', async () => {
     await using database = await makeDatabase()
     await run(database.url, `alter database ${database.name} set synchronous_commit = off`)
