@@ -182,7 +182,7 @@ describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
     const refused = await runPlantstore(args, { under: AS_SERVICE })
 
     const advice = 'let this user read and write it and the files beside it'
-    expect(refused).toEqual(refusal(3, `The database ${made.database} cannot be opened: ${advice}.`))
+    expect(refused).toEqual(refusal(3, `${made.database} cannot be opened: ${advice}.`))
     expect(await server.end()).toBe(0)
   })
 
@@ -190,7 +190,7 @@ describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
     using made = await makeDirectory()
     const refused = await runPlantstore(['restore', made.backup, '--database', made.database], { under: AS_SERVICE })
 
-    expect(refused).toEqual(refusal(3, `The backup ${made.backup} cannot be opened: let this user read it.`))
+    expect(refused).toEqual(refusal(3, `${made.backup} cannot be opened: let this user read it.`))
   })
 
   test('gives all files of a server the owner and group of the directory', async () => {

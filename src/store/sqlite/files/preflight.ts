@@ -153,7 +153,7 @@ function inspectSchema(role: FileRole, path: string, open: (path: string) => Dat
 /** The system does not let this process open the file, or a file beside it. Nobody writes to a backup. */
 export function cannotOpen(role: FileRole, path: string, cause: unknown) {
   const need = role === 'backup' ? 'read it' : 'read and write it and the files beside it'
-  return storeUnusable(`The ${role} ${path} cannot be opened: let this user ${need}.`, cause)
+  return storeUnusable(`${path} cannot be opened: let this user ${need}.`, cause)
 }
 
 /** There is no file. */
