@@ -3,7 +3,7 @@ import type { UserId } from '../../domain/token.ts'
 import type { OpenOptions } from '../engine.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
-import { announceChange, lockTokens, watchTokens } from './versions.ts'
+import { announceChange, lockTokens, NOBODY, watchTokens } from './versions.ts'
 import { queueWrites } from './writing/queue.ts'
 import { openWriter } from './writing/writer.ts'
 
@@ -52,16 +52,19 @@ export function connect(options: ConnectOptions) {
     transaction,
     /**
      * Runs a transaction that creates or changes tokens or users. Only one such transaction of all processes runs at a time. It
-     * announces the users whose tokens it changes. Creates need not be announced, because no cache holds what does not exist.
+     * announces the users whose tokens it changes. A create announces `NOBODY`: no cache holds what does not exist, but the stamp must
+     * tell a standby that lacks the create.
      */
     changeTokens<T>(work: (inside: Transaction, announce: Announce) => Promise<T>): Promise<T> {
       const users = new Set<UserId>()
       return transaction(async (inside) => {
         await lockTokens(inside)
-        return work(inside, (user) => {
+        const result = await work(inside, (user) => {
           users.add(user)
           return announceChange(inside, user)
         })
+        if (users.size === 0) await announceChange(inside, NOBODY)
+        return result
       }).finally(() => changed(users))
     },
     plants,

@@ -15,6 +15,9 @@ const CHANGES_LENGTH = 1850
 /** Users with the same remainder share the version of their last change. */
 const USER_SLOTS = 65_536
 
+/** The ids of users begin with 1. A change of this one makes no server look up a token again. */
+export const NOBODY: UserId = 0
+
 /**
  * Watches the changes that any process makes to tokens and users (see `announceChange`). Requests start reads of the stamp and of
  * the latest changes, but do not wait for them.
