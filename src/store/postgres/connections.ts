@@ -113,6 +113,12 @@ function openReads(client: Client, requireOpen: () => void) {
   }
 }
 
+/**
+ * The database ends a transaction whose process stands still for so long. It is less than `ANSWER_TIMEOUT_MS`: the others, who wait
+ * for its locks, still have time then.
+ */
+const STANDSTILL_MAX = '3s'
+
 /** Runs transactions one after the other, in the order in which they were asked for. `requireOpen` throws an `AppError`. */
 function openTransactions(client: Client, requireOpen: () => void) {
   let last: Promise<unknown> = Promise.resolve()
@@ -121,7 +127,10 @@ function openTransactions(client: Client, requireOpen: () => void) {
   return <T>(work: (inside: Transaction) => Promise<T>): Promise<T> => {
     const attempt = () => {
       requireOpen()
-      return client.transaction(work)
+      return client.transaction(async (inside) => {
+        await inside.query(`set local idle_in_transaction_session_timeout = '${STANDSTILL_MAX}'`)
+        return work(inside)
+      })
     }
     const done = last
       .then(() => repeat(REPEAT_MS, isConflict, attempt))
