@@ -186,8 +186,11 @@ export interface Store {
     successor: NewToken,
     overlapMs: number,
   ): Promise<{ readonly id: TokenId; readonly oldEndsAtMs: number }>
-  /** Stores the last use of tokens. Ignores tokens that do not exist. */
-  touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): Promise<void>
+  /**
+   * Stores the last use of tokens. Ignores tokens that do not exist. A later use that is stored already stays, unless it is after
+   * `nowMs`.
+   */
+  touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>, nowMs: number): Promise<void>
 
   /** Users, in the order of the bytes of their names. */
   listUsers(page?: RowPage<string>): Promise<readonly User[]>

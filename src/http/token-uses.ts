@@ -21,7 +21,7 @@ export function recordTokenUses(store: Pick<Store, 'touchTokens'>, log: Logger, 
     const uses = unwritten
     unwritten = new Map()
     try {
-      await store.touchTokens(uses)
+      await store.touchTokens(uses, nowMs())
     } catch (error) {
       unwritten = new Map([...uses, ...unwritten])
       // An error of a store that has failed has no cause: the failure was logged before.

@@ -22,7 +22,7 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
 
     for (const query of ['?limit=5', '', '?limit=5', '?limit=-1']) await ask(token, query)
     await store.createPlant(user, { id: 1n, name: 'Fern' })
-    await store.touchTokens(new Map([[1, Date.now()]]))
+    await store.touchTokens(new Map([[1, Date.now()]]), Date.now())
     expect((await ask(token)).status).toBe(200)
 
     expect(reads.findToken).toBe(1)

@@ -46,6 +46,24 @@ describe('the recorded uses of tokens', () => {
     ])
   })
 
+  test('replace a use in the future, but not a later one that another process has written', async () => {
+    for (const [storedAtMs, expectedMs] of [
+      [minute(2), minute(2)],
+      [minute(9), minute(1)],
+    ] as const) {
+      await using opened = await openWithUses()
+      const { store, token, uses, clock } = opened
+      clock.nowMs = minute(1)
+      uses.recordUse(token)
+      await store.touchTokens(new Map([[token.id, storedAtMs]]), storedAtMs)
+
+      clock.nowMs = minute(3)
+      await uses.flush()
+
+      expect((await opened.read()).lastUsedAtMs).toBe(expectedMs)
+    }
+  })
+
   test('are written with the next ones if the store rejects them', async () => {
     await using opened = await openWithUses()
     const { token, uses, writes, clock, log } = opened
@@ -79,12 +97,12 @@ async function openWithUses() {
   const clock = { nowMs: START_MS }
   const writes: [id: number, atMs: number][][] = []
   const lines: string[] = []
-  const touchTokens = async (lastUsedAtMs: ReadonlyMap<number, number>) => {
+  const touchTokens = async (lastUsedAtMs: ReadonlyMap<number, number>, nowMs: number) => {
     if (opened.failNext) {
       opened.failNext = false
       throw new Error('broken')
     }
-    await store.touchTokens(lastUsedAtMs)
+    await store.touchTokens(lastUsedAtMs, nowMs)
     writes.push([...lastUsedAtMs])
   }
   const log = createLogger('warn', { write: (line) => lines.push(line) })

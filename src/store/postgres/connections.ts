@@ -94,7 +94,7 @@ function openReads(client: Client, requireOpen: () => void) {
   // After a restart of the server, each connection learns of it only by a statement that fails.
   const isRepeatable = (error: unknown) => isConflict(error) || isConnectionLost(error)
 
-  /** Runs one statement that only reads. Rejects with an `AppError` if the database fails. */
+  /** Runs one statement that reads, or that can be repeated like a read. Rejects with an `AppError` if the database fails. */
   return async <Values>(text: string, parameters: readonly Parameter[] = [], timeoutMs?: number) => {
     requireOpen()
     if (reads >= READS_MAX) throw new AppError('store_busy')

@@ -1,7 +1,7 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
-import type { Transaction } from './connection.ts'
+import { ANSWER_TIMEOUT_MS, type Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { insertUsers, nextIds, requireUser } from './users.ts'
 
@@ -11,7 +11,7 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, toke
   from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
-export function tokens({ read, transaction, changeTokens, column }: Connections) {
+export function tokens({ read, changeTokens, column }: Connections) {
   return {
     async findToken(hash) {
       const [row] = await read<TokenRow>(`${SELECT} where tokens.hash = $1`, [hash])
@@ -59,14 +59,16 @@ export function tokens({ read, transaction, changeTokens, column }: Connections)
         return { id: replacedBy, oldEndsAtMs }
       }),
 
-    touchTokens: (lastUsedAtMs) =>
-      transaction(async ({ query }) => {
-        await query(
-          `update plantstore.tokens set last_used_at_ms = used.at_ms
-           from unnest($1::int8[], $2::int8[]) as used (id, at_ms) where tokens.id = used.id`,
-          [column([...lastUsedAtMs.keys()], 'int8'), column([...lastUsedAtMs.values()], 'int8')],
-        )
-      }),
+    async touchTokens(lastUsedAtMs, nowMs) {
+      // Written twice, it is the same. So it can be repeated like a read. But it may have to wait for a lock (`STANDSTILL_MAX`).
+      await read(
+        `update plantstore.tokens set last_used_at_ms = used.at_ms
+         from unnest($1::int8[], $2::int8[]) as used (id, at_ms)
+         where tokens.id = used.id and (last_used_at_ms between used.at_ms and $3) is not true`,
+        [column([...lastUsedAtMs.keys()], 'int8'), column([...lastUsedAtMs.values()], 'int8'), nowMs],
+        ANSWER_TIMEOUT_MS,
+      )
+    },
   } satisfies Partial<Store>
 }
 

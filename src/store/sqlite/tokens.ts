@@ -39,13 +39,15 @@ export function tokens({ reader, read, write }: Connections) {
 
     revokeTokens: (selection, nowMs) => write(['revokeTokens', selection, nowMs]),
 
-    touchTokens: (lastUsedAtMs) => write(['touchTokens', lastUsedAtMs]),
+    touchTokens: (lastUsedAtMs, nowMs) => write(['touchTokens', lastUsedAtMs, nowMs]),
   } satisfies Partial<Store>
 }
 
 /** The writes of tokens, as in the contract of `Store`. */
 export function tokenWrites(writer: Database) {
-  const touch = writer.prepare<unknown, [number, number]>('update tokens set last_used_at_ms = ?2 where id = ?1')
+  const touch = writer.prepare<unknown, [number, number, number]>(
+    'update tokens set last_used_at_ms = ?2 where id = ?1 and (last_used_at_ms between ?2 and ?3) is not true',
+  )
 
   return {
     createTokens(tokens: readonly NewToken[]) {
@@ -75,8 +77,8 @@ export function tokenWrites(writer: Database) {
       return { id: replacedBy, oldEndsAtMs }
     },
 
-    touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>): void {
-      for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs)
+    touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>, nowMs: number): void {
+      for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs, nowMs)
     },
   }
 }

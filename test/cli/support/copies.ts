@@ -39,7 +39,7 @@ export async function fill(database: string, more = 0) {
     await store.rotateToken(rotated.id, newToken('you', { scope: 'read' }), 0)
     const blocked = await createToken(store, { user: 'blocked' })
     await store.setUserBlock('blocked', 1_700_000_000_000)
-    await store.touchTokens(new Map([[read.id, 1_700_000_000_001]]))
+    await store.touchTokens(new Map([[read.id, 1_700_000_000_001]]), 1_700_000_000_001)
     const [me = 0, you = 0] = (await store.listTokens()).flatMap(({ id, userId }) =>
       id === write.id || id === other.id ? [userId] : [],
     )

@@ -65,13 +65,14 @@ export function revokeContract({ open }: StoreUnderTest): void {
       const { token: third } = await createToken(opened.store, 'you')
       await opened.store.deleteUser('gone')
 
-      await opened.store.touchTokens(new Map())
+      await opened.store.touchTokens(new Map(), CREATED_AT_MS)
       await opened.store.touchTokens(
         new Map([
           [first.id, CREATED_AT_MS + 1],
           [gone.id, CREATED_AT_MS + 2],
           [third.id, CREATED_AT_MS + 3],
         ]),
+        CREATED_AT_MS + 3,
       )
 
       expect(await opened.store.findToken(goneHash)).toBeUndefined()
@@ -80,6 +81,21 @@ export function revokeContract({ open }: StoreUnderTest): void {
         second,
         { ...third, lastUsedAtMs: CREATED_AT_MS + 3 },
       ])
+    })
+
+    test('keeps a later use until now, and replaces one in the future', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const { hash, token } = await createToken(store, 'me')
+      const touch = async (atMs: number, nowMs: number) => {
+        await store.touchTokens(new Map([[token.id, CREATED_AT_MS + atMs]]), CREATED_AT_MS + nowMs)
+        return ((await findToken(store, hash)).lastUsedAtMs ?? 0) - CREATED_AT_MS
+      }
+
+      expect(await touch(5, 5)).toBe(5)
+      expect(await touch(4, 5)).toBe(5)
+      expect(await touch(6, 8)).toBe(6)
+      expect(await touch(3, 5)).toBe(3)
     })
   })
 }

@@ -110,7 +110,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
 
       const { hash, token } = await createToken(opened.store, 'me', { expiresAtMs: CREATED_AT_MS })
       expect(await other.findToken(hash)).toEqual(token)
-      await other.touchTokens(new Map([[token.id, CREATED_AT_MS + 1]]))
+      await other.touchTokens(new Map([[token.id, CREATED_AT_MS + 1]]), CREATED_AT_MS + 1)
       expect(await opened.store.findToken(hash)).toMatchObject({ lastUsedAtMs: CREATED_AT_MS + 1 })
       await other.revokeTokens({ id: token.id }, REVOKED_AT_MS)
       expect(await opened.store.findToken(hash)).toMatchObject({ revokedAtMs: REVOKED_AT_MS })

@@ -34,7 +34,7 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
       await store.listUsers()
       await store.checkIntegrity()
       await (await opened.reopen()).listTokens()
-      await store.touchTokens(new Map([[1, CREATED_AT_MS]]))
+      await store.touchTokens(new Map([[1, CREATED_AT_MS]]), CREATED_AT_MS)
 
       expect(await untilTold(store, me)).toEqual(before)
       expect(store.hasSameTokens(me, before.tokens ?? Number.NaN)).toBe(true)

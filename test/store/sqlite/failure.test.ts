@@ -72,7 +72,7 @@ const writes = (store: Store, user: number) => [
   () => store.deletePlant(user, 1n),
   () => store.createTokens([newToken('you')]),
   () => store.revokeTokens({ userName: 'me' }, CREATED_AT_MS),
-  () => store.touchTokens(new Map([[1, CREATED_AT_MS]])),
+  () => store.touchTokens(new Map([[1, CREATED_AT_MS]]), CREATED_AT_MS),
   () => store.deleteUser('me'),
   () => store.checkReady(),
 ]

@@ -49,7 +49,7 @@ describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
     await untilRefused(() => store.checkReady())
     for (const write of [
       () => store.createTokens([newToken('you')]),
-      () => store.touchTokens(new Map([[token.id, 1]])),
+      () => store.touchTokens(new Map([[token.id, 1]]), 1),
       () => store.revokeTokens({ id: token.id }, 1),
       () => store.deleteUser('me'),
       () => store.checkReady(),

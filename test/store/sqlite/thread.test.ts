@@ -61,7 +61,7 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     for (const write of [
       store.deletePlant(user, 1n),
       store.createTokens([newToken('you')]),
-      store.touchTokens(new Map([[1, 1]])),
+      store.touchTokens(new Map([[1, 1]]), 1),
       store.checkReady(),
     ]) {
       expect(await rejectionOf(write)).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
