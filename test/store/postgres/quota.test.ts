@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import { GROUP_MAX_WRITES } from '../../../src/store/limits.ts'
+import { ENTRY_MAX_GROUPS } from '../../../src/store/postgres/writing/writer.ts'
 import { administer, lockTables, POSTGRES_SERVER, serverUrl, untilWaiting } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
@@ -123,6 +124,25 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () 
     expect(new Set(later)).toEqual(new Set(['quota_exceeded']))
     expect(created).toBeLessThanOrEqual(GROUP_MAX_WRITES)
     expect(await listIds(store, user)).toHaveLength(QUOTA + created)
+  })
+
+  test('needs no new count when the entry of the writer gets a new id, and is exact then', async () => {
+    const quotaPlants = ENTRY_MAX_GROUPS + 2 * GROUP_MAX_WRITES
+    await using opened = await openDatabase({ quotaPlants })
+    const { store, user, url, open } = opened
+    for (let id = 1; id <= ENTRY_MAX_GROUPS; id++) await store.createPlant(user, fern(id))
+    // To count, a store locks the user, which this lock keeps it from.
+    const locking = await runUncommitted(url, `select 1 from plantstore.users where id = ${user} for key share`)
+
+    await store.createPlant(user, fern(ENTRY_MAX_GROUPS + 1))
+    await locking.commit()
+    const other = await open()
+    const rest = Array.from({ length: 2 * GROUP_MAX_WRITES }, (_, index) => fern(ENTRY_MAX_GROUPS + 2 + index))
+    const outcomes = await outcomesOf(rest.map((plant) => other.createPlant(user, plant)))
+
+    expect(outcomes.filter((outcome) => outcome === 'done')).toHaveLength(rest.length - 1)
+    expect(await outcomesOf([store.createPlant(user, fern(0))])).toEqual(['quota_exceeded'])
+    expect(await listIds(store, user)).toHaveLength(quotaPlants)
   })
 
   test('gives each create its own result if the connection is lost after the commit at the limit', async () => {

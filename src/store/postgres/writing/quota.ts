@@ -6,6 +6,7 @@ import {
   CREATE_PLANTS,
   groupStatement,
   INSERT_PLANTS,
+  type LedgerEntry,
   type PlantWrite,
   parametersOf,
   type Refused,
@@ -27,7 +28,7 @@ import {
 export function sendWithin(quotaPlants: number, client: Client): SendGroup {
   /** The most plants that a user had when the others had written so many groups. */
   const known = new Map<UserId, { plants: number; readonly groups: number }>()
-  let entryId = ''
+  let lastEntry: LedgerEntry | undefined
 
   /** The others may write so many groups, and all creates still have room. Less than 0 if that is not known. */
   const safeGroups = (creates: ReadonlyMap<UserId, readonly PlantWrite[]>): number => {
@@ -69,9 +70,9 @@ export function sendWithin(quotaPlants: number, client: Client): SendGroup {
   }
 
   return async (entry, plants, leftMs) => {
-    // The groups of this writer's earlier entry are now among those of the others.
-    if (entry.id !== entryId || known.size > COUNTED_USERS_MAX) known.clear()
-    entryId = entry.id
+    // The groups of this writer's earlier entry are now among those of the others. An entry with a new id keeps its groups.
+    if (entry !== lastEntry || known.size > COUNTED_USERS_MAX) known.clear()
+    lastEntry = entry
     const creates = Map.groupBy(plants, ({ user }) => user)
     const safe = safeGroups(creates)
     const parameters = [...parametersOf(entry, plants, client), entry.groups + 1 + safe]

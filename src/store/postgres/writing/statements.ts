@@ -17,8 +17,10 @@ export interface PlantWrite {
 
 /** A writer's row of the table `writers`. `groups` is the number of groups that it, and the writers whose rows it deleted, have written. */
 export interface LedgerEntry {
-  readonly id: string
+  id: string
   groups: number
+  /** When, and at which number of groups, it got its id. */
+  opened: { readonly atMs: number; readonly groups: number }
 }
 
 /** A create that is refused because of a quota has this added to its number. */

@@ -14,8 +14,15 @@ import {
 
 /** How long a writer tries to learn the outcome of a group that got no answer. */
 const RESOLVE_MS = 1000
-/** A new entry of the ledger deletes older ones. Many of their processes have ended; the others add new ones. */
+/** A new entry of the ledger deletes older ones, whose processes have ended or write nothing. */
 const ENTRY_MAX_AGE_MS = 3_600_000
+/** A writer renews an entry of this age before a group, so that no other writer deletes it while the group is under way. */
+const ENTRY_RENEW_MS = 300_000
+/**
+ * A writer renews its entry after so many groups. Each group leaves a dead version of the row, which PostgreSQL keeps while a
+ * snapshot is older, and reads again for each later group until the entry has another id.
+ */
+export const ENTRY_MAX_GROUPS = 1000
 
 /**
  * Writes a group durably, or nothing of it. Resolves to the refusals, by the indexes of their writes. If a plant is in the group
@@ -36,6 +43,7 @@ export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number
   let lostId = ''
 
   const attempt = async (plants: readonly PlantWrite[], leftMs: () => number): Promise<readonly bigint[]> => {
+    if (entry !== undefined && isWorn(entry)) await renewEntry(client, entry, leftMs())
     entry ??= await client.transaction((inside) => addEntry(inside, lostId), leftMs())
     const used = entry
     try {
@@ -50,7 +58,8 @@ export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number
       lostId = used.id
       return resolveOutcome(client, used, error)
     }
-    // Another writer has deleted the entry because of its age, so nothing was written.
+    // There is no entry with this id, so nothing was written. Another writer has deleted it because of its age, or no answer came
+    // when it got another id.
     entry = undefined
     return attempt(plants, leftMs)
   }
@@ -81,7 +90,23 @@ async function addEntry({ query }: Transaction, lostId: string): Promise<LedgerE
     select $3, coalesce(sum(groups), 0)::int8, null, false, $4 from deleted returning groups`,
     [lostId, nowMs - ENTRY_MAX_AGE_MS, id, nowMs],
   )
-  return { id, groups: Number(row?.[0]) }
+  const groups = Number(row?.[0])
+  return { id, groups, opened: { atMs: nowMs, groups } }
+}
+
+const isWorn = ({ groups, opened }: LedgerEntry): boolean =>
+  groups - opened.groups >= ENTRY_MAX_GROUPS || Date.now() - opened.atMs >= ENTRY_RENEW_MS
+
+/** Gives an entry a new id, with the same groups. If there is no such entry any more, the next group writes nothing. */
+async function renewEntry(client: Client, entry: LedgerEntry, timeoutMs: number): Promise<void> {
+  const [id, atMs] = [crypto.randomUUID(), Date.now()]
+  await client.query(
+    'update plantstore.writers set id = $2, opened_at_ms = $3 where id = $1',
+    [entry.id, id, atMs],
+    timeoutMs,
+  )
+  entry.id = id
+  entry.opened = { atMs, groups: entry.groups }
 }
 
 /**
