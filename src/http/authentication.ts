@@ -86,7 +86,7 @@ export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOpt
     return true
   }
 
-  return {
+  const tokens = {
     /** The cached token of a line; `undefined` if it was never read, is outdated or has expired. */
     get(line: string | null | undefined): Caller | undefined {
       const entry = line ? entries.get(line) : undefined
@@ -105,5 +105,9 @@ export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOpt
       if (version !== undefined) entries.set(line, { token, version })
       return token
     },
+
+    /** Accepts the token of a line again. Rejects with `token_invalid` if it has ended meanwhile. */
+    acceptAgain: async (line: string): Promise<Caller> => tokens.get(line) ?? tokens.read(line, bearerToken(line)),
   }
+  return tokens
 }

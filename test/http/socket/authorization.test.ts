@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { runPlantstore } from '../../support/executable.ts'
 import { openConnection } from '../../support/raw-connection.ts'
+import { sendHalf } from '../../support/slow.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -59,6 +60,22 @@ describe.each(SOCKET_TRANSPORTS)('Authorization lines, $name', (transport) => {
 })
 
 describe.each(SOCKET_TRANSPORTS)('a token that another process has revoked, $name', (transport) => {
+  test('is refused if the body of a create arrives after that, and nothing is stored', async () => {
+    await using service = await startService(transport)
+    const { text: token, id } = await service.createToken()
+    const body = '{"id":1,"name":"Fern"}'
+    const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
+    using creating = sendHalf(service.port, `${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n`)
+    // The token of that head was accepted once a later request on another connection is answered.
+    await service.exchange('GET', '/plants', { token })
+    await runPlantstore(['token', 'revoke', String(id), '--database', service.database])
+    const answer = await creating.sendRest(body)
+
+    expect(answer).toStartWith('HTTP/1.1 401 ')
+    expect(answer).toContain('"error":40102')
+    expect(await service.names()).toEqual([])
+  })
+
   test('is refused on an open connection, too', async () => {
     await using service = await startService(transport)
     const { text: token, id } = await service.createToken()
