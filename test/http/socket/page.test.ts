@@ -324,6 +324,36 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
   )
 
   test(
+    'forgets a sign-in that still waits once another token signs in',
+    async () => {
+      await using service = await startService(transport)
+      const { text: other } = await service.createToken({ user: 'other' })
+      await service.create({ id: 1, name: 'Fern' })
+      await service.create({ id: 1, name: 'Ivy' }, { token: other })
+      const { page } = await (await browser()).open()
+      const held = Promise.withResolvers<void>()
+      await page.route('**/plants/none', async (route) => {
+        if (route.request().headers().authorization === `Bearer ${service.token}`) await held.promise
+        await route.continue()
+      })
+
+      await page.goto(urlOf(service))
+      await signIn(page, service.token)
+      await signIn(page, other)
+      await page.getByText('Ivy').waitFor()
+      const late = page.waitForResponse((response) => response.url().endsWith('/plants/none'))
+      held.resolve()
+      await (await late).finished()
+      await button(page, 'Delete plant 1').click()
+      await status(page).getByText('Deleted 1 plant.').waitFor()
+
+      expect(await page.evaluate<string[]>('Object.values(sessionStorage)')).toEqual([other])
+      expect([await service.names(), await service.names(other)]).toEqual([['Fern'], []])
+    },
+    BROWSER_TIMEOUT_MS,
+  )
+
+  test(
     'keeps what was typed while it is offline, is refused for a while, or the server is busy',
     async () => {
       await using service = await startService(transport, {

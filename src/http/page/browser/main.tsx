@@ -1,5 +1,5 @@
 import { render } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { connect, Refusal, refusalIn, type Session, type Wait } from './client.ts'
 import { type Pause, PauseNotice, Quiet, SignIn } from './parts.tsx'
 import { Plants } from './plants.tsx'
@@ -15,6 +15,9 @@ function App() {
   const [session, setSession] = useState<Session>()
   const [problem, setProblem] = useState('')
   const [pauses, setPauses] = useState<readonly Pause[]>([])
+
+  /** The token of the latest sign-in. An earlier one that still waits counts no more. */
+  const latest = useRef('')
 
   const wait: Wait = (message, seconds) =>
     new Promise((resolve, reject) => {
@@ -33,8 +36,12 @@ function App() {
   }
 
   const signIn = async (token: string) => {
-    const client = connect(token, wait, forget)
+    const isLatest = () => latest.current === token
+    latest.current = token
+    setPauses([])
+    const client = connect(token, wait, (reason) => isLatest() && forget(reason))
     const canWrite = await client.canWrite().catch(refusalIn)
+    if (!isLatest()) return
     if (canWrite instanceof Refusal) return forget(canWrite.message)
     sessionStorage.setItem(KEY, token)
     setSession({ client, canWrite })
