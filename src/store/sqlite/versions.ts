@@ -177,7 +177,8 @@ export function readVersions(
       for (let change = since + 1; change <= now; change++) {
         if (Atomics.load(lowestIds, placeOf(slot, change)) <= above) return false
       }
-      return true
+      // Meanwhile the thread that writes may have overwritten what the loop has read.
+      return countOf(begun, slot) - since < KNOWN_CHANGES
     },
     tokensVersion: () => versionOf(TOKENS),
     hasSameTokens: (_, since) => since === versionOf(TOKENS),
