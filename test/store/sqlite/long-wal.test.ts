@@ -6,7 +6,7 @@ import type { StoreEvent } from '../../../src/store/engine.ts'
 import { openWriter } from '../../../src/store/sqlite/connection.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/writing/checkpoints.ts'
 import { listIds } from '../fixtures.ts'
-import { makeDatabaseFolder, openWithUser, WAL } from './files.ts'
+import { makeDatabaseFolder, openWithUser, SHM, WAL } from './files.ts'
 
 /** The WAL grows less than this from one checkpoint to the next, the last group included. */
 const STEP_BYTES = KEPT_WAL_BYTES
@@ -44,6 +44,24 @@ async function open() {
   }
 }
 
+/** Holds the lock of a checkpoint, as a program does that is stopped in one (https://sqlite.org/walformat.html#wal_locks). */
+async function lockCheckpoints(path: string) {
+  const script = `
+    const lock = Buffer.alloc(32)
+    lock.writeInt16LE(1, 0) // F_WRLCK
+    lock.writeBigInt64LE(121n, 8)
+    lock.writeBigInt64LE(1n, 16)
+    const file = require('node:fs').openSync(${JSON.stringify(path + SHM)}, 'r+')
+    const fcntl = { args: ['int', 'int', 'ptr'], returns: 'int' }
+    const F_SETLK = 6
+    console.log(require('bun:ffi').dlopen('libc.so.6', { fcntl }).symbols.fcntl(file, F_SETLK, lock))
+    setInterval(() => {}, 1e6)`
+  const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
+  const { value } = await child.stdout.getReader().read()
+  expect(new TextDecoder().decode(value)).toBe('0\n')
+  return child
+}
+
 const sizes = { walBytes: expect.any(Number) }
 const WARNING: StoreEvent = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
 
@@ -64,6 +82,19 @@ describe('the store of a server', () => {
     expect(first).toBeWithin(LONG_WAL_BYTES, LONG_WAL_BYTES + STEP_BYTES)
     expect(second).toBeWithin(2 * LONG_WAL_BYTES, 2 * LONG_WAL_BYTES + STEP_BYTES)
     expect(await opened.countPlants()).toBe(plants)
+  })
+
+  test('tells of a checkpoint of another program that stops, and counts none of its own as whole meanwhile', async () => {
+    await using opened = await open()
+    const { store, path, events, walBytes } = opened
+    await opened.createUntil(() => walBytes() > MIB)
+    await using _other = await lockCheckpoints(path)
+    const { checkpointedAtS } = await store.measure(Date.now())
+
+    await opened.createUntil(() => walBytes() >= LONG_WAL_BYTES + STEP_BYTES)
+
+    expect(events).toEqual([WARNING])
+    expect((await store.measure(Date.now())).checkpointedAtS).toBe(checkpointedAtS)
   })
 
   test('keeps the WAL short and tells nothing without a long reader, however much it writes', async () => {

@@ -38,11 +38,11 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
   let bytesToTell = LONG_WAL_BYTES
   writer.run(`pragma journal_size_limit = ${KEPT_WAL_BYTES}`)
 
-  /** Returns the number of frames in the database, if readers keep the rest out of it. */
+  /** Returns the number of frames in the database if readers keep the rest out of it, or -1 if another process runs a checkpoint. */
   const run = (mode: 'passive' | 'truncate'): bigint | undefined => {
     try {
       const [, frames, checkpointed] = checkpoint(mode)
-      if (checkpointed < frames) return checkpointed
+      if (checkpointed < frames || checkpointed < 0n) return checkpointed
       onWhole()
       return undefined
     } catch (error) {
@@ -69,11 +69,11 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
       const heldBefore = heldAt
       heldAt = run('passive')
       const walBytes = framesNow * FRAME_BYTES
-      // Readers come and go. The operator should know only of one that stops two checkpoints at the same frame.
+      // Others come and go. The operator should know only of one that stops two checkpoints at the same frame.
       if (heldAt === undefined || heldAt !== heldBefore || walBytes < bytesToTell) return undefined
       while (bytesToTell <= walBytes) bytesToTell *= 2
       const message =
-        'a program holds a read transaction open, so that the WAL is not reused and grows: end that program'
+        'a program holds a read transaction or a checkpoint open, so that the WAL is not reused and grows: end that program'
       return { level: 'warn', message, sizes: { walBytes } }
     },
   }
