@@ -106,8 +106,11 @@ export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOpt
       return token
     },
 
-    /** Accepts the token of a line again. Rejects with `token_invalid` if it has ended meanwhile. */
-    acceptAgain: async (line: string): Promise<Caller> => tokens.get(line) ?? tokens.read(line, bearerToken(line)),
+    /** Rejects with `token_invalid` if the accepted token of a request has ended meanwhile. */
+    async acceptAgain({ headers }: Request): Promise<void> {
+      const line = headers.get('authorization') ?? ''
+      if (tokens.get(line) === undefined) await tokens.read(line, bearerToken(line))
+    },
   }
   return tokens
 }

@@ -370,7 +370,8 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
 
       await page.goto(urlOf(service))
       await signIn(page, service.token)
-      await field(page, 'Id').waitFor()
+      // The list, too: it would wait beside the form.
+      await page.getByText('There are no plants to show.').waitFor()
 
       await page.context().setOffline(true)
       await add('1', 'Fern')
@@ -382,6 +383,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       await added('Fern')
 
       const lock = new Database(service.database)
+      lock.run('pragma busy_timeout = 5000')
       lock.run('begin immediate')
       await add('2', 'Moss')
       await page.getByText('The server is too busy or shutting down').waitFor()
@@ -389,6 +391,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       lock.run('rollback')
       lock.close()
       await added('Moss')
+      await page.getByRole('cell', { name: 'Moss', exact: true }).waitFor()
 
       let sent = 0
       while ((await service.list('?limit=0')).status === 200) sent++
