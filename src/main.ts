@@ -4,15 +4,16 @@ import { exitCodeOf, type Io, type Signal } from './cli/io.ts'
 
 const exitOn = (signal: Signal) => process.exit(exitCodeOf(signal))
 let listener: (signal: Signal) => void = exitOn
+let isEnding = false
+const end = (signal: Signal) => {
+  const next = listener
+  listener = exitOn
+  isEnding = true
+  next(signal)
+}
 
 // First of all: without a handler the kernel kills the process, or ignores the signal if this is process 1 of a container.
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  process.on(signal, () => {
-    const next = listener
-    listener = exitOn
-    next(signal)
-  })
-}
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end)
 
 // Only the user of the process may read databases and sockets.
 process.umask(0o177)
@@ -23,6 +24,8 @@ for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete p
 const STDIN = 0
 const STDOUT = 1
 const STDERR = 2
+/** The device number of /dev/null on Linux: major 1, minor 3. */
+const NULL_DEVICE = 0x103
 /** How often to try again to write to a full pipe. */
 const FULL_PIPE_RETRY_MS = 2
 
@@ -49,9 +52,22 @@ async function writeAll(descriptor: number, text: string | Uint8Array): Promise<
 
 /** Whether a stream is a terminal. Only a character device can be one, and the module that knows takes milliseconds to load. */
 async function isTerminal(descriptor: number): Promise<boolean> {
-  if (!fstatSync(descriptor).isCharacterDevice()) return false
+  const stat = fstatSync(descriptor)
+  if (!stat.isCharacterDevice() || stat.rdev === NULL_DEVICE) return false
   const { isatty } = await import('node:tty')
   return isatty(descriptor)
+}
+
+/** What to do at a SIGHUP that does not end the process. Those before the listener wait for it. */
+const hangupListener = Promise.withResolvers<() => void>()
+if (process.argv[2] === 'serve') {
+  // A terminal that has been closed is no terminal any more.
+  const hasTerminal = await isTerminal(STDIN)
+  process.on('SIGHUP', async () => {
+    if (!hasTerminal) (await hangupListener.promise)()
+    // When a terminal is closed, the shell and the kernel both send SIGHUP.
+    else if (!isEnding) end('SIGHUP')
+  })
 }
 
 const uncaught = Promise.withResolvers<never>()
@@ -72,9 +88,7 @@ const io: Io = {
     listener = next
   },
   uncaught: uncaught.promise,
-  async onHangup(next) {
-    if (!(await isTerminal(STDIN))) process.on('SIGHUP', next)
-  },
+  onHangup: hangupListener.resolve,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   nowMs: Date.now,
   monotonicMs: () => performance.now(),

@@ -1,3 +1,5 @@
+import { constants } from 'node:os'
+
 /** The process as the commands see it. Only main.ts knows the real one. */
 export interface Io {
   /** The arguments after the name of the executable. */
@@ -20,8 +22,11 @@ export interface Io {
   onSignal(listener: (signal: Signal) => void): void
   /** Rejects with an error that nobody has caught. */
   readonly uncaught: Promise<never>
-  /** Calls the listener at each SIGHUP. If stdin is a terminal, SIGHUP still ends the process: the terminal was closed. */
-  onHangup(listener: () => void): Promise<void>
+  /**
+   * Calls the listener at each SIGHUP of `serve`, also for those that came before. If stdin is a terminal, SIGHUP asks to end
+   * instead, because the terminal was closed. SIGHUP kills other commands.
+   */
+  onHangup(listener: () => void): void
   /** Cryptographically random bytes. */
   randomBytes(count: number): Uint8Array
   /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */
@@ -33,7 +38,7 @@ export interface Io {
 }
 
 /** The signals that ask a process to end. */
-export type Signal = 'SIGTERM' | 'SIGINT'
+export type Signal = 'SIGHUP' | 'SIGINT' | 'SIGTERM'
 
 /** The exit codes. `closedPipe` is the code that a shell reports for a program that SIGPIPE ended: 128 plus 13. */
 export const EXIT = { done: 0, failed: 1, misused: 2, storeUnusable: 3, closedPipe: 141 } as const
@@ -53,4 +58,4 @@ export const isClosedPipe = (error: unknown): boolean =>
 export const printFailure = (error: Error): string => (isClosedPipe(error) ? 'nobody reads stdout' : error.message)
 
 /** The exit code of a process that a signal ended (POSIX shells: 128 plus its number). */
-export const exitCodeOf = (signal: Signal): number => (signal === 'SIGINT' ? 130 : 143)
+export const exitCodeOf = (signal: Signal): number => 128 + constants.signals[signal]

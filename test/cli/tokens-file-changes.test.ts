@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { COMMAND, serve } from '../support/executable.ts'
+import { serve } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { SLACK_MS } from '../support/slack.ts'
@@ -199,33 +199,5 @@ describe.concurrent('a tokens file that changes', () => {
     while (!server.stdout().includes(READ)) await Bun.sleep(5)
 
     expect([before, await status(old.text), await status(next.text)]).toEqual([[200, 401], 401, 200])
-  })
-})
-
-describe.concurrent('SIGHUP', () => {
-  test('ends a server without --tokens-file', async () => {
-    using made = makeDatabase()
-    await using server = await serve(made.database)
-    server.signal('SIGHUP')
-
-    expect(await server.ended()).not.toBe(0)
-    expect(server.stdout()).not.toContain('"ended"')
-  })
-
-  test('ends a server with --tokens-file whose stdin is a terminal, because the terminal was closed', async () => {
-    using made = makeDatabase()
-    const path = join(made.folder, 'tokens')
-    replaceFile(path, [makeFileToken().line])
-    const args = ['serve', '--listen', '127.0.0.1:0', '--database', made.database, '--tokens-file', path]
-    const chunks: Buffer[] = []
-    const child = Bun.spawn([...COMMAND, ...args, '--log-format', 'json'], {
-      env: { PATH: process.env.PATH ?? '' },
-      terminal: { data: (_, chunk) => void chunks.push(Buffer.from(chunk)) },
-    })
-    while (!Buffer.concat(chunks).includes('listening')) await Bun.sleep(5)
-    child.kill('SIGHUP')
-    await child.exited
-
-    expect(child.signalCode).toBe('SIGHUP')
   })
 })

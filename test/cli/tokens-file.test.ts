@@ -150,7 +150,7 @@ describe.concurrent('serve --tokens-file', () => {
 async function watch(path: string) {
   const lines: string[] = []
   const log = createLogger('info', { write: (line) => void lines.push(line) })
-  return { lines, watched: await watchTokensFile(path, log, { onHangup: async () => {} }) }
+  return { lines, watched: await watchTokensFile(path, log) }
 }
 
 describe('a tokens file', () => {

@@ -18,7 +18,7 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     stdin: async function* () {},
     onSignal: () => {},
     uncaught: new Promise(() => {}),
-    onHangup: async () => {},
+    onHangup: () => {},
     randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
     nowMs: Date.now,
     monotonicMs: performance.now,

@@ -34,6 +34,8 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
     log.info({ exitCode }, 'ended')
     if (exitCode !== EXIT.done) throw new Ended(exitCode)
   } finally {
+    // SIGHUP must not write to a stream that is closed.
+    log.level = 'silent'
     await output.close(LOG_FLUSH_MS)
   }
 }
@@ -47,7 +49,11 @@ async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(options: ServeOptions, endings: Endings, log: Logger, io: Io): Promise<void> {
   const { database, quotaPlants, metricsListen, tls, tokensFile } = options
-  using watched = tokensFile === undefined ? undefined : await watchTokensFile(tokensFile, log, io)
+  using watched = tokensFile === undefined ? undefined : await watchTokensFile(tokensFile, log)
+  io.onHangup(() => {
+    log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them')
+    watched?.reread()
+  })
   const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
   const store = await openStore(database, endings.onFailure, {
     ...openOptionsOf(options),

@@ -2,14 +2,13 @@ import { AppError, misused, readFailure } from '../../domain/error.ts'
 import { type Caller, SCOPES } from '../../domain/token.ts'
 import type { Logger } from '../../log.ts'
 import { oneOf, parseValue, time, userName } from '../../values.ts'
-import type { Io } from '../io.ts'
 import { readTokenLines } from '../token-lines.ts'
 
 /** The largest tokens file, in bytes: 10 000 tokens. A Secret of Kubernetes is no larger. */
 export const TOKENS_FILE_MAX_BYTES = 1024 * 1024
 /** A change takes effect once two looks have found the same contents: within 10 s. */
 export const LOOK_EVERY_MS = 5000
-/** At SIGHUP the second look follows the first one after this time. */
+/** At `reread` the second look follows the first one after this time. */
 const LOOK_AGAIN_MS = 200
 
 /** A token of a file, with the number of its line. */
@@ -18,10 +17,10 @@ export type FileToken = Pick<Caller, 'userName' | 'scope' | 'expiresAtMs'> & { r
 export type FileTokens = ReadonlyMap<string, FileToken>
 
 /**
- * Reads a tokens file now, every few seconds and at SIGHUP. `tokens` returns those of the last file without an error. Rejects with
- * `misused` if the first file has an error. The log tells of a later error once.
+ * Reads a tokens file now, every few seconds and at `reread`. `tokens` returns those of the last file without an error. Rejects
+ * with `misused` if the first file has an error. The log tells of a later error once.
  */
-export async function watchTokensFile(path: string, log: Logger, io: Pick<Io, 'onHangup'>) {
+export async function watchTokensFile(path: string, log: Logger) {
   let { text: applied, tokens } = await readTokensFile(path)
   let seen = applied
 
@@ -49,9 +48,8 @@ export async function watchTokensFile(path: string, log: Logger, io: Pick<Io, 'o
   const lookNext = (isAsked: boolean) => {
     looking = looking.then(() => look(isAsked))
   }
-  await io.onHangup(() => lookNext(true))
   const timer = setInterval(lookNext, LOOK_EVERY_MS, false)
-  return { tokens: () => tokens, [Symbol.dispose]: () => clearInterval(timer) }
+  return { tokens: () => tokens, reread: () => lookNext(true), [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 async function readTokensFile(path: string) {
