@@ -2,11 +2,11 @@ import { Kind, type Static, Type, TypeRegistry } from '@sinclair/typebox'
 
 /**
  * Text that every store keeps faithfully: without U+0000 and without unpaired surrogates. The published pattern says the
- * first. It holds the character itself, which JSON writes as \u0000: Go and PHP refuse that escape inside a pattern. No
- * pattern says the second in Go, Ruby or PHP, so the description of `NewPlant` does. The check does not run the pattern:
- * two built-ins are faster on megabytes of text.
+ * first, with an escape: generators would write the character itself into source files, and Go and PHP refuse \u0000 in a
+ * pattern. No pattern says the second in Go, Ruby or PHP, so the description of `NewPlant` does. The check does not run the
+ * pattern: two built-ins are faster on megabytes of text.
  */
-const NO_NUL = '^[^\u0000]*$'
+const NO_NUL = String.raw`^[^\x00]*$`
 TypeRegistry.Set('Text', (_, value) => typeof value === 'string' && value.isWellFormed() && !value.includes('\0'))
 TypeRegistry.Set('Int64', (_, value) => typeof value === 'bigint' && value === BigInt.asIntN(64, value))
 
