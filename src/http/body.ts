@@ -60,7 +60,8 @@ function requireIdentity(contentEncoding = ''): void {
 }
 
 /** The value of `Content-Length` in bytes. It is `NaN` without one, and for two equal lines, which the runtime joins with a comma. */
-const declaredLength = (contentLength = ''): number => (/^\d+$/.test(contentLength) ? Number(contentLength) : Number.NaN)
+const declaredLength = (contentLength = ''): number =>
+  /^\d+$/.test(contentLength) ? Number(contentLength) : Number.NaN
 
 async function readChunks({ body, signal }: Request, maxBodyBytes: number): Promise<Uint8Array> {
   if (body === null) return new Uint8Array()
