@@ -16,33 +16,38 @@ const NOWHERE = '\uD800'
  * `rate_exceeded`, before anything else of the request is checked. A route with `scope: 'write'` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, limits, statistics }: AppParts) => {
+export const authentication = ({ tokens, limits }: AppParts) => {
   const identify = async (request: Request, text: string) => {
     const context = contextOf(request)
-    context.caller ??= await tokens.read(request.headers.get('authorization') ?? '', text)
+    context.caller ??= await tokens.read(text)
     await limits?.admit(context.caller, request)
     return { caller: context.caller }
   }
   return new Elysia({ name: 'authentication' })
-    .onTransform({ as: 'scoped' }, ({ headers, request }) => {
-      const caller = tokens.get(headers.authorization)
-      contextOf(request).caller = caller
-      if (caller === undefined) headers.authorization = `Bearer ${bearerToken(headers.authorization)}`
-      else statistics?.lookUp('callers', 'hits')
+    .onTransform({ as: 'scoped' }, ({ headers }) => {
+      headers.authorization = `Bearer ${requireBearerToken(headers.authorization)}`
     })
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
     .derive({ as: 'scoped' }, ({ bearer, request }) => {
-      const { caller } = contextOf(request)
-      if (caller === undefined || limits !== undefined) return identify(request, bearer ?? '')
-      return { caller }
+      const context = contextOf(request)
+      // The search for a cached list may have found it before.
+      context.caller ??= tokens.get(bearer)
+      // Elysia awaits the promise because it finds `return` and a call in this source.
+      if (context.caller === undefined || limits !== undefined) return identify(request, bearer ?? '')
+      return { caller: context.caller }
     })
     .macro({
       scope: (scope: Scope) => ({
         transform({ request }) {
-          if (scope === 'write' && contextOf(request).caller?.scope !== scope) throw new AppError('scope_insufficient')
+          if (scope === 'write') requireWrite(contextOf(request).caller)
         },
       }),
     })
+}
+
+/** Throws `scope_insufficient` unless the token may write. */
+export function requireWrite(caller: Caller | undefined): void {
+  if (caller?.scope !== 'write') throw new AppError('scope_insufficient')
 }
 
 /** The scheme in any letter case, then spaces, then a `b64token` (RFC 6750 §2.1). */
@@ -58,26 +63,30 @@ const PARAMETER = `${TOKEN}[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`
 const PARAMETERS = `${PARAMETER}(?:[ \\t]*,[ \\t]*${PARAMETER})*`
 const CREDENTIALS = new RegExp(`^(${TOKEN})(?: +(?:[A-Za-z0-9\\-._~+/]+=*|${PARAMETERS}))?$`)
 
-/** The token in an `Authorization` line. Credentials of another scheme count as no token (RFC 6750 §3.1). */
-function bearerToken(authorization: string | undefined): string {
+/** The token in an `Authorization` line, if there is one. */
+export const bearerToken = (authorization: string | null | undefined): string | undefined =>
+  BEARER.exec(authorization ?? '')?.[1]
+
+/** As `bearerToken`. Throws `token_missing` for credentials of another scheme (RFC 6750 §3.1), else `token_invalid`. */
+function requireBearerToken(authorization: string | undefined): string {
   if (authorization === undefined) throw new AppError('token_missing')
-  const token = BEARER.exec(authorization)?.[1]
+  const token = bearerToken(authorization)
   if (token !== undefined) return token
   const scheme = CREDENTIALS.exec(authorization)?.[1]?.toLowerCase()
   throw new AppError(scheme === undefined || scheme === 'bearer' ? 'token_invalid' : 'token_missing')
 }
 
 /** The most memory that the cache of tokens may take, in bytes. It drops the token that was not used for the longest time. */
-const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
+export const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
 /** The measured size of an entry without its key. */
 const ENTRY_BYTES = 1024
 
-/** Caches tokens by the `Authorization` line that carried them. A change by any process invalidates the tokens of its user. */
+/** Caches tokens by their texts. A change by any process invalidates the tokens of its user. */
 export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOptions) {
   const entries = new LRUCache<string, { readonly token: Caller; readonly version: Version }>({
     maxSize: TOKEN_CACHE_MAX_BYTES,
-    // Only lines that hold a token come here: they are ASCII, and take a byte for each character.
-    sizeCalculation: (_, line) => line.length + ENTRY_BYTES,
+    // Tokens are ASCII, and take a byte for each character.
+    sizeCalculation: (_, text) => text.length + ENTRY_BYTES,
   })
 
   const isAccepted = (token: Caller): boolean => {
@@ -87,29 +96,33 @@ export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOpt
   }
 
   const tokens = {
-    /** The cached token of a line; `undefined` if it was never read, is outdated or has expired. */
-    get(line: string | null | undefined): Caller | undefined {
-      const entry = line ? entries.get(line) : undefined
+    /** The cached token with this text; `undefined` if it was never read, is outdated or has expired. */
+    get(text: string | undefined): Caller | undefined {
+      const entry = text === undefined ? undefined : entries.get(text)
       if (entry === undefined || !store.hasSameTokens(entry.token.userId, entry.version)) return undefined
-      return isAccepted(entry.token) ? entry.token : undefined
+      if (!isAccepted(entry.token)) return undefined
+      statistics?.lookUp('callers', 'hits')
+      return entry.token
     },
 
-    /** Reads the token with this text from the store and caches it by its line. Rejects with `token_invalid`. */
-    async read(line: string, text: string): Promise<Caller> {
+    /** Reads the token with this text from the store, and caches it. Rejects with `token_invalid`, or as the store does. */
+    async read(text: string): Promise<Caller> {
       if (!isTokenText(text)) throw new AppError('token_invalid')
       statistics?.lookUp('callers', 'misses')
       // Asked before the read: a change during the read makes the entry outdated.
       const version = store.tokensVersion()
       const token = await store.findToken(hashToken(text))
       if (token === undefined || !isAccepted(token)) throw new AppError('token_invalid')
-      if (version !== undefined) entries.set(line, { token, version })
+      if (version !== undefined) entries.set(text, { token, version })
       return token
     },
 
-    /** Rejects with `token_invalid` if the accepted token of a request has ended meanwhile. */
-    async acceptAgain({ headers }: Request): Promise<void> {
-      const line = headers.get('authorization') ?? ''
-      if (tokens.get(line) === undefined) await tokens.read(line, bearerToken(line))
+    /** The accepted token of a request as it is now. Rejects with `token_invalid` if it has ended or has another user. */
+    async readAgain({ headers }: Request, { userId }: Caller): Promise<Caller> {
+      const text = bearerToken(headers.get('authorization')) ?? ''
+      const token = tokens.get(text) ?? (await tokens.read(text))
+      if (token.userId !== userId) throw new AppError('token_invalid')
+      return token
     },
   }
   return tokens

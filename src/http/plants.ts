@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { ListedPlant, NewPlant, Plant, plantJson } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
 import { json } from './answers.ts'
-import { authentication } from './authentication.ts'
+import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { operation } from './docs/operation.ts'
 import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
@@ -29,8 +29,8 @@ export const plants = (parts: AppParts) => {
           const acceptedMs = monotonicMs()
           // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
           const plant = await readNewPlant(request, headers, maxBodyBytes)
-          // A command that ends a token waits for so long afterwards. So only after a slower body the token may have ended.
-          if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS) await tokens.acceptAgain(request)
+          // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
+          if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS) requireWrite(await tokens.readAgain(request, caller))
           limits?.requirePlace(request)
           await store.createPlant(caller.userId, plant)
           return json(plantJson(plant))
@@ -69,7 +69,7 @@ const LIST = operation({
   operationId: LIST_PLANTS,
   summary: 'List plants',
   description:
-    'The plants of the calling user by ascending id. A list is capped if it has a `limit`, or if the operator caps all lists. A capped list has an `ETag`, and at most 8 MiB unless its only plant is longer. If more plants follow, it also has a `Link`, except with `limit=0`: follow it until there is none. A list without a cap is streamed, and evaluates no precondition. It is no snapshot, and if it fails half-way, the connection ends without the last chunk: an incomplete body is a failure. `If-None-Match` compares weakly, and `*` names any list. `If-Match` is ignored. Each parameter is given at most once.',
+    'The plants of the calling user by ascending id. A list is capped if it has a `limit`, or if the operator caps all lists. A capped list has an `ETag`, and at most 8 MiB unless its only plant is longer. If more plants follow, it also has a `Link`, except with `limit=0`: follow it until there is none. A list without a cap is streamed, and evaluates no precondition. It is no snapshot, and if it fails half-way or its token ends, the connection ends without the last chunk: an incomplete body is a failure. `If-None-Match` compares weakly, and `*` names any list. `If-Match` is ignored. Each parameter is given at most once.',
   successes: {
     200: { description: 'The plants', body: PLANTS, headers: ['ETag', 'Link'] },
     304: { description: 'The plants are those of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },

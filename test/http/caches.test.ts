@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../src/domain/store.ts'
 import { createApp } from '../../src/http/app.ts'
+import { TOKEN_CACHE_MAX_BYTES } from '../../src/http/authentication.ts'
 import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
 import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
@@ -57,6 +58,19 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
     for (let count = 0; count < 3; count++) expect((await ask(token)).status).toBe(200)
 
     expect(reads).toEqual({ findToken: 3, listPlants: 3 })
+  })
+
+  test('holds a token once, in however many ways clients write it, so that others stay', async () => {
+    await using opened = await open(STANDING_CLOCK)
+    const { ask, reads, store, token } = await countReads(opened)
+    const { text: theirs } = await createToken(store, { user: 'you' })
+    const variants = Math.ceil(TOKEN_CACHE_MAX_BYTES / 8192)
+
+    await ask(theirs)
+    for (let spaces = 0; spaces < variants; spaces++) expect((await ask(' '.repeat(spaces) + token)).status).toBe(200)
+    await ask(theirs)
+
+    expect(reads.findToken).toBe(2)
   })
 
   test('holds no unknown token, and text that cannot be a token is not looked up', async () => {

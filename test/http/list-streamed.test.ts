@@ -69,8 +69,7 @@ describe.each(STORES_IN_PROCESS)('a list without a limit that is read in parts, 
     const read = [pages()]
     for await (const _ of rest) read.push(pages())
 
-    // One page is read ahead, to know whether it is the last one.
-    expect(read.filter((count, taken) => count > taken + 1)).toEqual([])
+    expect(read.filter((count, taken) => count > Math.max(1, taken))).toEqual([])
     expect(pages()).toBe(3)
   })
 
@@ -81,10 +80,10 @@ describe.each(STORES_IN_PROCESS)('a list without a limit that is read in parts, 
     const rest = await parts()
     await rest.next()
     await rest.return(undefined)
-    // The read of the second page has begun. A third one would begin within these turns.
+    // The read of the second page would begin within these turns.
     for (let turn = 0; turn < 10; turn++) await nextTurn()
 
-    expect(pages()).toBe(2)
+    expect(pages()).toBe(1)
   })
 })
 

@@ -1,11 +1,13 @@
-import type { Caller, UserId } from '../../domain/token.ts'
+import { AppError } from '../../domain/error.ts'
+import type { Caller } from '../../domain/token.ts'
 import { JSON_TYPE, json } from '../answers.ts'
+import { bearerToken } from '../authentication.ts'
 import { contextOf, logFault, type RequestContext } from '../observe.ts'
 import type { AppParts } from '../parts.ts'
 import type { ListQuery } from '../query.ts'
 import { type Handle, SLOW_READER_S } from '../server.ts'
 import { answerList, type CappedList, cappedList } from './capped-list.ts'
-import { type ListPage, renderList } from './render-list.ts'
+import { type ListPage, type ListPart, renderList } from './render-list.ts'
 
 /** The operation that these functions answer. */
 export const LIST_PLANTS = 'listPlants'
@@ -19,21 +21,17 @@ interface ListRequest {
 /** Answers a list: whole if it has a limit, as a stream if it has none. */
 export const listPlants = (parts: AppParts) => {
   const { store, lists, limits, listMax = Number.POSITIVE_INFINITY } = parts
-  return async ({
-    request,
-    caller: { userId },
-    query: { limit = listMax, after, include },
-  }: ListRequest): Promise<Response> => {
+  return async ({ request, caller, query: { limit = listMax, after, include } }: ListRequest): Promise<Response> => {
     limits?.requirePlace(request)
     const cap = Math.min(limit, listMax)
     if (!Number.isFinite(cap)) {
       const all = { limit: cap, after, include }
-      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, userId, all)
+      return request.method === 'HEAD' ? streamedListHead() : streamedList(parts, request, caller, all)
     }
     // Asked before the read: a change during the read makes the cached list outdated.
-    const version = store.plantsVersion(userId)
-    const list = await cappedList(store, userId, { limit: cap, after, include })
-    lists.set(userId, request.url, version, list)
+    const version = store.plantsVersion(caller.userId)
+    const list = await cappedList(store, caller.userId, { limit: cap, after, include })
+    lists.set(caller.userId, request.url, version, list)
     if (typeof list.body !== 'string') allowSlowReader(contextOf(request))
     return answerList(list, request)
   }
@@ -53,27 +51,27 @@ export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppPart
   return (request) => {
     const { method } = request
     if (method !== 'GET' && method !== 'HEAD') return handle(request)
-    const caller = tokens.get(request.headers.get('authorization'))
+    const context = contextOf(request)
+    const caller = tokens.get(bearerToken(request.headers.get('authorization')))
+    context.caller = caller
     const list = caller && lists.get(caller.userId, request.url)
     if (caller === undefined || list === undefined) return handle(request)
-    statistics?.lookUp('callers', 'hits')
     statistics?.lookUp('lists', 'hits')
-    const context = contextOf(request)
     context.operation = LIST_PLANTS
-    context.caller = caller
     return limits === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
   }
 }
 
 /**
- * Streams the whole list, a page at a time and only as fast as the client reads: memory does not grow with the list. Logs an
- * error that ends the list too early.
+ * Streams the whole list, a part at a time and only as fast as the client reads: memory does not grow with the list. Before each
+ * further part it asks whether the token is still accepted. The log says why a list ended too early.
  */
-async function streamedList({ store, log, statistics }: AppParts, request: Request, user: UserId, all: ListPage) {
+async function streamedList(parts: AppParts, request: Request, caller: Caller, all: ListPage) {
+  const { store, log, statistics } = parts
   const context = contextOf(request)
-  const nextPart = renderList(store, user, all, Number.POSITIVE_INFINITY)
+  const nextPart = renderList(store, caller.userId, all, Number.POSITIVE_INFINITY)
   // The server reads the first part before it sends the status: if the store fails at once, the client gets an error.
-  let part = await nextPart()
+  let first: ListPart | undefined = await nextPart()
   const ended = Promise.withResolvers<number>()
   context.streamEnd = ended.promise
   let bodyBytes = 0
@@ -81,30 +79,43 @@ async function streamedList({ store, log, statistics }: AppParts, request: Reque
     {
       async pull(controller) {
         try {
-          controller.enqueue(part.text)
-          const bytes = Buffer.byteLength(part.text)
+          if (first === undefined) await requireSameCaller(parts, request, caller)
+          const { text, isLast } = first ?? (await nextPart())
+          first = undefined
+          controller.enqueue(text)
+          const bytes = Buffer.byteLength(text)
           bodyBytes += bytes
           if (statistics !== undefined) statistics.bodyBytes += bytes
-          if (part.isLast) {
-            controller.close()
-            ended.resolve(bodyBytes)
-            return
-          }
-          part = await nextPart()
-          allowSlowReader(context)
+          if (!isLast) return allowSlowReader(context)
+          controller.close()
         } catch (error) {
           logFault(log, context, error)
-          ended.resolve(bodyBytes)
           // The connection ends without the last chunk, so that no client takes half a list for a whole one. With the error as
           // its argument, the runtime would print it.
           controller.error()
         }
+        ended.resolve(bodyBytes)
       },
       cancel: () => ended.resolve(bodyBytes),
     },
     { highWaterMark: 0 },
   )
   return json(stream)
+}
+
+/** Rejects with `token_invalid` if the token has ended or has another user. A store that cannot tell ends no list. */
+async function requireSameCaller({ tokens, log }: AppParts, request: Request, caller: Caller): Promise<void> {
+  try {
+    await tokens.readAgain(request, caller)
+  } catch (error) {
+    if (error instanceof AppError && error.kind !== 'token_invalid') return
+    const { requestId } = contextOf(request)
+    log.warn(
+      { requestId, user: caller.userName, tokenId: caller.id },
+      'a list was cut: its token is no longer accepted',
+    )
+    throw error
+  }
 }
 
 /**

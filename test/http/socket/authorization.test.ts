@@ -1,4 +1,6 @@
+import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
+import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import { openConnection } from '../../support/raw-connection.ts'
 import { sendHalf } from '../../support/slow.ts'
@@ -59,21 +61,34 @@ describe.each(SOCKET_TRANSPORTS)('Authorization lines, $name', (transport) => {
   })
 })
 
-describe.each(SOCKET_TRANSPORTS)('a token that another process has revoked, $name', (transport) => {
-  test('is refused if the body of a create arrives after that, and nothing is stored', async () => {
+describe.each(SOCKET_TRANSPORTS)('a token that another process has changed, $name', (transport) => {
+  test.each([
+    ['was revoked', 'update tokens set revoked_at_ms = 1 where id = ?', 401, 40102],
+    ['may only read', "update tokens set scope = 'read' where id = ?", 403, 40301],
+    [
+      'has another user',
+      "update tokens set user_id = (select id from users where name = 'you') where id = ?",
+      401,
+      40102,
+    ],
+  ])('stores no plant whose body arrives after the token %s', async (_, change, status, error) => {
     await using service = await startService(transport)
     const { text: token, id } = await service.createToken()
+    const { text: yours } = await service.createToken({ user: 'you' })
     const body = '{"id":1,"name":"Fern"}'
-    const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n`
-    using creating = sendHalf(service.port, `${head}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n`)
+    const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`]
+    using creating = sendHalf(service.port, rawRequest('POST', '/plants', { token, lines }))
     // The token of that head was accepted once a later request on another connection is answered.
     await service.exchange('GET', '/plants', { token })
-    await runPlantstore(['token', 'revoke', String(id), '--database', service.database])
+
+    using db = new Database(service.database)
+    db.run(change, [id])
+    await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
     const answer = await creating.sendRest(body)
 
-    expect(answer).toStartWith('HTTP/1.1 401 ')
-    expect(answer).toContain('"error":40102')
-    expect(await service.names()).toEqual([])
+    expect(answer).toStartWith(`HTTP/1.1 ${status} `)
+    expect(answer).toContain(`"error":${error}`)
+    expect([await service.names(), await service.names(yours)]).toEqual([[], []])
   })
 
   test('is refused on an open connection, too', async () => {
