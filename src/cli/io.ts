@@ -1,5 +1,3 @@
-import { constants } from 'node:os'
-
 /** The process as the commands see it. Only main.ts knows the real one. */
 export interface Io {
   /** The arguments after the name of the executable. */
@@ -58,4 +56,4 @@ export const isClosedPipe = (error: unknown): boolean =>
 export const printFailure = (error: Error): string => (isClosedPipe(error) ? 'nobody reads stdout' : error.message)
 
 /** The exit code of a process that a signal ended (POSIX shells: 128 plus its number). */
-export const exitCodeOf = (signal: Signal): number => 128 + constants.signals[signal]
+export const exitCodeOf = (signal: Signal): number => ({ SIGHUP: 129, SIGINT: 130, SIGTERM: 143 })[signal]
