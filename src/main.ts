@@ -15,7 +15,7 @@ const end = (signal: Signal) => {
 // First of all: without a handler the kernel kills the process, or ignores the signal if this is process 1 of a container.
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end)
 
-// Only the user of the process may read databases and sockets.
+// Only the user of the process may read new files. `listen` then opens the socket to the group.
 process.umask(0o177)
 
 // The driver of PostgreSQL reads these variables. Only our options may say where the database is and how to log in.

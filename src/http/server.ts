@@ -3,8 +3,6 @@ import { type Address, formatAddress } from '../domain/address.ts'
 import { AppError, codeOf } from '../domain/error.ts'
 import type { Tls } from './tls.ts'
 
-const SOCKET_MODE = 0o600
-
 /**
  * The server that requests come to. `timeout` sets how long nothing may happen on the connection of a request, until the next
  * request comes on it. `requestIP` is `null` for a unix socket, and once the client has gone.
@@ -27,6 +25,8 @@ export interface ListenOptions {
   readonly idleTimeoutMs: number
   /** The flag that names the address. Messages tell the operator to change it. */
   readonly flag: string
+  /** The mode of a unix socket. With 0o660, the group of the process may connect. */
+  readonly socketMode: number
   /** The certificate; `undefined` for plain HTTP. A new certificate needs a new server. */
   readonly tls: Tls | undefined
 }
@@ -51,7 +51,7 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
   const server = await serve(address, handle, options).catch(async (cause) => {
     throw refusal(await reasonOf(cause, address), cause)
   })
-  if ('socketPath' in address) chmodSync(address.socketPath, SOCKET_MODE)
+  if ('socketPath' in address) chmodSync(address.socketPath, options.socketMode)
   const own = 'socketPath' in address ? address : { host: address.host, port: server.port ?? address.port }
   return {
     /** The address that the server listens on, with the port that the system chose, and its URL. */

@@ -22,21 +22,22 @@ const logged = (stdout: string) =>
     .map((line) => JSON.parse(line))
 
 describe.concurrent('the files of a server', () => {
-  test.each(['000', '777'])('can be used only by the user of the server, with umask %s', async (umask) => {
+  test.each(['000', '777'])('are open to its user alone, and its socket to its group, with umask %s', async (umask) => {
     using folder = makeFolder()
-    const socket = join(folder.path, 'plantstore.sock')
-    const database = join(folder.path, 'plantstore.db')
-    await using server = await serve(database, ['--listen', `unix:${socket}`, '--first-token'], {
-      under: withUmask(umask),
-    })
+    const [database = '', socket, metrics] = ['plantstore.db', 'plantstore.sock', 'metrics.sock'].map((name) =>
+      join(folder.path, name),
+    )
+    const flags = ['--listen', `unix:${socket}`, '--metrics-listen', `unix:${metrics}`, '--first-token']
+    await using server = await serve(database, flags, { under: withUmask(umask) })
     // A write, so that all files are there.
     while (!server.stderr().includes('plst_')) await Bun.sleep(5)
 
     expect(modesIn(folder.path)).toEqual({
+      'metrics.sock': OWN,
       'plantstore.db': OWN,
       'plantstore.db-shm': OWN,
       'plantstore.db-wal': OWN,
-      'plantstore.sock': OWN,
+      'plantstore.sock': 0o660,
     })
     expect(logged(server.stdout()).filter(({ level }) => level === 'warn')).toEqual([])
   })
@@ -128,6 +129,20 @@ const ownersIn = (directory: string) =>
       return [name, [uid, gid, mode & 0o777]]
     }),
   )
+
+describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('the unix socket of a server', () => {
+  test('can be used by other users of its group, and by nobody else', async () => {
+    using made = await makeDirectory()
+    const listen = ['--listen', `unix:${join(made.directory, 'socket')}`]
+    await using _server = await serve(made.database, listen, { under: AS_SERVICE })
+    const exitCodeOf = async (group: number) => {
+      const under = ['setpriv', '--reuid=4323', `--regid=${group}`, '--clear-groups']
+      return (await runPlantstore(['healthcheck', ...listen], { under })).exitCode
+    }
+
+    expect([await exitCodeOf(GROUP), await exitCodeOf(4323)]).toEqual([0, 1])
+  })
+})
 
 describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
   test('restores a database that its own user can serve, with the same owner, group and mode', async () => {

@@ -26,9 +26,9 @@ async function statusOfService(): Promise<Record<string, string>> {
 }
 
 /** Waits until the service is healthy. Resolves to its process id. */
-async function healthyPid(): Promise<string> {
+async function healthyPid(...flags: readonly string[]): Promise<string> {
   const deadlineMs = performance.now() + 20_000
-  while ((await systemd.tryRun(['plantstore', 'healthcheck'])).exitCode !== 0) {
+  while ((await systemd.tryRun(['plantstore', 'healthcheck', ...flags])).exitCode !== 0) {
     if (performance.now() > deadlineMs) throw new Error(await systemd.run(['systemctl', 'status', UNIT]))
   }
   return (await systemd.show(['MainPID'])).MainPID ?? ''
@@ -139,6 +139,17 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
 
     expect(second).not.toBe(first)
     expect(ended).toEqual({ Result: 'success', ExecMainStatus: '0', ActiveState: 'inactive' })
+  })
+
+  test('serves a proxy in the group of the service at a unix socket, with the settings of the documentation', async () => {
+    await systemd.write(`${SETTINGS}/socket.conf`, await blockAfter('file: socket.conf'))
+    await systemd.run(['/bin/sh', '-euc', `systemctl daemon-reload\n${await blockAfter('commands of: socket.conf')}`])
+    const listen = '--listen=unix:/run/plantstore/plantstore.sock'
+    await healthyPid(listen)
+    const exitCodeAs = async (user: string) =>
+      (await systemd.tryRun(['runuser', `--user=${user}`, '--', 'plantstore', 'healthcheck', listen])).exitCode
+
+    expect([await exitCodeAs('www-data'), await exitCodeAs('nobody')]).toEqual([0, 1])
   })
 
   test('keeps the service from what its user could do without the unit', async () => {

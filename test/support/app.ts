@@ -26,4 +26,9 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
 })
 
 /** Those of a server, with the defaults of `serve`. */
-export const LISTEN_OPTIONS: ListenOptions = { idleTimeoutMs: 75_000, flag: '--listen', tls: undefined }
+export const LISTEN_OPTIONS: ListenOptions = {
+  idleTimeoutMs: 75_000,
+  flag: '--listen',
+  socketMode: 0o660,
+  tls: undefined,
+}

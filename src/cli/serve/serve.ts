@@ -77,8 +77,13 @@ async function serveStore(options: ServeOptions, endings: Endings, log: Logger, 
 async function serveMetrics(address: Address, sources: MetricSources, log: Logger): Promise<Disposable> {
   // Only a server with metrics waits for the library to load.
   const { createMetricsApp } = await import('../../http/metrics.ts')
-  const options = { idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS, flag: '--metrics-listen', tls: undefined }
-  const server = await listen(address, createMetricsApp(sources, log), options)
+  const server = await listen(address, createMetricsApp(sources, log), {
+    idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,
+    flag: '--metrics-listen',
+    // Whoever connects needs no token.
+    socketMode: 0o600,
+    tls: undefined,
+  })
   log.info({ metricsAddress: server.url }, 'metrics are served')
   return { [Symbol.dispose]: server.kill }
 }

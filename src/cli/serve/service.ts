@@ -76,7 +76,7 @@ export async function runService({ options, store, statistics, endings, log, io 
     nowMs: io.nowMs,
     monotonicMs: io.monotonicMs,
   })
-  const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', tls })
+  const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls })
   log.info({ address: server.url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   // A tokens file has at least one token.
   if (options.tokensFile === undefined) {
