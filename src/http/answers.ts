@@ -125,8 +125,9 @@ export const ERRORS = {
   },
   precondition_failed: {
     code: 41201,
-    when: '`If-Match` names neither the `ETag` of the plant nor `*`, or `If-None-Match` names one of them',
-    message: 'The plant has another ETag than the request demands, and was not deleted: get the plant and decide anew.',
+    when: '`If-Match` names neither the `ETag` of the plant nor `*`, `If-None-Match` names one of them, or either is malformed',
+    message:
+      'The plant was not deleted, because its ETag is not the demanded one or the precondition is malformed: get the plant and decide anew.',
   },
   body_too_large: {
     code: 41301,

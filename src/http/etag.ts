@@ -23,19 +23,29 @@ export function answerTagged(
   return response
 }
 
-/** Whether the preconditions of a request hold for an entity tag (RFC 9110 §13.1). `undefined` if the request has none. */
+/**
+ * Whether the preconditions of a delete hold for an entity tag (RFC 9110 §13.1). A malformed header never holds. `undefined` if the
+ * request has none.
+ */
 export function preconditionOf({ headers }: Request): ((etag: string) => boolean) | undefined {
   const ifMatch = headers.get('if-match')
   const ifNoneMatch = headers.get('if-none-match')
   if (ifMatch === null && ifNoneMatch === null) return undefined
   return (etag) =>
-    (ifMatch === null || names(ifMatch, etag, false)) && (ifNoneMatch === null || !names(ifNoneMatch, etag, true))
+    (ifMatch === null || names(ifMatch, etag, false)) &&
+    (ifNoneMatch === null || (ENTITY_TAGS.test(ifNoneMatch) && !names(ifNoneMatch, etag, true)))
 }
 
-/** Whether a list names an entity tag. `*` names any. `If-Match` compares strongly: there a tag with `W/` does not count. */
+/**
+ * Whether a list names an entity tag. `*` names any, and a malformed list none. `If-Match` compares strongly: there a tag with `W/`
+ * does not count.
+ */
 const names = (header: string, etag: string, isWeak: boolean): boolean =>
-  header.trim() === '*' ||
-  header.matchAll(ENTITY_TAGS).some(([, weak, tag]) => (isWeak || weak === undefined) && tag === etag)
+  header === '*' ||
+  (ENTITY_TAGS.test(header) &&
+    header.match(ENTITY_TAG)?.some((tag) => tag === etag || (isWeak && tag === `W/${etag}`)) === true)
 
-/** The entity tags of a list. Other text is no tag. */
-const ENTITY_TAGS = /(?<=^|,)[ \t]*(W\/)?("[^"]*")[ \t]*(?=,|$)/g
+/** An entity tag (RFC 9110 §8.8.3), and a list of them, which may have empty elements (§5.6.1.2). */
+const ENTITY_TAG = /(?:W\/)?"[!#-~\u0080-\u00ff]*"/g
+const ELEMENT = `[ \\t]*(?:${ENTITY_TAG.source}[ \\t]*)?`
+const ENTITY_TAGS = new RegExp(`^${ELEMENT}(?:,${ELEMENT})*$`)

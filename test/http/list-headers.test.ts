@@ -79,7 +79,7 @@ describe.each(TRANSPORTS)('the ETag of a list, $name', (transport) => {
     const bare = etag.slice(1, -1)
     const others = [
       ...['', '""', '"other"', 'W/"other"', '"a", "b"', bare, `"${bare}`, `"x${bare}"`, `"${bare.toUpperCase()}"`],
-      ...[`w/${etag}`, `x${etag}`, `${etag}x`, `"a" ${etag}`, `"a"${etag}`],
+      ...[`w/${etag}`, `x${etag}`, `${etag}x`, `"a" ${etag}`, `"a"${etag}`, `"x,"${etag}`, `${etag}, a`, `*, ${etag}`],
     ]
 
     for (const value of others) {

@@ -35,6 +35,23 @@ describe.each(TRANSPORTS)('DELETE /plants/{id} with preconditions, $name', (tran
     expect((await remove(service, { 'if-none-match': '"other"' })).status).toBe(204)
   })
 
+  test('is 412 and keeps the plant if either header is malformed', async () => {
+    await using service = await startService(transport)
+    const etag = await plant(service)
+    const broken = [`"x,"${etag}`, `${etag}, a`, `"a" ${etag}`, `*, ${etag}`, `"a b", ${etag}`, `w/${etag}`, 'a', ',"']
+
+    for (const value of broken) {
+      const answers = [await remove(service, { 'if-match': value }), await remove(service, { 'if-none-match': value })]
+      const both = await remove(service, { 'if-match': etag, 'if-none-match': value })
+      expect([value, ...answers, both].map((answer) => (typeof answer === 'string' ? answer : answer.status))).toEqual([
+        value,
+        ...[412, 412, 412],
+      ])
+    }
+    // A list may have empty elements, and tags may hold commas.
+    expect((await remove(service, { 'if-match': `,"a,b" ,, ${etag},` })).status).toBe(204)
+  })
+
   test('needs both headers to agree if both are sent', async () => {
     await using service = await startService(transport)
     const etag = await plant(service)
