@@ -160,6 +160,18 @@ describe('the house', () => {
   })
 })
 
+test('tests wait for a condition with `until`, which has a name and a limit', async () => {
+  const tests = [...new Glob('**/*.ts').scanSync(import.meta.dir)].sort()
+  const waits = await Promise.all(
+    tests.map(async (file) => {
+      const text = await Bun.file(resolve(import.meta.dir, file)).text()
+      return [...text.matchAll(/while \(.*\)\s+await Bun\.sleep/g)].map(([loop]) => `${file}: ${loop}`)
+    }),
+  )
+
+  expect(waits.flat()).toEqual([])
+})
+
 /** The code alone; what the transpiler drops is comments and types. It would run macros. */
 const withoutComments = ({ file, text }: Source): string =>
   new Transpiler({ loader: loaderOf(file) }).transformSync(text.replaceAll(" with { type: 'macro' }", ''))

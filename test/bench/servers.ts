@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { until } from '../support/until.ts'
 import { PROJECT, SERVER_CORE, type Workspace } from './workspace.ts'
 
 /** The executable of this working copy, which `bun run bench` builds. */
@@ -64,18 +65,14 @@ export function spawnPlantstore(
 }
 
 /** Waits until a server answers a request with success. Each request has a connection of its own. */
-export async function untilOk({ name, url }: Server, path: string, pollMs: number, token = ''): Promise<void> {
+export async function untilOk({ name, url }: Server, path: string, lookMs: number, token = ''): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, connection: 'close' }
   const isOk = () =>
     fetch(url + path, { headers }).then(
       ({ ok }) => ok,
       () => false,
     )
-  const deadlineMs = performance.now() + START_TIMEOUT_MS
-  while (!(await isOk())) {
-    if (performance.now() > deadlineMs) throw new Error(`${name} did not start`)
-    await Bun.sleep(pollMs)
-  }
+  await until(`${name} started`, isOk, { limitMs: START_TIMEOUT_MS, lookMs })
 }
 
 /** Starts a contestant, which prints its port. */

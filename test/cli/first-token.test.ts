@@ -11,6 +11,7 @@ import { makeFolder } from '../support/folder.ts'
 import { makeIo } from '../support/io.ts'
 import { lacks } from '../support/requirement.ts'
 import { makeFileToken } from '../support/tokens-file.ts'
+import { until } from '../support/until.ts'
 import { makeDatabase } from './support/database.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
@@ -18,7 +19,7 @@ const hasCurl = Bun.which('curl') !== null
 
 /** Waits until a server has printed what was asked for. */
 async function printed(output: () => string, pattern: RegExp): Promise<string> {
-  while (!pattern.test(output())) await Bun.sleep(5)
+  await until(`${pattern} is printed`, () => pattern.test(output()))
   return output()
 }
 

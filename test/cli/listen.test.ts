@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { until } from '../support/until.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
 /** An address of the block for documentation (RFC 5737): no machine has it. */
@@ -101,7 +102,7 @@ describe.concurrent('a server', () => {
 
     expect([first, second, third]).toMatchObject(Array(3).fill(refused(`unix:${socket}`)))
     // The server still has to accept what is in its backlog.
-    while ((await statusOver(socket).catch(() => 0)) !== 200) await Bun.sleep(5)
+    await until('the server answers', async () => (await statusOver(socket).catch(() => 0)) === 200)
   })
 
   test('refuses a regular file as its socket, exits with 1 and leaves the file alone', async () => {

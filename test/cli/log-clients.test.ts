@@ -5,6 +5,7 @@ import { USER_AGENT_MAX_LENGTH } from '../../src/http/observe.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw-connection.ts'
 import { sendHalf } from '../support/slow.ts'
+import { until } from '../support/until.ts'
 import { serveDatabase } from './support/database.ts'
 
 type Logged = Readonly<Record<string, unknown>>
@@ -178,7 +179,7 @@ describe.concurrent('the address of a client in the log', () => {
     const half = sendHalf(server.port, `${create}\r\nContent-Length: 99\r\nExpect: 100-continue\r\n\r\n{`)
     await new Promise((resolve) => half.socket.once('data', resolve))
     half.abort()
-    while (!server.stdout().includes('"createPlant"')) await Bun.sleep(5)
+    await until('the request is logged', () => server.stdout().includes('"createPlant"'))
     await server.end()
 
     expect(server.stdout()).toMatch(/"operation":"createPlant".*"status":400.*"remoteAddress":"127\.0\.0\.1"/)

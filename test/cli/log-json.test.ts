@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { until } from '../support/until.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
 const JSON_FLAGS = ['--log-format', 'json']
@@ -60,7 +61,7 @@ describe.concurrent('stderr of a server with --log-format json', () => {
     using made = makeDatabase()
     const env = { PLANTSTORE_PORT: '3000' }
     await using server = await serve(made.database, [...JSON_FLAGS, '--first-token'], { env })
-    while (!server.stderr().includes('plst_')) await Bun.sleep(5)
+    await until('the token is printed', () => server.stderr().includes('plst_'))
     const [token = ''] = /plst_\w+/.exec(server.stderr()) ?? []
     const { status } = await server.request('GET', '/plants', { token })
     await server.end()

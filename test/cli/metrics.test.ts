@@ -14,6 +14,7 @@ import { lacks } from '../support/requirement.ts'
 import { addLongPlants, requestAndWait, sendHalf } from '../support/slow.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { serveDatabase } from './support/database.ts'
 
 /** A server with metrics on a database with a token. */
@@ -240,8 +241,8 @@ describe.concurrent('the metrics', () => {
     expect(status).toBe(503)
     expect(all.plantstore_database_size_bytes).toBeUndefined()
     expect(all[`${REJECTED}{reason="store_failed"}`]).toBe(1)
-    while (!server.stdout().includes('the store could not be measured, so these metrics are left out'))
-      await Bun.sleep(5)
+    const logged = 'the store could not be measured, so these metrics are left out'
+    await until('the log says so', () => server.stdout().includes(logged))
   })
 
   test.skipIf(lacks(OPENSSL))('tell when the certificate ends, with TLS alone', async () => {
@@ -371,7 +372,7 @@ describe.concurrent('the address of the metrics', () => {
     const held = holdCreate(metered)
     await scrapeUntil(server, isInFlight(1))
     server.signal('SIGTERM')
-    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    await until('the server is ending', () => server.stdout().includes('"ending"'))
     const whileEnding = await scrape(server)
     held[Symbol.dispose]()
     await server.ended()

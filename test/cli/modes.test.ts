@@ -5,6 +5,7 @@ import { runPlantstore, serve, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks, type Requirement } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { refusal } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 
@@ -30,7 +31,7 @@ describe.concurrent('the files of a server', () => {
     const flags = ['--listen', `unix:${socket}`, '--metrics-listen', `unix:${metrics}`, '--first-token']
     await using server = await serve(database, flags, { under: withUmask(umask) })
     // A write, so that all files are there.
-    while (!server.stderr().includes('plst_')) await Bun.sleep(5)
+    await until('the token is printed', () => server.stderr().includes('plst_'))
 
     expect(modesIn(folder.path)).toEqual({
       'metrics.sock': OWN,

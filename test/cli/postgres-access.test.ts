@@ -8,6 +8,7 @@ import { administer } from '../support/postgres.ts'
 import { GUARDED, startCluster } from '../support/postgres-cluster.ts'
 import { freePort, OWN_POSTGRES, ownedByServer } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { makeGuarded } from './support/guarded-role.ts'
 import { OUTPUTS } from './support/outputs.ts'
 import { statusOf } from './support/service-client.ts'
@@ -47,7 +48,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('the password of a PostgreSQL database', ()
     await server.request('GET', '/plants', { token: 'plst_0' })
     await server.request('GET', '/readyz')
     cluster.start()
-    while ((await statusOf(server, '/readyz')) !== 200) await Bun.sleep(20)
+    await until('the server is ready', async () => (await statusOf(server, '/readyz')) === 200)
     const outputs = await Promise.all(COMMANDS.map((args) => runPlantstore([...args, '--database', database], { env })))
     const output = outputs.map(({ stdout, stderr }) => stdout + stderr).join()
 

@@ -8,6 +8,7 @@ import { makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { makeFileToken } from '../support/tokens-file.ts'
+import { until } from '../support/until.ts'
 import { done } from './support/answers.ts'
 import { codeOf } from './support/service-client.ts'
 
@@ -58,12 +59,11 @@ describe.concurrent.skipIf(lacks(POSTGRES_SERVER))('two servers on one PostgreSQ
       endMs = Date.parse(rotated.oldEnds)
       during = [...(await codes(old)), ...(await codes(next))]
     } while (Date.now() >= endMs)
-    let last: number[] = []
-    do {
-      await Bun.sleep(20)
-      last = await codes(old)
-      if (Date.now() < endMs) expect(last).toEqual([200, 200])
-    } while (last.includes(200))
+    const last = await until('the old token ended', async () => {
+      const seen = await codes(old)
+      if (Date.now() < endMs) expect(seen).toEqual([200, 200])
+      return !seen.includes(200) && seen
+    })
 
     expect(during).toEqual([200, 200, 200, 200])
     expect(last).toEqual([40102, 40102])

@@ -10,6 +10,7 @@ import { startCluster } from '../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken, createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { FOREIGN_VARIABLES } from './support/foreign-variables.ts'
 import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
 import { createPlant, listNames, statusOf } from './support/service-client.ts'
@@ -146,8 +147,8 @@ test.skipIf(lacks(OWN_POSTGRES))(
     expect([await statusOf(server, '/healthz'), await statusOf(server, '/readyz')]).toEqual([200, 503])
     expect(await statusOf(server, '/plants', 'plst_0')).toBe(401)
     cluster.start()
-    while ((await statusOf(server, '/readyz')) !== 200) await Bun.sleep(20)
-    while (!server.stderr().includes('/plants/1')) await Bun.sleep(20)
+    await until('the server is ready', async () => (await statusOf(server, '/readyz')) === 200)
+    await until('the token is printed', () => server.stderr().includes('/plants/1'))
 
     const token = /plst_\w+/.exec(server.stderr())?.[0] ?? ''
     expect(await createPlant(server, token, 1)).toBe(200)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { LOG_LEVELS } from '../../src/log.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
+import { until } from '../support/until.ts'
 import { makeDatabase } from './support/database.ts'
 import { filesIn, OUTPUTS } from './support/outputs.ts'
 
@@ -148,7 +149,7 @@ describe('the text of a token', () => {
   test('of the first token is only on stderr, once', async () => {
     using made = makeDatabase()
     await using server = await serve(made.database, ['--first-token', '--log-level', FINEST_LEVEL])
-    while (!server.stderr().includes('DELETE')) await Bun.sleep(5)
+    await until('the token is printed', () => server.stderr().includes('DELETE'))
     const [token = ''] = /plst_[0-9A-Za-z]{49}/.exec(server.stderr()) ?? []
     await use(server.url, token)
     await server.end()

@@ -7,6 +7,7 @@ import { SLACK_MS } from '../support/slack.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../support/slow.ts'
 import { storedPlants } from '../support/stored.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
 /** How a shell says that SIGTERM ended a process. */
@@ -43,7 +44,7 @@ describe('a signal', () => {
     using _part = sendHalf(server.port, halfBody(token))
     await server.request('GET', '/plants', { token })
     server.signal('SIGTERM')
-    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    await until('the server is ending', () => server.stdout().includes('"ending"'))
     const startMs = performance.now()
     server.signal('SIGTERM')
 
@@ -89,17 +90,19 @@ describe('a server that ends with --drain-wait', () => {
     const before = await exchange(server.port, keepAlive('/plants?limit=5'))
     const startMs = performance.now()
     server.signal('SIGTERM')
-    while ((await exchange(server.port, keepAlive('/readyz'))).status === 200) await Bun.sleep(5)
+    const isReady = async () => (await exchange(server.port, keepAlive('/readyz'))).status === 200
+    await until('the server is not ready', async () => !(await isReady()))
     const [readyz, healthz, list] = await Promise.all([
       exchange(server.port, keepAlive('/readyz')),
       exchange(server.port, keepAlive('/healthz')),
       exchange(server.port, keepAlive('/plants?limit=5')),
     ])
-    let refused = ''
-    while (refused === '') {
-      await exchange(server.port, keepAlive('/healthz')).catch((error) => (refused = String(error.code)))
-      await Bun.sleep(5)
-    }
+    const refused = await until('the server refuses connections', () =>
+      exchange(server.port, keepAlive('/healthz')).then(
+        () => undefined,
+        ({ code }) => String(code),
+      ),
+    )
     const refusedMs = performance.now() - startMs
 
     const closing = ({ status, headers, isClosed, body }: typeof list) => ({
@@ -128,7 +131,7 @@ describe.concurrent('a server that ends', () => {
     addLongPlants(database)
     const reading = await requestAndWait(server.port, get('/plants', token))
     server.signal('SIGTERM')
-    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    await until('the server is ending', () => server.stdout().includes('"ending"'))
     const answer = await reading.readOn()
 
     expect(answer.slice(0, 15)).toBe('HTTP/1.1 200 OK')
@@ -160,7 +163,7 @@ describe.concurrent('a server that ends', () => {
     // The handler has begun once a later request on another connection is answered.
     await exchange(server.port, get('/healthz', token))
     server.signal('SIGTERM')
-    while (!server.stdout().includes('"ending"')) await Bun.sleep(5)
+    await until('the server is ending', () => server.stdout().includes('"ending"'))
     const answer = await creating.sendRest(body.slice(10))
 
     expect(answer).toStartWith('HTTP/1.1 200 OK\r\n')

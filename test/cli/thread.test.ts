@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 
 describe.skipIf(lacks(STRACE))('a server that cannot start its writing thread', () => {
   test('logs the reason in one line and ends with 3', async () => {
@@ -34,14 +35,6 @@ describe.skipIf(lacks(STRACE))('a server that cannot start its writing thread', 
 
 /** Waits until strace says that it has stopped a process. Resolves to its id. */
 async function stoppedProcess(trace: string): Promise<number> {
-  for (;;) {
-    const [, pid] =
-      /^(\d+) .*stopped by SIGSTOP/m.exec(
-        await Bun.file(trace)
-          .text()
-          .catch(() => ''),
-      ) ?? []
-    if (pid !== undefined) return Number(pid)
-    await Bun.sleep(5)
-  }
+  const read = () => (existsSync(trace) ? readFileSync(trace, 'utf8') : '')
+  return Number(await until('a process is stopped', () => /^(\d+) .*stopped by SIGSTOP/m.exec(read())?.[1]))
 }

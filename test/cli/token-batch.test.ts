@@ -8,6 +8,7 @@ import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { startProgram } from '../support/program.ts'
 import { POSTGRES_STORES, SQLITE_STORES } from '../support/stores.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 
@@ -185,7 +186,7 @@ describe.concurrent('token create --batch', () => {
       const lines = linesOf(100_000)
       const command = [...COMMAND, 'token', 'create', '--batch', '--json', '--database', made.database]
       const { child, stdout, ended } = startProgram(command, { stdin: `# first\n${lines}` })
-      while (child.exitCode === null && stdout() === '') await Bun.sleep(1)
+      await until('a token is printed', () => stdout() !== '')
       child.kill(signal)
       const { exitCode, ...output } = await ended
       const tokens = JSON.parse(output.stdout)
@@ -206,7 +207,7 @@ describe.concurrent('token create --batch', () => {
     using made = makeBatch()
     const command = [...COMMAND, 'token', 'create', '--batch', '--database', made.database]
     const { child, stdout, ended } = startProgram(command, { stdin: linesOf(100_000) })
-    while (child.exitCode === null && stdout() === '') await Bun.sleep(1)
+    await until('a token is printed', () => stdout() !== '')
     child.kill('SIGKILL')
     const printed = printedBy((await ended).stdout)
     const owners = await ownersOf(

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { PAGE_ROWS } from '../../src/domain/store.ts'
+import { until } from '../support/until.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
@@ -19,7 +20,6 @@ const addTokens = (database: string, count: number) => {
   )
 }
 
-const POLL_MS = 100
 const ISO_TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 describe.concurrent('token list', () => {
@@ -133,11 +133,10 @@ describe.concurrent('a server writes the last use of a token', () => {
     const beforeMs = Date.now()
     await server.request('GET', '/plants', { token })
     const afterMs = Date.now()
-    let tokens = await list(run)
-    while (tokens[0].lastUsed === null) {
-      await Bun.sleep(POLL_MS)
-      tokens = await list(run)
-    }
+    const tokens = await until('the use is stored', async () => {
+      const listed = await list(run)
+      return listed[0].lastUsed !== null && listed
+    })
     await server.request('GET', '/plants', { token })
     await server.end()
 

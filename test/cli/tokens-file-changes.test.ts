@@ -16,6 +16,7 @@ import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { amongThousand, makeFileToken, mountSecret, replaceFile, WRONG_LINES } from '../support/tokens-file.ts'
+import { until } from '../support/until.ts'
 import { makeDatabase } from './support/database.ts'
 
 const READ = 'the tokens file was read'
@@ -38,7 +39,7 @@ async function serveTokensFile(lines: readonly string[], options?: Parameters<ty
       .filter((line) => line.includes(READ) || line.includes(REFUSED))
       .map((line) => JSON.parse(line))
   const nextChange = async (count: number) => {
-    while (changes().length <= count) await Bun.sleep(5)
+    await until('the server noticed a change', () => changes().length > count)
     return changes().at(-1)
   }
   return {
@@ -196,7 +197,7 @@ describe.concurrent('a tokens file that changes', () => {
     const status = async (token: string) => (await server.request('GET', '/plants', { token })).status
     const before = [await status(old.text), await status(next.text)]
     update([next.line])
-    while (!server.stdout().includes(READ)) await Bun.sleep(5)
+    await until('the server read the file', () => server.stdout().includes(READ))
 
     expect([before, await status(old.text), await status(next.text)]).toEqual([[200, 401], 401, 200])
   })

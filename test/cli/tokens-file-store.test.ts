@@ -10,6 +10,7 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
 import { STORES } from '../support/stores.ts'
 import { makeFileToken } from '../support/tokens-file.ts'
+import { until } from '../support/until.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
 const DISK_BYTES = 1024 ** 2
@@ -205,10 +206,7 @@ describe.each(STORES)('tokens of a file beside the tokens of a store, $name', ({
     const user = (await createToken(store, 'me')).token.userId
     let tokens = new Map([['', fileToken]])
     const both = withFileTokens(store, () => tokens, Date.now)
-    const known = async () => {
-      while (both.tokensVersion() === undefined) await Bun.sleep(1)
-      return both.tokensVersion() ?? Number.NaN
-    }
+    const known = () => until('the version is known', () => both.tokensVersion())
     const changes = [
       () => {},
       () => {

@@ -8,6 +8,7 @@ import { COMMAND, serve } from '../support/executable.ts'
 import { MEMORY } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { done, refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 
@@ -153,7 +154,7 @@ describe('user delete', () => {
       {
         using db = new Database(database)
         const select = db.query('select id from plants order by id limit 1')
-        while (child.exitCode === null && select.values()[0]?.[0] === 1) await Bun.sleep(1)
+        await until('the first plants are deleted', () => select.values()[0]?.[0] !== 1)
       }
       child.kill(signal)
       const { stdout, stderr, exitCode } = await ended

@@ -9,6 +9,7 @@ import { runProgram, startProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { backUpUnderLoad } from './backup-moment.ts'
 import { largePlantOf, startHistory } from './history.ts'
 import { losePower } from './power-loss/losses.ts'
@@ -16,7 +17,6 @@ import { DATABASE, recordCommand, recordFolder } from './power-loss/recording.ts
 import { ROUNDS_TIMEOUT_MS, rounds, testRounds } from './rounds.ts'
 import { killAt, pickCall, traceCalls } from './system-calls.ts'
 import { expectRecovery, makeTestDatabase } from './test-database.ts'
-import { until } from './until.ts'
 
 /** Successes before a backup begins, so that it has something to hold. */
 const ENOUGH = 500

@@ -8,12 +8,12 @@ import { startProgram } from '../support/program.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { lacks, type Requirement } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
+import { until } from '../support/until.ts'
 import { formatRequest, sendHalf } from './clients.ts'
 import { holdTransaction } from './foreign-transaction.ts'
 import { rounds, testLong } from './rounds.ts'
 import { logLines } from './server-log.ts'
 import { makeTestDatabase } from './test-database.ts'
-import { until } from './until.ts'
 
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000

@@ -9,9 +9,9 @@ import { startProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { type Fault, killAt, traceCalls } from './system-calls.ts'
-import { until } from './until.ts'
 
 const PLANTS = 20_000
 /** More plants than are copied before a signal comes. */

@@ -7,12 +7,12 @@ import { addPlants } from '../support/many-plants.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
+import { until, untilEnded } from '../support/until.ts'
 import { FAILED_REFUSAL } from './history.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { fatalReasons } from './server-log.ts'
 import { SYNCS } from './system-calls.ts'
 import { makeTestDatabase } from './test-database.ts'
-import { until, untilEnded } from './until.ts'
 
 /** Successes before the damage: enough that the plants fill many pages, and a random number of further ones. */
 const BEFORE_MIN = 1500

@@ -1,12 +1,12 @@
 import { expect } from 'bun:test'
 import { SLACK_MS } from '../support/slack.ts'
+import { until } from '../support/until.ts'
 import { holdTransaction } from './foreign-transaction.ts'
 import { BUSY_REFUSAL } from './history.ts'
 import { sendWrite } from './load.ts'
 import { repeatLists } from './repeated-requests.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
-import { until } from './until.ts'
 
 const HOLD_MS = rounds(1000, 30_000)
 /** The promise. */

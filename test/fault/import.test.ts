@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { percentile } from '../bench/statistics.ts'
 import { queryAll } from '../store/sqlite/files.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
+import { IS_LONG } from '../support/long.ts'
 import { startProgram } from '../support/program.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
+import { until } from '../support/until.ts'
+import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { makeTestDatabase, restart, type Server } from './test-database.ts'
-import { until } from './until.ts'
 
 /** Enough that an import takes many batches. */
 const LINES = rounds(60_000, 1_000_000)

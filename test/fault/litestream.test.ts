@@ -5,11 +5,11 @@ import { queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { program } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { largePlantOf, startHistory } from './history.ts'
 import { testRounds } from './rounds.ts'
 import { fatalReasons } from './server-log.ts'
 import { makeTestDatabase } from './test-database.ts'
-import { until } from './until.ts'
 
 /** Debian has no package: `go install github.com/benbjohnson/litestream/cmd/litestream@v0.3.13`. */
 const LITESTREAM = program('litestream')

@@ -1,4 +1,5 @@
 import type { Random } from '../support/random.ts'
+import { until } from '../support/until.ts'
 import { type Answer, type History, requestIdOf, type Write } from './history.ts'
 
 /** Enough that writes share group commits. */
@@ -56,10 +57,10 @@ export function startLoad(options: Client & LoadOptions & { readonly random: Ran
     },
     /** Resolves after a number of successes. Rejects if the last connection has ended before. */
     async acknowledged(count: number): Promise<void> {
-      while (successes < count) {
+      await until(`${count} writes succeeded`, () => {
         if (running === 0) throw new Error(`all connections ended after ${successes} answers of success`)
-        await Bun.sleep(1)
-      }
+        return successes >= count
+      })
     },
     /** How many whole answers have come. */
     answers: () => answers,

@@ -18,11 +18,11 @@ import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { RESTRICTED, SETPRIV } from '../support/restricted.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
+import { until, untilEnded } from '../support/until.ts'
 import { FAILED_REFUSAL } from './history.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds } from './rounds.ts'
 import { fatalReasons } from './server-log.ts'
 import { makeTestDatabase, QUIET, type Server } from './test-database.ts'
-import { until, untilEnded } from './until.ts'
 
 /** The most successes before the file is lost. */
 const BEFORE_MAX = 2000

@@ -5,14 +5,14 @@ import { readPanel } from '../support/dashboard.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
+import { IS_LONG } from '../support/long.ts'
 import { metricsUrlOf } from '../support/metrics.ts'
 import { type Alert, PROMETHEUS, startPrometheus } from '../support/prometheus.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { sendHalf } from '../support/slow.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { IS_LONG } from './rounds.ts'
+import { until } from '../support/until.ts'
 import { logLines } from './server-log.ts'
-import { until } from './until.ts'
 
 const MIB = 1024 * 1024
 const DAY_S = 86_400

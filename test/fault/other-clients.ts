@@ -1,11 +1,11 @@
 import { percentile } from '../bench/statistics.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
+import { until } from '../support/until.ts'
 import { formatRequest } from './clients.ts'
 import { countDescriptors, cpuMs } from './process.ts'
 import { rounds } from './rounds.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
-import { until } from './until.ts'
 
 /** The first id of the plants that these clients create. */
 const FIRST_ID = 10_000_000
@@ -74,5 +74,9 @@ export async function compareP99(service: OthersService, attach: () => Promise<D
 
 /** Waits until a server uses no CPU time. Short looks would not do: a busy machine gives a server little time. */
 export async function untilAtRest(pid: number): Promise<void> {
-  for (let beforeMs = -1; cpuMs(pid) > beforeMs; await Bun.sleep(REST_MS)) beforeMs = cpuMs(pid)
+  await until('the server is at rest', async () => {
+    const beforeMs = cpuMs(pid)
+    await Bun.sleep(REST_MS)
+    return cpuMs(pid) === beforeMs
+  })
 }

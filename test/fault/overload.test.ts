@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { median } from '../bench/statistics.ts'
+import { IS_LONG } from '../support/long.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
@@ -7,7 +8,6 @@ import { formatRequest, openConnections } from './clients.ts'
 import { type Answer, BUSY_REFUSAL } from './history.ts'
 import { sendRequests } from './paced-requests.ts'
 import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
-import { IS_LONG } from './rounds.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
 
 /** How many times more creates are due than the server can do. */

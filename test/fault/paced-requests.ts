@@ -1,5 +1,6 @@
 import { percentile } from '../bench/statistics.ts'
 import type { Connection } from '../support/raw-connection.ts'
+import { until } from '../support/until.ts'
 import type { Answer } from './history.ts'
 
 /** A request, and the function that is called with its answer. */
@@ -57,7 +58,7 @@ export async function sendRequests({ connections, seconds, next, perSecond }: Pa
     await new Promise((resolve) => setImmediate(resolve))
   }
   const inTime = new Map([...latenciesMs].map(([status, { length }]) => [status, length]))
-  while (underWay > 0) await Bun.sleep(1)
+  await until('all requests have ended', () => underWay === 0)
   return {
     sentPerSecond: sent / seconds,
     answeredPerSecond: (status: number) => (inTime.get(status) ?? 0) / seconds,

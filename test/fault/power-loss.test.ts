@@ -1,5 +1,6 @@
 import { describe, expect } from 'bun:test'
 import { join } from 'node:path'
+import { IS_LONG } from '../support/long.ts'
 import type { Random } from '../support/random.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
@@ -16,7 +17,7 @@ import {
   recordFolder,
   recordLoad,
 } from './power-loss/recording.ts'
-import { IS_LONG, rounds, testRounds } from './rounds.ts'
+import { rounds, testRounds } from './rounds.ts'
 
 /** A seed fixes what is sent, the cut points and the subsets, but not the order in which threads run. */
 const RECORDINGS = { short: 1, long: 5 }

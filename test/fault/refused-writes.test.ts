@@ -5,12 +5,12 @@ import { BTRFS_DISKS, EXT4_DISKS, MOUNTS, mountDisk, mountFragileDisk, mountQuot
 import { serve } from '../support/executable.ts'
 import type { Random } from '../support/random.ts'
 import { injectFault, STRACE } from '../support/strace.ts'
+import { until, untilEnded } from '../support/until.ts'
 import { FAILED_REFUSAL, FULL_REFUSAL, type History } from './history.ts'
 import { repeatLists } from './repeated-requests.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { fatalReasons } from './server-log.ts'
 import { makeTestDatabase } from './test-database.ts'
-import { until, untilEnded } from './until.ts'
 
 const NOT_READY = {
   error: 50301,

@@ -1,9 +1,7 @@
 import { test } from 'bun:test'
+import { IS_LONG } from '../support/long.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { lacks, type Requirement } from '../support/requirement.ts'
-
-/** Whether this is `bun run check:long`. docs/explanation/reliability.md names its numbers of rounds. */
-export const IS_LONG = process.env.FAULT_LONG === '1'
 
 /** The number for `bun run check`, or the one for `bun run check:long`. */
 export const rounds = (short: number, long: number): number => (IS_LONG ? long : short)

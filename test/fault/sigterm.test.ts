@@ -8,11 +8,11 @@ import { startProgram } from '../support/program.ts'
 import { type Random, randomNumbers } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { readSlowly, sendHalf, startNewClients } from './clients.ts'
 import { requestIdOf, startHistory, type Write } from './history.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
-import { until } from './until.ts'
 
 /** The first id of the history, above the plants of the long list. */
 const FIRST_ID = 1_000_000

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/server.ts'
+import { IS_LONG } from '../support/long.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { formatRequest, readSlowly } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
 import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
-import { IS_LONG, ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
-import { until } from './until.ts'
+import { ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
 
 /** The list that nobody reads is far longer than the buffers of a connection. */
 const PLANTS = rounds(200_000, 1_000_000)
@@ -106,7 +107,7 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds) => {
     const startMs = performance.now()
     using held = await hold(service, kinds)
     held.startSlowBytes()
-    await until('all are cut', () => countDescriptors(pid) <= descriptors, 2 * limitMs)
+    await until('all are cut', () => countDescriptors(pid) <= descriptors, { limitMs: 2 * limitMs })
 
     console.log(`all were cut after ${((performance.now() - startMs) / 1000).toFixed(1)} s`)
     expect(performance.now() - startMs).toBeLessThan(limitMs + CUT_SLACK_MS)

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import { KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../src/store/sqlite/writing/checkpoints.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { holdTransaction } from './foreign-transaction.ts'
 import { plantOf, startHistory } from './history.ts'
 import { sendWrite } from './load.ts'
@@ -9,7 +10,6 @@ import { repeatLists } from './repeated-requests.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { logLines } from './server-log.ts'
 import { makeTestDatabase, type Server } from './test-database.ts'
-import { until } from './until.ts'
 
 /** How long the snapshot is held after the first warning, and the time between creates meanwhile. */
 const HOLD_MS = rounds(0, 180_000)

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { SLACK_MS } from '../support/slack.ts'
+import { until } from '../support/until.ts'
 import { residentMib } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
-import { until } from './until.ts'
 
 const MIB = 1024 ** 2
 /** How much of unread lines a server keeps: see src/log.ts. */

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import type { Random } from '../support/random.ts'
+import { until } from '../support/until.ts'
 import { copyDatabase, QUIET } from './test-database.ts'
-import { until } from './until.ts'
 
 /** The calls that sync a file. SQLite uses one of them, depending on how it was built. */
 export const SYNCS = ['fsync', 'fdatasync'] as const

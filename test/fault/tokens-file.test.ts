@@ -3,11 +3,11 @@ import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SLACK_MS } from '../support/slack.ts'
 import { makeFileToken, mountSecret, replaceFile } from '../support/tokens-file.ts'
+import { until } from '../support/until.ts'
 import { startLoad } from './load.ts'
 import { rounds, testLong, testRounds } from './rounds.ts'
 import { logLines } from './server-log.ts'
 import { makeTestDatabase, QUIET, type Server } from './test-database.ts'
-import { until } from './until.ts'
 
 const CHANGES = rounds(3, 20)
 /** The last ones of them are left to the server to find, and SIGHUP tells of the others. */

@@ -6,12 +6,12 @@ import { POSTGRES_SERVER } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { startHistory } from './history.ts'
 import { startLoad } from './load.ts'
 import { fillQuota } from './quota.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { QUIET, type Server } from './test-database.ts'
-import { until } from './until.ts'
 
 const KINDS = [
   // A server on the same file follows a command at once.

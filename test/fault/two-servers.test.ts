@@ -4,9 +4,9 @@ import { runPlantstore } from '../support/executable.ts'
 import type { Random } from '../support/random.ts'
 import { STRACE } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { rounds, testRounds } from './rounds.ts'
 import { makeTestDatabase, QUIET, type Server } from './test-database.ts'
-import { until } from './until.ts'
 
 /** Sequences of commands, one after the other, while both servers write. */
 const STEPS = rounds(1, 10)

@@ -7,6 +7,7 @@ import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'
 import { createToken } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
 import { userIdOf } from './support/service.ts'
 
 /** Reads can be counted in process only. test/store/postgres tests the versions that PostgreSQL gives. */
@@ -187,9 +188,7 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
 })
 
 /** Resolves once the store knows its versions. It asks the thread that writes for them. */
-async function untilKnown(store: Store): Promise<void> {
-  while (store.tokensVersion() === undefined) await Bun.sleep(1)
-}
+const untilKnown = (store: Store) => until('the store knows its versions', () => store.tokensVersion())
 
 /** The service with user `me` on a real store whose reads are counted. `overrides` replace methods of the store. */
 async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) {

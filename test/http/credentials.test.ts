@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
+import { until } from '../support/until.ts'
 import { type Answer, bytesOf, type Service, startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
@@ -163,10 +164,7 @@ describe.each(TRANSPORTS)('credentials, $name', (transport) => {
       soon = (await service.createToken({ expiresAtMs: Date.now() + lifetimeMs })).text
       answer = await service.list('?limit=1', { token: soon })
     }
-    while (answer.status === 200) {
-      await Bun.sleep(5)
-      answer = await service.list('?limit=1', { token: soon })
-    }
+    await until('the token ended', async () => (await service.list('?limit=1', { token: soon })).status !== 200)
 
     const headers = { authorization: `Bearer ${soon}` }
     for (const refused of await toEachOperation(service, headers)) expect(seen(refused)).toEqual(INVALID)

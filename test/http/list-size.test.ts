@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/lists/capped-list.ts'
+import { until } from '../support/until.ts'
 import { countPages, namesIn, nextOf } from './support/long-lists.ts'
 import { type Answer, type Service, startService } from './support/service.ts'
 import { IN_PROCESS, OVER_TCP, SQLITE_TRANSPORTS } from './support/transports.ts'
@@ -106,7 +107,7 @@ describe.each(OVER_TCP)('a capped list of LIST_MAX_BYTES that is being read, $na
     }
 
     const listing = list(LIMIT)
-    while (pages() === 0) await Bun.sleep(0)
+    await until('it is being read', () => pages() > 0, { lookMs: 0 })
     await Promise.all([listing, list('?limit=0')])
 
     expect(answered).toEqual(['?limit=0 200', `${LIMIT} 200`])

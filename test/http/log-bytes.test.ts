@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { countRequests } from '../../src/http/statistics.ts'
 import { openConnection } from '../support/raw-connection.ts'
+import { until } from '../support/until.ts'
 import { startWithCases } from './support/cases.ts'
 import { countPages, createMany } from './support/long-lists.ts'
 import { rawRequest } from './support/raw-request.ts'
@@ -10,7 +11,7 @@ import { OVER_TCP, SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts
 /** The lines of requests, once a condition holds. */
 async function requestLines(logs: () => string, holds: (lines: readonly string[]) => boolean) {
   const lines = () => logs().match(/\{.*"msg":"request"\}(?=\n)/g) ?? []
-  while (!holds(lines())) await Bun.sleep(5)
+  await until('the requests are logged', () => holds(lines()))
   return lines().map((line) => JSON.parse(line))
 }
 

@@ -4,6 +4,7 @@ import type { Token } from '../../src/domain/token.ts'
 import { limitRate } from '../../src/http/limits.ts'
 import type { RateLimit } from '../../src/http/options.ts'
 import { EXECUTABLE } from '../support/executable.ts'
+import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
 import { expectDescribed } from './support/described.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
@@ -109,7 +110,7 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
     let refused = await service.list('?limit=5')
     for (let made = 1; refused.status === 200 && made < 100; made++) refused = await service.list('?limit=5')
 
-    while ((await service.list('?limit=5')).status === 429) await Bun.sleep(10)
+    await until('the period is over', async () => (await service.list('?limit=5')).status !== 429)
 
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
   })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { hashToken, isTokenText, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../src/http/lists/render-list.ts'
+import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, post, type Row, seen, unavailable } from './support/answers.ts'
 import { expectDescribed } from './support/described.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
@@ -84,7 +85,7 @@ describe.each(SQLITE_TRANSPORTS)('a database with damaged plants, $name', (trans
     expect(text).not.toMatch(/sqlite|malformed|corrupt|database|select/i)
     const id = headers.get('x-request-id')
     const errors = () => service.logLines().filter(({ level, requestId }) => level === 'error' && requestId === id)
-    while (errors().length === 0) await Bun.sleep(5)
+    await until('the error is logged', () => errors().length > 0)
     expect(errors()).toEqual([
       expect.objectContaining({ reason: expect.stringContaining('database disk image is malformed') }),
     ])

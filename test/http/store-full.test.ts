@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { lacks } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { seen, unavailable } from './support/answers.ts'
 import { expectDescribed } from './support/described.ts'
 import { startService } from './support/service.ts'
@@ -44,7 +45,7 @@ describe.skipIf(lacks(MOUNTS)).each(SQLITE_TRANSPORTS)('a full disk, $name', (tr
     expect(await service.create({ id: stored + 1, name: NAME })).toMatchObject({ status: 200, body: { name: NAME } })
     expect(await service.delete(1)).toMatchObject({ status: 204 })
     expect(await service.names()).toHaveLength(stored)
-    while ((await service.request('GET', '/readyz')).status !== 200) await Bun.sleep(10)
+    await until('the server is ready', async () => (await service.request('GET', '/readyz')).status === 200)
     expect(await service.store.checkIntegrity()).toEqual([])
   })
 })

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'nod
 import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import type { Requirement } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
 /** The path of the project inside the test's systemd. */
@@ -116,7 +117,8 @@ async function removeCgroup(path: string): Promise<void> {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     if (entry.isDirectory()) await removeCgroup(join(path, entry.name))
   }
-  while (/^populated 1/m.test(readFileSync(join(path, 'cgroup.events'), 'utf8'))) await Bun.sleep(5)
+  const isEmpty = () => /^populated 0/m.test(readFileSync(join(path, 'cgroup.events'), 'utf8'))
+  await until(`${path} is empty`, isEmpty)
   rmdirSync(path)
 }
 

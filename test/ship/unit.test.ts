@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { blockAfter, pathOfPage, readPage } from '../support/docs.ts'
 import { EXECUTABLE } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { PROJECT, runIn } from './run.ts'
 import { bootSystemd, PROJECT_INSIDE, SYSTEMD } from './systemd.ts'
 
@@ -131,8 +132,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
   test('starts the service again after a kill, and stops it in good order', async () => {
     const first = await healthyPid()
     await systemd.run(['kill', '-KILL', first])
-    const deadlineMs = performance.now() + 20_000
-    while ((await systemd.show(['NRestarts'])).NRestarts === '0' && performance.now() < deadlineMs) await Bun.sleep(50)
+    await until('systemd starts it again', async () => (await systemd.show(['NRestarts'])).NRestarts !== '0')
     const second = await healthyPid()
     await systemd.run(['systemctl', 'stop', UNIT])
     const ended = await systemd.show(['Result', 'ExecMainStatus', 'ActiveState'])

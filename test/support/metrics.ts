@@ -1,3 +1,5 @@
+import { until } from './until.ts'
+
 /** The value of each series, by its name and labels as they are written. */
 export type Series = Readonly<Record<string, number>>
 
@@ -36,10 +38,8 @@ export async function scrape(server: { stdout(): string }): Promise<Series> {
 }
 
 /** Asks until the metrics meet a condition. Returns these metrics. */
-export async function scrapeUntil(server: { stdout(): string }, isWanted: (all: Series) => boolean): Promise<Series> {
-  for (;;) {
+export const scrapeUntil = (server: { stdout(): string }, isWanted: (all: Series) => boolean): Promise<Series> =>
+  until(`the metrics meet ${isWanted}`, async () => {
     const all = await scrape(server)
-    if (isWanted(all)) return all
-    await Bun.sleep(20)
-  }
-}
+    return isWanted(all) && all
+  })

@@ -4,6 +4,7 @@ import { APPLICATION_NAME } from '../../src/store/postgres/connection.ts'
 import { type Cluster, startCluster } from './postgres-cluster.ts'
 import { POSTGRES_PROGRAMS } from './postgres-system.ts'
 import type { Requirement } from './requirement.ts'
+import { until } from './until.ts'
 
 /** The URL of a server for the databases of tests. The user names it, or with-postgres.ts starts it. */
 const given = process.env.TEST_POSTGRES ?? process.env.PLANTSTORE_TEST_POSTGRES
@@ -134,5 +135,5 @@ const SELECT_WAITING = `select count(*) from pg_catalog.pg_stat_activity
 export const untilWaiting = (url: string, count: number): Promise<void> =>
   administer(url, async (sql) => {
     const waiting = async () => Number((await sql.unsafe(SELECT_WAITING).values())[0]?.[0])
-    while ((await waiting()) < count) await Bun.sleep(5)
+    await until(`${count} statements wait`, async () => (await waiting()) >= count)
   })

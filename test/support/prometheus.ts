@@ -3,6 +3,7 @@ import { readContrib } from './docs.ts'
 import { makeFolder } from './folder.ts'
 import { startProgram } from './program.ts'
 import { program } from './requirement.ts'
+import { until } from './until.ts'
 
 export const PROMETHEUS = program('prometheus')
 
@@ -50,10 +51,10 @@ export async function startPrometheus(metricsUrls: readonly string[], alertsAtOn
   const { child, stderr, ended } = startProgram(['prometheus', ...flags], { cwd: folder.path })
   const addressOf = () => /msg="Listening on" address=(\S+)/.exec(stderr())?.[1]
   const isReady = async () => addressOf() !== undefined && (await fetch(`http://${addressOf()}/-/ready`)).status === 200
-  while (!(await isReady())) {
+  await until('Prometheus is ready', () => {
     if (child.exitCode !== null) throw new Error(`Prometheus ended with ${child.exitCode}: ${stderr()}`)
-    await Bun.sleep(20)
-  }
+    return isReady()
+  })
   const ask = async (path: string, parameters: Readonly<Record<string, string>> = {}) => {
     const answer = await fetch(`http://${addressOf()}/api/v1/${path}?${new URLSearchParams(parameters)}`)
     const { data, error } = (await answer.json()) as { data: unknown; error?: string }

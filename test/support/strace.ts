@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from './folder.ts'
 import { startProgram } from './program.ts'
 import type { Requirement } from './requirement.ts'
+import { until } from './until.ts'
 
 export const STRACE: Requirement = {
   missing: 'strace is missing or must not trace',
@@ -87,9 +88,9 @@ async function attach(pid: number, args: readonly string[]) {
   /** For a process that ended during a delay: strace would not let go of it before the delay is over. */
   const kill = () => child.kill('SIGKILL')
   // It says so once it has all of them.
-  while (!stderr().includes('attached')) {
+  await until('strace is attached', () => {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`strace did not attach: ${stderr()}`)
-    await Bun.sleep(1)
-  }
+    return stderr().includes('attached')
+  })
   return { detach, kill }
 }

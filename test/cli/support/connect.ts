@@ -1,19 +1,18 @@
 import { connect } from 'node:net'
 import type { Subprocess } from 'bun'
-
-const RETRY_MS = 5
+import { until } from '../../support/until.ts'
 
 /**
  * Waits until a server accepts connections at its unix socket: the file alone is there before. Rejects if the server has
  * ended instead.
  */
 export async function untilAccepted(socket: string, server: Pick<Subprocess, 'exitCode' | 'signalCode'>) {
-  while (!(await isAccepted(socket))) {
+  await until('the server accepts connections', () => {
     if (server.exitCode !== null || server.signalCode !== null) {
       throw new Error(`the server did not listen: it ended with ${server.exitCode ?? server.signalCode}`)
     }
-    await Bun.sleep(RETRY_MS)
-  }
+    return isAccepted(socket)
+  })
 }
 
 function isAccepted(path: string): Promise<boolean> {

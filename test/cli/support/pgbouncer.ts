@@ -5,6 +5,7 @@ import { makeFolder } from '../../support/folder.ts'
 import { AS_SERVER, freePort, ownedByServer } from '../../support/postgres-system.ts'
 import { startProgram } from '../../support/program.ts'
 import type { Requirement } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 
 const PROGRAM = Bun.which('pgbouncer') ?? Bun.which('pgbouncer', { PATH: '/usr/sbin' })
 
@@ -34,10 +35,10 @@ default_pool_size = ${connections}
   chmodSync(folder.path, 0o755)
   ownedByServer(file)
   const { child, stderr } = startProgram([...AS_SERVER, PROGRAM, file])
-  while (!stderr().includes('process up')) {
+  await until('pgbouncer is up', () => {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`pgbouncer did not start: ${stderr()}`)
-    await Bun.sleep(5)
-  }
+    return stderr().includes('process up')
+  })
   return {
     /** The URL of the same database through PgBouncer. */
     url: `postgres://${encodeURIComponent(user)}@127.0.0.1:${ownPort}/${database}?sslmode=disable`,

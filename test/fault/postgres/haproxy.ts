@@ -4,7 +4,7 @@ import { makeFolder } from '../../support/folder.ts'
 import { endWithThisProcess, freePort } from '../../support/postgres-system.ts'
 import { startProgram } from '../../support/program.ts'
 import type { Requirement } from '../../support/requirement.ts'
-import { until } from '../until.ts'
+import { until } from '../../support/until.ts'
 
 const PROGRAM = Bun.which('haproxy') ?? Bun.which('haproxy', { PATH: '/usr/sbin' })
 

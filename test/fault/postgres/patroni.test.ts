@@ -2,11 +2,11 @@ import { expect } from 'bun:test'
 import { serve } from '../../support/executable.ts'
 import { administer } from '../../support/postgres.ts'
 import { createTokenIn } from '../../support/tokens.ts'
+import { until } from '../../support/until.ts'
 import { type Answer, BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
 import { testRounds } from '../rounds.ts'
 import { QUIET } from '../test-database.ts'
-import { until } from '../until.ts'
 import { HAPROXY, startHaproxy } from './haproxy.ts'
 import { PATRONI, startPatroni } from './patroni.ts'
 import { plantsIn } from './round.ts'
@@ -107,7 +107,7 @@ function watchGaps() {
   }
 }
 
-function untilMore(count: () => number, more: number): Promise<void> {
+function untilMore(count: () => number, more: number): Promise<boolean> {
   const wanted = count() + more
-  return until('writes go on', () => count() >= wanted, DEADLINE_MS)
+  return until('writes go on', () => count() >= wanted, { limitMs: DEADLINE_MS })
 }

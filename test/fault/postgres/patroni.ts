@@ -9,6 +9,7 @@ import {
   POSTGRES_PROGRAMS,
 } from '../../support/postgres-system.ts'
 import type { Requirement } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { processesOf } from './processes.ts'
 
 export const PATRONI: Requirement = {
@@ -17,8 +18,7 @@ export const PATRONI: Requirement = {
 }
 
 const NODES = [0, 1, 2]
-const START_TIMEOUT_MS = 120_000
-const CHECK_PAUSE_MS = 100
+const WAIT = { limitMs: 120_000, lookMs: 100 }
 /** Ends Patroni and etcd by the ids in their files, and the databases, which outlive Patroni. */
 const KILL_ALL = 'kill -KILL $(head -qn1 "$0"/*.pid "$0"/*/*.pid "$0"/*/data/postmaster.pid)'
 const OWNER = 'plantstore'
@@ -47,7 +47,7 @@ export async function startPatroni() {
   const etcd = startEtcd(folder.path)
   const nodes = NODES.map((index) => makeNode(folder.path, `node${index}`, etcd.ports))
   for (const node of nodes) start(node)
-  const untilThereIs = (role: Role) => until(`no node is ${role}`, async () => (await nodesIn(role, nodes))[0])
+  const untilThereIs = (role: Role) => until(`a node is ${role}`, async () => (await nodesIn(role, nodes))[0], WAIT)
   await untilThereIs('primary')
   await untilThereIs('sync')
   return {
@@ -57,10 +57,14 @@ export async function startPatroni() {
     untilThereIs,
     /** Waits for a primary, and for two replicas with all of its data. One of them is synchronous. */
     untilAllRun: () =>
-      until('not all nodes run', async () => {
-        const roles = await Promise.all((['primary', 'replica', 'sync'] as const).map((role) => nodesIn(role, nodes)))
-        return roles.map(({ length }) => length).join() === '1,2,1' || undefined
-      }),
+      until(
+        'all nodes run',
+        async () => {
+          const roles = await Promise.all((['primary', 'replica', 'sync'] as const).map((role) => nodesIn(role, nodes)))
+          return roles.map(({ length }) => length).join() === '1,2,1'
+        },
+        WAIT,
+      ),
     /** The URL of the first database, through a port that leads to the primary. */
     urlBy: (port: number) => `postgres://${OWNER}:${PASSWORD}@127.0.0.1:${port}/postgres?sslmode=disable`,
     async [Symbol.asyncDispose]() {
@@ -68,17 +72,6 @@ export async function startPatroni() {
       await etcd.stop()
       folder[Symbol.dispose]()
     },
-  }
-}
-
-/** Waits until there is a result. */
-async function until<T>(problem: string, find: () => Promise<T | undefined>): Promise<T> {
-  const deadlineMs = performance.now() + START_TIMEOUT_MS
-  for (;;) {
-    const found = await find()
-    if (found !== undefined) return found
-    if (performance.now() > deadlineMs) throw new Error(problem)
-    await Bun.sleep(CHECK_PAUSE_MS)
   }
 }
 

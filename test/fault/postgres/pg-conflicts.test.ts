@@ -5,9 +5,9 @@ import { SQL } from 'bun'
 import { administer } from '../../support/postgres.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
+import { until } from '../../support/until.ts'
 import { BUSY_REFUSAL } from '../history.ts'
 import { testRounds } from '../rounds.ts'
-import { until } from '../until.ts'
 import { startRound } from './round.ts'
 
 /** Statements of the service that the server aborts in a round. */

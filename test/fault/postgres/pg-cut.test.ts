@@ -2,9 +2,9 @@ import { expect } from 'bun:test'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
+import { until } from '../../support/until.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL } from '../history.ts'
 import { rounds, testRounds } from '../rounds.ts'
-import { until } from '../until.ts'
 import { startRound } from './round.ts'
 
 const CUTS_PER_ROUND = rounds(15, 50)

@@ -5,9 +5,9 @@ import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { MEMORY, makeFolder } from '../../support/folder.ts'
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES, ownedByServer } from '../../support/postgres-system.ts'
+import { until } from '../../support/until.ts'
 import { BUSY_REFUSAL, FAILED_REFUSAL, FULL_REFUSAL } from '../history.ts'
 import { testRounds } from '../rounds.ts'
-import { until } from '../until.ts'
 import { startRound } from './round.ts'
 
 const DISK_BYTES = 96 * 1024 ** 2

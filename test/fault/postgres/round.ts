@@ -4,12 +4,12 @@ import { administer } from '../../support/postgres.ts'
 import type { Random } from '../../support/random.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createTokenIn } from '../../support/tokens.ts'
+import { until } from '../../support/until.ts'
 import { type History, type PlantRow, type PlantRows, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
 import { repeatRequest } from '../repeated-requests.ts'
 import { rounds } from '../rounds.ts'
 import { QUIET } from '../test-database.ts'
-import { until } from '../until.ts'
 
 /** How soon writes succeed after the database can be written again. `bun run check:long` has the machine for itself. */
 const RECOVERY_MAX_MS = 1000 + rounds(SLACK_MS, 0)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { IS_LONG } from '../../fault/rounds.ts'
+import { IS_LONG } from '../../support/long.ts'
 import { lacks } from '../../support/requirement.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser, startPage } from '../support/browser.ts'
 import { type Service, startService } from '../support/service.ts'

@@ -5,6 +5,7 @@ import { readPage } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { answersTo, exchange, openConnection } from '../../support/raw-connection.ts'
 import { lacks } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { createMany } from '../support/long-lists.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -132,7 +133,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     const answered = text.match(/\{"name":"p\d"\}/g)?.map((plant) => JSON.parse(plant).name) ?? []
     expect(await service.names()).toEqual(expect.arrayContaining(answered))
     // The first was under way when the connection ended, and goes on to its end.
-    while (!(await service.names()).includes('p1')) await Bun.sleep(5)
+    await until('the first is stored', async () => (await service.names()).includes('p1'))
   })
 
   test('ends a connection on which a request comes behind a list of 501 plants, and answers both behind one of 500', async () => {
@@ -159,7 +160,7 @@ describe.each(SOCKET_TRANSPORTS)('HTTP/1.1, $name', (transport) => {
     await connection.until(connection.isClosed)
 
     expect(connection.text()).toMatch(/^$|^HTTP\/1\.1 200 OK\r\n.*\{"name":"p1"\}$/s)
-    while (!(await service.names()).includes('p1')) await Bun.sleep(5)
+    await until('the first is stored', async () => (await service.names()).includes('p1'))
   })
 })
 

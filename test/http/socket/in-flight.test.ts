@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { addLongPlants, requestAndWait, sendHalf } from '../../support/slow.ts'
+import { until } from '../../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, BUSY, expectCodes, post, REFUSED_BY_THEMSELVES, seen } from '../support/answers.ts'
 import { expectDescribed } from '../support/described.ts'
 import { rawRequest } from '../support/raw-request.ts'
@@ -15,9 +16,8 @@ function holdCreate({ port, token }: Service, id: number) {
 }
 
 /** Waits until a list is answered with a status. */
-async function untilListed(service: Service, status: 200 | 503): Promise<void> {
-  while ((await service.list('?limit=1')).status !== status) await Bun.sleep(5)
-}
+const untilListed = (service: Service, status: 200 | 503) =>
+  until(`a list is answered with ${status}`, async () => (await service.list('?limit=1')).status === status)
 
 describe.each(SOCKET_TRANSPORTS)('the limit of requests in flight, $name', (transport) => {
   test('takes as many requests as it allows, refuses one more, and takes one again when one has ended', async () => {

@@ -3,12 +3,14 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { IS_LONG, testLong } from '../../fault/rounds.ts'
+import { testLong } from '../../fault/rounds.ts'
 import { serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
+import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
+import { until } from '../../support/until.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser } from '../support/browser.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -313,7 +315,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       await page.reload()
       await page.getByText('Fern').waitFor()
       await service.store.revokeTokens({ id }, Date.now())
-      while ((await service.list('', { token })).status === 200) await Bun.sleep(10)
+      await until('the token is refused', async () => (await service.list('', { token })).status !== 200)
       await button(page, 'Download all').click()
       await page.getByRole('alert').getByText('The token is not valid (any more)').waitFor()
 

@@ -9,11 +9,12 @@ import { metricsUrlOf } from '../../support/metrics.ts'
 import { PROMETHEUS, RULES, startPrometheus } from '../../support/prometheus.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
+import { until } from '../../support/until.ts'
 
 /** So many clients send requests at once. */
 const CLIENTS = 4
 /** How long a query may take to return data. It takes some scrapes. */
-const DATA_TIMEOUT_MS = 60_000
+const WAIT = { limitMs: 60_000, lookMs: 100 }
 
 const { panels } = await readDashboard()
 const queries = panels.flatMap((panel) => queriesOf(panel).map((query) => ({ title: panel.title, query })))
@@ -80,14 +81,15 @@ describe.skipIf(lacks(PROMETHEUS, OPENSSL))(
     })
 
     /** Waits until a query returns at least one number. */
-    const numbersOf = async (query: string): Promise<readonly number[]> => {
-      const deadlineMs = performance.now() + DATA_TIMEOUT_MS
-      for (;;) {
-        const numbers = (await prometheus.query(query)).map(({ value }) => value).filter(Number.isFinite)
-        if (numbers.length > 0 || performance.now() > deadlineMs) return numbers
-        await Bun.sleep(100)
-      }
-    }
+    const numbersOf = (query: string): Promise<readonly number[]> =>
+      until(
+        'the query returns numbers',
+        async () => {
+          const numbers = (await prometheus.query(query)).map(({ value }) => value).filter(Number.isFinite)
+          return numbers.length > 0 && numbers
+        },
+        WAIT,
+      )
 
     test.each(queries)('returns numbers for the panel "$title": $query', async ({ query }) => {
       expect((await numbersOf(query)).length).toBeGreaterThan(0)
@@ -113,13 +115,13 @@ describe.skipIf(lacks(PROMETHEUS, OPENSSL))(
     test('runs all ten rules without error, and the expiring token is an alert', async () => {
       const findTokenAlert = async () =>
         (await prometheus.alerts()).find(({ labels }) => labels.alertname === 'PlantstoreTokensExpire')
-      while (Object.values(await prometheus.rules()).includes('unknown')) await Bun.sleep(100)
-      while ((await findTokenAlert()) === undefined) await Bun.sleep(100)
+      const areKnown = async () => !Object.values(await prometheus.rules()).includes('unknown')
+      await until('all rules have run', areKnown, WAIT)
+      const alert = await until('the token is an alert', findTokenAlert, WAIT)
 
       expect(await prometheus.rules()).toEqual(Object.fromEntries(rules.map(({ alert }) => [alert, 'ok'])))
-      const alert = await findTokenAlert()
-      expect(alert?.state).toBe('pending')
-      expect(alert?.annotations.summary).toEndWith(' that expire within 7 days: 1. Replace them.')
+      expect(alert.state).toBe('pending')
+      expect(alert.annotations.summary).toEndWith(' that expire within 7 days: 1. Replace them.')
       // Other programs of this machine may fill its disk during these seconds.
       const others = (await prometheus.alerts()).map(({ labels }) => labels.alertname)
       expect(others.filter((name) => !['PlantstoreTokensExpire', 'PlantstoreDiskFills'].includes(name ?? ''))).toEqual(

@@ -4,6 +4,7 @@ import type { Store, Version } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { runElsewhere } from '../../support/elsewhere.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
+import { until } from '../../support/until.ts'
 import { createUser } from '../fixtures.ts'
 
 type Write = (store: Store) => Promise<unknown>
@@ -100,7 +101,7 @@ export function hasOnlyGrownContract({ open, othersSeenWithinMs }: StoreUnderTes
   /** Resolves once the change of another opening shows, or ought to. */
   async function untilSeen(store: Store, user: UserId, before: Version): Promise<void> {
     const deadlineMs = performance.now() + othersSeenWithinMs
-    while (store.hasOnlyGrown(user, before, 5n) && performance.now() < deadlineMs) await Bun.sleep(1)
+    await until('it is seen', () => performance.now() >= deadlineMs || !store.hasOnlyGrown(user, before, 5n))
   }
 }
 

@@ -5,6 +5,7 @@ import type { UserId } from '../../../src/domain/token.ts'
 import { runElsewhere } from '../../support/elsewhere.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
+import { until } from '../../support/until.ts'
 import { CREATED_AT_MS, createToken, createUser, listAll, newToken } from '../fixtures.ts'
 
 type Write = (store: Store) => Promise<unknown>
@@ -123,21 +124,17 @@ export function versionsContract({ open, othersSeenWithinMs }: StoreUnderTest): 
 
   /** The versions, as soon as the store can tell them. */
   async function untilTold(store: Store, user: UserId) {
-    const deadlineMs = performance.now() + TOLD_WITHIN_MS
-    while (store.tokensVersion() === undefined && performance.now() < deadlineMs) await Bun.sleep(1)
+    await until('the store knows its versions', () => store.tokensVersion())
     return told(store, user)
   }
 
   /** The versions, once they show the change of another process, or ought to. */
   async function untilSeen(store: Store, user: UserId, before: Told, changed: Changed) {
     const deadlineMs = performance.now() + othersSeenWithinMs
-    while (!areOver(store, user, before, changed) && performance.now() < deadlineMs) await Bun.sleep(1)
+    await until('it is seen', () => performance.now() >= deadlineMs || areOver(store, user, before, changed))
     return told(store, user)
   }
 }
-
-/** A slow machine gets this long until its versions can be told. */
-const TOLD_WITHIN_MS = 10_000
 
 /** A store with user `me`, whose number is 1, with one token and one plant, and user `you`. */
 async function openUsed(open: StoreUnderTest['open']) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { administer, lockTables, POSTGRES_SERVER, serverUrl, untilWaiting } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { listAll, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { openDatabase } from './open-database.ts'
@@ -187,7 +188,7 @@ async function openBehindProxy() {
         return 'pass'
       })
       release()
-      while (!isAnswered) await Bun.sleep(5)
+      await until('the group is answered', () => isAnswered)
     },
     async [Symbol.asyncDispose]() {
       decide(() => 'pass')

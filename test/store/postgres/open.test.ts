@@ -6,6 +6,7 @@ import { administer, makeDatabase, POSTGRES_SERVER } from '../../support/postgre
 import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { createUser, IDS, listAll, listIds } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { failTest } from './open-database.ts'
@@ -103,7 +104,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
         return { store: opened, refused: await Promise.all(uses.map((use) => rejectionOf(use()))) }
       }),
     )
-    while (events.length < 2) await Bun.sleep(10)
+    await until('the store has told of it', () => events.length >= 2)
 
     const reason = { kind: 'store_failed', cause: 'the database has not been reached yet', outcomeIsUnknown: false }
     expect(refused).toMatchObject([reason, reason, reason, reason])
@@ -230,7 +231,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('opening a store on a PostgreSQL server', (
     expect(await rejectionOf(store.listTokens())).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false })
     expect(await rejectionOf(createUser(store, 'me'))).toMatchObject({ kind: 'store_failed' })
     cluster.start()
-    while (events.length < 2) await Bun.sleep(5)
+    await until('the store has told of it', () => events.length >= 2)
 
     expect(events.map(({ level }) => level)).toEqual(['warn', 'info'])
     const me = await createUser(store, 'me')

@@ -9,6 +9,7 @@ import { startCluster } from '../../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createToken } from '../../support/tokens.ts'
+import { until } from '../../support/until.ts'
 import { failTest } from './open-database.ts'
 
 const CREATES = 512
@@ -75,7 +76,7 @@ describe.skipIf(lacks(OWN_POSTGRES))('a service on PostgreSQL', () => {
   test('sends one statement per list of a known token', async () => {
     await using service = await startCounted()
     await service.create(1)
-    while ((await service.count(service.list)).statements !== 1) await Bun.sleep(5)
+    await until('the token is known', async () => (await service.count(service.list)).statements === 1)
 
     let lists = 0
     const { statements, stampReads, tookMs } = await service.count(async () => {

@@ -4,6 +4,7 @@ import type { UserId } from '../../../src/domain/token.ts'
 import { NOBODY } from '../../../src/store/postgres/versions.ts'
 import { POSTGRES_SERVER } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { CREATED_AT_MS, createToken, newToken } from '../fixtures.ts'
 import { openDatabase } from './open-database.ts'
 
@@ -11,18 +12,12 @@ import { openDatabase } from './open-database.ts'
 const MANY = 100
 
 /** The version of tokens, as soon as the store knows it. */
-async function versionOf(store: Store): Promise<number> {
-  for (;;) {
-    const version = store.tokensVersion()
-    if (version !== undefined) return version
-    await Bun.sleep(1)
-  }
-}
+const versionOf = (store: Store) => until('the version is known', () => store.tokensVersion())
 
 /** Whether the tokens of a user are the same, as soon as the store knows whether they changed in another opening. */
 async function areSame(store: Store, user: UserId, since: number): Promise<boolean> {
   const endMs = performance.now() + TOKEN_CHANGES_SEEN_WITHIN_MS
-  while (performance.now() < endMs && store.hasSameTokens(user, since)) await Bun.sleep(1)
+  await until('the change is seen', () => performance.now() >= endMs || !store.hasSameTokens(user, since))
   await versionOf(store)
   return store.hasSameTokens(user, since)
 }

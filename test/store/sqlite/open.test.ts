@@ -6,6 +6,7 @@ import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { BUSY_TIMEOUT_MS, openImmutable, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
 import { runPlantstore, serve } from '../../support/executable.ts'
 import { SLACK_MS } from '../../support/slack.ts'
+import { until } from '../../support/until.ts'
 import { createUser } from '../fixtures.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf, WAL } from './files.ts'
 
@@ -128,7 +129,7 @@ test('many processes that open a new database at once all come up', async () => 
 test('a database whose server was killed before the first checkpoint opens with everything in its WAL', async () => {
   using files = makeDatabaseFolder()
   await using server = await serve(files.path, ['--first-token'])
-  while (!server.stderr().includes('plst_')) await Bun.sleep(5)
+  await until('the token is printed', () => server.stderr().includes('plst_'))
   await server.kill()
   const header = readFileSync(files.path)
   expect(statSync(files.path + WAL).size).toBeGreaterThan(0)
