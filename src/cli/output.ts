@@ -1,5 +1,6 @@
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { PAGE_ROWS, type RowPage } from '../domain/store.ts'
+import { TIME_MAX_MS } from '../domain/token.ts'
 import type { Io } from './io.ts'
 
 type Cell = string | number
@@ -70,8 +71,11 @@ export async function* readPages<Row, Key>(
 /** A value as indented JSON. */
 export const toJson = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`
 
-/** A time in ISO 8601, in UTC. */
-export const toIso = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
+/** A time in ISO 8601, in UTC. A time that no `Date` can show, which another program has stored, stays a number of milliseconds. */
+export function toIso(ms: number | undefined): string | null {
+  if (ms === undefined) return null
+  return Math.abs(ms) > TIME_MAX_MS ? `${ms} ms` : new Date(ms).toISOString()
+}
 
 /** A number and its noun: `1 token`, `3 tokens`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -1,7 +1,15 @@
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** What a user's name may have. */
+export const USER_NAME_CHARACTERS = `${BASE62}._@-`
+export const USER_NAME_LENGTH_MAX = 64
 /** A user's name. Administrators use it to name the owner of tokens and plants. */
-export const USER_NAME = /^[A-Za-z0-9._@-]{1,64}$/
+export const USER_NAME = new RegExp(`^[${USER_NAME_CHARACTERS}]{1,${USER_NAME_LENGTH_MAX}}$`)
 /** The same rule in words. */
 export const USER_NAME_RULE = '1 to 64 characters of A-Z a-z 0-9 . _ @ -'
+
+/** The most milliseconds before or after 1970-01-01 UTC that a `Date` can show (ECMA-262 §21.4.1.1). */
+export const TIME_MAX_MS = 8.64e15
 
 /** A user's number. It is never given to another user. */
 export type UserId = number
@@ -74,7 +82,6 @@ export const TOKEN_PREFIX = 'plst_'
 const SECRET_LENGTH = 43
 const CHECKSUM_LENGTH = 6
 const SHAPE = new RegExp(`^${TOKEN_PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`)
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** The text of a token: the prefix, 43 base62 characters of the random bytes, 6 of the CRC-32 over those 43. */
 export function tokenText(random: Uint8Array): string {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { RESTORE } from '../../src/store/errors.ts'
 import { damageTable, overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { done, refusal } from './support/answers.ts'
@@ -57,6 +58,27 @@ describe.concurrent('check', () => {
     })
     expect(stderr).toContain(String.raw`  row 1 missing from index x\u001b[2K\u202e${'\n'}`)
     expect(stderr.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
+  })
+
+  test('names a token whose id keeps it out of token list, and a user whose name a NUL cuts short', async () => {
+    using made = await fillDatabase(10)
+    runSql(
+      made.database,
+      'pragma foreign_keys = off',
+      'update tokens set id = 0 where id = 1',
+      'update tokens set id = 9007199254740992 where id = 2',
+      "update users set name = 'me' || char(0) where name = 'me'",
+    )
+
+    expect(await check(made.database)).toEqual({
+      stdout: '',
+      stderr: `The database ${made.database} is damaged:
+  user 1: name "me" is not 1 to 64 characters of A-Z a-z 0-9 . _ @ -
+  token 0: id "0" is not between 1 and 9007199254740991
+  token 9007199254740992: id "9007199254740992" is not between 1 and 9007199254740991
+${RESTORE}\n`,
+      exitCode: 3,
+    })
   })
 
   test('and every other command name a trigger of another program and exit with 3', async () => {

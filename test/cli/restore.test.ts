@@ -152,6 +152,16 @@ describe.concurrent('restore', () => {
       (path) => runSql(path, 'create trigger evil after insert on plants begin select 1; end'),
     ],
     ['orphan.db', 'belongs to no user', (path) => runSql(path, 'delete from users')],
+    [
+      'time.db',
+      'is damaged: token 1: expires_at_ms "8640000000000001" is not between -8640000000000000 and 8640000000000000. Name',
+      (path) => runSql(path, 'update tokens set expires_at_ms = 8640000000000001'),
+    ],
+    [
+      'name.db',
+      String.raw`user 1: name "\u001b[2K\u000a" is not 1 to 64 characters of A-Z a-z 0-9 . _ @ -. Name another one`,
+      (path) => runSql(path, "update users set name = char(27) || '[2K' || char(10)"),
+    ],
     ['folder', 'is not a regular file', (path) => mkdirSync(path)],
     ['nowhere.db', 'There is no file', () => {}],
   ] as const satisfies readonly (readonly [string, string, (path: string) => void])[])(

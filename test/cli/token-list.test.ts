@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { PAGE_ROWS } from '../../src/domain/store.ts'
+import { runSql } from '../store/sqlite/files.ts'
 import { until } from '../support/until.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
@@ -67,6 +68,38 @@ describe.concurrent('token list', () => {
     expect(table.stdout.split('\n')[1]).toContain(`  ${escaped}  `)
     expect(json.stdout).toContain(`"label": "${escaped.replace('u000a', 'n')}"`)
     expect(JSON.parse(json.stdout)).toMatchObject([{ label }])
+  })
+
+  test('and user list print a time that no date can show in milliseconds, and all other rows', async () => {
+    using made = makeDatabase()
+    for (const user of ['me', 'you']) await create(made.run, user)
+    runSql(
+      made.database,
+      `update tokens set created_at_ms = 8640000000000000, expires_at_ms = 8640000000000001 where id = 1`,
+      'update users set created_at_ms = -8640000000000001, blocked_at_ms = 9007199254740991 where id = 1',
+    )
+    const [latest, late] = ['+275760-09-13T00:00:00.000Z', '8640000000000001 ms']
+    const [early, blocked] = ['-8640000000000001 ms', '9007199254740991 ms']
+    const rowsOf = async (command: string) =>
+      (await made.run(command, 'list')).stdout.split('\n').map((line) => line.split(/ {2,}/))
+    const users = JSON.parse((await made.run('user', 'list', '--json')).stdout)
+
+    expect(await list(made.run)).toMatchObject([
+      { created: latest, expires: late },
+      { user: 'you', created: ISO_TIME },
+    ])
+    expect(users).toMatchObject([
+      { created: early, blocked },
+      { user: 'you', created: ISO_TIME, blocked: null },
+    ])
+    expect((await rowsOf('token')).map((row) => row.slice(4, 6)).slice(1, 3)).toEqual([
+      [latest, late],
+      [ISO_TIME, 'never'],
+    ])
+    expect((await rowsOf('user')).map((row) => row.slice(3)).slice(1, 3)).toEqual([
+      [early, blocked],
+      [ISO_TIME, 'no'],
+    ])
   })
 
   test('prints with --user only the tokens of the user, and exits with 1 for an unknown user', async () => {

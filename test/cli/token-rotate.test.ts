@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
+import { runSql } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { lacks } from '../support/requirement.ts'
@@ -147,6 +148,18 @@ Created token 2 of user me (read, "dash", expires ${next.expires}). It is shown 
     expect(await made.rotate('1', '--overlap', '-1h')).toMatchObject({ exitCode: 2 })
     expect(await made.rotate('one')).toEqual(refusalWith(2, 'The id of a token'))
     expect(await list(made.run)).toEqual(before)
+  })
+
+  test.each([
+    [-9e15, 'The times of token 1 give no lifetime for the new one: say --expires.'],
+    [9e15, 'The new token would expire before the old one: make --expires longer or --overlap shorter.'],
+  ])('of a token that another program says was created at %d ms needs --expires', async (createdAtMs, message) => {
+    using made = await makeToken()
+    runSql(made.database, `update tokens set created_at_ms = ${createdAtMs}`)
+
+    expect(await made.rotate('1')).toEqual(refusal(2, message))
+    expect(await made.rotate('1', '--expires', '90d')).toMatchObject({ stderr: expect.stringContaining('token 2') })
+    expect(await list(made.run)).toMatchObject([{ replacedBy: 2 }, { state: 'active' }])
   })
 
   test('takes a lifetime that is shorter than the overlap, but longer than the rest of the old token', async () => {

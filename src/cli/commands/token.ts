@@ -7,6 +7,7 @@ import {
   hashToken,
   isTokenText,
   makeToken,
+  TIME_MAX_MS,
   type Token,
   type TokenId,
   type TokenRequest,
@@ -91,10 +92,13 @@ const rotateCommand = (token: Command, io: Io) =>
       await withStore(options, async (store) => {
         const old = await find(store)
         const oldEndsAfterMs = Math.min(overlap, (old.expiresAtMs ?? Number.POSITIVE_INFINITY) - io.nowMs())
-        if (expires !== undefined && expires <= oldEndsAfterMs)
+        const expiresAfterMs = expires ?? (old.expiresAtMs && old.expiresAtMs - old.createdAtMs)
+        const oldHasEnded = oldEndsAfterMs < 0
+        if (!oldHasEnded && expiresAfterMs !== undefined && expiresAfterMs <= oldEndsAfterMs)
           throw misused('The new token would expire before the old one: make --expires longer or --overlap shorter.')
-        const lifetimeMs = old.expiresAtMs && old.expiresAtMs - old.createdAtMs
-        const { text, newToken } = makeToken({ ...old, expiresAfterMs: expires ?? lifetimeMs }, io)
+        const { text, newToken } = makeToken({ ...old, expiresAfterMs }, io)
+        if (newToken.expiresAtMs && newToken.expiresAtMs > TIME_MAX_MS)
+          throw misused(`The times of token ${old.id} give no lifetime for the new one: say --expires.`)
         const { id, oldEndsAtMs } = await store.rotateToken(old.id, newToken, overlap)
         const oldEnds = toIso(oldEndsAtMs)
         await io.tell(`Token ${old.id} ${overlap === 0 ? 'is revoked' : `is valid until ${oldEnds}`}.\n`)

@@ -1,6 +1,7 @@
 import { AppError, withKnownOutcome } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
+import { findRuleBreaks, RULED_TABLES } from '../row-rules.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { isUnsupported, sqlState } from './errors.ts'
 
@@ -10,19 +11,20 @@ const NO_USER = 0
 /** PostgreSQL reads a whole text to count its characters. No length is negative, so these statements find nothing. */
 const NEGATIVE_LENGTH = PLANT_FIELDS.map((field) => `length(${field}) < 0`).join(' or ')
 
-/** The problems of a store, and the statement that finds each of them. It reads a whole table. */
-const CHECKS: Readonly<Record<string, string>> = {
-  'a row of plants belongs to no user': `select 1 from plantstore.plants
+/** Statements that return the problems of a store, a line each. They read a whole table. */
+const CHECKS: readonly string[] = [
+  `select 'a row of plants belongs to no user' from plantstore.plants
     where not exists (select 1 from plantstore.users where users.id = plants.user_id)`,
-  'a row of tokens belongs to no user': `select 1 from plantstore.tokens
+  `select 'a row of tokens belongs to no user' from plantstore.tokens
     where not exists (select 1 from plantstore.users where users.id = tokens.user_id)`,
-  'a text has no length': `select 1 from plantstore.plants where ${NEGATIVE_LENGTH}`,
-  'a token has no hash': 'select 1 from plantstore.tokens where length(label) < 0 or length(hash) <> 32',
-  'users are miscounted': `select 1 from plantstore.counters
+  `select 'a text has no length' from plantstore.plants where ${NEGATIVE_LENGTH}`,
+  "select 'a token has no hash' from plantstore.tokens where length(label) < 0 or length(hash) <> 32",
+  `select 'users are miscounted' from plantstore.counters
     where last_user_id < (select max(id) from plantstore.users)`,
-  'tokens are miscounted': `select 1 from plantstore.counters
+  `select 'tokens are miscounted' from plantstore.counters
     where last_token_id < (select max(id) from plantstore.tokens)`,
-}
+  ...RULED_TABLES.flatMap((table) => findRuleBreaks(table, 'plantstore.')),
+]
 
 /** The number of tokens that expire soon. */
 const COUNT_EXPIRING = `select count(*) from (select 1 from plantstore.tokens
@@ -46,10 +48,9 @@ export const health = ({ read, plants }: Connections) =>
 
     async checkIntegrity() {
       const problems: string[] = []
-      for (const [problem, text] of Object.entries(CHECKS)) {
+      for (const select of CHECKS) {
         try {
-          const rows = await read(text, [], READ_ALL_TIMEOUT_MS)
-          problems.push(...rows.map(() => problem))
+          problems.push(...(await read<[string]>(select, [], READ_ALL_TIMEOUT_MS)).flat())
         } catch (error) {
           const cause = error instanceof Error ? error.cause : undefined
           // A damaged table or index is a result, too.
