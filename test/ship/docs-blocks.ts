@@ -23,6 +23,8 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'openapi-python-client': 'needs packages from a registry',
   'go run': 'needs packages from a registry',
   'go mod': 'needs packages from a registry',
+  cargo: 'needs packages from a registry; `bun run conformance` runs it',
+  "jq 'del(.paths[][].responses.default)'": '`bun run conformance` runs it',
 }
 
 /** The commands of a `sh` block. */
