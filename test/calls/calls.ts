@@ -1,0 +1,112 @@
+/**
+ * `bun run calls`: counts the functions of src that a running server calls for each of six requests, both threads together. Prints
+ * the calls, the different functions and their files. The exit code is 1 if one of these exceeds budget.json.
+ */
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runPlantstore, serve } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { addPlants } from '../support/many-plants.ts'
+import { createTokenIn } from '../support/tokens.ts'
+import { until } from '../support/until.ts'
+import budget from './budget.json'
+import { copyInstrumented } from './instrument.ts'
+
+/** The fewest calls of so many requests count, because timers add to some of them. */
+const REQUESTS = 4
+/** The server is at rest if it calls nothing for so long. */
+const REST_MS = 30
+/** More than a look for commits of other processes takes, and less than the time until the next one. */
+const CHECK_MS = 5
+const PLANTS = 100
+
+interface Calls {
+  readonly calls: number
+  readonly functions: number
+  readonly files: number
+}
+
+using folder = makeFolder()
+const database = join(folder.path, 'plantstore.db')
+const command = [process.execPath, copyInstrumented(folder.path)]
+const logs = ['', '.thread'].map((end) => join(folder.path, `calls${end}`))
+const [log = ''] = logs
+const token = await createTokenIn(database)
+addPlants(database, PLANTS)
+await using server = await serve(database, [], { command, env: { CALLS_LOG: log } })
+
+/** Sends a request with a token, and expects the status. */
+async function send(status: number, method: string, path: string, body?: object, text = token): Promise<void> {
+  const answer = await server.request(method, path, { token: text, ...(body && { body }) })
+  await answer.text()
+  if (answer.status !== status) throw new Error(`${method} ${path} was answered with ${answer.status}`)
+}
+
+const size = () => logs.reduce((sum, path) => sum + (statSync(path, { throwIfNoEntry: false })?.size ?? 0), 0)
+
+async function rest(): Promise<void> {
+  let before = -1
+  await until(
+    'the server is at rest',
+    () => {
+      const isAtRest = size() === before
+      before = size()
+      return isAtRest
+    },
+    { lookMs: REST_MS },
+  )
+}
+
+/** Has the server look for commits of other processes, so that the next request does not have to. */
+async function lookForOthers(): Promise<void> {
+  await rest()
+  await send(200, 'GET', '/plants?limit=20')
+  await Bun.sleep(CHECK_MS)
+}
+
+/** The calls of a request after the first one, which compiles its route and fills caches. */
+async function count(
+  request: (index: number) => Promise<void>,
+  prepare: typeof request = lookForOthers,
+): Promise<Calls> {
+  const counted: Calls[] = []
+  for (let index = 0; index <= REQUESTS; index++) {
+    await prepare(index)
+    for (const path of logs) writeFileSync(path, '')
+    await request(index)
+    await rest()
+    const called = logs.flatMap((path) => readFileSync(path, 'utf8').split('\n').slice(0, -1))
+    const files = called.map((place) => place.split(':')[0])
+    if (index > 0) counted.push({ calls: called.length, functions: new Set(called).size, files: new Set(files).size })
+  }
+  return counted.reduce((least, each) => (each.calls < least.calls ? each : least))
+}
+
+const tokens: string[] = []
+const found: Record<keyof typeof budget, Calls> = {
+  create: await count((index) => send(200, 'POST', '/plants', { id: -index - 1, name: 'Fern' })),
+  get: await count(() => send(200, 'GET', '/plants/1')),
+  delete: await count((index) => send(204, 'DELETE', `/plants/${index + 1}`)),
+  'list, cached': await count(() => send(200, 'GET', '/plants?limit=20')),
+  'list, not cached': await count((index) => send(200, 'GET', `/plants?limit=20&after=${index}`)),
+  'revoked token': await count(
+    (index) => send(401, 'GET', '/plants?limit=20', undefined, tokens[index]),
+    async (index = 0) => {
+      tokens[index] = await createTokenIn(database)
+      await send(200, 'GET', '/plants?limit=20', undefined, tokens[index])
+      await runPlantstore(['token', 'revoke', String(index + 2), '--database', database])
+      await rest()
+    },
+  ),
+}
+for (const path of logs) rmSync(path)
+
+for (const [name, calls] of Object.entries(found)) {
+  const allowed = budget[name as keyof typeof budget]
+  const isWithin = calls.calls <= allowed.calls && calls.functions <= allowed.functions && calls.files <= allowed.files
+  const columns = (['calls', 'functions', 'files'] as const).map((each) => `${calls[each]} ${each} (${allowed[each]})`)
+  console.log(
+    `${name.padEnd(18)}${columns.join(', ')}${isWithin ? '' : ': more than its budget in test/calls/budget.json'}`,
+  )
+  if (!isWithin) process.exitCode = 1
+}
