@@ -1,6 +1,6 @@
 import { createReadStream, fstatSync, write } from 'node:fs'
 import { promisify } from 'node:util'
-import { exitCodeOf, type Io, type Signal } from './cli/io.ts'
+import { exitCodeOf, type Io, type Signal, textOfLines } from './cli/io.ts'
 
 const exitOn = (signal: Signal) => process.exit(exitCodeOf(signal))
 let listener: (signal: Signal) => void = exitOn
@@ -77,7 +77,7 @@ const io: Io = {
   env: process.env,
   print: (text) => print(STDOUT, text),
   // A command also does its work without a reader of stderr.
-  tell: (text) => print(STDERR, text).catch(() => undefined),
+  tell: (lines) => print(STDERR, textOfLines(lines)).catch(() => undefined),
   // Using `process.stderr` makes the stream non-blocking for all processes that share it.
   terminal: () => (tellsTerminal && process.env.TERM !== 'dumb' ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),

@@ -1,12 +1,11 @@
 import { parseArgs } from 'node:util'
 import { Command, CommanderError } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
-import { escapeControls, escapeControlsInLines } from '../controls.ts'
 import { hidePasswords } from '../domain/database-url.ts'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { createLogger } from '../log.ts'
 import { VERSION } from '../version.ts'
-import { Ended, EXIT, type Io, isClosedPipe } from './io.ts'
+import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
 import { applyBooleanVariables, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
@@ -32,10 +31,11 @@ function tellsJson({ argv, env }: Io): boolean {
 /** Messages become lines like those of the log. */
 const withJson = (io: Io): Io => ({
   ...io,
-  async tell(text, level = 'fatal') {
-    const lines: string[] = []
-    createLogger('info', { write: (line) => void lines.push(line) })[level](text.replace('plantstore: ', '').trim())
-    await io.tell(lines.join(''))
+  async tell(lines, level = 'fatal') {
+    const text = [lines].flat().join('\n').replace('plantstore: ', '').trim()
+    const logged: string[] = []
+    createLogger('info', { write: (line) => void logged.push(line.trimEnd()) })[level](text)
+    await io.tell(logged)
   },
 })
 
@@ -88,9 +88,9 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void help.push(text),
-      writeErr: (text) => void io.tell(text),
-      outputError: (text, write) =>
-        write(line(withoutValues(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you')))),
+      writeErr: (text) => void io.tell(linesOf(text)),
+      outputError: (text) =>
+        void io.tell(line(withoutValues(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you')))),
     })
     .hook('preAction', async (_, command) => {
       applyBooleanVariables(command, io.env)
@@ -115,7 +115,7 @@ async function fail(io: Io, error: unknown): Promise<number> {
     if (isClosedPipe(error)) return EXIT.closedPipe
     // An error of the system, like a full stdout, gets one line. Any other error is a bug and gets its stack.
     const isOfSystem = error instanceof Error && 'syscall' in error
-    await io.tell(isOfSystem ? line(`${error.message}.`) : escapeControlsInLines(`plantstore: ${Bun.inspect(error)}\n`))
+    await io.tell(isOfSystem ? line(`${error.message}.`) : linesOf(`plantstore: ${Bun.inspect(error)}`))
     return EXIT.failed
   }
   await io.tell(line(error.message || (STORE_MESSAGES[error.kind] ?? error.kind)))
@@ -126,8 +126,8 @@ async function fail(io: Io, error: unknown): Promise<number> {
 /** Takes the values out of a message of commander: they may be of a URL with a password. */
 const withoutValues = (text: string): string => text.replace(/( but got \d+): .*/s, '$1.').replace(/=.*'/s, "'")
 
-/** One line on stderr. Passwords in the text are hidden, and control characters are escaped. */
-const line = (text: string): string => `plantstore: ${escapeControls(hidePasswords(text).trim())}\n`
+/** One line on stderr. Passwords in the text are hidden. */
+const line = (text: string): string => `plantstore: ${hidePasswords(text).trim()}`
 
 /** The messages of errors of the store that have none of their own. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {

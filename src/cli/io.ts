@@ -1,3 +1,5 @@
+import { escapeControls } from '../controls.ts'
+
 /** The process as the commands see it. Only main.ts knows the real one. */
 export interface Io {
   /** The arguments after the name of the executable. */
@@ -5,8 +7,11 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Prints a result on stdout. Rejects with the error of the system: with `EPIPE` if the reader has gone. */
   print(text: string | Uint8Array): Promise<void>
-  /** Prints a message for people on stderr. Only lines in JSON show the level; without one, the message ends the process. */
-  tell(text: string, level?: 'info' | 'warn' | 'fatal'): Promise<void>
+  /**
+   * Prints a line for people on stderr, or several lines, as `textOfLines`. Only lines in JSON show the level; without one, the
+   * message ends the process.
+   */
+  tell(lines: string | readonly string[], level?: 'info' | 'warn' | 'fatal'): Promise<void>
   /** Stderr, if it is a terminal that understands escape codes. Emacs and others set `TERM=dumb`. */
   terminal(): NodeJS.WritableStream | undefined
   /** Whether stdout is a terminal. */
@@ -34,6 +39,16 @@ export interface Io {
   /** Ends the process at once. */
   exit(code: number): never
 }
+
+/** Lines as people read them on stderr. Control characters, line feeds too, are JSON escapes, so no name or path can act as our words. */
+export const textOfLines = (lines: string | readonly string[]): string =>
+  [lines]
+    .flat()
+    .map((line) => `${escapeControls(line)}\n`)
+    .join('')
+
+/** The lines of a text of ours. */
+export const linesOf = (text: string): readonly string[] => text.replace(/\n$/, '').split('\n')
 
 /** The signals that ask a process to end. */
 export type Signal = 'SIGHUP' | 'SIGINT' | 'SIGTERM'

@@ -35,7 +35,7 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
       const nowMs = io.monotonicMs()
       if (nowMs < lineAtMs) return
       lineAtMs = nowMs + LINE_EVERY_MS
-      void io.tell(`${total === undefined ? done : `${done} of ${total}`} ${what}\n`)
+      void io.tell(`${total === undefined ? done : `${done} of ${total}`} ${what}`)
     },
     [Symbol.dispose]: () => bar?.stop(),
   }
@@ -71,11 +71,11 @@ export async function runUntilSignal<T>(
     return await Promise.race([task(stopping.signal), stopped.promise])
   } catch (error) {
     if (received !== undefined && error === stopping.signal.reason) {
-      await io.tell(`Stopped by ${received}: ${stoppedText()}\n`)
+      await io.tell(`Stopped by ${received}: ${stoppedText()}`)
       throw new Ended(exitCodeOf(received))
     }
     // The messages of these errors do not say how far the task came.
-    if (error instanceof AppError && error.message === '') await io.tell(`Stopped: ${stoppedText()}\n`)
+    if (error instanceof AppError && error.message === '') await io.tell(`Stopped: ${stoppedText()}`)
     throw error
   }
 }

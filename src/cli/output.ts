@@ -68,6 +68,10 @@ export async function* readPages<Row, Key>(
   }
 }
 
+/** Prints a text for scripts in a line. On a terminal, its control characters are JSON escapes. */
+export const printLine = (io: Pick<Io, 'print' | 'printsToTerminal'>, text: string): Promise<void> =>
+  io.print(`${io.printsToTerminal ? escapeControls(text) : text}\n`)
+
 /** A value as indented JSON. */
 export const toJson = (value: unknown): string => `${escapeControlsInLines(JSON.stringify(value, null, 2))}\n`
 

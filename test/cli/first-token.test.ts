@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { textOfLines } from '../../src/cli/io.ts'
 import { provideFirstToken } from '../../src/cli/serve/first-token.ts'
 import { createLogger } from '../../src/log.ts'
 import { openStore } from '../../src/store/open.ts'
@@ -128,7 +129,8 @@ async function openLocked() {
   const told: string[] = []
   const lifecycle = { isDraining: false }
   const log = createLogger('error', { write: () => {} })
-  const io = { ...makeIo().io, tell: async (text: string) => void told.push(text) }
+  const tell = async (lines: string | readonly string[]) => void told.push(textOfLines(lines))
+  const io = { ...makeIo().io, tell }
   const options = { database, firstToken: true, page: true, docs: true } as const
   const provided = provideFirstToken({ store, address: ADDRESS, log, options, io }, lifecycle)
   // Waits for the lock as long as the first token does. When this is refused, the first token was refused before.

@@ -253,18 +253,18 @@ describe.concurrent('import', () => {
       using made = await makePlants()
       const told: string[] = []
       const { exitCode } = await importLines(made.database, ['--atomic'], {
-        async tell(text) {
+        async tell(lines) {
           // All lines are checked when this is said.
-          if (text.startsWith('Creates and deletes of servers wait')) createLast(made.database)
-          told.push(text)
+          if (lines.includes('Creates and deletes of servers wait')) createLast(made.database)
+          told.push(...[lines].flat())
         },
       })
 
       expect([exitCode, ...told.slice(-3)]).toEqual([
         1,
-        'Creates and deletes of servers wait until all is in, or are refused.\n',
-        'Stopped: nothing was imported. Run the same command again.\n',
-        'plantstore: Others have created some of these plants meanwhile.\n',
+        'Creates and deletes of servers wait until all is in, or are refused.',
+        'Stopped: nothing was imported. Run the same command again.',
+        'plantstore: Others have created some of these plants meanwhile.',
       ])
       expect(made.plants()).toEqual([...HAD, ['me', 1002n, 'Fern', null]])
     })

@@ -16,8 +16,8 @@ function makeIo(terminal?: NodeJS.WritableStream) {
     io: {
       terminal: () => terminal,
       monotonicMs: () => nowMs,
-      tell: async (text: string) => {
-        told.push(text)
+      tell: async (lines: string | readonly string[]) => {
+        told.push(...[lines].flat())
       },
     },
     told,
@@ -56,7 +56,7 @@ describe('progress', () => {
     pass(LINE_EVERY_MS)
     progress.update(5, 9, 'plants copied')
 
-    expect(told).toEqual(['3 of 9 plants copied\n', '5 of 9 plants copied\n'])
+    expect(told).toEqual(['3 of 9 plants copied', '5 of 9 plants copied'])
   })
 
   test('is a bar on a terminal, without lines', () => {

@@ -1,4 +1,4 @@
-import type { Io } from '../../src/cli/io.ts'
+import { type Io, textOfLines } from '../../src/cli/io.ts'
 
 /** A process for commands that are run inside a test: its arguments and variables, and what the command wrote. */
 export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
@@ -10,8 +10,8 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     async print(text) {
       stdout += text
     },
-    async tell(text) {
-      stderr += text
+    async tell(lines) {
+      stderr += textOfLines(lines)
     },
     terminal: () => undefined,
     printsToTerminal: false,

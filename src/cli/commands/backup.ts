@@ -1,13 +1,12 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { escapeControls } from '../../controls.ts'
 import { misused } from '../../domain/error.ts'
 import type { Copied, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'
 import { runCopy } from '../long-task.ts'
-import { toJson } from '../output.ts'
+import { printLine, toJson } from '../output.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
 export const backupCommand = (program: Command, io: Io): void => {
@@ -52,15 +51,15 @@ export const backupCommand = (program: Command, io: Io): void => {
   const record = (tools: FileTools, startedMs: number, bytes: number) =>
     tools.recordBackup(startedMs, bytes).catch((error: unknown) =>
       // The backup is complete, so the exit code is 0.
-      io.tell(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.\n`),
+      io.tell(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.`),
     )
 
   const deleteOld = async (tools: FileTools, latest: string, keep: number) => {
     const { deleted, future } = tools.keepBackups(latest, keep)
     for (const name of future) {
-      await io.tell(`Warning: ${name} is dated in the future: it is neither counted nor deleted.\n`)
+      await io.tell(`Warning: ${name} is dated in the future: it is neither counted nor deleted.`)
     }
-    for (const name of deleted) await io.tell(`Deleted ${name}.\n`)
+    for (const name of deleted) await io.tell(`Deleted ${name}.`)
   }
 }
 
@@ -88,11 +87,11 @@ export const restoreCommand = (program: Command, io: Io): void => {
 async function tellCopied(what: string, copied: Copied, io: Io, json = false): Promise<void> {
   const { path, bytes, users, tokens, plants } = copied
   await tellCounts(what, copied, io)
-  await io.print(json ? toJson({ path, bytes, users, tokens, plants }) : `${path}\n`)
+  await (json ? io.print(toJson({ path, bytes, users, tokens, plants })) : printLine(io, path))
 }
 
 async function tellCounts(what: string, copied: Omit<Copied, 'path'>, io: Io): Promise<void> {
   const { bytes, users, tokens, plants, dropped } = copied
-  if (dropped !== '') await io.tell(`Left out the objects of other programs: ${escapeControls(dropped)}.\n`)
-  await io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.\n`)
+  if (dropped !== '') await io.tell(`Left out the objects of other programs: ${dropped}.`)
+  await io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.`)
 }

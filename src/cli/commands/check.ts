@@ -1,6 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { escapeControls } from '../../controls.ts'
 import { engineOf } from '../../store/open.ts'
 import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
@@ -18,16 +17,15 @@ export const checkCommand = (program: Command, io: Io): void => {
     options: [...DATABASE_OPTIONS, OPTIONS.json],
   }).action(async ({ json, ...options }) => {
     const problems = await withStore(options, (store) => store.checkIntegrity(), {
-      onEvent: ({ message }) => void io.tell(`Warning: ${escapeControls(message)}.\n`),
+      onEvent: ({ message }) => void io.tell(`Warning: ${message}.`),
     })
     const { location: database, repairAdvice } = engineOf(options.database)
     const isWhole = problems.length === 0
     if (json) await io.print(toJson({ database, isWhole, problems }))
-    if (isWhole) return io.tell(`The database ${database} is whole.\n`)
-    await io.tell(`The database ${database} is damaged:\n${problems.map(problemLine).join('')}${repairAdvice}\n`)
+    if (isWhole) return io.tell(`The database ${database} is whole.`)
+    // The indentation keeps names in the database from looking like lines of ours.
+    const lines = problems.map((problem) => `  ${problem}`)
+    await io.tell([`The database ${database} is damaged:`, ...lines, repairAdvice])
     throw new Ended(EXIT.storeUnusable)
   })
 }
-
-/** A line of a problem. Its indentation keeps names in the database from looking like lines of ours. */
-const problemLine = (problem: string): string => `  ${escapeControls(problem)}\n`

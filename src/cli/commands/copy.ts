@@ -4,7 +4,7 @@ import { copyStore, engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
-import { counted, toJson } from '../output.ts'
+import { counted, printLine, toJson } from '../output.ts'
 
 /** `copy`: copies a store into another one and prints the location of the copy. */
 export const copyCommand = (program: Command, io: Io): void => {
@@ -28,9 +28,9 @@ export const copyCommand = (program: Command, io: Io): void => {
   }).action(async ({ json, snapshot: isSnapshot = false, assumeAlone: assumesAlone = false, ...options }) => {
     const [source, target] = [engineOf(options.from), engineOf(options.to)]
     const [from, to] = [source.location, target.location]
-    if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.\n`)
+    if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.`)
     let reached = 'no plant is copied'
-    const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.\n`)
+    const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.`)
     const copyAll = async (signal: AbortSignal) => {
       using progress = showProgress(io)
       const onProgress = (stage: string, done: number, total: number) => {
@@ -44,8 +44,8 @@ export const copyCommand = (program: Command, io: Io): void => {
     const { counts, digest } = await runUntilSignal(io, copyAll, stoppedText)
     const { users, tokens, plants } = counts
     await io.tell(
-      `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.\n`,
+      `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.`,
     )
-    await io.print(json ? toJson({ from, to, users, tokens, plants, sha256: digest }) : `${to}\n`)
+    await (json ? io.print(toJson({ from, to, users, tokens, plants, sha256: digest })) : printLine(io, to))
   })
 }

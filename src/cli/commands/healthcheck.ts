@@ -26,7 +26,7 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
     const answer = await askReadiness(target, client)
     const status = answer instanceof Error ? null : answer
     if (json) await io.print(toJson({ isReady: status === 200, status }))
-    if (status === 200) return io.tell('The server is ready.\n')
+    if (status === 200) return io.tell('The server is ready.')
     const message =
       answer instanceof Error
         ? `There is no answer from ${formatAddress(target, client.scheme)}: ${reasonOf(answer)}.`

@@ -43,7 +43,7 @@ export const importCommand = (program: Command, io: Io): void => {
       using target = await tools.openImport(rule, io)
       const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0 }
       const importAll = async (signal: AbortSignal) => {
-        await io.tell(`The lines wait in a file without a name in ${target.directory} until they are imported.\n`)
+        await io.tell(`The lines wait in a file without a name in ${target.directory} until they are imported.`)
         await checkLines(job, signal, io)
         if (rule === 'fail') await requireFree(job, io)
         await storeLines(job, signal, io)
@@ -54,10 +54,10 @@ export const importCommand = (program: Command, io: Io): void => {
       const others = job.lines - created
       const [skipped, replaced] = rule === 'replace' ? [0, others] : [others, 0]
       await io.tell(
-        `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.\n`,
+        `Imported ${counted(job.lines, 'line')} into ${database}: created ${counted(created, 'plant')}, skipped ${skipped}, replaced ${replaced}.`,
       )
       if (users > 0)
-        await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.\n`)
+        await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.`)
       if (json) await io.print(toJson({ lines: job.lines, created, skipped, replaced, createdUsers: users }))
     })
 }
@@ -118,7 +118,7 @@ async function requireFree({ target, lines }: ImportJob, io: Io): Promise<void> 
 
 /** Stores all plants of the staging table. */
 async function storeLines({ lines, isAtomic, target }: ImportJob, signal: AbortSignal, io: Io) {
-  if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.\n')
+  if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.')
   using progress = showProgress(io)
   for await (const written of target.store(isAtomic)) {
     progress.update(written, lines, 'lines imported')
@@ -135,12 +135,12 @@ function collectRefusals({ tell }: Pick<Io, 'tell'>) {
   return {
     record(line: number | bigint, reason: string): void {
       count++
-      if (first.length < REFUSALS_TOLD_MAX) first.push(`line ${line}: ${reason}\n`)
+      if (first.length < REFUSALS_TOLD_MAX) first.push(`line ${line}: ${reason}`)
     },
     async end(lines: number): Promise<void> {
       if (count === 0) return
       for (const text of first) await tell(text)
-      if (count > first.length) await tell(`and ${count - first.length} more.\n`)
+      if (count > first.length) await tell(`and ${count - first.length} more.`)
       throw new AppError('file_unusable', {
         message: `Of ${lines} lines ${count} are refused: nothing was imported.`,
       })

@@ -2,6 +2,7 @@ import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
+import { toJson } from '../output.ts'
 // This import is a path: the file is read only when it is printed.
 import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file' }
 
@@ -13,7 +14,7 @@ export const openapiCommand = (program: Command, io: Io): void => {
     options: [OPTIONS.publicUrl],
   }).action(async ({ publicUrl }) => {
     const { openApiDocument } = await import('../../http/docs/document.ts')
-    await io.print(`${JSON.stringify(await openApiDocument(publicUrl), null, 2)}\n`)
+    await io.print(toJson(await openApiDocument(publicUrl)))
   })
 }
 

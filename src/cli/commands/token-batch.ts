@@ -63,8 +63,8 @@ export function prepareBatch(text: string, defaults: Omit<TokenRequest, 'userNam
   const createAll = async (store: Store, signal: AbortSignal) => {
     await printPages({ print }, createGroups(store, signal), { toRow, toText, json })
     if (printed < requests.length) signal.throwIfAborted()
-    if (users > 0) await io.tell(`Created ${counted(users, 'user')}.\n`)
-    await io.tell(`Created ${counted(printed, 'token')}. Each is shown only once.\n`)
+    if (users > 0) await io.tell(`Created ${counted(users, 'user')}.`)
+    await io.tell(`Created ${counted(printed, 'token')}. Each is shown only once.`)
   }
   const stoppedText = () =>
     `${printed} of ${counted(requests.length, 'token')} are created and printed. To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`

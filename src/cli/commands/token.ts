@@ -57,20 +57,20 @@ const createCommand = (token: Command, io: Io) =>
         ? await prepareBatch(await readText(io, BATCH_MAX_BYTES), facts, json, io)
         : (store: Store) => createOne(store, { userName, ...facts }, json, io)
     // An operator may create tokens before the first start, so this makes a missing store.
-    const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.\n`)
+    const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.`)
     await withStore(options, create, { mustExist: false, onCreated })
   })
 
 async function createOne(store: Store, request: TokenRequest, json: true | undefined, io: Io) {
   const { text, newToken } = makeToken(request, io)
   const { firstId: id, newUsers } = await store.createTokens([newToken])
-  if (newUsers.length > 0) await io.tell(`Created user ${request.userName}.\n`)
+  if (newUsers.length > 0) await io.tell(`Created user ${request.userName}.`)
   await printOnce(io, text, { id, ...newToken }, json && {}, `revoke ${id}`)
 }
 
 /** Prints a new token, and all facts in JSON if there are `moreFacts`. If that fails, the message names the remedy. */
 async function printOnce(io: Io, text: string, token: NewToken, moreFacts: object | undefined, remedy: string) {
-  await io.tell(`Created ${describe(token)}. It is shown only once.\n`)
+  await io.tell(`Created ${describe(token)}. It is shown only once.`)
   const output = moreFacts === undefined ? `${text}\n` : toJson({ token: text, ...fieldsOf(token), ...moreFacts })
   await io.print(output).catch((cause: Error) => {
     const message = `Token ${token.id} is active, but could not be printed (${printFailure(cause)}): run plantstore token ${remedy}.`
@@ -101,7 +101,7 @@ const rotateCommand = (token: Command, io: Io) =>
           throw misused(`The times of token ${old.id} give no lifetime for the new one: say --expires.`)
         const { id, oldEndsAtMs } = await store.rotateToken(old.id, newToken, overlap)
         const oldEnds = toIso(oldEndsAtMs)
-        await io.tell(`Token ${old.id} ${overlap === 0 ? 'is revoked' : `is valid until ${oldEnds}`}.\n`)
+        await io.tell(`Token ${old.id} ${overlap === 0 ? 'is revoked' : `is valid until ${oldEnds}`}.`)
         const moreFacts = json && { replaces: old.id, oldEnds }
         await printOnce(io, text, { id, ...newToken }, moreFacts, `rotate ${id} --overlap 0`)
       })
@@ -151,7 +151,7 @@ const revokeCommand = (token: Command, io: Io) =>
       const { count, text } = await withStore(options, revoke)
       // Once this command has ended, every server on the same file refuses the token.
       await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
-      await io.tell(`${text}\n`)
+      await io.tell(text)
       if (json) await io.print(toJson({ revoked: count }))
     })
 

@@ -59,7 +59,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
         // A tokens file may name a user who is not in the database yet.
         if (blocks && (await store.findUser(who)) === undefined) {
           await store.createUser(who, io.nowMs())
-          await io.tell(`Created user ${who}.\n`)
+          await io.tell(`Created user ${who}.`)
         }
         return store.setUserBlock(who, blockedAtMs)
       })
@@ -67,7 +67,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
       await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`
       const nothing = `Nothing to do: user ${who} is ${blocks ? 'already' : 'not'} blocked.`
-      await io.tell(`${isChanged ? done : nothing}\n`)
+      await io.tell(isChanged ? done : nothing)
       if (json) await io.print(toJson({ user: who, blocked: blocks }))
     })
 }
@@ -97,6 +97,6 @@ const deleteCommand = (user: Command, io: Io) =>
       const { plants, tokens } = await runUntilSignal(io, deleteUser, () => stoppedText)
       // Once this command has ended, every server on the same file refuses the tokens.
       await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
-      await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.\n`)
+      await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.`)
       if (json) await io.print(toJson({ user: name, tokens, plants }))
     })

@@ -5,7 +5,7 @@ import { makeToken } from '../../domain/token.ts'
 import type { Lifecycle } from '../../http/options.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
-import type { Io } from '../io.ts'
+import { type Io, linesOf } from '../io.ts'
 import type { ServeOptions } from './options.ts'
 
 /** The user of the first token. */
@@ -65,7 +65,7 @@ Create a plant, list the plants, delete it:
   ${curl} -X DELETE ${url}/plants/1
 
 ${page}${docs}`
-  await io.tell(message, 'info')
+  await io.tell(linesOf(message), 'info')
 }
 
 /** The flags that lead curl to this machine, and the URL of the service there. */
