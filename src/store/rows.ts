@@ -120,9 +120,12 @@ export const tokenNotFound = (): AppError => new AppError('token_not_found', { m
 export function endOfReplaced(token: Token, nowMs: number, overlapMs: number) {
   const { id, replacedBy, expiresAtMs = Number.POSITIVE_INFINITY } = token
   const state = tokenState(token, nowMs)
-  if (replacedBy !== undefined)
-    throw rotationRefused(`Token ${replacedBy} replaces token ${id} already: rotate that one.`)
-  if (state === 'revoked' || state === 'expired') throw rotationRefused(`Token ${id} is ${state}: create a new one.`)
+  const hasEnded = state === 'revoked' || state === 'expired'
+  if (replacedBy !== undefined) {
+    const remedy = hasEnded ? '' : `run plantstore token revoke ${id} to end token ${id} at once, or `
+    throw rotationRefused(`Token ${replacedBy} replaces token ${id} already: ${remedy}rotate token ${replacedBy}.`)
+  }
+  if (hasEnded) throw rotationRefused(`Token ${id} is ${state}: create a new one.`)
   // A revocation holds even if the clock is set back later.
   const column = overlapMs === 0 ? 'revoked_at_ms' : 'expires_at_ms'
   return { column, oldEndsAtMs: Math.min(nowMs + overlapMs, expiresAtMs) }

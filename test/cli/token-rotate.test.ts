@@ -119,7 +119,12 @@ Created token 2 of user me (read, "dash", expires ${next.expires}). It is shown 
     await made.rotate('1')
     const before = await list(made.run)
 
-    expect(await made.rotate('1')).toEqual(refusal(1, 'Token 2 replaces token 1 already: rotate that one.'))
+    expect(await made.rotate('1')).toEqual(
+      refusal(
+        1,
+        'Token 2 replaces token 1 already: run plantstore token revoke 1 to end token 1 at once, or rotate token 2.',
+      ),
+    )
     expect(await made.rotate('3')).toEqual(refusal(1, 'There is no such token: plantstore token list shows all.'))
     expect(await list(made.run)).toEqual(before)
   })

@@ -71,8 +71,11 @@ export function rotateContract({ open }: StoreUnderTest): void {
       const refusals = [
         [revoked.id, `Token ${revoked.id} is revoked: create a new one.`],
         [expired.id, `Token ${expired.id} is expired: create a new one.`],
-        [replaced.id, `Token ${id} replaces token ${replaced.id} already: rotate that one.`],
-        [ended.id, `Token ${endedBy} replaces token ${ended.id} already: rotate that one.`],
+        [
+          replaced.id,
+          `Token ${id} replaces token ${replaced.id} already: run plantstore token revoke ${replaced.id} to end token ${replaced.id} at once, or rotate token ${id}.`,
+        ],
+        [ended.id, `Token ${endedBy} replaces token ${ended.id} already: rotate token ${endedBy}.`],
       ] as const
       for (const [token, message] of refusals) {
         const rotating = store.rotateToken(token, successor(), HOUR_MS)
