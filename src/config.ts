@@ -62,9 +62,6 @@ export const OPTIONS = {
     rateLimit: valued('--rate-limit <rate>', kinds.rate).help(
       'The most requests that this process takes from a token in a second, minute or hour, like 100/s. No limit by default.',
     ),
-    rateBurst: valued('--rate-burst <count>', kinds.count(kinds.REQUESTS_MAX)).help(
-      'How many requests above --rate-limit a token may make in each ten periods: in 10 s for 100/s. None by default.',
-    ),
     maxInFlight: valued('--max-in-flight <count>', kinds.count(LIMIT_MAX)).help(
       'The most requests with a token that are in progress at once, streamed lists included. No limit by default.',
     ),
@@ -165,6 +162,11 @@ export const OPTIONS = {
   json: new Option('--json', 'Prints JSON for programs: an object, or an array of objects for a list.'),
   yes: new Option('--yes', 'Confirms that data is deleted for good.'),
 } as const
+
+/** Options of earlier versions, and what to do instead. A command that gets one exits with 2, as does `serve` if its variable is set. */
+export const REMOVED: Readonly<Record<string, string>> = {
+  '--rate-burst': 'use --rate-limit alone, or limit bursts in a reverse proxy',
+}
 
 /** Options that say where things are and how `serve` runs, under a heading of the help. They have variables. */
 function settings<T extends OptionGroup>(heading: string, options: T): T {

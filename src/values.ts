@@ -18,8 +18,8 @@ const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 10
 const SIZE_MAX_BYTES = 1024 ** 3
 const PORT_MAX = 65535
 const LABEL_LENGTH_MAX = 200
-/** The most requests of `rate`, and of a burst beyond it. */
-export const REQUESTS_MAX = 1_000_000
+/** The most requests of `rate`. */
+const REQUESTS_MAX = 1_000_000
 
 /** A whole number with a unit of time, from `minText` to `maxText`. The value is in milliseconds. */
 export const duration =

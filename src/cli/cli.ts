@@ -6,7 +6,7 @@ import { AppError, type ErrorKind } from '../domain/error.ts'
 import { createLogger } from '../log.ts'
 import { VERSION } from '../version.ts'
 import { Ended, EXIT, type Io, isClosedPipe, linesOf } from './io.ts'
-import { applyBooleanVariables, unknownVariables } from './variables.ts'
+import { applyBooleanVariables, removalOf, unknownVariables } from './variables.ts'
 
 /** Runs the command that the arguments name. Resolves to the exit code. A failure is printed in one line. */
 export async function run(process: Io): Promise<number> {
@@ -89,12 +89,17 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
     .configureOutput({
       writeOut: (text) => void help.push(text),
       writeErr: (text) => void io.tell(linesOf(text)),
-      outputError: (text) =>
-        void io.tell(line(withoutValues(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you')))),
+      outputError(text) {
+        const [, flag = ''] = /^error: unknown option '(--[\w-]+)/.exec(text) ?? []
+        const told = withoutValues(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you'))
+        void io.tell(line(removalOf(flag) ?? told))
+      },
     })
     .hook('preAction', async (_, command) => {
       applyBooleanVariables(command, io.env)
       for (const name of unknownVariables(io.env)) {
+        const removal = command.name() === 'serve' && removalOf(name)
+        if (removal) command.error(removal)
         await io.tell(line(`There is no variable ${name}: it is ignored.`), 'warn')
       }
     })

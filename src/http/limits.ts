@@ -3,9 +3,6 @@ import type { Caller } from '../domain/token.ts'
 import { contextOf, type RequestContext } from './observe.ts'
 import type { AppOptions, RateLimit } from './options.ts'
 
-/** The number of periods that share one burst. */
-const BURST_PERIODS = 10
-
 /**
  * Makes the limits that the options name: a rate for each token, and a semaphore for the requests under way. `undefined` if they
  * name none.
@@ -53,10 +50,7 @@ export function limitRate(limit: RateLimit): (token: Caller) => Promise<void> {
   }
 }
 
-async function loadLimiter({ requests, periodMs, burst }: RateLimit) {
-  const { BurstyRateLimiter, RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
-  const duration = periodMs / 1000
-  const steady = new RateLimiterMemory({ points: requests, duration })
-  const bursts = new RateLimiterMemory({ points: burst, duration: duration * BURST_PERIODS })
-  return { limiter: burst === 0 ? steady : new BurstyRateLimiter(steady, bursts), RateLimiterRes }
+async function loadLimiter({ requests, periodMs }: RateLimit) {
+  const { RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
+  return { limiter: new RateLimiterMemory({ points: requests, duration: periodMs / 1000 }), RateLimiterRes }
 }

@@ -47,6 +47,4 @@ export interface Lifecycle {
 export interface RateLimit {
   readonly requests: number
   readonly periodMs: number
-  /** How many more requests a token may send within ten periods. */
-  readonly burst: number
 }

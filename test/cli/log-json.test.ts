@@ -38,7 +38,7 @@ describe.concurrent('stderr of a server with --log-format json', () => {
       2,
       "unknown option '--bogus'",
     ],
-    ['options that do not fit', [...JSON_FLAGS, '--rate-burst', '5'], {}, 2, 'needs --rate-limit.'],
+    ['options that do not fit', [...JSON_FLAGS, '--drain-wait', '9s'], {}, 2, 'must be shorter than --drain.'],
     [
       'a file that is missing',
       [...JSON_FLAGS, '--tls-cert', 'no.crt', '--tls-key', 'no.key'],

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { REMOVED } from '../../src/config.ts'
 import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
-import { refusalWith } from './support/answers.ts'
+import { refusal, refusalWith } from './support/answers.ts'
 import { untilAccepted } from './support/connect.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 import { fillDatabase } from './support/filled-database.ts'
@@ -51,11 +52,29 @@ describe.concurrent('serve refuses', () => {
       '--trusted-proxy (PLANTSTORE_TRUSTED_PROXY) must be networks',
     ],
     ['a drain wait as long as the drain', ['--drain', '2s', '--drain-wait', '2s'], 'must be shorter than --drain.'],
-    ['a burst without a rate', ['--rate-burst', '5'], '--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.'],
   ])('%s in one line, with exit code 2', async (_, flags, message) => {
     using made = makeDatabase()
 
     expect(await made.run('serve', ...flags)).toEqual(refusalWith(2, message))
+  })
+})
+
+describe.concurrent('an option of an earlier version', () => {
+  test.each(Object.entries(REMOVED))('makes serve exit with 2, as does its variable: %s', async (flag, instead) => {
+    using made = makeDatabase()
+    const variable = flag.replace('--', 'PLANTSTORE_').replaceAll('-', '_').toUpperCase()
+    const serveWith = (args: readonly string[], env = {}) =>
+      runPlantstore(['serve', ...args], { cwd: made.folder, env })
+    const removed = (name: string) => refusal(2, `There is no ${name} any more: ${instead}.`)
+
+    const answers = await Promise.all([
+      serveWith([flag, '5']),
+      serveWith([`${flag}=5`]),
+      serveWith([], { [variable]: '' }),
+    ])
+
+    expect(answers).toEqual([removed(flag), removed(flag), removed(variable)])
+    expect(readdirSync(made.folder)).toEqual([])
   })
 })
 
@@ -91,11 +110,13 @@ describe.concurrent('a variable', () => {
   })
 
   test('with our prefix and without an option gets a warning, and the command goes on', async () => {
-    const env = { PLANTSTORE_PORT: '3000', PLANTSTORE_LSTEN: '127.0.0.1:3000' }
+    const env = { PLANTSTORE_PORT: '3000', PLANTSTORE_LSTEN: '127.0.0.1:3000', PLANTSTORE_RATE_BURST: '5' }
     const [plain, warned] = await Promise.all([runPlantstore(['openapi']), runPlantstore(['openapi'], { env })])
 
     expect(warned).toMatchObject({ stdout: plain.stdout, exitCode: 0 })
-    expect(warned.stderr).toMatch(/^[^\n]*PLANTSTORE_PORT[^\n]*\n[^\n]*PLANTSTORE_LSTEN[^\n]*\n$/)
+    expect(warned.stderr).toMatch(
+      /^[^\n]*PLANTSTORE_PORT[^\n]*\n[^\n]*PLANTSTORE_LSTEN[^\n]*\n[^\n]*PLANTSTORE_RATE_BURST[^\n]*\n$/,
+    )
     expect(plain.stderr).toBe('')
   })
 
@@ -214,12 +235,12 @@ describe.concurrent('the options of serve', () => {
       while (statuses.length < count) statuses.push(await statusOf(server, '/plants?limit=1', service.token))
       return statuses
     }
-    const env = { PLANTSTORE_RATE_LIMIT: '1/h', PLANTSTORE_RATE_BURST: '1' }
+    const env = { PLANTSTORE_RATE_LIMIT: '1/h' }
     await using service = await serveDatabase([], { env })
     await using second = await serve(service.database, ['--rate-limit', '2/h'], { env })
 
-    expect(await statusesOf(service.server, 3)).toEqual([200, 200, 429])
-    expect(await statusesOf(second, 4)).toEqual([200, 200, 200, 429])
+    expect(await statusesOf(service.server, 2)).toEqual([200, 429])
+    expect(await statusesOf(second, 3)).toEqual([200, 200, 429])
     expect(await statusesOf(service.server, 1)).toEqual([429])
     // The period of the limit keeps no process alive.
     expect(await second.end()).toBe(0)

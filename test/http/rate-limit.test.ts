@@ -17,7 +17,7 @@ const REFUSAL = {
 }
 
 /** A limit whose period does not end while a test runs. */
-const perHour = (requests: number, burst = 0): RateLimit => ({ requests, periodMs: HOUR_MS, burst })
+const perHour = (requests: number): RateLimit => ({ requests, periodMs: HOUR_MS })
 
 /** The statuses of so many lists, one after the other. */
 async function listStatuses(service: Service, count: number, options: RequestOptions = {}): Promise<number[]> {
@@ -98,15 +98,9 @@ describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
     await expectCodes(service, [...refusals.map(() => readerRefused), limited(readerRefused)])
   })
 
-  test('takes as many requests more as the burst says', async () => {
-    await using service = await startService(transport, { rateLimit: perHour(2, 3) })
-
-    expect(await listStatuses(service, 7)).toEqual([200, 200, 200, 200, 200, 429, 429])
-  })
-
   test('takes requests again after the time that Retry-After says', async () => {
-    await using service = await startService(transport, { rateLimit: { requests: 2, periodMs: 1000, burst: 0 } })
-    // The burst that ends a period may fall into two of them.
+    await using service = await startService(transport, { rateLimit: { requests: 2, periodMs: 1000 } })
+    // The requests that end a period may fall into two of them.
     let refused = await service.list('?limit=5')
     for (let made = 1; refused.status === 200 && made < 100; made++) refused = await service.list('?limit=5')
 
@@ -135,12 +129,12 @@ describe.skipIf(EXECUTABLE !== undefined)('the counts of the rate limit', () => 
     userIsBlocked: false,
   })
 
-  test('are at most two for a token, however many requests it makes', async () => {
-    const count = limitRate({ requests: 3, periodMs: 3_600_000, burst: 2 })
+  test('are one for a token, however many requests it makes', async () => {
+    const count = limitRate({ requests: 3, periodMs: HOUR_MS })
     const before = timers()
 
     for (let made = 0; made < 1000; made++) await count(token(1)).catch(() => {})
-    expect(timers() - before).toBeLessThanOrEqual(2)
+    expect(timers() - before).toBeLessThanOrEqual(1)
     for (let id = 2; id <= 500; id++) await count(token(id))
     expect(timers() - before).toBeGreaterThanOrEqual(499)
   })

@@ -26,7 +26,6 @@ export const defineServe = (program: Command) =>
       OPTIONS.listMax,
       OPTIONS.quotaPlants,
       OPTIONS.rateLimit,
-      OPTIONS.rateBurst,
       OPTIONS.maxInFlight,
       OPTIONS.idleTimeout,
       OPTIONS.tlsCert,
@@ -51,11 +50,9 @@ export type ServeOptions = ReturnType<ReturnType<typeof defineServe>['opts']> & 
 
 /** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
 export async function completeOptions(options: Omit<ServeOptions, 'tls'>): Promise<ServeOptions> {
-  const { drain, drainWait, rateLimit, rateBurst, tlsCert: certPath, tlsKey: keyPath } = options
+  const { drain, drainWait, tlsCert: certPath, tlsKey: keyPath } = options
   if (drainWait >= drain && drainWait > 0)
     throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
-  if (rateBurst !== undefined && rateLimit === undefined)
-    throw misused('--rate-burst (PLANTSTORE_RATE_BURST) needs --rate-limit.')
   if (certPath === undefined && keyPath === undefined) return { ...options, tls: undefined }
   if (certPath === undefined || keyPath === undefined)
     throw misused(

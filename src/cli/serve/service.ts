@@ -67,7 +67,7 @@ export async function runService({ options, store, statistics, endings, log, io 
     usesTls: tls !== undefined,
     maxBodyBytes: options.maxBody,
     listMax: options.listMax,
-    rateLimit: options.rateLimit && { ...options.rateLimit, burst: options.rateBurst ?? 0 },
+    rateLimit: options.rateLimit,
     maxInFlight: options.maxInFlight,
     servesPage: options.page,
     servesDocs: options.docs,

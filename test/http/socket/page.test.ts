@@ -359,7 +359,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
     'keeps what was typed while it is offline, is refused for a while, or the server is busy',
     async () => {
       await using service = await startService(transport, {
-        rateLimit: { requests: 60, periodMs: 3_600_000, burst: 0 },
+        rateLimit: { requests: 60, periodMs: 3_600_000 },
       })
       const { page } = await (await browser()).open()
       const add = async (id: string, name: string) => {

@@ -115,7 +115,6 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...(options.servesPage === false ? ['--no-page'] : []),
   ...flag('--quota-plants', options.quotaPlants),
   ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
-  ...flag('--rate-burst', options.rateLimit?.burst || undefined),
   ...flag('--max-in-flight', options.maxInFlight),
   ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
   ...flag('--cors-origin', options.corsOrigins, (origins) => origins.join(',')),
