@@ -99,5 +99,6 @@ export interface CopyOptions {
 export interface Copied extends Counts {
   readonly dropped: string
   readonly path: string
+  /** The size of the backup, also after a restore: the restored database lacks the record that makes a file a backup. */
   readonly bytes: number
 }

@@ -61,7 +61,7 @@ describe.concurrent('restore', () => {
 
     expect({ stdout, stderr, exitCode }).toEqual({
       stdout: `${made.database}\n`,
-      stderr: `Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\n`,
+      stderr: `Restored ${statSync(made.file).size} bytes: users 1, tokens 1, plants 1000.\n`,
       exitCode: 0,
     })
     expect(readdirSync(made.data)).toEqual(['plantstore.db'])
@@ -195,7 +195,7 @@ describe.concurrent('restore', () => {
 
     expect({ stderr, exitCode }).toEqual({
       stderr: `Left out the objects of other programs: table "notes\\u202e", table "texts", table "texts_rowid", table "texts_node", table "texts_parent", index "by_name".
-Restored ${statSync(made.database).size} bytes: users 1, tokens 1, plants 1000.\n`,
+Restored ${statSync(made.file).size} bytes: users 1, tokens 1, plants 1000.\n`,
       exitCode: 0,
     })
     expect(dump(made.database)).toMatchObject({ plants: made.content.plants, tokens: made.content.tokens })

@@ -1,4 +1,4 @@
-import { createReadStream, fstatSync, readdirSync, rmSync } from 'node:fs'
+import { createReadStream, fstatSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { misused } from '../../../domain/error.ts'
 import type { Copied, CopyOptions } from '../../engine.ts'
@@ -38,7 +38,8 @@ function sourceOf(path: string) {
 export async function restoreSqlite(backup: string, database: string, options: CopyOptions): Promise<Copied> {
   const { state, foreignObjects } = inspectAtRest(backup)
   // A backup may come from anybody, so the objects of other programs in it are dropped.
-  return copyDatabase({ role: 'backup', path: backup, state, dropped: foreignObjects }, database, options)
+  const copied = await copyDatabase({ role: 'backup', path: backup, state, dropped: foreignObjects }, database, options)
+  return { ...copied, bytes: statSync(backup).size }
 }
 
 /**
