@@ -117,7 +117,10 @@ export const OPTIONS = {
       `What the token may do: ${SCOPES.join(' or ')}.`,
     ),
     expires: valued('--expires <duration>', kinds.duration('1s')).help(
-      'The token expires after this time, like 90d. By default never, or for rotate after the lifetime of the old token.',
+      'The token expires after this time, like 90d. By default never.',
+    ),
+    newExpires: valued('--expires <duration>', kinds.duration('1s')).help(
+      'The new token expires after this time, like 90d. By default after the lifetime of the old token.',
     ),
     overlap: defaulted('--overlap <duration>', kinds.duration('0s'), '24h').help(
       'How long the old token stays valid: a number with s, m, h or d. 0 revokes it at once.',
@@ -139,9 +142,9 @@ export const OPTIONS = {
       'Does not look whether servers use a PostgreSQL database, for one that does not show its sessions.',
     ),
   }),
-  user: valued('--user <name>', kinds.userName).help(
-    'Only the tokens or plants of this user. Of import: the user of lines without one.',
-  ),
+  tokensOf: valued('--user <name>', kinds.userName).help('Only the tokens of this user.'),
+  plantsOf: valued('--user <name>', kinds.userName).help('Only the plants of this user.'),
+  userOfLines: valued('--user <name>', kinds.userName).help('The user of the lines that name none.'),
   dir: valued('--dir <path>', kinds.path).help(
     'A directory for backups. The name of each backup there has the time in it.',
   ),

@@ -63,6 +63,8 @@ export const rate: Kind<{ readonly requests: number; readonly periodMs: number }
 /** `HOST:PORT`, with an IPv6 address in brackets, or `unix:` and a path. */
 export const address: Kind<Address> = (text) => {
   if (/^unix:.+/.test(text)) return { socketPath: text.slice('unix:'.length) }
+  const [scheme] = /^https?:\/\//i.exec(text) ?? []
+  if (scheme !== undefined) return new Rule(`HOST:PORT: leave ${scheme} out`)
   const [, ipv6, name, digits] = /^(?:\[([^\]]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(text) ?? []
   const host = ipv6 ?? name
   const port = Number(digits)

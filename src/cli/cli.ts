@@ -89,11 +89,7 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
     .configureOutput({
       writeOut: (text) => void help.push(text),
       writeErr: (text) => void io.tell(linesOf(text)),
-      outputError(text) {
-        const [, flag = ''] = /^error: unknown option '(--[\w-]+)/.exec(text) ?? []
-        const told = withoutValues(text.replace(/^error: /, '').replace('\n(Did you', ' (Did you'))
-        void io.tell(line(removalOf(flag) ?? told))
-      },
+      outputError: (text) => void io.tell(line(reworded(text, word))),
     })
     .hook('preAction', async (_, command) => {
       applyBooleanVariables(command, io.env)
@@ -128,8 +124,18 @@ async function fail(io: Io, error: unknown): Promise<number> {
   return error.kind.startsWith('store_') ? EXIT.storeUnusable : EXIT.failed
 }
 
-/** Takes the values out of a message of commander: they may be of a URL with a password. */
-const withoutValues = (text: string): string => text.replace(/( but got \d+): .*/s, '$1.').replace(/=.*'/s, "'")
+/** A message of commander with what helps, and without values: they may be of a URL with a password. */
+function reworded(message: string, word: string): string {
+  const withoutValues = message.replace(/( but got \d+): .*/s, '$1.').replace(/=.*'/s, "'")
+  const text = withoutValues
+    .replace(/^error: /, '')
+    .replace('\n(Did you', ' (Did you')
+    .trim()
+  if (!text.startsWith('unknown ')) return text
+  const [, flag = ''] = /^unknown option '(--?[\w-]+)/.exec(text) ?? []
+  const isAddress = word === 'serve' && ['--port', '--host', '-p'].includes(flag)
+  return removalOf(flag) ?? `${text}${isAddress ? ' (Did you mean --listen?)' : ''}. Try --help or --version.`
+}
 
 /** One line on stderr. Passwords in the text are hidden. */
 const line = (text: string): string => `plantstore: ${hidePasswords(text).trim()}`

@@ -78,13 +78,59 @@ describe.concurrent('the command line', () => {
   })
 
   test('says in one line what was wrong, with control characters as JSON escapes', async () => {
-    const [forged, mistyped] = await Promise.all([
+    const [forged, excess, url] = await Promise.all([
       runPlantstore(['a\n\u001b[2K\u009b\u202eb']),
-      runPlantstore(['status', '--databas', 'x']),
+      runPlantstore(['check', 'postgres://me:secret@host/plants']),
+      runPlantstore(['serve', '--listen', 'http://127.0.0.1:3000']),
     ])
 
-    expect(forged.stderr).toBe(`${String.raw`plantstore: unknown command 'a\u000a\u001b[2K\u009b\u202eb'`}\n`)
-    expect(mistyped.stderr).toBe("plantstore: unknown option '--databas' (Did you mean --database?)\n")
+    expect(forged.stderr).toBe(
+      `${String.raw`plantstore: unknown command 'a\u000a\u001b[2K\u009b\u202eb'. Try --help or --version.`}\n`,
+    )
+    expect(excess.stderr).toBe("plantstore: too many arguments for 'check'. Expected 0 arguments but got 1.\n")
+    expect(url.stderr).toBe('plantstore: --listen (PLANTSTORE_LISTEN) must be HOST:PORT: leave http:// out.\n')
+  })
+
+  test.each([
+    ['-v', "unknown option '-v'"],
+    ['version', "unknown command 'version'"],
+    ['help version', "unknown command 'version'"],
+    ['serf', "unknown command 'serf' (Did you mean one of serve, user?)"],
+    ['token creat --user me', "unknown command 'creat' (Did you mean create?)"],
+    ['status --databas x', "unknown option '--databas' (Did you mean --database?)"],
+    ['status --databas=postgres://me:secret@host/plants', "unknown option '--databas'"],
+    ['serve --port 3000', "unknown option '--port' (Did you mean --listen?)"],
+    ['serve -p 3000', "unknown option '-p' (Did you mean --listen?)"],
+    ['status --port 3000', "unknown option '--port'"],
+  ])('points to --help and --version for a word that it does not know: %s', async (args, message) => {
+    expect(await runPlantstore(args.split(' '))).toEqual({
+      ...{ stdout: '', exitCode: 2 },
+      stderr: `plantstore: ${message}. Try --help or --version.\n`,
+    })
+  })
+
+  test('prints help and version also with such a word', async () => {
+    const [help, version] = await Promise.all([runPlantstore(['serf', '--help']), runPlantstore(['serf', '--version'])])
+
+    expect(help).toEqual(await runPlantstore(['--help']))
+    expect(version).toEqual(await runPlantstore(['--version']))
+  })
+
+  test('speaks of no other command in the help of one', async () => {
+    const commands = ['token create', 'token rotate', 'token list', 'token revoke', 'export', 'import']
+    const helps = await Promise.all(commands.map((command) => runPlantstore([...command.split(' '), '--help'])))
+    const optionOf = (flag: string) =>
+      helps.map(({ stdout }) => new RegExp(`^  ${flag} <\\w+>  +(.*\\n(?: {6,}.*\\n)*)`, 'm').exec(stdout)?.[1])
+    const texts = [...optionOf('--user'), ...optionOf('--expires')].map((text) => text?.replace(/\s+/g, ' ').trim())
+
+    expect(texts).toEqual([
+      'The user of the new token. The command creates a missing user.',
+      ...[undefined, 'Only the tokens of this user.', 'Only the tokens of this user.', 'Only the plants of this user.'],
+      'The user of the lines that name none.',
+      'The token expires after this time, like 90d. By default never.',
+      'The new token expires after this time, like 90d. By default after the lifetime of the old token.',
+      ...Array(4).fill(undefined),
+    ])
   })
 
   test('says on stderr what was wrong, exits with 2 and leaves no file', async () => {

@@ -82,7 +82,7 @@ describe.concurrent('stderr of a server with --log-format json', () => {
     await using service = await serveDatabase([], { env: { PLANTSTORE_PORT: '3000' } })
     await service.server.end()
 
-    expect(stderr).toBe("plantstore: unknown option '--bogus'\n")
+    expect(stderr).toBe("plantstore: unknown option '--bogus'. Try --help or --version.\n")
     expect(service.server.stderr()).toBe('plantstore: There is no variable PLANTSTORE_PORT: it is ignored.\n')
     expect(recordsOf(service.server.stdout())).not.toEqual([])
   })

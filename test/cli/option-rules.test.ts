@@ -134,7 +134,7 @@ const KINDS = {
       .concat(['https://a.org/#b', 'javascript:alert(1)', 'https://:secret@example.org', 'https://a.org/?'])
       .concat([' https://a.org']),
   },
-  user: {
+  owner: {
     takes: same(['me', 'A.b_c@d-9', 'x'.repeat(NAME_MAX)]),
     refuses: ['', 'm e', 'mé', 'a/b', 'me\n', 'x'.repeat(NAME_MAX + 1)],
   },

@@ -16,7 +16,7 @@ export const exportCommand = (program: Command, io: Io): void => {
       failed: 'The user is unknown.',
       closedPipe: 'The reader of stdout has gone.',
     },
-    options: [OPTIONS.user, OPTIONS.database],
+    options: [OPTIONS.plantsOf, OPTIONS.database],
   }).action(async ({ database, user }) => {
     let done = 0
     let plants = 0

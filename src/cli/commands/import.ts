@@ -34,7 +34,7 @@ export const importCommand = (program: Command, io: Io): void => {
     does: 'Stores plants from lines of JSON in the form of export. Reads stdin without a file.',
     examples: ['import plants.jsonl', 'import - --user me --on-conflict skip'],
     exits: { failed: 'A line is refused, or the file cannot be read.' },
-    options: [OPTIONS.user, OPTIONS.onConflict, OPTIONS.atomic, OPTIONS.json, OPTIONS.database],
+    options: [OPTIONS.userOfLines, OPTIONS.onConflict, OPTIONS.atomic, OPTIONS.json, OPTIONS.database],
   })
     .argument('[file]', 'The lines, or - for stdin.')
     .action(async (file, { database, user, onConflict: rule, atomic: isAtomic = false, json }) => {

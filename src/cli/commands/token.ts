@@ -84,7 +84,7 @@ const rotateCommand = (token: Command, io: Io) =>
     does: 'Creates a token that replaces another one, and prints it once. During the overlap both are valid.',
     examples: ['token rotate 1', 'token rotate 1 --overlap 1h --expires 90d'],
     exits: { failed: 'The old token is unknown, revoked, expired or replaced, or the new one could not be printed.' },
-    options: [...DATABASE_OPTIONS, OPTIONS.overlap, OPTIONS.expires, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, OPTIONS.overlap, OPTIONS.newExpires, OPTIONS.json],
   })
     .argument('<id>', 'The id of the old token, or - for its text on stdin.')
     .action(async (which, { overlap, expires, json, ...options }) => {
@@ -114,7 +114,7 @@ const listCommand = (token: Command, io: Io) =>
     does: 'Lists the tokens by id, but never their text.',
     examples: ['token list --user me', 'token list --json --after 1000 --limit 100'],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, OPTIONS.user, OPTIONS.limit, OPTIONS.afterToken, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, OPTIONS.tokensOf, OPTIONS.limit, OPTIONS.afterToken, OPTIONS.json],
   }).action(async ({ user, limit, after, json, ...options }) => {
     const header = ['id', 'user', 'scope', 'label', 'created', 'expires', 'last used', 'state', 'replaced by']
     const nowMs = io.nowMs()
@@ -143,7 +143,7 @@ const revokeCommand = (token: Command, io: Io) =>
     does: 'Revokes a token by its id, by its text on stdin, or all tokens of a user.',
     examples: ['token revoke 2', 'token revoke --user me --yes'],
     exits: { failed: 'The token or the user is unknown.' },
-    options: [...DATABASE_OPTIONS, OPTIONS.user, OPTIONS.yes, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, OPTIONS.tokensOf, OPTIONS.yes, OPTIONS.json],
   })
     .argument('[id]', 'The id of the token, or - for its text on stdin.')
     .action(async (id, { user, yes, json, ...options }) => {
