@@ -62,9 +62,6 @@ export const OPTIONS = {
     rateLimit: valued('--rate-limit <rate>', kinds.rate).help(
       'The most requests that this process takes from a token in a second, minute or hour, like 100/s. No limit by default.',
     ),
-    maxInFlight: valued('--max-in-flight <count>', kinds.count(LIMIT_MAX)).help(
-      'The most requests with a token that are in progress at once, streamed lists included. No limit by default.',
-    ),
     // At least 5 s: our longest wait is shorter, and the runtime's timer has steps of 4 s. At most 255 s: its largest value.
     // By default 75 s: load balancers keep connections for 60 s, and must not send a request into a closed one.
     idleTimeout: defaulted('--idle-timeout <duration>', kinds.duration('5s', '255s'), '75s').help(
@@ -168,6 +165,7 @@ export const OPTIONS = {
 
 /** Options of earlier versions, and what to do instead. A command that gets one exits with 2, as does `serve` if its variable is set. */
 export const REMOVED: Readonly<Record<string, string>> = {
+  '--max-in-flight': 'limit the requests in progress in a reverse proxy',
   '--rate-burst': 'use --rate-limit alone, or limit bursts in a reverse proxy',
 }
 

@@ -179,9 +179,6 @@ export const ERRORS = {
 /** The errors that a client can meet. */
 export type HttpErrorKind = keyof typeof ERRORS
 
-/** Why a request got an error: the error's kind, or `in_flight_limit` when --max-in-flight had no place for it. */
-export type Refusal = HttpErrorKind | 'in_flight_limit'
-
 /** The HTTP status of an error: the first three digits of its code. */
 export const statusOf = (kind: HttpErrorKind): number => Math.floor(ERRORS[kind].code / 100)
 

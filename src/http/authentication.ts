@@ -16,11 +16,11 @@ const NOWHERE = '\uD800'
  * `rate_exceeded`, before anything else of the request is checked. A route with `scope: 'write'` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, limits }: AppParts) => {
+export const authentication = ({ tokens, admit }: AppParts) => {
   const identify = async (request: Request, text: string) => {
     const context = contextOf(request)
     context.caller ??= await tokens.read(text)
-    await limits?.admit(context.caller, request)
+    await admit?.(context.caller)
     return { caller: context.caller }
   }
   return new Elysia({ name: 'authentication' })
@@ -33,7 +33,7 @@ export const authentication = ({ tokens, limits }: AppParts) => {
       // The search for a cached list may have found it before.
       context.caller ??= tokens.get(bearer)
       // Elysia awaits the promise because it finds `return` and a call in this source.
-      if (context.caller === undefined || limits !== undefined) return identify(request, bearer ?? '')
+      if (context.caller === undefined || admit !== undefined) return identify(request, bearer ?? '')
       return { caller: context.caller }
     })
     .macro({

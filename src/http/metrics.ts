@@ -95,7 +95,7 @@ function registerRequests(registry: Registry, { http }: MetricSources): void {
   })
   register(registry, 'counter', {
     name: 'plantstore_http_requests_rejected_total',
-    help: 'Requests that were answered with an error, by its kind. The kind in_flight_limit is --max-in-flight.',
+    help: 'Requests that were answered with an error, by its kind.',
     values: () => Object.entries(http.rejected).map(([reason, value]) => ({ labels: { reason }, value })),
   })
   const places = { hits: 'a cache', misses: 'the store' }

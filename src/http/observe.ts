@@ -1,15 +1,7 @@
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { type Caller, TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
-import {
-  bodyBytesOf,
-  type CacheControl,
-  ERRORS,
-  errorResponse,
-  type HttpErrorKind,
-  type Refusal,
-  statusOf,
-} from './answers.ts'
+import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf } from './answers.ts'
 import { clientAddressFinder } from './client-address.ts'
 import type { AppParts } from './parts.ts'
 import type { Connection, Handle } from './server.ts'
@@ -27,7 +19,7 @@ export interface RequestContext {
   /** The token of the request, once the server has accepted it. */
   caller: Caller | undefined
   /** The error that the request got. */
-  error: Refusal | undefined
+  error: HttpErrorKind | undefined
   /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
   streamEnd: Promise<number> | undefined
 }
@@ -53,13 +45,12 @@ export function contextOf(request: RequestWithContext): RequestContext {
  * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
  */
 export function observe(handle: Handle, options: AppParts): Handle {
-  const { log, statistics, monotonicMs, limits } = options
+  const { log, statistics, monotonicMs } = options
   const isLogging = options.logsRequests && log.isLevelEnabled('info')
   const isRecording = isLogging || statistics !== undefined
   const addressOf = isLogging && options.logsAddresses ? clientAddressFinder(options.trustedProxies) : undefined
-  const end = (context: RequestContext) => {
+  const end = () => {
     if (statistics !== undefined) statistics.inFlight--
-    limits?.release(context)
   }
   const finish = (context: RequestContext, response: Response, startedMs: number): Response => {
     setCommonHeaders(response, context, options)
@@ -68,8 +59,8 @@ export function observe(handle: Handle, options: AppParts): Handle {
       statistics?.answer(context, response.status, durationMs, bodyBytesOf(response))
       if (isLogging) logRequest(context, response, durationMs, options)
     }
-    if (context.streamEnd === undefined) end(context)
-    else void context.streamEnd.then(() => end(context))
+    if (context.streamEnd === undefined) end()
+    else void context.streamEnd.then(end)
     return response
   }
   const finishLater = async (context: RequestContext, answer: Promise<Response>, startedMs: number) =>

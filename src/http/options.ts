@@ -23,8 +23,6 @@ export interface AppOptions {
   /** The most plants in one answer. */
   readonly listMax: number | undefined
   readonly rateLimit: RateLimit | undefined
-  /** The most requests under way: from the acceptance of the token until the answer is ready, or a streamed list has ended. */
-  readonly maxInFlight: number | undefined
   /** Whether there is a page for browsers at `/`. */
   readonly servesPage: boolean
   readonly servesDocs: boolean

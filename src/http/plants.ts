@@ -13,7 +13,7 @@ import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (parts: AppParts) => {
-  const { store, limits, tokens, maxBodyBytes, monotonicMs } = parts
+  const { store, tokens, maxBodyBytes, monotonicMs } = parts
   const list = listPlants(parts)
   return (
     new Elysia({ name: 'plants' })
@@ -31,7 +31,6 @@ export const plants = (parts: AppParts) => {
           const plant = await readNewPlant(request, headers, maxBodyBytes)
           // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
           if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS) requireWrite(await tokens.readAgain(request, caller))
-          limits?.requirePlace(request)
           await store.createPlant(caller.userId, plant)
           return json(plantJson(plant))
         },
@@ -40,7 +39,6 @@ export const plants = (parts: AppParts) => {
       .get(
         '/plants/:id',
         async ({ request, caller, params: { id }, query: { include } }) => {
-          limits?.requirePlace(request)
           const plant = await store.getPlant(caller.userId, id)
           const json = plantJson(plant)
           const body = include === undefined ? json : plantJson(plant, id)
@@ -52,7 +50,6 @@ export const plants = (parts: AppParts) => {
       .delete(
         '/plants/:id',
         async ({ request, caller, params: { id } }) => {
-          limits?.requirePlace(request)
           const precondition = preconditionOf(request)
           const condition = precondition && ((plant: Plant) => precondition(entityTagOf(plantJson(plant))))
           await store.deletePlant(caller.userId, id, condition)

@@ -1,4 +1,4 @@
-import { ERRORS, type Refusal } from './answers.ts'
+import { ERRORS, type HttpErrorKind } from './answers.ts'
 import type { RequestContext } from './observe.ts'
 
 /** Upper bounds of the writes in a group commit. */
@@ -14,8 +14,7 @@ export function countRequests() {
   /** For each operation, how many answers had a status, and their durations. A status without answers has no element. */
   const operations: Record<string, { statuses: number[]; durationsS: Histogram }> = {}
   // Every kind starts at 0: otherwise the first of a kind would show no increase.
-  const kinds = [...Object.keys(ERRORS), 'in_flight_limit']
-  const rejected = Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<Refusal, number>
+  const rejected = Object.fromEntries(Object.keys(ERRORS).map((kind) => [kind, 0])) as Record<HttpErrorKind, number>
   /** The caches of tokens by their `Authorization` lines, and of capped lists. A miss reads from the store. */
   const caches = { callers: { hits: 0, misses: 0 }, lists: { hits: 0, misses: 0 } }
   return {

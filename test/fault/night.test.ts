@@ -9,7 +9,6 @@ import { IS_LONG } from '../support/long.ts'
 import { metricsUrlOf } from '../support/metrics.ts'
 import { type Alert, PROMETHEUS, startPrometheus } from '../support/prometheus.ts'
 import { lacks, program } from '../support/requirement.ts'
-import { sendHalf } from '../support/slow.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { logLines } from './server-log.ts'
@@ -22,7 +21,6 @@ const STEP_MS = 100
 /** The pause of a client that stays within its limit. */
 const GUEST_PAUSE_MS = 100
 
-const WAITING = 'Requests and writes that wait'
 const AGE = 'Age of the latest backup'
 
 /** A server in a folder, with a backup, two users, and a Prometheus. The rules of these alerts do not wait. */
@@ -145,29 +143,6 @@ describe.skipIf(lacks(PROMETHEUS, MOUNTS, program('faketime')))('a night', () =>
     expect(alerts).toEqual([])
     const senders = lines.map(({ user, tokenId, remoteAddress }) => `${user} ${tokenId} ${remoteAddress}`)
     expect(new Set(senders)).toEqual(new Set(['flood 1 127.0.0.1']))
-  })
-
-  test.concurrent('in which one client holds all requests that the server takes: an alert, a panel and the log say it', async () => {
-    using folder = makeFolder()
-    await using night = await startNight(folder.path, ['PlantstoreBusy'], ['--max-in-flight', '8'])
-    const half = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${night.token}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`
-    const held = Array.from({ length: 8 }, () => sendHalf(night.server.port, half))
-    // A guest's request in between would take a place.
-    await until('the panel shows the held requests', async () => (await night.valueOf(WAITING)) === held.length)
-    let id = 0
-    await until('an alert fires', async () => {
-      const { status } = await night.create(id++, 'Fern', night.guest)
-      return status === 503 && (await night.isFiring('PlantstoreBusy'))
-    })
-    const busy = await night.fired('PlantstoreBusy')
-    for (const { abort } of held) abort()
-    const ofFlood = () => logLines(night.server).filter(({ user }) => user === 'flood')
-    await until('the log has the requests that were held', () => ofFlood().length === held.length)
-    await until('creates succeed again', async () => (await night.create(id++, 'Fern', night.guest)).status === 200)
-    await night.tell('One client holds all requests.', ['Up', 'Refused requests', WAITING], ofFlood().slice(0, 1))
-
-    expect(busy.annotations.summary).toMatch(/ refuses [\d.]+% of its requests, because it is too busy\.$/)
-    expect((await night.panel('Refused requests')).map(({ metric }) => metric.reason)).toContain('in_flight_limit')
   })
 
   test.concurrent('in which backups have stopped for two days: a panel and an alert say it, until there is a backup', async () => {

@@ -15,7 +15,6 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   maxBodyBytes: 65536,
   listMax: undefined,
   rateLimit: undefined,
-  maxInFlight: undefined,
   servesPage: true,
   servesDocs: true,
   corsOrigins: [],

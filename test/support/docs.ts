@@ -225,10 +225,7 @@ async function metricTable(): Promise<string> {
 
 function reasonTable(): string {
   const rows = Object.entries(ERRORS).map(([reason, entry]) => [code(reason), String(entry.code)])
-  return markdownTable(
-    ['reason', '`error`'],
-    [...rows, [code('in_flight_limit'), `${ERRORS.store_busy.code}, from \`--max-in-flight\``]],
-  )
+  return markdownTable(['reason', '`error`'], rows)
 }
 
 if (import.meta.main) {

@@ -26,7 +26,6 @@ export const defineServe = (program: Command) =>
       OPTIONS.listMax,
       OPTIONS.quotaPlants,
       OPTIONS.rateLimit,
-      OPTIONS.maxInFlight,
       OPTIONS.idleTimeout,
       OPTIONS.tlsCert,
       OPTIONS.tlsKey,

@@ -68,7 +68,6 @@ export async function runService({ options, store, statistics, endings, log, io 
     maxBodyBytes: options.maxBody,
     listMax: options.listMax,
     rateLimit: options.rateLimit,
-    maxInFlight: options.maxInFlight,
     servesPage: options.page,
     servesDocs: options.docs,
     corsOrigins: options.corsOrigin ?? [],

@@ -6,7 +6,7 @@ import { contextOf, logFault, type RequestContext } from '../observe.ts'
 import type { AppParts } from '../parts.ts'
 import type { ListQuery } from '../query.ts'
 import { type Handle, SLOW_READER_S } from '../server.ts'
-import { answerList, type CappedList, cappedList } from './capped-list.ts'
+import { answerList, cappedList } from './capped-list.ts'
 import { type ListPage, type ListPart, renderList } from './render-list.ts'
 
 /** The operation that these functions answer. */
@@ -20,9 +20,8 @@ interface ListRequest {
 
 /** Answers a list: whole if it has a limit, as a stream if it has none. */
 export const listPlants = (parts: AppParts) => {
-  const { store, lists, limits, listMax = Number.POSITIVE_INFINITY } = parts
+  const { store, lists, listMax = Number.POSITIVE_INFINITY } = parts
   return async ({ request, caller, query: { limit = listMax, after, include } }: ListRequest): Promise<Response> => {
-    limits?.requirePlace(request)
     const cap = Math.min(limit, listMax)
     if (!Number.isFinite(cap)) {
       const all = { limit: cap, after, include }
@@ -42,13 +41,9 @@ export const listPlants = (parts: AppParts) => {
  * has answered it, so nothing else is at it for GET and HEAD. As an `onRequest` hook of Elysia this took 15 % more CPU time
  * for each list.
  */
-export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppParts, handle: Handle): Handle => {
-  const answerAdmitted = async (request: Request, caller: Caller, list: CappedList) => {
-    await limits?.admit(caller, request)
-    limits?.requirePlace(request)
-    return answerList(list, request)
-  }
-  return (request) => {
+export const answerCachedLists =
+  ({ tokens, lists, admit, statistics }: AppParts, handle: Handle): Handle =>
+  (request) => {
     const { method } = request
     if (method !== 'GET' && method !== 'HEAD') return handle(request)
     const context = contextOf(request)
@@ -58,9 +53,8 @@ export const answerCachedLists = ({ tokens, lists, limits, statistics }: AppPart
     if (caller === undefined || list === undefined) return handle(request)
     statistics?.lookUp('lists', 'hits')
     context.operation = LIST_PLANTS
-    return limits === undefined ? answerList(list, request) : answerAdmitted(request, caller, list)
+    return admit === undefined ? answerList(list, request) : admit(caller).then(() => answerList(list, request))
   }
-}
 
 /**
  * Streams the whole list, a part at a time and only as fast as the client reads: memory does not grow with the list. Before each

@@ -33,7 +33,6 @@ export interface ServiceOptions extends StoreOptions {
   readonly servesDocs?: boolean
   readonly servesPage?: boolean
   readonly rateLimit?: RateLimit
-  readonly maxInFlight?: number
   readonly idleTimeoutMs?: number
   readonly tls?: TlsFiles
   readonly corsOrigins?: readonly string[]
@@ -115,7 +114,6 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...(options.servesPage === false ? ['--no-page'] : []),
   ...flag('--quota-plants', options.quotaPlants),
   ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
-  ...flag('--max-in-flight', options.maxInFlight),
   ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
   ...flag('--cors-origin', options.corsOrigins, (origins) => origins.join(',')),
   ...flag('--tls-cert', options.tls?.certPath),
