@@ -90,7 +90,7 @@ export const OPTIONS = {
       'Logs the address and the agent of the client of each request: on or off.',
     ),
     trustedProxy: listed('--trusted-proxy <cidr>', kinds.trustedProxy).help(
-      'Takes client addresses from the Forwarded or X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
+      'Takes client addresses from the X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
     ),
   }),
   ...settings('Tokens:', {

@@ -39,7 +39,6 @@ async function logHeads(flags: readonly string[], heads: readonly (readonly stri
 const addressesOf = async (flags: readonly string[], heads: readonly (readonly string[])[], host?: string) =>
   (await logHeads(flags, heads, host)).map(({ remoteAddress }) => remoteAddress)
 
-const forwarded = (value: string) => [`Forwarded: ${value}`]
 const xForwardedFor = (value: string) => [`X-Forwarded-For: ${value}`]
 
 /** Header lines of a request, and the address that a server logs if it trusts the proxies of the test. */
@@ -54,16 +53,9 @@ const CASES: readonly (readonly [lines: readonly string[], address: string])[] =
   [xForwardedFor('2001:db8::17'), '2001:db8::17'],
   [xForwardedFor(`::ffff:${CLIENT}`), CLIENT],
   [xForwardedFor('10.0.0.2, ::ffff:10.0.0.1'), '10.0.0.2'],
-  [forwarded(`for=${CLIENT}`), CLIENT],
-  [forwarded(`for=${LIE}, for=${CLIENT}`), CLIENT],
-  [forwarded(`for=${LIE},for=${CLIENT};proto=https , by=10.0.0.2;FOR=10.0.0.1`), CLIENT],
-  [forwarded(`proto=https; for="${CLIENT}:4711";host="a;for=${LIE}"`), CLIENT],
-  [forwarded('for="[2001:db8:cafe::17]:4711"'), '2001:db8:cafe::17'],
-  [forwarded('For="[2001:db8:cafe::17]"'), '2001:db8:cafe::17'],
-  [forwarded(`for="[::ffff:${CLIENT}]:_port"`), CLIENT],
 ]
 
-/** The same for headers that name no address, or not only one. */
+/** The same for headers that name no address, or that may be the client's own. */
 const BAD_CASES: typeof CASES = [
   ...[
     '',
@@ -80,42 +72,16 @@ const BAD_CASES: typeof CASES = [
     .concat([`${CLIENT}:`, `${CLIENT}:1:2`, `${CLIENT};x=1`, `"${CLIENT}`, `${CLIENT}"`, `'${CLIENT}'`, `${CLIENT},`])
     .concat(['\u0085', '\u009b2K', '{}', `${CLIENT} ${LIE}`, '"', '\\'])
     .map((value) => [xForwardedFor(value), PEER] as const),
-  ...[
-    '',
-    'for',
-    'for=',
-    'for=unknown',
-    'for="_hidden"',
-    'for=_hidden',
-    'for=a',
-    `f=${CLIENT}`,
-    CLIENT,
-    `for=${CLIENT};`,
-  ]
-    .concat([`for=${LIE};for=${CLIENT}`, `for="${CLIENT}`, `for=${CLIENT}"`, `for=""${CLIENT}"`, `for= ${CLIENT}`])
-    .concat([`for="\\${CLIENT}"`, `for=${CLIENT}, for="${LIE}`, `for=${CLIENT};host="a, for=${LIE}"`, 'for="\u0085"'])
-    .concat([`for=${CLIENT};host="a, for=${LIE};x=";by="10.0.0.1"`, `x=";for=${LIE};y="`, 'for=plst_'])
-    .map((value) => [forwarded(value), PEER] as const),
-  // What a client sends is left of what the proxy adds, and swallows none of it.
-  [forwarded(`for="${LIE}, for=${CLIENT}`), CLIENT],
-  [forwarded(`for=${LIE};x=", for=${CLIENT};host="a"`), CLIENT],
-  [forwarded(`for=${LIE}, for=unknown, for=10.0.0.1`), '10.0.0.1'],
   [xForwardedFor(`${LIE}, _hidden, 10.0.0.1`), '10.0.0.1'],
   // 10 KB of lies.
   [xForwardedFor(`${`${LIE}, `.repeat(770)}${CLIENT}`), CLIENT],
-  [forwarded(`${`for=${LIE};x="\\"", `.repeat(430)}for=${CLIENT}`), CLIENT],
-  [forwarded(`for=${'a'.repeat(10_000)}`), PEER],
-  [forwarded(`for="${'\\"'.repeat(5000)}`), PEER],
   // A chain of proxies at the limit, and one longer.
   [xForwardedFor(`${CLIENT}${', 10.0.0.1'.repeat(HOPS_MAX - 1)}`), CLIENT],
   [xForwardedFor(`${CLIENT}${', 10.0.0.1'.repeat(HOPS_MAX)}`), '10.0.0.1'],
   [xForwardedFor(`${LIE}${', 10.0.0.1'.repeat(900)}`), '10.0.0.1'],
-  // Both headers count if they agree. An empty one does not count.
-  [[...forwarded(`for=${CLIENT}`), ...xForwardedFor(`${LIE}, ${CLIENT}`)], CLIENT],
-  [[...forwarded(`for=${LIE}`), ...xForwardedFor(CLIENT)], PEER],
-  [[...xForwardedFor(LIE), ...forwarded(`for=${CLIENT}`)], PEER],
-  [[...forwarded('for=unknown'), ...xForwardedFor(LIE)], PEER],
-  [[...forwarded(''), ...xForwardedFor(CLIENT)], CLIENT],
+  // The proxy may write `Forwarded`, and let the other header of a client pass.
+  [[`Forwarded: for=${CLIENT}`, ...xForwardedFor(CLIENT)], PEER],
+  [[...xForwardedFor(LIE), 'Forwarded:'], PEER],
 ]
 
 describe.concurrent('the address of a client in the log', () => {
@@ -128,7 +94,7 @@ describe.concurrent('the address of a client in the log', () => {
     expect(CASES.map(([lines], index) => [lines, seen[index]])).toEqual(CASES.map(([...row]) => row))
   })
 
-  test('is that of the nearest proxy if a header is malformed, hides the client or disagrees with the other one', async () => {
+  test('is that of the nearest proxy if a header is malformed or hides the client, or if there is a Forwarded', async () => {
     const seen = await addressesOf(
       TRUSTED,
       BAD_CASES.map(([lines]) => lines),
