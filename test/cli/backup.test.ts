@@ -17,6 +17,7 @@ import { dump } from '../support/dump.ts'
 import { runPlantstore, serve, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
+import { storedPlants } from '../support/stored.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { fillDatabase } from './support/filled-database.ts'
@@ -131,7 +132,7 @@ describe.concurrent('backup FILE', () => {
     expect(bytesOf(`${made.database}-wal`)).toBeGreaterThan(0)
     await made.backup(made.file)
 
-    expect(dump(made.file).plants).toContainEqual([1n, 77n, 'Fern', null])
+    expect(await storedPlants(made.file)).toContainEqual({ user_id: 1n, id: 77n, name: 'Fern' })
   })
 
   test('refuses to replace a file, and replaces it with --force', async () => {

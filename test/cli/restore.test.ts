@@ -9,6 +9,7 @@ import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
+import { storedPlants } from '../support/stored.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 
@@ -116,7 +117,7 @@ describe.concurrent('restore', () => {
     expect(unforced.exitCode).toBe(1)
     expect(forced).toEqual(refusal(3, `The database ${made.database} is open in another process: end it.`))
     expect([created.status, await server.end()]).toEqual([200, 0])
-    expect(dump(made.database).plants).toEqual([[1n, 1n, 'Fern', null]])
+    expect(await storedPlants(made.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern' }])
   })
 
   test.each([

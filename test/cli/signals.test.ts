@@ -169,6 +169,6 @@ describe.concurrent('a server that ends', () => {
     expect(answer).toStartWith('HTTP/1.1 200 OK\r\n')
     expect(answer).toEndWith('{"name":"Fern"}')
     expect(await server.ended()).toBe(0)
-    expect(await storedPlants(database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern', tag: null }])
+    expect(await storedPlants(database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern' }])
   })
 })

@@ -44,11 +44,11 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
     await using service = await startService(transport)
 
     await service.create({ id: 1, name: 'Fern', colour: 'green' })
-    expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern', tag: null }])
+    expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern' }])
 
     await service.create({ id: 2, name: 'Ivy', tag: '' })
     expect(await storedPlants(service.database)).toEqual([
-      { user_id: 1n, id: 1n, name: 'Fern', tag: null },
+      { user_id: 1n, id: 1n, name: 'Fern' },
       { user_id: 1n, id: 2n, name: 'Ivy', tag: '' },
     ])
   })
@@ -97,7 +97,7 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
     })
 
     expect(summary(answer)).toEqual({ status: 200, type: 'application/json', text: '{"name":"Fern"}' })
-    expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern', tag: null }])
+    expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id: 1n, name: 'Fern' }])
   })
 
   test('keeps ids apart that differ in their last digit', async () => {
@@ -118,7 +118,7 @@ describe.each(TRANSPORTS)('createPlant, $name', (transport) => {
     for (const [notation, id] of WHOLE_NUMBERS) {
       const created = await service.create(`{"id":${notation},"name":"Fern"}`)
       expect([notation, created.status]).toEqual([notation, 200])
-      expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id, name: 'Fern', tag: null }])
+      expect(await storedPlants(service.database)).toEqual([{ user_id: 1n, id, name: 'Fern' }])
       expect((await service.delete(id)).status).toBe(204)
     }
   })

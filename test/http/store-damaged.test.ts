@@ -20,7 +20,7 @@ const nameOf = (id: number) => `plant number ${id} `.padEnd(300, '.')
 /** Writes plants 1 to `count` of user `me` as another process would. */
 function insertPlants(database: string, count: number): void {
   using db = new Database(database)
-  const insert = db.prepare("insert into plants select id, ?1, ?2, null from users where name = 'me'")
+  const insert = db.prepare("insert into plants (user_id, id, name) select id, ?1, ?2 from users where name = 'me'")
   db.transaction(() => {
     for (let id = 1; id <= count; id++) insert.run(id, nameOf(id))
   }).immediate()

@@ -1,9 +1,13 @@
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { valuesOf } from '../../src/domain/plant.ts'
 import type { NewToken, Store, StoredPlant } from '../../src/domain/store.ts'
 import type { Token, UserId } from '../../src/domain/token.ts'
 
 /** A time at which things are created. */
 export const CREATED_AT_MS = 1_700_000_000_000
+
+/** The values of a plant with a name alone. */
+export const FERN = valuesOf({ name: 'Fern' })
 
 /** More than any test stores. */
 const ALL = 1_000_000

@@ -7,18 +7,22 @@ interface PlantRow {
   readonly user_id: bigint
   readonly id: bigint
   readonly name: string
-  readonly tag: string | null
+  readonly tag?: string
 }
 
-/** The plants in a database by id, read by a connection of their own. */
+/** The plants in a database by id, read by a connection of their own. What a plant does not have is left out. */
 export async function storedPlants(database: string): Promise<readonly PlantRow[]> {
-  if (isPostgresUrl(database)) {
-    return administer(database, async (sql) => [
-      ...(await sql.unsafe<PlantRow[]>('select user_id, id, name, tag from plantstore.plants order by id')),
-    ])
-  }
+  const rows = isPostgresUrl(database) ? await rowsOfPostgres(database) : rowsOfSqlite(database)
+  const present = ([, value]: [string, unknown]) => value !== null
+  return rows.map((row) => Object.fromEntries(Object.entries(row).filter(present)) as unknown as PlantRow)
+}
+
+const rowsOfPostgres = (database: string) =>
+  administer(database, async (sql) => [...(await sql.unsafe<object[]>('select * from plantstore.plants order by id'))])
+
+function rowsOfSqlite(database: string): object[] {
   using db = openReader(database)
-  return db.query<PlantRow, []>('select * from plants order by id').all()
+  return db.query<object, []>('select * from plants order by id').all()
 }
 
 /** All that a database holds as text: its files, or its rows. */

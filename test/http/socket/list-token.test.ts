@@ -58,7 +58,7 @@ describe.each(SOCKET_TRANSPORTS)('a list without a limit, $name', (transport) =>
     const answer = await readAround(service, token.text, async () => {
       db.run("update tokens set user_id = (select id from users where name = 'you') where id = ?", [token.id])
       // The other user has the same list. A get of the new plant shows that the server has seen the change.
-      db.run("insert into plants select id, -1, 'Fern', null from users where name = 'you'")
+      db.run("insert into plants (user_id, id, name) select id, -1, 'Fern' from users where name = 'you'")
       await until('the server sees it', async () => (await service.get(-1, { token: token.text })).status === 200)
     })
 

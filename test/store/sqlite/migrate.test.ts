@@ -49,8 +49,10 @@ test('a database of the first schema is migrated, and keeps its users, tokens an
   const [first = ''] = MIGRATIONS
   runSql(
     ...[files.path, first, `pragma application_id = ${OURS}`, 'pragma user_version = 1'],
-    ...["insert into users values (3, 'me', 5)", "insert into plants values (3, 7, 'Fern', null)"],
-    "insert into tokens values (4, 3, zeroblob(32), 'read', 'laptop', 6, 7, null, null)",
+    "insert into users (id, name, created_at_ms) values (3, 'me', 5)",
+    "insert into plants (user_id, id, name) values (3, 7, 'Fern')",
+    `insert into tokens (id, user_id, hash, scope, label, created_at_ms, expires_at_ms)
+     values (4, 3, zeroblob(32), 'read', 'laptop', 6, 7)`,
   )
 
   await using opened = await openForTest(files.path)

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
+import { PLANT_FIELDS } from '../../../src/domain/plant.ts'
 import { BUSY_TIMEOUT_MS, openImmutable, openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
 import { runPlantstore, serve } from '../../support/executable.ts'
 import { SLACK_MS } from '../../support/slack.ts'
@@ -70,7 +71,7 @@ test('a new database has strict tables with plain columns', async () => {
 
   expect(Object.fromEntries(tables)).toEqual({
     last_backup: 'id INTEGER, at_ms INTEGER, bytes INTEGER',
-    plants: 'user_id INTEGER, id INTEGER, name TEXT, tag TEXT',
+    plants: ['user_id INTEGER', 'id INTEGER', ...PLANT_FIELDS.map((field) => `${field} TEXT`)].join(', '),
     tokens:
       'id INTEGER, user_id INTEGER, hash BLOB, scope TEXT, label TEXT, created_at_ms INTEGER, expires_at_ms INTEGER, ' +
       'revoked_at_ms INTEGER, last_used_at_ms INTEGER, replaced_by INTEGER',

@@ -5,7 +5,7 @@ import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { QUEUE_MAX_WAIT_MS, queueWrites } from '../../../src/store/sqlite/writing/queue.ts'
 import { openWriterHere } from '../../../src/store/sqlite/writing/writer.ts'
-import { listIds } from '../fixtures.ts'
+import { FERN, listIds } from '../fixtures.ts'
 import { openWithUser, queryAll } from './files.ts'
 
 /** 16 of these texts have the length that may wait. */
@@ -122,7 +122,7 @@ test('the queue takes as many writes as a slow disk commits in QUEUE_MAX_WAIT_MS
   })
   let id = 0n
   const create = (count: number) =>
-    outcomesOf(Array.from({ length: count }, () => queue.write(['createPlant', user, id++, 'Fern', null])))
+    outcomesOf(Array.from({ length: count }, () => queue.write(['createPlant', user, id++, ...FERN])))
 
   // The queue has no estimate yet.
   const first = await create(GROUP_WRITES)

@@ -7,6 +7,7 @@ import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { openGroupWriter } from '../../../src/store/sqlite/writing/group-commit.ts'
 import { openQuota } from '../../../src/store/sqlite/writing/quota.ts'
+import { FERN } from '../fixtures.ts'
 import { makeDatabaseFolder } from './files.ts'
 
 test('the quota of plants remembers the counts of 10000 users, and counts anew with one more', () => {
@@ -41,7 +42,7 @@ test('a writer of SQLite prepares a statement that counts plants only if it has 
       changes: shareChanges(0),
       times: new Float64Array(new SharedArrayBuffer(16)),
     })
-    expect(group.perform([['createPlant', 1, id, 'Fern', null]], 0)).toBe('done')
+    expect(group.perform([['createPlant', 1, id, ...FERN]], 0)).toBe('done')
     expect(group.close()).toBeUndefined()
     return prepare.mock.calls.map(([text]) => text)
   }

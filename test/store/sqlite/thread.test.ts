@@ -6,7 +6,7 @@ import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { openWriterInThread } from '../../../src/store/sqlite/writing/writer.ts'
 import type { CheckpointReport } from '../../../src/store/sqlite/writing/writes.ts'
-import { listIds, newToken } from '../fixtures.ts'
+import { FERN, listIds, newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from './files.ts'
 import { ENDS, watchThreads } from './threads.ts'
@@ -115,7 +115,7 @@ test.each([
     using threads = watchThreads()
     using files = makeDatabaseFolder()
     const { writer, reports } = openWriter(pathIn(files.folder))
-    const waiting = [writer.perform([['createPlant', 1, 1n, 'Fern', null]], 0), writer.truncate()]
+    const waiting = [writer.perform([['createPlant', 1, 1n, ...FERN]], 0), writer.truncate()]
 
     for (const each of waiting) expect(await rejectionOf(each)).toBeInstanceOf(Error)
     expect(await rejectionOf(writer.perform([['deletePlant', 1, 1n]], 0))).toBeInstanceOf(Error)
@@ -130,7 +130,7 @@ test('a thread that cannot open its database can be closed while it starts', asy
   using threads = watchThreads()
   using files = makeDatabaseFolder()
   const { writer, reports } = openWriter(files.folder)
-  const waiting = rejectionOf(writer.perform([['createPlant', 1, 1n, 'Fern', null]], 0))
+  const waiting = rejectionOf(writer.perform([['createPlant', 1, 1n, ...FERN]], 0))
 
   expect(await writer.close()).toBeUndefined()
   expect(await waiting).toBeInstanceOf(Error)

@@ -6,6 +6,7 @@ import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import { announceChanges, readVersions, shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
 import { type Random, randomNumbers } from '../../support/random.ts'
+import { FERN } from '../fixtures.ts'
 import { makeDatabaseFolder } from './files.ts'
 
 /** The three tests take more than 100 000 steps together. */
@@ -89,7 +90,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     yield
     announced.checkOthers(askedAtMs)
     const group = [...ids].map(
-      (id): Call => (hasPlant(user, id) ? ['deletePlant', user, id] : ['createPlant', user, id, 'Fern', null]),
+      (id): Call => (hasPlant(user, id) ? ['deletePlant', user, id] : ['createPlant', user, id, ...FERN]),
     )
     for (const [name, ...values] of group) Reflect.apply(writes[name], undefined, values)
     yield
