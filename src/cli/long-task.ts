@@ -15,7 +15,7 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
     stream &&
     new SingleBar({
       stream,
-      format: '{bar} {percentage} % | {value} of {total} {what} | {eta_formatted} left',
+      format: '{bar} {percentage} % | {text} | {eta_formatted} left',
       barCompleteChar: '█',
       barIncompleteChar: '░',
       clearOnComplete: true,
@@ -24,18 +24,19 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
     })
   let lineAtMs = io.monotonicMs() + LINE_EVERY_MS
   return {
-    /** `what` follows the count: "plants copied". `total` is `undefined` if it is not known. */
-    update(done: number, total: number | undefined, what: string): void {
+    /** Shows the share of `total` that is done, if that is known, and a text like "3 of 9 plants copied". */
+    update(done: number, total: number | undefined, text: string): void {
       if (bar !== undefined && total !== undefined) {
-        if (!bar.isActive) bar.start(total, done, { what })
+        if (!bar.isActive) bar.start(total, done, { text })
         bar.setTotal(total)
-        bar.update(done, { what })
+        bar.update(done, { text })
         return
       }
       const nowMs = io.monotonicMs()
       if (nowMs < lineAtMs) return
       lineAtMs = nowMs + LINE_EVERY_MS
-      void io.tell(`${total === undefined ? done : `${done} of ${total}`} ${what}`)
+      const share = total === undefined ? '' : `${Math.floor((100 * done) / Math.max(done, total, 1))} %: `
+      void io.tell(share + text)
     },
     [Symbol.dispose]: () => bar?.stop(),
   }
@@ -45,7 +46,10 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
 export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>): Promise<T> => {
   const copy = async (signal: AbortSignal) => {
     using progress = showProgress(io)
-    return await task({ signal, onProgress: (done, total) => progress.update(done, total, 'plants copied') })
+    return await task({
+      signal,
+      onProgress: (done, total) => progress.update(done, total, `${done} of ${total} plants copied`),
+    })
   }
   return runUntilSignal(io, copy, () => 'nothing was made. Run the same command again.')
 }

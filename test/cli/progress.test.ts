@@ -43,20 +43,20 @@ function makeTerminal() {
 }
 
 describe('progress', () => {
-  test('is a line now and then without a terminal', () => {
+  test('is a line now and then without a terminal, with the share if the total is known', () => {
     const { io, told, pass } = makeIo()
     using progress = showProgress(io)
 
-    progress.update(1, 9, 'plants copied')
+    progress.update(1, 9, '1 plant copied')
     pass(LINE_EVERY_MS - 1)
-    progress.update(2, 9, 'plants copied')
+    progress.update(2, 9, '2 plants copied')
     pass(1)
-    progress.update(3, 9, 'plants copied')
-    progress.update(4, 9, 'plants copied')
+    progress.update(3, 9, '3 plants copied')
+    progress.update(4, 9, '4 plants copied')
     pass(LINE_EVERY_MS)
-    progress.update(5, 9, 'plants copied')
+    progress.update(5, undefined, '5 plants copied')
 
-    expect(told).toEqual(['3 of 9 plants copied', '5 of 9 plants copied'])
+    expect(told).toEqual(['33 %: 3 plants copied', '5 plants copied'])
   })
 
   test('is a bar on a terminal, without lines', () => {
@@ -64,12 +64,12 @@ describe('progress', () => {
     const { io, told, pass } = makeIo(terminal.stream)
     {
       using progress = showProgress(io)
-      progress.update(1, 4, 'plants copied')
+      progress.update(1, 4, '1 plant copied')
       pass(LINE_EVERY_MS)
-      progress.update(4, 4, 'plants copied')
+      progress.update(4, 4, '4 plants copied')
     }
 
-    expect(terminal.text()).toContain('25 % | 1 of 4 plants copied')
+    expect(terminal.text()).toContain('25 % | 1 plant copied')
     expect(terminal.text()).toContain('█')
     expect(told).toEqual([])
   })

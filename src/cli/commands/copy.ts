@@ -35,7 +35,7 @@ export const copyCommand = (program: Command, io: Io): void => {
       using progress = showProgress(io)
       const onProgress = (stage: string, done: number, total: number) => {
         reached = `${done} of ${counted(total, 'plant')} are ${stage}`
-        progress.update(done, total, `plants ${stage}`)
+        progress.update(done, total, `${done} of ${total} plants ${stage}`)
       }
       return await copyStore(source, target, { ...options, isSnapshot, assumesAlone, signal, onEvent, onProgress })
     }

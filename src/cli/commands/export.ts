@@ -29,7 +29,7 @@ export const exportCommand = (program: Command, io: Io): void => {
           await io.print(renderPlantLines(batch))
           signal.throwIfAborted()
           done += batch.length
-          if (!io.printsToTerminal) progress.update(done, plants, 'plants exported')
+          if (!io.printsToTerminal) progress.update(done, plants, `${done} of ${plants} plants exported`)
         }
       })
     }

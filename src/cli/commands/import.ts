@@ -43,7 +43,6 @@ export const importCommand = (program: Command, io: Io): void => {
       using target = await tools.openImport(rule, io)
       const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0 }
       const importAll = async (signal: AbortSignal) => {
-        await io.tell(`The lines wait in a file without a name in ${target.directory} until they are imported.`)
         await checkLines(job, signal, io)
         if (rule === 'fail') await requireFree(job, io)
         await storeLines(job, signal, io)
@@ -96,7 +95,7 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
       const refusal = take(line, job)
       if (refusal !== undefined) refusals.record(job.lines, refusal)
     }
-    progress.update(bytes, total, 'bytes checked')
+    progress.update(bytes, total, `${counted(job.lines, 'plant')} checked`)
   }
   await refusals.end(job.lines)
 }
@@ -121,7 +120,7 @@ async function storeLines({ lines, isAtomic, target }: ImportJob, signal: AbortS
   if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.')
   using progress = showProgress(io)
   for await (const written of target.store(isAtomic)) {
-    progress.update(written, lines, 'lines imported')
+    progress.update(written, lines, `${written} of ${lines} plants imported`)
     // Signals need a turn of the event loop.
     await nextTurn()
     signal.throwIfAborted()

@@ -39,20 +39,21 @@ function* parseBatch(text: string, defaults: Omit<TokenRequest, 'userName'>) {
  */
 export function prepareBatch(text: string, defaults: Omit<TokenRequest, 'userName'>, json: true | undefined, io: Io) {
   const requests = [...parseBatch(text, defaults)]
+  const total = requests.length
   let printed = 0
   let users = 0
   let committedIds = ''
 
   const createGroups = async function* (store: Store, signal: AbortSignal) {
     using progress = showProgress(io)
-    while (printed < requests.length && !signal.aborted) {
+    while (printed < total && !signal.aborted) {
       const made = requests.slice(printed, printed + GROUP_TOKENS).map((request) => makeToken(request, io))
       const { firstId, newUsers } = await store.createTokens(made.map(({ newToken }) => newToken))
       users += newUsers.length
       committedIds = `${firstId} to ${firstId + made.length - 1}`
       yield made.map(({ text, newToken }, index) => ({ text, id: firstId + index, ...newToken }))
       printed += made.length
-      if (!io.printsToTerminal) progress.update(printed, requests.length, 'tokens created')
+      if (!io.printsToTerminal) progress.update(printed, total, `${printed} of ${total} tokens created`)
     }
   }
   const print = (output: string) =>
@@ -62,12 +63,12 @@ export function prepareBatch(text: string, defaults: Omit<TokenRequest, 'userNam
     })
   const createAll = async (store: Store, signal: AbortSignal) => {
     await printPages({ print }, createGroups(store, signal), { toRow, toText, json })
-    if (printed < requests.length) signal.throwIfAborted()
+    if (printed < total) signal.throwIfAborted()
     if (users > 0) await io.tell(`Created ${counted(users, 'user')}.`)
     await io.tell(`Created ${counted(printed, 'token')}. Each is shown only once.`)
   }
   const stoppedText = () =>
-    `${printed} of ${counted(requests.length, 'token')} are created and printed. To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`
+    `${printed} of ${counted(total, 'token')} are created and printed. To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`
   return (store: Store) => runUntilSignal(io, (signal) => createAll(store, signal), stoppedText)
 }
 

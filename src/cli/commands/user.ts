@@ -90,7 +90,7 @@ const deleteCommand = (user: Command, io: Io) =>
         using progress = showProgress(io)
         const onProgress = (done: number, total: number) => {
           stoppedText = `all tokens of user ${name} and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
-          progress.update(done, total, `plants of ${name} deleted`)
+          progress.update(done, total, `${done} of ${total} plants of ${name} deleted`)
         }
         return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
       }

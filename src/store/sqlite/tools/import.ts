@@ -81,11 +81,15 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
   }
 
   return {
-    /** Where the file of the staging table is. */
-    directory: dirname(path),
     counts,
     /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
-    add: (plant: OwnedPlant, line: number) => attempt(() => staging.add(plant, line)),
+    add(plant: OwnedPlant, line: number): number | undefined {
+      try {
+        return staging.add(plant, line)
+      } catch (error) {
+        throw toStagingError(translate(error), dirname(path))
+      }
+    },
     /** Passes each line to `use` whose user has a plant with its id already, in the order of the lines. */
     findExisting: (use: (line: ExistingLine) => void) => attempt(() => staging.findExisting(use)),
     /**
@@ -118,6 +122,13 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
       db.close(true)
     },
   }
+}
+
+/** Says where there is no room for the staging table. Nothing else is written then. */
+function toStagingError(error: unknown, directory: string): unknown {
+  if (!(error instanceof AppError && error.kind === 'store_full')) return error
+  const message = `The lines wait in ${directory} until all are checked, and there is no room for them: nothing was imported. Make room, and run the same command again.`
+  return new AppError('store_full', { message, cause: error.cause })
 }
 
 /** Repeats work that finds the database locked. SQLite would wait inside a call, in which no signal is handled. */
