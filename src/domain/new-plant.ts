@@ -1,6 +1,6 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { AppError } from './error.ts'
-import { INT64_MAX, INT64_MIN, parseInt64JsonNumber } from './int64.ts'
+import { INT64_RULE, parseInt64JsonNumber } from './int64.ts'
 import { isOptional, NEW_PLANT_FIELDS, NewPlant } from './plant.ts'
 
 /** Levels of arrays and objects in a JSON text, the outermost included. */
@@ -97,8 +97,6 @@ const CLOSE_BRACE = 0x7d
 
 /** What a field must be, for a message. */
 function ruleOf(field: keyof NewPlant): string {
-  const rule = field === 'id' ? ID_RULE : 'a string without U+0000 and without unpaired surrogates'
+  const rule = field === 'id' ? INT64_RULE : 'a string without U+0000 and without unpaired surrogates'
   return `\`${field}\` ${isOptional(field) ? 'must be left out or be' : 'is required and must be'} ${rule}.`
 }
-
-const ID_RULE = `a whole number from ${INT64_MIN} to ${INT64_MAX}`

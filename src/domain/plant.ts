@@ -1,4 +1,5 @@
 import { Kind, type Static, Type, TypeRegistry } from '@sinclair/typebox'
+import { INT64_RULE } from './int64.ts'
 
 /**
  * Text that every store keeps faithfully: without U+0000 and without unpaired surrogates. The published pattern says the
@@ -13,8 +14,14 @@ TypeRegistry.Set('Int64', (_, value) => typeof value === 'bigint' && value === B
 const Text = (description: string, example: string) =>
   Type.Unsafe<string>({ [Kind]: 'Text', type: 'string', pattern: NO_NUL, description, example })
 
-const Int64 = (description: string, example: number) =>
-  Type.Unsafe<bigint>({ [Kind]: 'Int64', type: 'integer', format: 'int64', description, example })
+const Id = (about: string) =>
+  Type.Unsafe<bigint>({
+    [Kind]: 'Int64',
+    type: 'integer',
+    format: 'int64',
+    description: `Identification number of the plant. ${about} Beyond 2^53 a double rounds it: use an integer of 64 bits.`,
+    example: 42,
+  })
 
 /** Names for a message, like `name` and `tag`. */
 const listed = (names: readonly string[]): string => `\`${names.join('`, `')}\``.replace(/, ([^,]+)$/, ' and $1')
@@ -33,7 +40,7 @@ export type Plant = Static<typeof Plant>
 
 /** A plant as it is listed. Its `id` is there if the client asks for it. */
 export const ListedPlant = Type.Object(
-  { id: Type.Optional(Int64('Identification number of the plant, with `include=id`', 42)), ...plantProperties },
+  { id: Type.Optional(Id('It is there with `include=id`.')), ...plantProperties },
   { title: 'ListedPlant' },
 )
 
@@ -42,7 +49,7 @@ export const PLANT_FIELDS = Object.keys(Plant.properties) as readonly (keyof Pla
 
 /** What a client sends to create a plant. `id` is exact over the whole int64 range, hence a bigint. */
 export const NewPlant = Type.Object(
-  { id: Int64('Identification number of the plant', 42), ...plantProperties },
+  { id: Id(`The client chooses it: ${INT64_RULE}.`), ...plantProperties },
   {
     title: 'NewPlant',
     description: `A plant as it is sent. ${listed(PLANT_FIELDS)} must hold neither U+0000 nor an unpaired surrogate.`,

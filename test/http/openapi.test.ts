@@ -80,7 +80,9 @@ describe('the document', () => {
     const pattern = String.raw`^[^\x00]*$`
     const name = { type: 'string', description: 'The name of the plant', pattern }
     const tag = { type: 'string', description: 'Tag that specifies the type of plant', pattern }
-    const id = { type: 'integer', format: 'int64', description: 'Identification number of the plant' }
+    const range = 'a whole number from -9223372036854775808 to 9223372036854775807'
+    const description = `Identification number of the plant. The client chooses it: ${range}. Beyond 2^53 a double rounds it: use an integer of 64 bits.`
+    const id = { type: 'integer', format: 'int64', description }
     const fields = Object.entries(SCHEMAS).map(([schema, { properties }]) => [schema, Object.keys(properties ?? {})])
 
     expect(Object.fromEntries(fields)).toEqual({
@@ -218,6 +220,20 @@ describe('the document', () => {
     expect(flags.filter((flag) => JSON.stringify(DOCUMENT).includes(`${flag}`))).toEqual([])
   })
 
+  test('says "unexpected error" of 400 of createPlant, in a sentence, and else only when each code is the answer', () => {
+    const described = OPERATIONS.flatMap(({ operation: { operationId, responses } }) =>
+      (Object.entries(responses) as [string, OpenAPIV3.ResponseObject][]).flatMap(([status, { description }]) =>
+        Number(status) < 400 || status === 'default' ? [] : [{ at: `${operationId} ${status}`, description }],
+      ),
+    )
+
+    const [of400, ...others] = described.toSorted(({ at }) => (at === 'createPlant 400' ? -1 : 0))
+    expect(of400?.description).toMatch(
+      /^The plant is not created because of an unexpected error in the request:\n\n- 40002: /,
+    )
+    expect(others.filter(({ description }) => !/^(?:- )?[45]\d{4}: /.test(description))).toEqual([])
+  })
+
   test('has every error code with its meaning', () => {
     const { description } = SCHEMAS.Error ?? {}
 
@@ -243,9 +259,8 @@ const withoutExample = (described: object | undefined) =>
 /** The error codes of an answer, or `default`. Each is an `Error`. */
 function codesOf(status: string, response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject) {
   if (Number(status) < 400) return []
-  const { description, content } = response as OpenAPIV3.ResponseObject
+  const { content } = response as OpenAPIV3.ResponseObject
   expect(content).toMatchObject({ 'application/json': { schema: { $ref: '#/components/schemas/Error' } } })
-  if (status === '400') expect(description).toStartWith('unexpected error')
   if (status === 'default') return [status]
   const codes = Object.values(content?.['application/json']?.examples ?? {}).map((example) =>
     'value' in example ? example.value.error : undefined,

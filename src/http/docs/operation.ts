@@ -33,6 +33,8 @@ interface Operation<Successes, Kind> {
   readonly successes: Successes
   /** The errors that not every operation has. The document shows the first of a status first. */
   readonly errors: readonly Kind[]
+  /** What the document says of a status before it lists the errors. */
+  readonly introductions?: Readonly<Record<number, string>>
 }
 
 /** The first three digits of an error's code. */
@@ -52,6 +54,7 @@ type Answers<Successes extends Readonly<Record<number, Success>>, Kind extends H
 export function operation<const Successes extends Readonly<Record<number, Success>>, const Kind extends HttpErrorKind>({
   successes,
   errors,
+  introductions = {},
   ...texts
 }: Operation<Successes, Kind>) {
   // Every operation declares `default`, so that a generated client decodes any error.
@@ -61,7 +64,7 @@ export function operation<const Successes extends Readonly<Record<number, Succes
   }
   const kindsByStatus = Map.groupBy<number, HttpErrorKind>([...errors, ...COMMON_ERRORS], statusOf)
   for (const [status, kinds] of kindsByStatus) {
-    responses[status] = errorAnswer(status, kinds)
+    responses[status] = errorAnswer(kinds, introductions[status])
   }
   // For types alone. Elysia would compile a check for each status at the first request to a route, in 2 to 3 ms, and never run
   // it: all answers are a `Response`.
@@ -69,12 +72,11 @@ export function operation<const Successes extends Readonly<Record<number, Succes
   return { response, detail: { ...texts, tags: ['plants'], responses } }
 }
 
-function errorAnswer(status: number, kinds: readonly HttpErrorKind[]): OpenAPIV3.ResponseObject {
+function errorAnswer(kinds: readonly HttpErrorKind[], introduction?: string): OpenAPIV3.ResponseObject {
   const entries = kinds.map((kind) => [kind, ERRORS[kind]] as const)
   const whens = entries.map(([, { code, when }]) => `${code}: ${when}`)
   const list = whens.length === 1 ? whens.join() : whens.map((each) => `- ${each}`).join('\n')
-  // The specification names this status alone, with this description.
-  const description = status === 400 ? `unexpected error:\n\n${list}` : list
+  const description = introduction === undefined ? list : `${introduction}\n\n${list}`
   const headers = entries.flatMap(([, entry]) => ('headers' in entry ? Object.keys(entry.headers) : []))
   const examples = entries.map(([kind, { code, message, when }]) => [
     kind,
