@@ -1,4 +1,4 @@
-import { Kind, type Static, Type, TypeRegistry } from '@sinclair/typebox'
+import { Kind, type Static, type TProperties, Type, TypeRegistry } from '@sinclair/typebox'
 import { INT64_RULE } from './int64.ts'
 
 /**
@@ -31,30 +31,44 @@ const plantProperties = {
   tag: Type.Optional(Text('Tag that specifies the type of plant', 'evergreen')),
 }
 
+/** The examples of the fields. */
+const exampleOf = (properties: TProperties) =>
+  Object.fromEntries(Object.entries(properties).map(([name, { example }]) => [name, example]))
+
 /**
  * What a client is told of a plant. A plant without a tag has no `tag`, never `null`. Both databases have a column of the same
  * name for each field. All other lists of the fields derive from this schema: statements, exports, imports and copies.
  */
-export const Plant = Type.Object(plantProperties, { title: 'Plant', description: 'A plant as it is returned.' })
+export const Plant = Type.Object(plantProperties, {
+  title: 'Plant',
+  description: 'A plant as it is returned.',
+  example: exampleOf(plantProperties),
+})
 export type Plant = Static<typeof Plant>
 
 /** A plant as it is listed. Its `id` is there if the client asks for it. */
-export const ListedPlant = Type.Object(
-  { id: Type.Optional(Id('It is there with `include=id`.')), ...plantProperties },
-  { title: 'ListedPlant' },
+export const ListedPlant = Type.Intersect(
+  [Plant, Type.Object({ id: Type.Optional(Id('It is there with `include=id`.')) })],
+  {
+    title: 'ListedPlant',
+    description: 'A plant as it is read, with its id if the query asks for it.',
+    example: Plant.example,
+  },
 )
 
 /** The fields of a plant, in the order in which they are stored and sent. */
 export const PLANT_FIELDS = Object.keys(Plant.properties) as readonly (keyof Plant)[]
+/** The same for a sentence. */
+export const LISTED_FIELDS = listed(PLANT_FIELDS)
+
+const newPlantProperties = { id: Id(`The client chooses it: ${INT64_RULE}.`), ...plantProperties }
 
 /** What a client sends to create a plant. `id` is exact over the whole int64 range, hence a bigint. */
-export const NewPlant = Type.Object(
-  { id: Id(`The client chooses it: ${INT64_RULE}.`), ...plantProperties },
-  {
-    title: 'NewPlant',
-    description: `A plant as it is sent. ${listed(PLANT_FIELDS)} must hold neither U+0000 nor an unpaired surrogate.`,
-  },
-)
+export const NewPlant = Type.Object(newPlantProperties, {
+  title: 'NewPlant',
+  description: `A plant as it is sent. ${LISTED_FIELDS} must hold neither U+0000 nor an unpaired surrogate. Properties that NewPlant does not have are ignored.`,
+  example: exampleOf(newPlantProperties),
+})
 export type NewPlant = Static<typeof NewPlant>
 
 /** A plant with the name of its user: a line of an export. */

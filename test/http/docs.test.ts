@@ -30,9 +30,20 @@ describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
 
     const { body } = await service.request('GET', '/openapi.json', { token: null })
 
-    expect(body).toEqual({ ...DOCUMENT, servers: [{ url: publicUrl }] })
+    const info = { ...DOCUMENT.info, description: DOCUMENT.info.description?.replace('(./)', `(${publicUrl}/)`) }
+    expect(body).toEqual({ ...DOCUMENT, info, servers: [{ url: publicUrl }] })
     expect(await service.names()).toEqual(['Fern'])
     expect((await service.request('GET', '/prefix/plants')).status).toBe(404)
+  })
+
+  test('leads from the document to the page at /, also behind a prefix, unless there is none', async () => {
+    await using service = await startService(transport, { servesPage: false })
+
+    const { body } = await service.request('GET', '/openapi.json', { token: null })
+
+    // A browser follows the link from /docs.
+    expect(DOCUMENT.info.description).toEndWith(' on [the page at `/`](./).')
+    expect(body.info.description).not.toContain('](')
   })
 
   test.each([

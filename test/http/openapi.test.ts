@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
 import { OPTIONS } from '../../src/config.ts'
+import { LISTED_FIELDS } from '../../src/domain/plant.ts'
 import { ERRORS } from '../../src/http/answers.ts'
 import { routes } from '../../src/http/app.ts'
-import { openApiDocument } from '../../src/http/docs/document.ts'
+import { documentText, openApiDocument } from '../../src/http/docs/document.ts'
+import { operation } from '../../src/http/docs/operation.ts'
 import { makeParts } from '../../src/http/parts.ts'
 import { openStore } from '../../src/store/open.ts'
 import { appOptions } from '../support/app.ts'
@@ -123,7 +127,7 @@ describe('the document', () => {
       requestBody,
       successes: Object.entries(responses as Record<string, OpenAPIV3.ResponseObject>)
         .filter(([status]) => Number(status) < 400)
-        .map(([status, { content }]) => [status, withoutExample(content?.['application/json'])]),
+        .map(([status, { content }]) => [status, withoutExample(content?.['application/json']?.schema)]),
       types: Object.values(responses as Record<string, OpenAPIV3.ResponseObject>)
         .flatMap(({ content = {} }) => Object.keys(content))
         .filter((type) => type !== 'application/json'),
@@ -143,7 +147,7 @@ describe('the document', () => {
         ],
         requestBody: undefined,
         successes: [
-          ['200', { schema: { type: 'array', items: ref('ListedPlant') } }],
+          ['200', { type: 'array', items: ref('ListedPlant') }],
           ['304', undefined],
         ],
         types: [],
@@ -156,7 +160,7 @@ describe('the document', () => {
           required: true,
           content: { 'application/json': { schema: ref('NewPlant') } },
         },
-        successes: [['200', { schema: ref('Plant') }]],
+        successes: [['200', ref('Plant')]],
         types: [],
       },
       {
@@ -164,7 +168,7 @@ describe('the document', () => {
         parameters: [{ name: 'id', required: true, schema: int64 }, include],
         requestBody: undefined,
         successes: [
-          ['200', { schema: ref('ListedPlant') }],
+          ['200', ref('ListedPlant')],
           ['304', undefined],
         ],
         types: [],
@@ -194,7 +198,8 @@ describe('the document', () => {
     ],
     ['createPlant', ['the plant is on disk', 'Preconditions are not evaluated']],
     ['createPlant', ['If a property is given twice, the last one counts']],
-    ['getPlant', ['`name` and `tag` alone', '`If-None-Match` compares weakly', 'percent-decoded once', 'at most once']],
+    ['getPlant', [`${LISTED_FIELDS} alone`, '`If-None-Match` compares weakly', 'percent-decoded once', 'at most once']],
+    ['deletePlant', [`only while it has the same ${LISTED_FIELDS}`]],
     ['deletePlant', ['the deletion is on disk', '`If-Match` compares strongly, `If-None-Match` weakly, and `*`']],
     ['deletePlant', ['percent-decoded once', 'the answer is 404, whatever the preconditions say']],
   ])('says of %s what no schema can say: %j', (operationId, said) => {
@@ -268,6 +273,30 @@ function codesOf(status: string, response: OpenAPIV3.ReferenceObject | OpenAPIV3
   expect(codes.map((code) => Math.floor(code / 100))).toEqual(codes.map(() => Number(status)))
   return codes
 }
+
+test('a schema with a title is a component if a route answers with it or with a schema around it', async () => {
+  const Leaf = Type.Object({ size: Type.Integer() }, { title: 'Leaf' })
+  const Twig = Type.Object({ leaves: Type.Array(Leaf) }, { title: 'Twig' })
+  const texts = { operationId: 'listTwigs', summary: 'List twigs', description: 'All twigs.' }
+  const successes = { 200: { description: 'The twigs', body: Type.Array(Twig) } }
+  const api = new Elysia().get('/twigs', () => new Response(), operation({ ...texts, successes, errors: [] }))
+
+  const document: OpenAPIV3.Document = JSON.parse(await documentText(api, { publicUrl: undefined, servesPage: false }))
+
+  expect<object | undefined>(document.components?.schemas).toEqual({
+    Leaf: { title: 'Leaf', type: 'object', required: ['size'], properties: { size: { type: 'integer' } } },
+    Twig: {
+      title: 'Twig',
+      type: 'object',
+      required: ['leaves'],
+      properties: { leaves: { type: 'array', items: { $ref: '#/components/schemas/Leaf' } } },
+    },
+    Error: expect.objectContaining({ title: 'Error' }),
+  })
+  expect(document.paths['/twigs']?.get?.responses[200]).toMatchObject({
+    content: { 'application/json': { schema: { type: 'array', items: { $ref: '#/components/schemas/Twig' } } } },
+  })
+})
 
 test('the routes are those of the document, and the pages and probes that need no token', async () => {
   using folder = makeFolder()

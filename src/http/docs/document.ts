@@ -1,14 +1,11 @@
 import { swagger } from '@elysiajs/swagger'
-import type { TSchema } from '@sinclair/typebox'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
-import { Error as ErrorBody } from '../../domain/error.ts'
-import { ListedPlant, NewPlant, Plant } from '../../domain/plant.ts'
 import { TOKEN_PREFIX } from '../../domain/token.ts'
-import { codeTable, ERRORS, JSON_TYPE } from '../answers.ts'
+import { JSON_TYPE } from '../answers.ts'
+import type { AppOptions } from '../options.ts'
 import type { AppParts } from '../parts.ts'
 import { plants } from '../plants.ts'
-import { ref } from './operation.ts'
 
 /** Where the plugin serves the document within this module. */
 const PATH = '/openapi.json'
@@ -17,8 +14,8 @@ const PATH = '/openapi.json'
  * The OpenAPI document of the routes of the API, as JSON. Corrects what the plugin writes: three media types for each body, and no
  * description of the body of a request. Elysia writes its own names into schemas.
  */
-export async function documentText(api: AnyElysia, publicUrl: string | undefined): Promise<string> {
-  const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(publicUrl) })).use(api)
+export async function documentText(api: AnyElysia, options: DocumentOptions): Promise<string> {
+  const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(api, options) })).use(api)
   const response = await app.fetch(new Request(`http://localhost${PATH}`))
   return JSON.stringify(await response.json(), (key, value) => {
     if (key === '$id') return undefined
@@ -27,10 +24,12 @@ export async function documentText(api: AnyElysia, publicUrl: string | undefined
   })
 }
 
+type DocumentOptions = Pick<AppOptions, 'publicUrl' | 'servesPage'>
+
 /** The OpenAPI document that a server with this public URL serves, made without a server. */
 export const openApiDocument = async (publicUrl: string | undefined): Promise<OpenAPIV3.Document> =>
   // No request comes to these routes: they only describe themselves.
-  JSON.parse(await documentText(plants({} as AppParts), publicUrl))
+  JSON.parse(await documentText(plants({} as AppParts), { publicUrl, servesPage: true }))
 
 const isMediaTypes = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && JSON_TYPE in value && 'multipart/form-data' in value
@@ -41,12 +40,16 @@ const INTERFACE_VERSION = '1.0.0'
 const DESCRIPTION =
   "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
 
+/** Without `--public-url` the link is relative to /docs, so that it also leads to the page behind a prefix. */
+const pageLink = (publicUrl = '.') =>
+  `In a browser, users see and tend their plants on [the page at \`/\`](${publicUrl}/).`
+
 /** The parts of the OpenAPI document that belong to no route. */
-const documentation = (publicUrl: string | undefined) => ({
+const documentation = (api: AnyElysia, { publicUrl, servesPage }: DocumentOptions) => ({
   info: {
     title: 'Plant Store',
     version: INTERFACE_VERSION,
-    description: DESCRIPTION,
+    description: servesPage ? `${DESCRIPTION} ${pageLink(publicUrl)}` : DESCRIPTION,
     license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     contact: { name: 'The operator of this server' },
   },
@@ -55,7 +58,7 @@ const documentation = (publicUrl: string | undefined) => ({
   security: [{ bearerAuth: [] }],
   tags: [{ name: 'plants', description: 'The plants of the calling user' }],
   components: {
-    schemas: SCHEMAS,
+    schemas: Object.assign({}, ...api.routes.map(({ hooks }) => hooks.components)),
     headers: HEADERS,
     securitySchemes: {
       bearerAuth: {
@@ -66,31 +69,6 @@ const documentation = (publicUrl: string | undefined) => ({
     } as const,
   },
 })
-
-const EXAMPLE_PLANT = { name: 'Monstera', tag: 'evergreen' }
-
-/** A TypeBox schema is JSON Schema without its symbols. */
-const plain = (schema: TSchema): OpenAPIV3.SchemaObject => JSON.parse(JSON.stringify(schema))
-
-const SCHEMAS = {
-  NewPlant: {
-    ...plain(NewPlant),
-    description: `${NewPlant.description} Properties that NewPlant does not have are ignored.`,
-    example: { id: 42, ...EXAMPLE_PLANT },
-  },
-  Plant: { ...plain(Plant), example: EXAMPLE_PLANT },
-  ListedPlant: {
-    title: 'ListedPlant',
-    description: 'A plant as it is read, with its id if the query asks for it.',
-    allOf: [ref('schemas', 'Plant'), { type: 'object', properties: { id: plain(ListedPlant.properties.id) } }],
-    example: EXAMPLE_PLANT,
-  } as const satisfies OpenAPIV3.SchemaObject,
-  Error: {
-    ...plain(ErrorBody),
-    description: `What every error answer carries.\n\n${codeTable()}`,
-    example: { error: ERRORS.plant_not_found.code, message: ERRORS.plant_not_found.message },
-  },
-}
 
 const header = (required: boolean, description: string, example: string): OpenAPIV3.HeaderObject => ({
   description,

@@ -1,7 +1,13 @@
-import type { Static, TSchema } from '@sinclair/typebox'
+import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { OpenAPIV3 } from 'openapi-types'
-import { Error as ErrorBody } from '../../domain/error.ts'
-import { ERRORS, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'
+import { Error as ErrorSchema } from '../../domain/error.ts'
+import { codeTable, ERRORS, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'
+
+const ErrorBody = Type.Object(ErrorSchema.properties, {
+  title: 'Error',
+  description: `What every error answer carries.\n\n${codeTable()}`,
+  example: { error: ERRORS.plant_not_found.code, message: ERRORS.plant_not_found.message },
+})
 
 /** The errors that every operation can answer. */
 const COMMON_ERRORS = [
@@ -20,7 +26,7 @@ const COMMON_HEADERS = ['X-Request-Id', 'X-Content-Type-Options', 'Cache-Control
 
 /** A success of an operation. */
 interface Success extends Pick<OpenAPIV3.ResponseObject, 'description' | 'links'> {
-  /** The body: a component of the document, an array of one, or void. */
+  /** The body. Each schema in it that has a title is a component of the document. */
   readonly body: TSchema
   /** The headers that other answers do not carry. */
   readonly headers?: readonly ('ETag' | 'Link')[]
@@ -50,7 +56,7 @@ type Answers<Successes extends Readonly<Record<number, Success>>, Kind extends H
   [Status in keyof Successes & number]: Successes[Status]['body']
 } & Record<StatusOf<Kind | (typeof COMMON_ERRORS)[number]>, typeof ErrorBody>
 
-/** What a route says of its operation: the types of its answers, and its part of the OpenAPI document. */
+/** What a route says of its operation: the types of its answers, its part of the OpenAPI document, and the components there. */
 export function operation<const Successes extends Readonly<Record<number, Success>>, const Kind extends HttpErrorKind>({
   successes,
   errors,
@@ -69,7 +75,12 @@ export function operation<const Successes extends Readonly<Record<number, Succes
   // For types alone. Elysia would compile a check for each status at the first request to a route, in 2 to 3 ms, and never run
   // it: all answers are a `Response`.
   const response = {} as Answers<Successes, Kind>
-  return { response, detail: { ...texts, tags: ['plants'], responses } }
+  const bodies = Object.values<Success>(successes).map(({ body }) => body)
+  return {
+    response,
+    components: componentsIn([...bodies, ErrorBody]),
+    detail: { ...texts, tags: ['plants'], responses },
+  }
 }
 
 function errorAnswer(kinds: readonly HttpErrorKind[], introduction?: string): OpenAPIV3.ResponseObject {
@@ -92,15 +103,28 @@ function answer(
   examples: OpenAPIV3.MediaTypeObject = {},
 ): OpenAPIV3.ResponseObject {
   const references = [...COMMON_HEADERS, ...headers].map((name) => [name, ref('headers', name)])
-  // A component has its own example, an array of them has none.
-  const media = { schema: refTo(body), ...(body.type === 'array' && { example: body.example }), ...examples }
-  const content = body.type !== 'void' && { content: { [JSON_TYPE]: media } }
+  const content = body.type !== 'void' && { content: { [JSON_TYPE]: { ...plain({ schema: body }), ...examples } } }
   return { description, headers: Object.fromEntries(references), ...content }
 }
 
-/** A schema with a title is the component of that name. */
-const refTo = (body: TSchema): OpenAPIV3.ReferenceObject | OpenAPIV3.ArraySchemaObject =>
-  body.type === 'array' ? { type: 'array', items: refTo(body.items) } : ref('schemas', body.title)
+const isTitled = (value: unknown): value is TSchema & { readonly title: string } =>
+  typeof value === 'object' && value !== null && Kind in value && 'title' in value
+
+/** The schemas with a title, at any depth, as components of the document. */
+function componentsIn(schemas: readonly TSchema[]) {
+  const components: Record<string, OpenAPIV3.SchemaObject> = {}
+  JSON.stringify(schemas, (_, value) => {
+    if (isTitled(value)) components[value.title] = plain(value)
+    return value
+  })
+  return components
+}
+
+/** JSON without the symbols of TypeBox, and with a reference in the place of each schema inside that has a title. */
+const plain = (value: object) =>
+  JSON.parse(
+    JSON.stringify(value, (key, inner) => (key !== '' && isTitled(inner) ? ref('schemas', inner.title) : inner)),
+  )
 
 /** A reference to a component of the document. */
-export const ref = (kind: 'schemas' | 'headers', name = '') => ({ $ref: `#/components/${kind}/${name}` })
+const ref = (kind: 'schemas' | 'headers', name: string) => ({ $ref: `#/components/${kind}/${name}` })

@@ -14,7 +14,7 @@ type PageOptions = Pick<AppOptions, 'servesPage' | 'servesDocs' | 'publicUrl'>
 export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: PageOptions) {
   const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs))
   const docs = once(async () => (await import('../docs/page.ts')).makeDocsPage(publicUrl))
-  const document = once(async () => (await import('../docs/document.ts')).documentText(api, publicUrl))
+  const document = once(async () => (await import('../docs/document.ts')).documentText(api, { publicUrl, servesPage }))
   const served = [...(servesPage ? [page] : []), ...(servesDocs ? [docs] : [])]
 
   const answerRoot = async ({ request }: { readonly request: Request }): Promise<Response> => {
