@@ -130,14 +130,12 @@ export const OPTIONS = {
       .makeOptionMandatory(true),
     fromPasswordFile: valued('--from-password-file <path>', kinds.path).help('The file with the password of --from.'),
     to: valued('--to <where>', kinds.database)
-      .help('The store to fill, in the form of --database. It must be empty or missing.')
+      .help(
+        'The store to fill, in the form of --database: a new file, or a PostgreSQL database without plants, tokens and users.',
+      )
       .makeOptionMandatory(true),
     toPasswordFile: valued('--to-password-file <path>', kinds.path).help('The file with the password of --to.'),
     snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
-    assumeAlone: new Option(
-      '--assume-alone',
-      'Does not look whether servers use a PostgreSQL database, for one that does not show its sessions.',
-    ),
   }),
   tokensOf: valued('--user <name>', kinds.userName).help('Only the tokens of this user.'),
   plantsOf: valued('--user <name>', kinds.userName).help('Only the plants of this user.'),
@@ -166,6 +164,7 @@ export const OPTIONS = {
 /** Options of earlier versions, and what to do instead. A command that gets one exits with 2, as does `serve` if its variable is set. */
 export const REMOVED: Readonly<Record<string, string>> = {
   '--max-in-flight': 'limit the requests in progress in a reverse proxy',
+  '--assume-alone': 'end the servers that use the store, or use --snapshot',
   '--rate-burst': 'use --rate-limit alone, or limit bursts in a reverse proxy',
 }
 

@@ -24,20 +24,19 @@ export interface Engine {
 export interface CopyAccess extends Pick<OpenOptions, 'onEvent' | 'passwordFile' | 'durability'> {
   /** Other processes may write to the source, and the copy lacks their writes. */
   readonly isSnapshot?: boolean
-  /** PostgreSQL: does not look whether other processes have the store open. */
-  readonly assumesAlone?: boolean
 }
 
 /** Both ends of a copy. */
 export interface CopyTools {
   /**
-   * Opens the store to copy from. Without `isSnapshot` this rejects with `store_unusable` if another process has the store open,
-   * even an idle one.
+   * Opens the store to copy from. Without `isSnapshot`, a copy of a store that is written to meanwhile rejects with
+   * `store_unusable`. A SQLite file must not even be open in another process.
    */
   read<T>(use: (source: Source) => Promise<T>): Promise<T>
   /**
-   * Opens the store to copy into. It must be missing, empty or an unfinished copy, and no other process may have it open.
-   * Rejects with `store_unusable` otherwise, and changes nothing.
+   * Makes a store of what `fill` inserts, durably, once `fill` resolves. A SQLite file must not exist yet, and a PostgreSQL
+   * database must have no rows: else this rejects with `store_unusable`. If anything rejects, the store is as it was, unless the
+   * message says that the outcome is unknown.
    */
   fill<T>(fill: (target: Target) => Promise<T>): Promise<T>
 }

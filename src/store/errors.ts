@@ -20,8 +20,6 @@ export const storeUnusable = (message: string, cause?: unknown): AppError =>
 export const fileDamaged = (role: FileRole, path: string, problem: string, cause?: unknown): AppError =>
   storeUnusable(`The ${role} ${path} ${problem}. ${ADVICE[role]}`, cause)
 
-/** `plantstore copy` has begun to fill the store, and has not finished. */
-export const copyUnfinished = (database: string): AppError =>
-  storeUnusable(
-    `The database ${database} is a copy that is not finished: run plantstore copy again, which starts it over.`,
-  )
+/** An older executable has begun to fill the store by `copy`, and has not finished. `advice` says how to get rid of it. */
+export const copyUnfinished = (database: string, advice: string): AppError =>
+  storeUnusable(`The database ${database} is a copy that is not finished: ${advice}, then run plantstore copy again.`)

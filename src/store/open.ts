@@ -22,12 +22,11 @@ export const openStore = async (database: string, onFailure: (error: AppError) =
 interface StoreCopyOptions extends ContentsOptions, Omit<CopyAccess, 'passwordFile'> {
   readonly fromPasswordFile?: string
   readonly toPasswordFile?: string
+  /** Called when all is verified, before the other store is published. A signal stops nothing any more. */
+  readonly onPublish: () => void
 }
 
-/**
- * Copies all users, tokens and plants of a store into another one. Rejects as `CopyTools` and `copyContents` do. If it is
- * stopped at any moment, the other store is unchanged, finished, or an unfinished copy that no server opens.
- */
+/** Copies all users, tokens and plants of a store into another one. Rejects as `CopyTools` and `copyContents` do. */
 export async function copyStore(
   source: Engine,
   target: Engine,
@@ -39,5 +38,11 @@ export async function copyStore(
   const { copyContents } = await import('./tools/contents.ts')
   const reader = await source.copyTools({ ...options, passwordFile: fromPasswordFile })
   const writer = await target.copyTools({ ...options, passwordFile: toPasswordFile })
-  return reader.read((contents) => writer.fill((filled) => copyContents(contents, filled, options)))
+  return reader.read((contents) =>
+    writer.fill(async (filled) => {
+      const digest = await copyContents(contents, filled, options)
+      options.onPublish()
+      return digest
+    }),
+  )
 }

@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'bun:test'
+import { readdirSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { CopyAccess, CopyTools } from '../../src/store/engine.ts'
 import { engineOf, openStore } from '../../src/store/open.ts'
 import { type ContentsOptions, copyContents, type Target } from '../../src/store/tools/contents.ts'
 import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
-import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
+import { administer, POSTGRES_SERVER, serverUrl } from '../support/postgres.ts'
+import { startPostgresProxy } from '../support/postgres-proxy.ts'
 import { lacks } from '../support/requirement.ts'
 import { createToken } from '../support/tokens.ts'
 import { rejectionOf } from './rejection.ts'
@@ -13,27 +16,20 @@ const KINDS = [
   { name: 'SQLite', kind: SQLITE, isSkipped: false },
   { name: 'PostgreSQL', kind: POSTGRES, isSkipped: lacks(POSTGRES_SERVER) },
 ]
-const OPEN_ELSEWHERE = {
-  kind: 'store_unusable',
-  message: expect.stringContaining('is open in another process: end it'),
-}
 
-const toolsOf = ({ database }: EmptyDatabase, access: CopyAccess = {}): Promise<CopyTools> =>
+type Database = Pick<EmptyDatabase, 'database'>
+
+const toolsOf = ({ database }: Database, access: CopyAccess = {}): Promise<CopyTools> =>
   engineOf(database).copyTools(access)
 
-interface TestedOptions extends Partial<ContentsOptions> {
-  readonly isSnapshot?: boolean
+interface TestedOptions extends Partial<ContentsOptions>, CopyAccess {
   /** Replaces methods of the target. */
   readonly change?: (target: Target) => Partial<Target>
 }
 
 /** Copies a store into another one. */
-async function copy(
-  from: EmptyDatabase,
-  to: EmptyDatabase,
-  { isSnapshot = false, change = () => ({}), ...options }: TestedOptions = {},
-) {
-  const [source, target] = [await toolsOf(from, { isSnapshot }), await toolsOf(to)]
+async function copy(from: Database, to: Database, { change = () => ({}), ...options }: TestedOptions = {}) {
+  const [source, target] = [await toolsOf(from, options), await toolsOf(to, options)]
   return source.read((contents) =>
     target.fill((filled) => copyContents(contents, { ...filled, ...change(filled) }, { ...OPTIONS, ...options })),
   )
@@ -59,6 +55,13 @@ async function addToken({ database }: EmptyDatabase): Promise<void> {
   await store.close()
 }
 
+/** Requires that a copy has left no file, and no row in a PostgreSQL database. */
+async function expectNothing(place: EmptyDatabase): Promise<void> {
+  const found = await place.dump()
+  expect([found?.users ?? [], found?.plants ?? []]).toEqual([[], []])
+  if (!place.database.includes('://')) expect(readdirSync(dirname(place.database))).toEqual([])
+}
+
 describe.each(KINDS)('a copy from or to $name', ({ kind, isSkipped }) => {
   test.skipIf(isSkipped)('copies the moment at which a snapshot began', async () => {
     await using place = await kind.make()
@@ -79,7 +82,7 @@ describe.each(KINDS)('a copy from or to $name', ({ kind, isSkipped }) => {
     expect((await place.dump())?.plants).toHaveLength(2)
   })
 
-  test.skipIf(isSkipped)('does not finish a target that differs from its source', async () => {
+  test.skipIf(isSkipped)('leaves nothing if it differs from its source', async () => {
     await using original = await SQLITE.make()
     await using place = await kind.make()
     await fillPlace(original)
@@ -87,18 +90,17 @@ describe.each(KINDS)('a copy from or to $name', ({ kind, isSkipped }) => {
       insert: (table, rows) =>
         target.insert(table, table === 'plants' ? rows.map((row) => row.with(2, 'another name')) : rows),
     })
-
-    const refusal = await rejectionOf(copy(original, place, { change: rename }))
-
-    expect(refusal).toMatchObject({
-      kind: 'store_unusable',
-      message: expect.stringMatching(/^The copy is not the same: .+ instead of .+\.$/),
+    const forgetIds = (target: Target): Partial<Target> => ({
+      read: (_, use) => target.read({ userId: 0n, tokenId: 0n }, use),
     })
-    expect(await place.isUnfinished()).toBe(true)
-    expect(await rejectionOf(openStore(place.database, () => {}))).toMatchObject({
-      kind: 'store_unusable',
-      message: expect.stringContaining('is a copy that is not finished'),
-    })
+
+    for (const change of [rename, forgetIds]) {
+      expect(await rejectionOf(copy(original, place, { change }))).toMatchObject({
+        kind: 'store_unusable',
+        message: expect.stringMatching(/^The copy is not the same: .+ instead of .+\.$/),
+      })
+      await expectNothing(place)
+    }
   })
 
   test.skipIf(isSkipped)('reports for each stage how many plants it is done with', async () => {
@@ -113,20 +115,30 @@ describe.each(KINDS)('a copy from or to $name', ({ kind, isSkipped }) => {
     expect(told).toEqual(['copied', 'verified'].map((stage) => [stage, 2, 2]))
   })
 
-  test.skipIf(isSkipped)('refuses a second copy into the same store', async () => {
+  test.skipIf(isSkipped)('refuses one of two copies into the same store', async () => {
+    await using original = await SQLITE.make()
     await using place = await kind.make()
-    const tools = await toolsOf(place)
-
-    const second = await tools.fill(() => rejectionOf(tools.fill(async () => {})))
-
-    expect(second).toMatchObject({
-      kind: 'store_unusable',
-      message: expect.stringContaining('open in another process'),
+    await fillPlace(original)
+    const outcomes: string[] = []
+    const attempt = (options: TestedOptions) =>
+      copy(original, place, { ...options, isSnapshot: true }).then(
+        () => outcomes.push('copied'),
+        ({ kind }) => outcomes.push(kind),
+      )
+    const copyAgain = (target: Target): Partial<Target> => ({
+      async read(...args) {
+        await attempt({})
+        return target.read(...args)
+      },
     })
-    expect(await place.isUnfinished()).toBe(true)
+
+    await attempt({ change: copyAgain })
+
+    expect(outcomes.toSorted()).toEqual(['copied', 'store_unusable'])
+    expect(await place.dump()).toEqual((await original.dump()) as never)
   })
 
-  test.skipIf(isSkipped)('leaves an unfinished copy when it is stopped, and starts it over', async () => {
+  test.skipIf(isSkipped)('leaves nothing when it is stopped', async () => {
     await using original = await SQLITE.make()
     await using place = await kind.make()
     await fillPlace(original)
@@ -134,11 +146,10 @@ describe.each(KINDS)('a copy from or to $name', ({ kind, isSkipped }) => {
     const stop = () => stopped.abort(new Error('enough'))
 
     const reason = await rejectionOf(copy(original, place, { signal: stopped.signal, onProgress: stop }))
-    const wasUnfinished = await place.isUnfinished()
+    await expectNothing(place)
     await copy(original, place)
 
     expect(reason).toMatchObject({ message: 'enough' })
-    expect(wasUnfinished).toBe(true)
     expect(await place.dump()).toEqual((await original.dump()) as never)
   })
 })
@@ -147,14 +158,14 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
   test.each([
     ['a plant', addPlant],
     ['a token', addToken],
-  ])('is not finished if %s was written meanwhile', async (_, write) => {
+  ])('leaves nothing if %s was written meanwhile', async (_, write) => {
     await using place = await POSTGRES.make()
     await using other = await SQLITE.make()
     await fillPlace(place)
     const writeBeforeReading = (target: Target): Partial<Target> => ({
-      async read(use) {
+      async read(...args) {
         await write(place)
-        return target.read(use)
+        return target.read(...args)
       },
     })
 
@@ -164,84 +175,96 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
       kind: 'store_unusable',
       message: 'The store was written to while it was copied: end its servers, or use --snapshot.',
     })
-    expect(await other.isUnfinished()).toBe(true)
+    await expectNothing(other)
   })
 
-  test('and back into PostgreSQL is exact if bytea_output is escape in both databases', async () => {
+  test('and back into PostgreSQL is exact whatever bytea_output and the timeouts of the databases are', async () => {
     await using place = await POSTGRES.make()
     await using other = await SQLITE.make()
     await using back = await POSTGRES.make()
     await fillPlace(place)
     const before = await place.dump()
-    const alter = async (change: string) => {
+    const settings = { bytea_output: `'escape'`, idle_in_transaction_session_timeout: '100', statement_timeout: '500' }
+    const alter = async (changes: readonly string[]) => {
       for (const { database } of [place, back]) {
         const name = new URL(database).pathname.slice(1)
-        await administer(database, (sql) => sql.unsafe(`alter database ${name} ${change}`).simple())
+        const script = changes.map((change) => `alter database ${name} ${change}`).join('; ')
+        await administer(database, (sql) => sql.unsafe(script).simple())
       }
     }
+    const dawdle = (target: Target): Partial<Target> => ({
+      async read(...args) {
+        // Longer than the timeout of the databases.
+        await Bun.sleep(200)
+        return target.read(...args)
+      },
+    })
 
-    await alter(`set bytea_output = 'escape'`)
-    await copy(place, other)
-    await copy(other, back)
-    await alter('reset bytea_output')
+    await alter(Object.entries(settings).map(([name, value]) => `set ${name} = ${value}`))
+    await copy(place, other, { change: dawdle })
+    await copy(other, back, { change: dawdle })
+    await alter(Object.keys(settings).map((name) => `reset ${name}`))
 
     expect(await back.dump()).toEqual(before as never)
   })
+})
 
-  test('with hidden sessions and --assume-alone is not finished if a plant was written meanwhile', async () => {
+describe.skipIf(lacks(POSTGRES_SERVER))('a copy to PostgreSQL whose connection is lost at the commit', () => {
+  /** Copies by a proxy that does something when it sees the commit. Resolves to the message of its error, if there is one. */
+  async function copyUntil(place: EmptyDatabase, atCommit: 'passThenCut' | 'hold', change?: () => Promise<void>) {
+    await using original = await SQLITE.make()
+    await fillPlace(original)
+    using proxy = startPostgresProxy(await serverUrl())
+    let [isFilled, cuts] = [false, 0]
+    proxy.decide((from, bytes) => {
+      if (from === 'server' || cuts > 0) return 'pass'
+      isFilled ||= bytes.includes('update plantstore.counters')
+      if (!isFilled || !/\bcommit\b/i.test(bytes.toString('latin1'))) return 'pass'
+      cuts++
+      if (atCommit === 'hold') void change?.().then(() => proxy.leadTo(place.database))
+      return atCommit
+    })
+    const messages: string[] = []
+    await copy(original, { database: proxy.by(place.database) }).catch(({ message }) =>
+      messages.push(message.replaceAll(/postgres:\S+/g, 'it')),
+    )
+
+    expect(cuts).toBe(1)
+    return { messages, isCommitted: Bun.deepEquals(await place.dump(), await original.dump()) }
+  }
+
+  test('succeeds if the database has committed it', async () => {
     await using place = await POSTGRES.make()
-    await using other = await SQLITE.make()
-    await fillPlace(place)
-    await administer(place.database, (sql) =>
-      sql
-        .unsafe(
-          `set allow_system_table_mods = on; alter view pg_catalog.pg_stat_activity rename to hidden;
-          create view pg_catalog.pg_stat_activity as select * from pg_catalog.hidden where false`,
+
+    expect(await copyUntil(place, 'passThenCut')).toEqual({
+      messages: [],
+      isCommitted: true,
+    })
+  })
+
+  test('says that the copy is not committed if the database has not read the commit', async () => {
+    await using place = await POSTGRES.make()
+
+    expect(await copyUntil(place, 'hold', async () => {})).toEqual({
+      messages: ['The connection to it was lost at the commit. The copy is not committed: run the same command again.'],
+      isCommitted: false,
+    })
+    await expectNothing(place)
+  })
+
+  test('says that the outcome is unknown if another process has changed tokens since', async () => {
+    await using place = await POSTGRES.make()
+    const changeTokens = () =>
+      administer(place.database, async (sql) => {
+        await sql.unsafe(
+          "select pg_terminate_backend(pid) from pg_locks join pg_class on oid = relation where relname = 'counters' and pid <> pg_backend_pid()",
         )
-        .simple(),
-    )
-    const source = await toolsOf(place, { assumesAlone: true })
-    const target = await toolsOf(other, { assumesAlone: true })
+        await sql.unsafe('update plantstore.counters set tokens_stamp = 7')
+      })
 
-    const refusal = await rejectionOf(
-      source.read((contents) =>
-        target.fill(async (filled) => {
-          await addPlant(place)
-          return copyContents(contents, filled, OPTIONS)
-        }),
-      ),
-    )
-
-    expect(refusal).toMatchObject({
-      kind: 'store_unusable',
-      message: 'The store was written to while it was copied: end its servers, or use --snapshot.',
+    expect(await copyUntil(place, 'hold', changeTokens)).toMatchObject({
+      messages: [expect.stringContaining('Whether the copy is committed is unknown: run the same command again, ')],
+      isCommitted: false,
     })
-    expect(await other.isUnfinished()).toBe(true)
-  })
-
-  test('is refused if a server has connected meanwhile', async () => {
-    await using place = await POSTGRES.make()
-    await fillPlace(place)
-    const tools = await toolsOf(place)
-
-    const reading = tools.read(async ({ requireUnchanged }) => {
-      const store = await openStore(place.database, () => {})
-      await requireUnchanged?.().finally(store.close)
-    })
-
-    expect(await rejectionOf(reading)).toMatchObject(OPEN_ELSEWHERE)
-  })
-
-  test('is possible while other programs are connected', async () => {
-    await using place = await POSTGRES.make()
-    await using other = await SQLITE.make()
-    await fillPlace(place)
-
-    await administer(place.database, async (sql) => {
-      await sql.unsafe('select 1')
-      await copy(place, other)
-    })
-
-    expect(await other.dump()).toEqual((await place.dump()) as never)
   })
 })

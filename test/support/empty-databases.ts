@@ -10,8 +10,6 @@ export interface EmptyDatabase extends AsyncDisposable {
   readonly database: string
   /** All contents, in the same form for each kind of database. `undefined` if there is no store. */
   dump(): Promise<Dump | undefined>
-  /** Whether it holds an unfinished copy. */
-  isUnfinished(): Promise<boolean>
 }
 
 /** All rows of all tables by their keys, and the last identifiers of a user and a token. */
@@ -51,11 +49,6 @@ export const SQLITE: DatabaseKind = {
                   (select seq from sqlite_sequence where name = 'tokens')`),
             }
           : undefined,
-      isUnfinished: async () => {
-        if (!existsSync(database)) return false
-        const header = await Bun.file(database).slice(0, 72).bytes()
-        return Buffer.from(header).toString('latin1', 68) === 'plsu'
-      },
       async [Symbol.asyncDispose]() {
         folder[Symbol.dispose]()
       },
@@ -84,12 +77,6 @@ export const POSTGRES: DatabaseKind = {
               lastIds: await rows('select last_user_id, last_token_id from @counters'),
             }
           : undefined,
-      isUnfinished: async () => {
-        if (!(await hasStore())) return false
-        const found = await rows(`select to_regclass('plantstore.schema_version') is not null`)
-        if (found[0]?.[0] !== true) return false
-        return (await rows('select 1 from @schema_version where version = 2147483647')).length > 0
-      },
       [Symbol.asyncDispose]: made[Symbol.asyncDispose],
     }
   },

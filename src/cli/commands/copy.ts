@@ -14,7 +14,7 @@ export const copyCommand = (program: Command, io: Io): void => {
       'copy --from plantstore.db --to postgres://me@db.example.org/plants',
       'copy --from plantstore.db --to copy.db --snapshot',
     ],
-    exits: { failed: 'The copy differs from its source.' },
+    exits: { storeUnusable: 'A store is missing, in use or damaged, or --to is not empty, or the copy differs.' },
     options: [
       OPTIONS.from,
       OPTIONS.fromPasswordFile,
@@ -22,30 +22,29 @@ export const copyCommand = (program: Command, io: Io): void => {
       OPTIONS.toPasswordFile,
       OPTIONS.durability,
       OPTIONS.snapshot,
-      OPTIONS.assumeAlone,
       OPTIONS.json,
     ],
-  }).action(async ({ json, snapshot: isSnapshot = false, assumeAlone: assumesAlone = false, ...options }) => {
+  }).action(async ({ json, snapshot: isSnapshot = false, ...options }) => {
     const [source, target] = [engineOf(options.from), engineOf(options.to)]
     const [from, to] = [source.location, target.location]
     if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.`)
-    let reached = 'no plant is copied'
+    let stopped = 'nothing was copied. Run the same command again.'
+    const onPublish = () => {
+      stopped = `whether ${to} has the copy is unknown. Run the same command again, which refuses a store with rows.`
+    }
     const onEvent = ({ message }: { readonly message: string }) => void io.tell(`Warning: ${message}.`)
     const copyAll = async (signal: AbortSignal) => {
       using progress = showProgress(io)
-      const onProgress = (stage: string, done: number, total: number) => {
-        reached = `${done} of ${counted(total, 'plant')} are ${stage}`
+      const onProgress = (stage: string, done: number, total: number) =>
         progress.update(done, total, `${done} of ${total} plants ${stage}`)
-      }
-      return await copyStore(source, target, { ...options, isSnapshot, assumesAlone, signal, onEvent, onProgress })
+      return await copyStore(source, target, { ...options, isSnapshot, signal, onEvent, onProgress, onPublish })
     }
-    const stoppedText = () =>
-      `${reached}. No server takes the unfinished copy: run the same command again, which starts it over.`
-    const { counts, digest } = await runUntilSignal(io, copyAll, stoppedText)
+    const { counts, digest } = await runUntilSignal(io, copyAll, () => stopped)
     const { users, tokens, plants } = counts
     await io.tell(
       `Copied ${counted(users, 'user')}, ${counted(tokens, 'token')} and ${counted(plants, 'plant')} from ${from} to ${to}: SHA-256 ${digest}.`,
     )
+    if (!isSnapshot) await io.tell(`End the servers that use ${from}: the copy has none of their later writes.`)
     await (json ? io.print(toJson({ from, to, users, tokens, plants, sha256: digest })) : printLine(io, to))
   })
 }

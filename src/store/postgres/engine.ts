@@ -19,10 +19,15 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
   },
 
   async copyTools(options) {
-    const { copyTools } = await import('./tools/copy.ts')
+    const { readPostgres } = await import('./tools/contents.ts')
+    const { fillPostgres } = await import('./tools/copy-target.ts')
     warnOfPlainText(address, options)
     // Few statements are sent more than once.
-    return copyTools({ address, passwordFile: options.passwordFile, preparesNothing: true }, options)
+    const connection = { address, passwordFile: options.passwordFile, preparesNothing: true }
+    return {
+      read: (use) => readPostgres(connection, options.isSnapshot === true, use),
+      fill: (fill) => fillPostgres(connection, options, fill),
+    }
   },
 })
 

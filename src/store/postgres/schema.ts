@@ -24,8 +24,8 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
 ].map(statementsOf)
 /** The schema that this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.length
-/** The version of a copy that is not finished. No executable knows it, so all of them refuse the database. */
-export const UNFINISHED_VERSION = 2147483647
+/** The version of a copy that an older executable did not finish. */
+const UNFINISHED_VERSION = 2147483647
 
 /** How long a start tries to migrate while others do the same. */
 const MIGRATE_MS = 10_000
@@ -77,7 +77,7 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
   return repeat(MIGRATE_MS, isCreatedByOthers, async () => {
     const version = await schemaVersion(client)
     if (version === SCHEMA_VERSION) return false
-    if (version === UNFINISHED_VERSION) throw copyUnfinished(database)
+    if (version === UNFINISHED_VERSION) throw copyUnfinished(database, 'drop its schema "plantstore"')
     if (version > SCHEMA_VERSION) {
       throw storeUnusable(
         `The database ${database} has schema version ${version}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`,

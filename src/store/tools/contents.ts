@@ -48,13 +48,11 @@ export interface Source extends Contents {
   readonly requireUnchanged?: () => Promise<void>
 }
 
-/** A store to copy into. No process can use it before it is finished. */
+/** A store to copy into. Nobody sees anything of it before `CopyTools.fill` has published it. */
 export interface Target {
   insert(table: Table, rows: readonly Row[]): Promise<void>
-  /** Makes the rows durable, and reads them. */
-  read<T>(use: (contents: Contents) => Promise<T>): Promise<T>
-  /** Makes it a store like any other, durably. */
-  finish(lastIds: Contents['lastIds']): Promise<void>
+  /** Stores the last identifiers after all rows, and reads what is stored. */
+  read<T>(lastIds: Contents['lastIds'], use: (contents: Contents) => Promise<T>): Promise<T>
 }
 
 /** A value as text: an integer in decimal, bytes in hexadecimal. */
@@ -73,24 +71,26 @@ type CopyStage = 'copied' | 'verified'
 export interface ContentsOptions {
   /** Called with the number of plants that this stage is done with, and the number of all plants. */
   readonly onProgress: (stage: CopyStage, done: number, total: number) => void
-  /** Stops the copy, which then throws the reason of the signal and does not finish the target. */
+  /** Stops the copy, which then throws the reason of the signal. */
   readonly signal: AbortSignal
 }
 
 /**
- * Copies all rows of a store into an empty one, and then reads the copy. Rejects with `store_unusable` and does not finish the target if the counts or the digests differ.
+ * Copies all rows of a store into an empty one, and reads the copy. Rejects with `store_unusable` if the counts, the digests or
+ * the last identifiers differ, or if the source was written to meanwhile.
  */
 export async function copyContents(source: Source, target: Target, options: ContentsOptions): Promise<Digest> {
   const copied = await digestWith(source, 'copied', options, target.insert)
   if (!Bun.deepEquals(copied.counts, source.counts)) {
     throw storeUnusable(`Of ${JSON.stringify(source.counts)} rows ${JSON.stringify(copied.counts)} could be read.`)
   }
-  const found = await target.read((contents) => digestWith(contents, 'verified', options))
-  if (!Bun.deepEquals(found, copied)) {
+  await target.read(source.lastIds, async (contents) => {
+    const found = await digestWith(contents, 'verified', options)
+    if (Bun.deepEquals([found, contents.lastIds], [copied, source.lastIds])) return
     throw storeUnusable(`The copy is not the same: ${JSON.stringify(found)} instead of ${JSON.stringify(copied)}.`)
-  }
+  })
   await source.requireUnchanged?.()
-  await target.finish(source.lastIds)
+  options.signal.throwIfAborted()
   return copied
 }
 

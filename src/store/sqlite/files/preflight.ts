@@ -6,6 +6,7 @@ import { copyUnfinished, type FileRole, fileDamaged, storeUnusable } from '../..
 import { openImmutable, openReader } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
+import { foundSideFiles } from './file-system.ts'
 import { type ForeignObject, refuseChangedSchema } from './schema.ts'
 
 /** The header of a database (https://sqlite.org/fileformat.html#the_database_header). */
@@ -57,6 +58,13 @@ export function refuseLeftWal(path: string): void {
   throw storeUnusable(
     `${path}-wal holds the latest writes of a database that is not there any more: move that back to ${path}, or this file away.`,
   )
+}
+
+/** Refuses a path for a new database if there are files beside it that SQLite would take for a part of it. */
+export function refuseSideFiles(path: string): void {
+  const beside = foundSideFiles(path)
+  if (beside.length > 0)
+    throw storeUnusable(`${beside.join(' and ')} would be taken for a part of ${path}: move what is there away.`)
 }
 
 /**
@@ -163,13 +171,6 @@ export const databaseMissing = (path: string) =>
 /** The database is there, but has no schema yet. */
 export const databaseEmpty = (path: string) => storeUnusable(`The database ${path} has nothing in it yet.`)
 
-/** Whether the file is an unfinished copy. */
-export function isUnfinishedCopy(path: string): boolean {
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false
-  const header = readHeader(path)
-  return header.length === HEADER_BYTES && header.readUInt32BE(APPLICATION_ID_OFFSET) === UNFINISHED_ID
-}
-
 /**
  * Whether the power was lost during the first write to the file. Then its journal says that the file was empty before, and any
  * part of the write may be there.
@@ -191,7 +192,7 @@ function refuseForeignHeader(role: FileRole, path: string): void {
   if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw storeUnusable(`The file ${path} is not a database.`)
   if (header.length < HEADER_BYTES) throw truncated(role, path)
   const applicationId = header.readUInt32BE(APPLICATION_ID_OFFSET)
-  if (applicationId === UNFINISHED_ID) throw copyUnfinished(path)
+  if (applicationId === UNFINISHED_ID) throw copyUnfinished(path, 'delete it')
   if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw databaseForeign(path)
 }
 

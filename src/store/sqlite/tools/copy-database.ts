@@ -6,9 +6,9 @@ import type { Copied, CopyOptions, Counts } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { rowsOf } from '../connection.ts'
 import { isDamage, isLocked, isOutOfSpace, sqliteCode } from '../errors.ts'
-import { fileIdentity, foundSideFiles } from '../files/file-system.ts'
+import { fileIdentity } from '../files/file-system.ts'
 import { closeForReplacement, lockAlone } from '../files/lock.ts'
-import { cannotOpen, databaseEmpty, inspect, restingState } from '../files/preflight.ts'
+import { cannotOpen, databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
 import { BACKUP_OF, type ForeignObject, listed, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
@@ -54,9 +54,8 @@ export async function copyDatabase(source: Source, target: string, options: Copy
 function lockTarget(target: string, { force = false }: CopyOptions): Database | undefined {
   if (!force && existsSync(target) && statSync(target).isFile()) throw targetExists(target)
   if (inspect(target)) return lockAlone(target)
-  const beside = foundSideFiles(target)
-  if (beside.length === 0) return undefined
-  throw storeUnusable(`${beside.join(' and ')} would be taken for a part of ${target}: move what is there away.`)
+  refuseSideFiles(target)
+  return undefined
 }
 
 const targetExists = (target: string) =>

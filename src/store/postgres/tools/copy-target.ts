@@ -1,0 +1,118 @@
+import { describeAddress } from '../../../domain/database-url.ts'
+import type { CopyAccess } from '../../engine.ts'
+import { storeUnusable } from '../../errors.ts'
+import { COLUMNS, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
+import { AnswerTimeout, type Client, type ConnectionOptions, type Transaction } from '../connection.ts'
+import { isConnectionLost, isTemporary, repeat, sqlState, toOpenError } from '../errors.ts'
+import { inspect, migrate } from '../schema.ts'
+import { randomStamp } from '../versions.ts'
+import { COPY_TIMEOUT_MS, contentsOf, settingsOfCopy, withClients } from './contents.ts'
+
+/** The longest time for the commit, and for the statistics of a table. */
+const COMMIT_TIMEOUT_MS = 60_000
+/** The database ends the transaction if it hears nothing for so long: the copy may have lost its connection. */
+const IDLE_TIMEOUT = '30s'
+/** How long to ask whether a commit was done whose connection was lost. It is more than `IDLE_TIMEOUT`. */
+const LOOK_MS = 45_000
+
+/** Keeps others from changing users and tokens. Without users there are no plants. It waits for a transaction that was lost. */
+const LOCK = 'select tokens_stamp from plantstore.counters for update'
+
+/** `CopyTools.fill` for PostgreSQL: one transaction, after the migrations. */
+export const fillPostgres = <T>(
+  options: ConnectionOptions,
+  { durability = 'full' }: CopyAccess,
+  fill: (target: Target) => Promise<T>,
+): Promise<T> =>
+  withClients(options, async (client, other) => {
+    const { address } = options
+    const database = describeAddress(address)
+    try {
+      await inspect(client, address, durability)
+      await migrate(client, address, false)
+    } catch (error) {
+      throw toOpenError(address, error)
+    }
+    const stamps = { before: 0n, after: randomStamp() }
+    const commit = Promise.withResolvers<never>()
+    let filled: { readonly result: T } | undefined
+    const work = async (inside: Transaction): Promise<T> => {
+      await inside.query(settingsOfCopy(IDLE_TIMEOUT))
+      stamps.before = await lockEmpty(inside, database)
+      filled = { result: await fill(targetOf(inside, client, stamps.after)) }
+      setTimeout(() => commit.reject(new AnswerTimeout('the commit was not answered')), COMMIT_TIMEOUT_MS).unref()
+      return filled.result
+    }
+    const committing = Promise.race([client.transaction(work, COPY_TIMEOUT_MS), commit.promise])
+    const result = await committing.catch(async (error) => {
+      if (filled === undefined || !isConnectionLost(error)) throw error
+      await requireCommitted(other, stamps, database, error)
+      return filled.result
+    })
+    // The first lists are slow without statistics of the tables. The database makes them later if this fails.
+    for (const table of TABLES) {
+      await other.query(`analyze plantstore.${table}`, [], COMMIT_TIMEOUT_MS).catch(() => undefined)
+    }
+    return result
+  })
+
+/** Locks an empty store until the transaction ends. Returns the stamp of its tokens. */
+async function lockEmpty({ query }: Transaction, database: string): Promise<bigint> {
+  const [[stamp = 0n] = []] = await query<[bigint]>(LOCK).catch((error) => {
+    if (sqlState(error) !== '55P03') throw error
+    throw storeUnusable(`The database ${database} is locked, perhaps by another plantstore copy: let it end.`, error)
+  })
+  const rows = TABLES.map((table) => `select 1 from plantstore.${table}`).join(' union all ')
+  const found = await query(`${rows} limit 1`)
+  if (found.length > 0) throw storeUnusable(`The database ${database} is not empty: name another one.`)
+  return stamp
+}
+
+/** Looks for the stamp of a transaction whose connection was lost. Rejects unless the transaction was committed. */
+async function requireCommitted(
+  client: Client,
+  { before, after }: { readonly before: bigint; readonly after: bigint },
+  database: string,
+  cause: unknown,
+): Promise<void> {
+  const lost = `The connection to ${database} was lost at the commit`
+  const [[stamp] = []] = await repeat(LOOK_MS, isTemporary, () => client.query<[bigint]>(LOCK)).catch(() => [])
+  if (stamp === after) return
+  if (stamp === before) throw storeUnusable(`${lost}. The copy is not committed: run the same command again.`, cause)
+  throw storeUnusable(
+    `${lost}. Whether the copy is committed is unknown: run the same command again, which refuses a database that has rows.`,
+    cause,
+  )
+}
+
+const ARRAY_TYPES = { integer: 'int8', text: 'text', bytes: 'text' } as const
+
+/**
+ * Inserts rows, with one array of values for each column. The driver cannot send an array of bytes, so bytes are sent in
+ * hexadecimal.
+ */
+const insertInto = (table: Table): string => {
+  const columns = Object.entries(COLUMNS[table])
+  const names = columns.map(([name]) => name).join(', ')
+  const values = columns.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
+  const arrays = columns.map(([, type], index) => `$${index + 1}::${ARRAY_TYPES[type]}[]`)
+  return `insert into plantstore.${table} (${names})
+    select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`
+}
+
+const targetOf = (inside: Transaction, { column }: Client, stamp: bigint): Target => ({
+  async insert(table, rows) {
+    const columns = Object.values(COLUMNS[table]).map((type, index) => {
+      const texts = rows.map((row) => toText(row[index] ?? null))
+      return column(texts, ARRAY_TYPES[type])
+    })
+    await inside.query(insertInto(table), columns)
+  },
+
+  async read({ userId, tokenId }, use) {
+    // Without an entry in `token_changes`, this stamp invalidates what any server has cached.
+    const update = 'update plantstore.counters set last_user_id = $1, last_token_id = $2, tokens_stamp = $3'
+    await inside.query(update, [userId, tokenId, stamp])
+    return use(await contentsOf(inside))
+  },
+})
