@@ -96,7 +96,7 @@ export const OPTIONS = {
   ...settings('Tokens:', {
     firstToken: new Option(
       '--first-token',
-      'Makes a token for user me if the store has none and there is no --tokens-file, and prints it on stderr.',
+      'Makes a token for user me if the store has none and there is no --tokens-file, and prints it and the URLs of the server on stderr.',
     ),
     tokensFile: valued('--tokens-file <path>', kinds.path).help(
       'A file with the hashes of further tokens. The server sees changes of the file within 10 s, and at SIGHUP.',

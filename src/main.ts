@@ -73,6 +73,8 @@ if (process.argv[2] === 'serve') {
 const uncaught = Promise.withResolvers<never>()
 const tellsTerminal = await isTerminal(STDERR)
 const io: Io = {
+  // The executable has its code in a file system of its own.
+  program: Bun.main.startsWith('/$bunfs/') ? [process.execPath] : [process.execPath, Bun.main],
   argv: process.argv.slice(2),
   env: process.env,
   print: (text) => print(STDOUT, text),

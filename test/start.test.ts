@@ -23,7 +23,7 @@ test('bun start installs, makes the database and a first token, and serves', asy
   let told = ''
   for await (const chunk of child.stderr.pipeThrough(new TextDecoderStream())) {
     told += chunk
-    if (told.includes('-X DELETE http')) break
+    if (told.includes('/docs')) break
   }
   const token = /plst_\w+/.exec(told)?.[0] ?? ''
   const url = /http:\/\/127\.0\.0\.1:\d+\/plants/.exec(told)?.[0] ?? ''

@@ -2,6 +2,8 @@ import { escapeControls } from '../controls.ts'
 
 /** The process as the commands see it. Only main.ts knows the real one. */
 export interface Io {
+  /** The words with which a shell runs this program again. */
+  readonly program: readonly string[]
   /** The arguments after the name of the executable. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>

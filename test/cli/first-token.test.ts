@@ -10,12 +10,16 @@ import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { makeIo } from '../support/io.ts'
+import { runProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
+import { createTokenIn } from '../support/tokens.ts'
 import { makeFileToken } from '../support/tokens-file.ts'
 import { until } from '../support/until.ts'
 import { makeDatabase } from './support/database.ts'
 
 const TOKEN = /plst_[0-9A-Za-z]{49}/
+/** The last line for curl, with which the message about the first token ends if the server has no page. */
+const END = /' \S+\/plants\n\n/
 const hasCurl = Bun.which('curl') !== null
 
 /** Waits until a server has printed what was asked for. */
@@ -47,7 +51,7 @@ describe.skipIf(!canCurl || lacks(OPENSSL))(
       ['over TCP', undefined, toPort],
       ['over a unix socket', undefined, toSocket],
       ['with a certificate for the address', 'IP:127.0.0.1', toPort],
-    ])('prints on stderr three lines for curl that work as they are %s', async (_, names, listenIn) => {
+    ])('prints on stderr two lines for curl that work as they are %s', async (_, names, listenIn) => {
       using folder = makeFolder()
       const flags = ['--first-token', '--listen', listenIn(folder.path)]
       if (names !== undefined) {
@@ -55,9 +59,9 @@ describe.skipIf(!canCurl || lacks(OPENSSL))(
         flags.push('--tls-cert', certPath, '--tls-key', keyPath)
       }
       await using server = await serve(join(folder.path, 'plantstore.db'), flags)
-      const answers = await runCurlLines(await printed(server.stderr, /DELETE.*\n/), folder.path)
+      const answers = await runCurlLines(await printed(server.stderr, END), folder.path)
 
-      expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200', ' 204'])
+      expect(answers).toEqual(['{"name":"Monstera"} 200', '[{"name":"Monstera"}] 200'])
     })
   },
 )
@@ -81,7 +85,7 @@ describe.concurrent('serve --first-token', () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')
     const first = await serve(database, ['--first-token'])
-    const [token = ''] = TOKEN.exec(await printed(first.stderr, TOKEN)) ?? []
+    const [token = ''] = TOKEN.exec(await printed(first.stderr, END)) ?? []
     await first.end()
     await using second = await serve(database, ['--first-token'])
     const answer = await second.request('GET', '/plants', { token })
@@ -90,17 +94,38 @@ describe.concurrent('serve --first-token', () => {
 
     expect(answer.status).toBe(200)
     expect(first.stderr()).toEndWith(
-      `\nOr paste the token into the page in a browser: ${first.address}/\n\nRead and try the API: ${first.address}/docs\n\n`,
+      `/plants\n\nThe page: ${first.address}/\nThe API documentation: ${first.address}/docs\n\n`,
     )
     expect(first.stdout() + second.stdout() + second.stderr()).not.toMatch(TOKEN)
     expect(JSON.parse(stdout)).toMatchObject([{ id: 1, user: 'me', scope: 'write', state: 'active' }])
   })
 
-  test('names no page if it serves none', async () => {
+  test('prints at the next start the URLs, and a command that makes another token as it is', async () => {
     using folder = makeFolder()
-    await using server = await serve(join(folder.path, 'plantstore.db'), ['--first-token', '--no-docs', '--no-page'])
+    const database = join(folder.path, "the plants' own.db")
+    const old = await createTokenIn(database)
+    await using server = await serve(database, ['--first-token'])
+    const [, page, docs, command = ''] =
+      /^\nThe page: (.+)\nThe API documentation: (.+)\nFor another token, run: (.+)\n\n$/.exec(
+        await printed(server.stderr, /token create.*\n\n/),
+      ) ?? []
+    const made = await runProgram(['sh', '-c', command], { env: {}, cwd: '/' })
+    const token = made.stdout.trim()
 
-    expect(await printed(server.stderr, /DELETE.*\n/)).not.toMatch(/browser|\/docs/)
+    expect([page, docs]).toEqual([`${server.address}/`, `${server.address}/docs`])
+    expect([token !== old, (await server.request('GET', '/plants', { token })).status]).toEqual([true, 200])
+  })
+
+  test('names no page if it serves none, at the first start and later', async () => {
+    using folder = makeFolder()
+    const start = () => serve(join(folder.path, 'plantstore.db'), ['--first-token', '--no-docs', '--no-page'])
+    await using first = await start()
+    const toldFirst = await printed(first.stderr, END)
+    await first.end()
+    await using second = await start()
+
+    const told = toldFirst + (await printed(second.stderr, /token create.*\n\n/))
+    expect(told).not.toMatch(/page|\/docs/)
   })
 })
 

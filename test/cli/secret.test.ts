@@ -149,7 +149,7 @@ describe('the text of a token', () => {
   test('of the first token is only on stderr, once', async () => {
     using made = makeDatabase()
     await using server = await serve(made.database, ['--first-token', '--log-level', FINEST_LEVEL])
-    await until('the token is printed', () => server.stderr().includes('DELETE'))
+    await until('the token is printed', () => server.stderr().includes('/docs'))
     const [token = ''] = /plst_[0-9A-Za-z]{49}/.exec(server.stderr()) ?? []
     await use(server.url, token)
     await server.end()

@@ -5,6 +5,7 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
   let stdout = ''
   let stderr = ''
   const io: Io = {
+    program: ['plantstore'],
     argv,
     env,
     async print(text) {

@@ -5,7 +5,7 @@ import { makeToken } from '../../domain/token.ts'
 import type { Lifecycle } from '../../http/options.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
-import { type Io, linesOf } from '../io.ts'
+import type { Io } from '../io.ts'
 import type { ServeOptions } from './options.ts'
 
 /** The user of the first token. */
@@ -20,12 +20,12 @@ interface FirstTokenParts {
   readonly address: Address
   readonly log: Logger
   readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'page' | 'docs'>
-  readonly io: Pick<Io, 'tell' | 'randomBytes' | 'nowMs'>
+  readonly io: Pick<Io, 'program' | 'tell' | 'randomBytes' | 'nowMs'>
 }
 
 /**
- * If the store has no token, makes the first one and prints it, or logs how to make one, as the options say. Tries again after
- * failures that pass, until the server drains.
+ * With `--first-token`, prints the URLs of the service, and makes the first token or says how to make another one. Without it, logs
+ * how to make one if the store has none. Tries again after failures that pass, until the server drains.
  */
 export async function provideFirstToken(parts: FirstTokenParts, lifecycle: Lifecycle): Promise<void> {
   while (!lifecycle.isDraining) {
@@ -39,33 +39,29 @@ export async function provideFirstToken(parts: FirstTokenParts, lifecycle: Lifec
 }
 
 async function makeOrAdvise({ store, address, log, options, io }: FirstTokenParts): Promise<void> {
-  if ((await store.listTokens({ limit: 1 })).length > 0) return
+  const { location } = engineOf(options.database)
+  const hasToken = (await store.listTokens({ limit: 1 })).length > 0
   if (!options.firstToken) {
-    const { location } = engineOf(options.database)
-    return log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)
+    if (!hasToken) log.warn(`there is no token yet: plantstore token create --user NAME --database ${location}`)
+    return
+  }
+  const { flags, url } = curlTarget(clientTarget(address), options)
+  // A browser reaches no unix socket.
+  const reachesBrowser = !('socketPath' in address)
+  const page = options.page && reachesBrowser ? [`The page: ${url}/`] : []
+  const docs = options.docs && reachesBrowser ? [`The API documentation: ${url}/docs`] : []
+  if (hasToken) {
+    const command = [...io.program, 'token', 'create', '--user', FIRST_USER, '--database', location]
+    return io.tell(['', ...page, ...docs, `For another token, run: ${command.map(shellQuoted).join(' ')}`, ''], 'info')
   }
   const request = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
   const { text, newToken } = makeToken(request, io)
   if (!(await store.createFirstToken(newToken))) return
-  const { flags, url } = curlTarget(clientTarget(address), options)
-  // A browser reaches no unix socket.
-  const reachesBrowser = !('socketPath' in address)
-  const page = options.page && reachesBrowser ? `Or paste the token into the page in a browser: ${url}/\n\n` : ''
-  const docs = options.docs && reachesBrowser ? `Read and try the API: ${url}/docs\n\n` : ''
-  const curl = `curl ${flags}-H 'Authorization: Bearer ${text}'`
-  const message = `
-There was no token yet. This one is for user ${FIRST_USER}, and is shown this once:
-
-  ${text}
-
-Create a plant, list the plants, delete it:
-
-  ${curl} -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera"}' ${url}/plants
-  ${curl} ${url}/plants
-  ${curl} -X DELETE ${url}/plants/1
-
-${page}${docs}`
-  await io.tell(linesOf(message), 'info')
+  const curl = `  curl ${flags}-H 'Authorization: Bearer ${text}'`
+  const create = `${curl} -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera"}' ${url}/plants`
+  const token = [`This token of user ${FIRST_USER} is shown this once:`, '', `  ${text}`]
+  const calls = ['Create a plant, then list the plants:', '', create, `${curl} ${url}/plants`]
+  await io.tell(['', ...token, '', ...calls, '', ...page, ...docs, ''], 'info')
 }
 
 /** The flags that lead curl to this machine, and the URL of the service there. */
@@ -76,5 +72,5 @@ function curlTarget(address: Address, { tlsCert }: Pick<ServeOptions, 'tlsCert'>
   return { flags: `--unix-socket ${shellQuoted(address.socketPath)} ${trust}`, url: `${scheme}://localhost` }
 }
 
-/** Quotes a word for a POSIX shell. */
-const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+/** A word for a POSIX shell, in quotes if it needs them. */
+const shellQuoted = (text: string): string => (/^[\w./:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
