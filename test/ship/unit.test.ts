@@ -14,7 +14,9 @@ const SETTINGS = `${ETC}/${UNIT}.d`
 const METRICS = '127.0.0.1:9464'
 const UNITS = [UNIT, 'plantstore-backup.service', 'plantstore-backup.timer']
 /** On a scale up to 10, which is worst. */
-const EXPOSURE_MAX = 2.5
+const EXPOSURE_MAX = 2
+const BACKUP = 'plantstore-backup'
+const REPORT = `${BACKUP}-failed.service`
 const BOOT_TIMEOUT_MS = 180_000
 
 let systemd: Awaited<ReturnType<typeof bootSystemd>>
@@ -50,13 +52,16 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
   }, BOOT_TIMEOUT_MS)
   afterAll(() => systemd?.[Symbol.asyncDispose]())
 
-  test('has an exposure under 2.5', async () => {
-    const file = pathOfPage(`contrib/systemd/${UNIT}`)
+  test.each([
+    [UNIT, 'docs/how-to/install.md'],
+    [`${BACKUP}.service`, 'docs/how-to/backup-restore.md'],
+  ])('has an exposure under 2, which the documentation names: %s', async (unit, page) => {
+    const file = pathOfPage(`contrib/systemd/${unit}`)
     const { stdout } = await runIn(['systemd-analyze', 'security', '--offline=yes', '--no-pager', file])
-    const exposure = Number(/Overall exposure level for plantstore\.service: ([\d.]+) /.exec(stdout)?.[1])
+    const exposure = Number(/Overall exposure level for \S+: ([\d.]+) /.exec(stdout)?.[1])
 
     expect(exposure).toBeLessThan(EXPOSURE_MAX)
-    expect(await readPage('docs/how-to/install.md')).toContain(`\`systemd-analyze security\` gives it ${exposure},`)
+    expect(await readPage(page)).toContain(`\`systemd-analyze security\` gives it ${exposure}`)
   })
 
   test.each(UNITS)('passes systemd-analyze verify: %s', async (unit) => {
@@ -81,6 +86,24 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     )
     const bytes = (await systemd.run(['stat', '-c', '%s', file])).trim()
     expect(metrics).toContain(`\nplantstore_last_backup_size_bytes ${bytes}\n`)
+  })
+
+  test('has a backup that reports its failure as the documentation shows', async () => {
+    const report = await blockAfter(`file: ${REPORT}`)
+    await systemd.write(`${ETC}/${REPORT}`, report.replace('https://hooks.example.org', 'http://127.0.0.1:3000'))
+    await systemd.run(['mkdir', '-p', `${ETC}/${BACKUP}.service.d`])
+    await systemd.write(`${ETC}/${BACKUP}.service.d/override.conf`, await blockAfter('file: backup-failed.conf'))
+    await systemd.run(['systemctl', 'daemon-reload'])
+    await healthyPid()
+    await systemd.run(['mv', '/var/backups/plantstore', '/var/backups/away'])
+    const { exitCode } = await systemd.tryRun(['systemctl', 'start', BACKUP])
+
+    expect(exitCode).toBe(1)
+    // The server knows no such path, so curl exits with 22.
+    await until(
+      'the report is sent',
+      async () => (await systemd.show(['ExecMainStatus'], REPORT)).ExecMainStatus === '22',
+    )
   })
 
   test('serves after the commands of the documentation, as a user without rights', async () => {
@@ -152,13 +175,13 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     expect([await exitCodeAs('www-data'), await exitCodeAs('nobody')]).toEqual([0, 1])
   })
 
-  test('keeps the service from what its user could do without the unit', async () => {
+  test.each([UNIT, `${BACKUP}.service`])('keeps its user from what the user could do without it: %s', async (unit) => {
     const commands = Object.values(ATTEMPTS)
     const asUser = ['runuser', '--user=plantstore', '--', '/bin/sh', '-c']
     const withoutUnit = await Promise.all(commands.map((command) => systemd.tryRun([...asUser, command])))
     const script = commands.map((command) => `(${command}) > /dev/null 2>&1; echo $?`).join('\n')
     await systemd.write('/opt/attempts', script)
-    const exitCodes = (await runAsUnit('/bin/sh /opt/attempts')).trim().split('\n')
+    const exitCodes = (await runAsUnit(unit, '/bin/sh /opt/attempts')).trim().split('\n')
 
     expect(withoutUnit.map(({ exitCode }) => exitCode)).toEqual(commands.map(() => 0))
     expect(Object.keys(ATTEMPTS).filter((_, index) => exitCodes[index] === '0')).toEqual([])
@@ -181,11 +204,12 @@ const ATTEMPTS: Readonly<Record<string, string>> = {
   'see devices': 'test -e /dev/kmsg',
 }
 
-/** Runs a command in place of the server, with everything else of the unit unchanged. Returns its output. */
-async function runAsUnit(command: string): Promise<string> {
-  await systemd.run(['systemctl', 'stop', UNIT])
+/** Runs a command in place of that of a unit, with everything else unchanged. Returns its output. */
+async function runAsUnit(unit: string, command: string): Promise<string> {
+  await systemd.run(['systemctl', 'stop', unit])
+  await systemd.run(['mkdir', '-p', `${ETC}/${unit}.d`])
   await systemd.write(
-    `${SETTINGS}/command.conf`,
+    `${ETC}/${unit}.d/command.conf`,
     `[Service]
 Type=oneshot
 Restart=no
@@ -196,6 +220,6 @@ StandardError=inherit
 `,
   )
   await systemd.run(['systemctl', 'daemon-reload'])
-  await systemd.run(['systemctl', 'start', UNIT])
+  await systemd.run(['systemctl', 'start', unit])
   return systemd.run(['cat', '/run/output'])
 }
