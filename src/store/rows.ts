@@ -2,6 +2,7 @@ import { AppError } from '../domain/error.ts'
 import {
   assignFields,
   isOptional,
+  mapFields,
   PLANT_FIELDS,
   type Plant,
   type PlantRow,
@@ -24,7 +25,7 @@ export type StoredPlantRow = PlantRow & { readonly id: bigint }
 const CONDITION_ATTEMPTS_MAX = 10
 
 /** No plant has these values, because the required ones are missing. */
-const NO_PLANT: PlantValues = PLANT_FIELDS.map((field) => (isOptional(field) ? '' : null))
+export const NO_PLANT = mapFields((field) => (isOptional(field) ? '' : null))
 
 const isMissing = (error: unknown): boolean => error instanceof AppError && error.kind === 'plant_not_found'
 

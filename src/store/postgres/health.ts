@@ -2,6 +2,7 @@ import { AppError, withKnownOutcome } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import { findRuleBreaks, RULED_TABLES } from '../row-rules.ts'
+import { NO_PLANT } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { isUnsupported, sqlState } from './errors.ts'
 
@@ -41,7 +42,7 @@ export const health = ({ read, plants }: Connections) =>
     async checkReady() {
       await read('select 1 from plantstore.plants where user_id = $1', [NO_USER])
       // Writes have connections of their own. The create of a user who does not exist writes to the ledger, and stores no plant.
-      await plants.create({ user: NO_USER, id: 0n, values: [] }).catch((error) => {
+      await plants.create({ user: NO_USER, id: 0n, values: NO_PLANT }).catch((error) => {
         if (!(error instanceof AppError && error.kind === 'token_invalid')) withKnownOutcome(error)
       })
     },

@@ -78,7 +78,7 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       quota?.record(user, 1)
     },
     /** With values it deletes the plant only while it has them. */
-    deletePlant(user: UserId, id: bigint, ...values: PlantValues): void {
+    deletePlant(user: UserId, id: bigint, ...values: PlantValues | readonly []): void {
       const { changes } = values.length === 0 ? deleteOne.run(user, id) : deleteSame.run(user, id, ...values)
       if (changes === 0) throw new AppError('plant_not_found')
       quota?.record(user, -1)

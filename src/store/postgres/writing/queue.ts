@@ -1,4 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
+import type { PlantValues } from '../../../domain/plant.ts'
 import type { StoreObserver } from '../../../domain/store.ts'
 import { isGroupFull, isQueueFull } from '../../limits.ts'
 import { linger } from '../../linger.ts'
@@ -78,7 +79,7 @@ export function queueWrites(options: QueueOptions) {
   }
 
   return {
-    create: (plant: PlantWrite) => ask('create', plant),
+    create: (plant: PlantWrite<PlantValues>) => ask('create', plant),
     delete: (plant: PlantWrite) => ask('delete', plant),
     /** The writes that are not durable yet. */
     load: unfinished.load,

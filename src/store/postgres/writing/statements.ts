@@ -9,10 +9,10 @@ export const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as
 export type WriteKind = keyof typeof REFUSALS
 
 /** A plant to create or delete. A delete with values deletes the plant only while it has them. */
-export interface PlantWrite {
+export interface PlantWrite<Values = PlantValues | readonly []> {
   readonly user: UserId
   readonly id: bigint
-  readonly values: PlantValues
+  readonly values: Values
 }
 
 /** A writer's row of the table `writers`. `groups` is the number of groups that it, and the writers whose rows it deleted, have written. */
