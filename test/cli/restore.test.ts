@@ -188,14 +188,14 @@ describe.concurrent('restore', () => {
       made.file,
       'create table "notes\u202e" (text); insert into "notes\u202e" values (1)',
       'create virtual table texts using rtree (id, a, b)',
-      'create index by_name on plants (name)',
+      'create index by_text on "notes\u202e" (text)',
       'create table _litestream_seq (id integer primary key, seq integer); insert into _litestream_seq values (1, 7)',
       'analyze',
     )
     const { stderr, exitCode } = await made.restore()
 
     expect({ stderr, exitCode }).toEqual({
-      stderr: `Left out the objects of other programs: table "notes\\u202e", table "texts", table "texts_rowid", table "texts_node", table "texts_parent", index "by_name".
+      stderr: `Left out the objects of other programs: table "notes\\u202e", table "texts", table "texts_rowid", table "texts_node", table "texts_parent", index "by_text".
 Restored ${statSync(made.file).size} bytes: users 1, tokens 1, plants 1000.\n`,
       exitCode: 0,
     })

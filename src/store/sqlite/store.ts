@@ -10,7 +10,7 @@ import { connect } from './connections.ts'
 import { isLocked, isOutOfSpace } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
 import { databaseEmpty, databaseMissing, inspect, refuseLeftWal } from './files/preflight.ts'
-import { listed } from './files/schema.ts'
+import { describeObjects } from './files/schema.ts'
 import { health } from './health.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { plants } from './plants.ts'
@@ -45,7 +45,7 @@ export async function openSqliteStore(
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(madePath))
-    const foreign = listed(foreignObjects ?? [])
+    const foreign = describeObjects(foreignObjects ?? [])
     if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []

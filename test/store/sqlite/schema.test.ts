@@ -38,7 +38,7 @@ const REFUSED: readonly (readonly [name: string, change: string | ((path: string
   [
     'a trigger that says to be something else',
     forged(TRIGGER, 'triggerevilplants', 'TRIGGERevilplants'),
-    'object "evil"',
+    'TRIGGER "evil"',
   ],
   ['a view', 'create view evil as select * from plants', 'view "evil"'],
   ['a further column', 'alter table plants add column secret text', 'table "plants"'],
@@ -54,15 +54,12 @@ const REFUSED: readonly (readonly [name: string, change: string | ((path: string
     'drop index tokens_by_user; create index tokens_by_user on tokens (scope)',
     'index "tokens_by_user"',
   ],
-  ['a unique index of ours', 'create unique index evil on plants (name, id)', 'index "evil"'],
+  ['an index of a table of ours', 'create index evil on plants (name)', 'index "evil"'],
   [
-    'a unique index that says to be of another table',
-    forged('create unique index evil on plants (name, id)', 'indexevilplants', 'indexevilPLANTS'),
+    'an index that says to be of another table',
+    forged('create index evil on plants (name)', 'indexevilplants', 'indexevilPLANTS'),
     'index "evil"',
   ],
-  ['an index of ours with a condition', 'create index evil on plants (name) where json(tag)', 'index "evil"'],
-  ['an index of ours with an expression', 'create index evil on plants (json(tag))', 'index "evil"'],
-  ['an index of ours with a collation', 'create index evil on plants (name collate nocase)', 'index "evil"'],
   ['a foreign key to a table of ours', 'create table evil (x references PLANTS)', 'table "evil"'],
   [
     'several changes',
@@ -120,7 +117,6 @@ const TAKEN: readonly (readonly [name: string, sql: string, listed: string | und
     'create virtual table notes using rtree (id, a, b)',
     'table "notes", table "notes_rowid", table "notes_node", table "notes_parent"',
   ],
-  ['an index of ours', 'create index by_name on plants (name desc, tag)', 'index "by_name"'],
   [
     'a unique index of another table',
     'create table notes (a); create unique index by_a on notes (a)',
@@ -139,7 +135,7 @@ const TAKEN: readonly (readonly [name: string, sql: string, listed: string | und
   ['the statistics of SQLite', 'analyze', undefined],
 ]
 
-describe('a database with harmless objects of other programs opens with one warning', () => {
+describe('a database with tables of other programs opens with one warning', () => {
   test.each(TAKEN)('%s', async (_, sql, listed) => {
     using files = makeDatabaseFolder()
     await makeDatabase(files.path)

@@ -7,7 +7,7 @@ import { openImmutable, openReader } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
 import { foundSideFiles } from './file-system.ts'
-import { type ForeignObject, refuseChangedSchema } from './schema.ts'
+import { type Definition, refuseChangedSchema } from './schema.ts'
 
 /** The header of a database (https://sqlite.org/fileformat.html#the_database_header). */
 const HEADER_BYTES = 100
@@ -26,10 +26,10 @@ const LOOK_PAUSE_MS = 20
 /**
  * Refuses a path where no database can be, a file that is not our database, and a database whose schema another program has
  * changed. The message is one line and says which it is. This changes no byte of the file, but takes back a write that a kill
- * has interrupted. It runs before anything else opens the file for writing. Returns the harmless tables and indexes of other
+ * has interrupted. It runs before anything else opens the file for writing. Returns the tables and indexes of other
  * programs in it, or `undefined` if there is no file.
  */
-export function inspect(path: string): readonly ForeignObject[] | undefined {
+export function inspect(path: string): readonly Definition[] | undefined {
   refuseUnusablePath(path)
   if (!existsSync(path)) return undefined
   const file = statSync(path)

@@ -9,7 +9,7 @@ import { isDamage, isLocked, isOutOfSpace, sqliteCode } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { closeForReplacement, lockAlone } from '../files/lock.ts'
 import { cannotOpen, databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
-import { BACKUP_OF, type ForeignObject, listed, refuseChangedSchema } from '../files/schema.ts'
+import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
 import { countRows } from './contents.ts'
@@ -25,7 +25,7 @@ interface Source {
   readonly role: FileRole
   readonly path: string
   /** The objects in it that are not copied. */
-  readonly dropped: readonly ForeignObject[]
+  readonly dropped: readonly Definition[]
   /** The resting state of a backup, which must not change meanwhile. */
   readonly state?: string
 }
@@ -80,7 +80,7 @@ export async function withCopy<T>(
     const expected = await copyRows(copy.db, source, options)
     copy.db.run('detach source')
     const counts = verify(copy.db, source, expected)
-    return use({ ...copy, copied: { ...counts, dropped: listed(source.dropped) } })
+    return use({ ...copy, copied: { ...counts, dropped: describeObjects(source.dropped) } })
   } catch (error) {
     throw toCopyError(error, source, target)
   }
@@ -94,7 +94,7 @@ async function copyRows(
 ): Promise<Counts> {
   copy.run('begin')
   if (pragmaNumber(copy, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(path)
-  const schema = schemaToCopy(copy, new Set(dropped.map(({ name }) => name)))
+  const schema = schemaToCopy(copy, new Set(dropped.map(([, name]) => name)))
   const tables = schema.filter(({ type }) => type === 'table')
   for (const pragma of ['application_id', 'user_version'] as const) {
     copy.run(`pragma main.${pragma} = ${pragmaNumber(copy, pragma, 'source')}`)
