@@ -2,8 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
-import type { OwnedPlant } from '../domain/plant.ts'
-import { assignFields, describeFields, plantJson } from '../domain/plant.ts'
+import { describeFields, type OwnedPlant, plantJson, toPlant } from '../domain/plant.ts'
 import { USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 
 /** The largest line of an import: the maximum of `--max-body`, and room for the name of a user. */
@@ -14,8 +13,8 @@ const LINE_FEED = 0x0a
 export const renderPlantLines = (plants: readonly OwnedPlant[]): string =>
   escapeControlsInLines(plants.map(renderPlantLine).join(''))
 
-const renderPlantLine = (plant: OwnedPlant): string =>
-  `{"user":${JSON.stringify(plant.user)},${plantJson(plant, plant.id).slice(1)}\n`
+const renderPlantLine = ({ user, id, plant }: OwnedPlant): string =>
+  `{"user":${JSON.stringify(user)},${plantJson(plant, id).slice(1)}\n`
 
 /**
  * The lines of a stream, one batch for each chunk. Bytes after the last line feed are a line, too. Throws `file_unusable` as soon
@@ -63,7 +62,7 @@ export function parsePlantLine(line: Uint8Array, defaultUser: string | undefined
     if (user === undefined) return '`user` is missing: every line has one, or --user says whose plants these are.'
     if (typeof user !== 'string' || !USER_NAME.test(user)) return `\`user\` must be ${USER_NAME_RULE}.`
     if (defaultUser !== undefined && user !== defaultUser) return `this is a plant of ${user}, not of ${defaultUser}.`
-    return assignFields({ user, id: plant.id }, plant)
+    return { user, id: plant.id, plant: toPlant(plant) }
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     if (error.kind === 'body_not_json') return 'it is no JSON in UTF-8 without a BOM, or is nested too deep.'

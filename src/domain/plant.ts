@@ -71,8 +71,14 @@ export const NewPlant = Type.Object(newPlantProperties, {
 })
 export type NewPlant = Static<typeof NewPlant>
 
+/** A plant with its identifier, as a store holds it. */
+export interface StoredPlant {
+  readonly id: bigint
+  readonly plant: Plant
+}
+
 /** A plant with the name of its user: a line of an export. */
-export interface OwnedPlant extends NewPlant {
+export interface OwnedPlant extends StoredPlant {
   readonly user: string
 }
 
@@ -109,28 +115,23 @@ export const valuesOf = (plant: Plant): PlantValues => mapFields((field) => plan
 /** A plant, or a row with a column for each of its fields. */
 export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
 
-/**
- * Gives `target` the fields of a plant, of a row, or of values in the order of `PLANT_FIELDS`, but for those that are missing or
- * `null`. Returns `target`.
- */
-export function assignFields<T extends object>(target: T, source: PlantRow | PlantValues): T & Plant {
-  const plant: Partial<Record<keyof Plant, string>> = target
+/** The plant in a row, in another object, or in values in the order of `PLANT_FIELDS`: without the fields that are missing or `null`. */
+export function toPlant(source: PlantRow | PlantValues): Plant {
+  const plant: Partial<Record<keyof Plant, string>> = {}
+  const hasNoNames = isValues(source)
   let index = 0
   for (const field of PLANT_FIELDS) {
-    const value = isValues(source) ? source[index++] : source[field]
+    const value = hasNoNames ? source[index++] : source[field]
     if (value !== null && value !== undefined) plant[field] = value
   }
   // The columns of required fields are `not null`.
-  return target as T & Plant
+  return plant as Plant
 }
 
 const isValues = (source: PlantRow | PlantValues): source is PlantValues => Array.isArray(source)
 
-/** The part of a plant that is returned, without its `id`. */
-export const toPlant = (plant: PlantRow): Plant => assignFields({}, plant)
-
 /** The JSON of a plant, with its `id` if one is given, exact at every digit. */
-export function plantJson(plant: PlantRow, id?: bigint): string {
-  const json = JSON.stringify(assignFields({}, plant))
+export function plantJson(plant: Plant, id?: bigint): string {
+  const json = JSON.stringify(plant)
   return id === undefined ? json : `{"id":${id},${json.slice(1)}`
 }

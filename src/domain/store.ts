@@ -1,10 +1,5 @@
-import { type NewPlant, PLANT_FIELDS, type Plant } from './plant.ts'
+import type { NewPlant, Plant, StoredPlant } from './plant.ts'
 import type { Scope, Token, TokenId, User, UserId } from './token.ts'
-
-/** A plant with its identifier, as a page of a list holds it. */
-export interface StoredPlant extends Plant {
-  readonly id: bigint
-}
 
 /** The largest `limit` of a list: an int32. */
 export const LIMIT_MAX = 2147483647
@@ -107,13 +102,6 @@ export interface Measurements {
 
 /** A page ends with the plant whose text brings it to this length, in UTF-16 code units. So large plants make short pages. */
 export const PAGE_TEXT_LENGTH = 256 * 1024
-
-/** The length of a plant's text, in UTF-16 code units. */
-export function textLength(plant: Plant): number {
-  let length = 0
-  for (const field of PLANT_FIELDS) length += plant[field]?.length ?? 0
-  return length
-}
 
 /**
  * Everything that the service stores. These comments are the contract, and test/store/contract tests every store against

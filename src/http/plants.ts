@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { LISTED_FIELDS, ListedPlant, NewPlant, Plant, plantJson } from '../domain/plant.ts'
+import { LISTED_FIELDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
 import { json } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
@@ -32,7 +32,7 @@ export const plants = (parts: AppParts) => {
           // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
           if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS) requireWrite(await tokens.readAgain(request, caller))
           await store.createPlant(caller.userId, plant)
-          return json(plantJson(plant))
+          return json(plantJson(toPlant(plant)))
         },
         { scope: 'write', parse: 'none', body: 'NewPlant', ...CREATE },
       )

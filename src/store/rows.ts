@@ -1,15 +1,14 @@
 import { AppError } from '../domain/error.ts'
 import {
-  assignFields,
   isOptional,
   mapFields,
   PLANT_FIELDS,
   type Plant,
-  type PlantRow,
   type PlantValues,
+  type StoredPlant,
   valuesOf,
 } from '../domain/plant.ts'
-import { PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage, type StoredPlant, textLength } from '../domain/store.ts'
+import { PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage } from '../domain/store.ts'
 import { SCOPES, type Scope, type Token, tokenState, type User } from '../domain/token.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
@@ -17,9 +16,6 @@ export const PLANT_KEY = ['user_id', 'id'] as const
 export const PLANT_COLUMNS: readonly string[] = [...PLANT_KEY, ...PLANT_FIELDS]
 /** The columns of the fields, in SQL. */
 export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
-
-/** A row of the table `plants`. */
-export type StoredPlantRow = PlantRow & { readonly id: bigint }
 
 /** How often `deleteIf` reads a plant that others replace at the same time. */
 const CONDITION_ATTEMPTS_MAX = 10
@@ -56,14 +52,14 @@ export async function deleteIf(
 }
 
 /** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */
-export function takePage(rows: Iterable<StoredPlantRow>, limit: number): PlantPage {
+export function takePage<Row>(rows: Iterable<Row>, limit: number, toStored: (row: Row) => StoredPlant): PlantPage {
   const plants: StoredPlant[] = []
   let length = 0
   for (const row of rows) {
     if (plants.length === limit || length >= PAGE_TEXT_LENGTH) return { plants, isLast: false }
-    const plant = assignFields({ id: row.id }, row)
-    plants.push(plant)
-    length += textLength(plant)
+    const stored = toStored(row)
+    plants.push(stored)
+    for (const field of PLANT_FIELDS) length += stored.plant[field]?.length ?? 0
   }
   return { plants, isLast: true }
 }

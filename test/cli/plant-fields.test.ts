@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { type NewPlant, Plant } from '../../src/domain/plant.ts'
 import { openStore } from '../../src/store/open.ts'
+import { listAll } from '../store/fixtures.ts'
 import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
@@ -48,8 +49,7 @@ async function createAndList(database: string) {
 async function storedIn(database: string) {
   const store = await openStore(database, () => {})
   try {
-    const { plants } = await store.listPlants(1, { after: undefined, limit: 5 })
-    return plants
+    return await listAll(store, 1)
   } finally {
     await store.close()
   }

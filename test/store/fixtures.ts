@@ -1,6 +1,6 @@
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
-import { valuesOf } from '../../src/domain/plant.ts'
-import type { NewToken, Store, StoredPlant } from '../../src/domain/store.ts'
+import { type NewPlant, valuesOf } from '../../src/domain/plant.ts'
+import type { NewToken, Store } from '../../src/domain/store.ts'
 import type { Token, UserId } from '../../src/domain/token.ts'
 
 /** A time at which things are created. */
@@ -62,12 +62,12 @@ export async function createUser(store: Store, name: string): Promise<UserId> {
   return token.userId
 }
 
-/** All plants of a user: pages can end early, where plants are large. */
-export async function listAll(store: Store, user: UserId): Promise<readonly StoredPlant[]> {
-  const all: StoredPlant[] = []
+/** All plants of a user, as they were created: pages can end early, where plants are large. */
+export async function listAll(store: Store, user: UserId): Promise<readonly NewPlant[]> {
+  const all: NewPlant[] = []
   for (;;) {
     const { plants, isLast } = await store.listPlants(user, { after: all.at(-1)?.id, limit: ALL })
-    all.push(...plants)
+    all.push(...plants.map(({ id, plant }) => ({ id, ...plant })))
     if (isLast) return all
   }
 }

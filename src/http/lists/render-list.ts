@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { plantJson, toPlant } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type Page, type Store, type StoredPlant } from '../../domain/store.ts'
+import { plantJson, type StoredPlant } from '../../domain/plant.ts'
+import { EMPTY_PAGE, type Page, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 
 /** How many plants the server reads from the store at once. They make one part of a list. */
@@ -75,5 +75,5 @@ function renderFitting(plants: readonly StoredPlant[], include: Include, roomByt
 /** The JSON of plants, without the brackets around them. */
 const renderPlants = (plants: readonly StoredPlant[], include: Include): string =>
   include === undefined
-    ? JSON.stringify(plants.map(toPlant)).slice(1, -1)
-    : plants.map((plant) => plantJson(plant, plant.id)).join()
+    ? JSON.stringify(plants.map(({ plant }) => plant)).slice(1, -1)
+    : plants.map(({ id, plant }) => plantJson(plant, id)).join()

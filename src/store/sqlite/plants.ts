@@ -4,7 +4,7 @@ import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type PlantValues, toPlant, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { deleteIf, FIELD_COLUMNS, PLANT_COLUMNS, type StoredPlantRow, takePage } from '../rows.ts'
+import { deleteIf, FIELD_COLUMNS, PLANT_COLUMNS, takePage } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { sqliteCode } from './errors.ts'
 import { insertInto } from './insert.ts'
@@ -12,7 +12,7 @@ import type { PlantQuota } from './writing/quota.ts'
 
 /** Plants in SQLite. */
 export function plants({ reader, read, write }: Connections) {
-  const select = reader.prepare<StoredPlantRow, [UserId, bigint, number]>(
+  const select = reader.prepare<PlantRow & { readonly id: bigint }, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )
 
@@ -35,7 +35,7 @@ export function plants({ reader, read, write }: Connections) {
       read(() => {
         if (after === INT64_MAX) return EMPTY_PAGE
         const first = after === undefined ? INT64_MIN : after + 1n
-        return takePage(select.iterate(user, first, limit + 1), limit)
+        return takePage(select.iterate(user, first, limit + 1), limit, (row) => ({ id: row.id, plant: toPlant(row) }))
       }),
 
     deletePlant: (user, id, condition) =>

@@ -3,7 +3,7 @@ import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { LIMIT_MAX, PAGE_TEXT_LENGTH, type Page, type Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { createUser, IDS, listAll } from '../fixtures.ts'
+import { createUser, IDS } from '../fixtures.ts'
 
 /** Tests what the comments of `Store` say about listing plants. */
 export function listContract({ open }: StoreUnderTest): void {
@@ -47,7 +47,10 @@ export function listContract({ open }: StoreUnderTest): void {
         await opened.store.createPlant(user, { id, name: String(id) })
       }
 
-      expect(await listAll(opened.store, user)).toStrictEqual(IDS.map((id) => ({ id, name: String(id) })))
+      expect(await opened.store.listPlants(user, { after: undefined, limit: IDS.length })).toStrictEqual({
+        plants: IDS.map((id) => ({ id, plant: { name: String(id) } })),
+        isLast: true,
+      })
     })
 
     test.each<[after: bigint | undefined, limit: number, ids: bigint[], isLast: boolean]>([

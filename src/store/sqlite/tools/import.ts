@@ -181,8 +181,8 @@ function stagingTable(db: Database, rule: ConflictRule) {
   // One transaction for all lines, because a commit looks at every changed page that is in memory. It locks no other table.
   db.run('begin')
   return {
-    add(plant: OwnedPlant, line: number): number | undefined {
-      const [[kept] = []] = insert.values(line, plant.user, plant.id, ...valuesOf(plant))
+    add({ user, id, plant }: OwnedPlant, line: number): number | undefined {
+      const [[kept] = []] = insert.values(line, user, id, ...valuesOf(plant))
       return Number(kept) === line ? undefined : Number(kept)
     },
     findExisting(use: (line: ExistingLine) => void): void {
