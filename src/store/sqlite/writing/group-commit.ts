@@ -120,12 +120,12 @@ function groupTransaction(
     begin.run()
     announced.checkOthers(nowMs)
     const results = callAll(writes, group)
-    const endChanges = announced.begin(group)
+    const changed = announced.begin(group)
     const startMs = performance.now()
     try {
       commit()
     } finally {
-      endChanges()
+      announced.end(changed)
     }
     times[COMMIT_MS] = performance.now() - startMs
     if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
