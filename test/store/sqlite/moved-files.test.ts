@@ -39,14 +39,19 @@ describe.each([
   ['its WAL', WAL],
   ["the WAL's index", SHM],
 ])('%s', (_, end) => {
-  test.each(Object.entries(LOSSES))('counts as moved once it was %s', (_, lose) => {
+  test.each(
+    Object.entries(LOSSES).flatMap(([name, lose]) => [
+      [name, 'just now', Date.now, lose] as const,
+      [name, 'long ago', () => Date.now() + 60_000, lose] as const,
+    ]),
+  )('counts as moved once it was %s, and the last change of its folder was %s', (_, _when, nowMs, lose) => {
     using used = makeUsed()
-    const { opened, areMoved } = watchFiles(used.path, used.open)
+    const { opened, areMoved } = watchFiles(used.path, used.open, nowMs)
     opened.run('insert into texts values (1)')
-    const before = areMoved()
+    const before = [areMoved(), areMoved()]
     lose(used.path + end, used.aside)
 
-    expect([before, areMoved()]).toEqual([false, true])
+    expect([...before, areMoved(), areMoved()]).toEqual([false, false, true, true])
     opened.close()
   })
 })
@@ -54,7 +59,7 @@ describe.each([
 test('files do not count as moved while other connections come and go, even one that opens at the same time', () => {
   using used = makeUsed()
   const earlier = used.open()
-  const alone = watchFiles(used.path, used.open)
+  const alone = watchFiles(used.path, used.open, () => Date.now() + 60_000)
   const together = watchFiles(used.path, () => [used.open(), used.open()] as const)
   const [first, second] = together.opened
   earlier.close()
