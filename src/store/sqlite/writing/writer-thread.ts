@@ -18,7 +18,7 @@ self.onmessage = ({ data: message }: MessageEvent<Message>) => {
   if ('group' in message) {
     send({ answer: writer.perform(message.group, message.nowMs) })
     // After the answer, so that only the next group waits for it.
-    const report = writer.checkpointIfDue()
+    const report = writer.checkpointIfDue(message.group)
     if (report !== undefined) send(report)
     return
   }

@@ -25,7 +25,7 @@ export function openWriterHere(options: WriterOptions, onReport: OnWriterReport)
   return {
     async perform(group, nowMs) {
       const result = writer.perform(group, nowMs)
-      const report = writer.checkpointIfDue()
+      const report = writer.checkpointIfDue(group)
       if (report !== undefined) onReport(report)
       return result
     },
