@@ -27,20 +27,18 @@ export type LineFormat = (line: string) => string
 export const createLogger = (
   level: (typeof LOG_LEVELS)[number],
   destination: DestinationStream,
-  format: LineFormat = (line) => line,
-): Logger => {
-  const formatEscaped: LineFormat = (line) => format(escapeControlsInLines(line))
-  return pino(
+  format?: LineFormat,
+): Logger =>
+  pino(
     {
       level,
       base: null,
       timestamp: timeField(),
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: (line) => formatShort(line, formatEscaped) },
+      hooks: { streamWrite: shortLines(format) },
     },
     destination,
   )
-}
 
 /** Returns a function that writes the field `time`. Many lines are of the same millisecond, and to write it takes 200 ns. */
 function timeField(): () => string {
@@ -52,16 +50,26 @@ function timeField(): () => string {
   }
 }
 
-/** Formats a line and cuts it to the limit. The limit is of the formatted line: an escaped character may take six bytes. */
-function formatShort(line: string, format: LineFormat): string {
-  const whole = format(line)
-  if (isShort(whole)) return whole
-  const record: unknown = JSON.parse(line)
-  for (const length of CUT_LENGTHS) {
-    const cut = format(stringify(record, (value) => cutText(value, length)))
-    if (isShort(cut)) return cut
+/**
+ * Returns a function that escapes and formats a line, and cuts it to the limit. The limit is of the formatted line: an escaped
+ * character may take six bytes.
+ */
+function shortLines(format: LineFormat | undefined): LineFormat {
+  const formatEscaped = (line: string): string => {
+    const escaped = escapeControlsInLines(line)
+    return format === undefined ? escaped : format(escaped)
   }
-  return format(stringify(record, (value) => (typeof value === 'object' ? '…' : cutText(value, SHORTEST_CUT_LENGTH))))
+  return (line) => {
+    const whole = formatEscaped(line)
+    if (isShort(whole)) return whole
+    const record: unknown = JSON.parse(line)
+    for (const length of CUT_LENGTHS) {
+      const cut = formatEscaped(stringify(record, (value) => cutText(value, length)))
+      if (isShort(cut)) return cut
+    }
+    const shortest = (value: unknown) => (typeof value === 'object' ? '…' : cutText(value, SHORTEST_CUT_LENGTH))
+    return formatEscaped(stringify(record, shortest))
+  }
 }
 
 const isShort = (text: string): boolean => Buffer.byteLength(text) <= LINE_MAX_BYTES

@@ -15,7 +15,6 @@ const USER_BYTES = 512
 const LIST_BYTES = 512
 
 interface CachedList extends CappedList {
-  readonly url: string
   /** The version of the user's plants for which the list is right. */
   version: Version
   readonly bytes: number
@@ -23,15 +22,15 @@ interface CachedList extends CappedList {
 
 /** Caches capped lists by user and URL. A list is used only while it is what a new read would give, whichever process writes. */
 export function createListCache({ store, statistics }: Pick<AppOptions, 'store' | 'statistics'>) {
-  const users = new LRUCache<UserId, readonly CachedList[]>({
+  const users = new LRUCache<UserId, ReadonlyMap<string, CachedList>>({
     maxSize: LIST_CACHE_MAX_BYTES,
-    sizeCalculation: (lists) => lists.reduce((sum, { bytes }) => sum + bytes, USER_BYTES),
+    sizeCalculation: (lists) => lists.values().reduce((sum, { bytes }) => sum + bytes, USER_BYTES),
   })
 
   return {
     /** The list that the user was answered at this URL, if it is still right. */
     get(user: UserId, url: string): CappedList | undefined {
-      const list = users.get(user)?.find((each) => each.url === url)
+      const list = users.get(user)?.get(url)
       if (list === undefined) return undefined
       const version = store.plantsVersion(user)
       if (list.version === version) return list
@@ -48,9 +47,10 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
       if (version === undefined || typeof list.body !== 'string') return
       const bytes = textBytes(list.body) + textBytes(url) + LIST_BYTES
       if (bytes > CACHED_LIST_MAX_BYTES) return
-      const others = (users.peek(user) ?? []).filter((other) => other.url !== url)
-      const kept = others.length < LISTS_PER_USER_MAX ? others : []
-      users.set(user, [...kept, { ...list, url, version, bytes }])
+      const others = new Map(users.peek(user))
+      others.delete(url)
+      if (others.size >= LISTS_PER_USER_MAX) others.clear()
+      users.set(user, others.set(url, { ...list, version, bytes }))
     },
   }
 }

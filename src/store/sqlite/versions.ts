@@ -147,14 +147,13 @@ export function readVersions(changes: Changes, { requestCheck, dataVersion, mono
     if (nowMs - checkedMs > CHECK_AFTER_MS) check(nowMs)
     return nowMs - checkedMs < OTHERS_SEEN_WITHIN_MS
   }
-  /** As an unsigned number: a busy user reaches 2^31 changes within weeks. */
-  const changesOf = (slot: number): number => Atomics.load(begun, slot) >>> 0
-  const epochBase = (): number => (Atomics.load(epoch, 0) >>> 0) * KNOWN_CHANGES
+  /** The version that a number of changes of a slot makes. As unsigned numbers: a busy user reaches 2^31 changes within weeks. */
+  const versionAt = (changes: number): Version => (Atomics.load(epoch, 0) >>> 0) * KNOWN_CHANGES + (changes >>> 0)
   const versionOf = (slot: number): Version | undefined => {
     if (!isChecked()) return undefined
-    const changes = changesOf(slot)
-    const isUnderWay = changes !== Atomics.load(ended, slot) >>> 0
-    return isUnderWay ? undefined : epochBase() + changes
+    const changes = Atomics.load(begun, slot)
+    const isUnderWay = changes !== Atomics.load(ended, slot)
+    return isUnderWay ? undefined : versionAt(changes)
   }
   return {
     plantsVersion: (user) => versionOf(user % USER_SLOTS),
@@ -162,13 +161,13 @@ export function readVersions(changes: Changes, { requestCheck, dataVersion, mono
       if (!isChecked()) return false
       const slot = user % USER_SLOTS
       // A commit that is under way counts as a change, whether a reader can see it or not.
-      const now = epochBase() + changesOf(slot)
+      const now = versionAt(Atomics.load(begun, slot))
       if (now < since || now - since >= KNOWN_CHANGES) return false
       for (let change = since + 1; change <= now; change++) {
         if (Atomics.load(lowestIds, placeOf(slot, change)) <= above) return false
       }
       // Meanwhile the thread that writes may have overwritten what the loop has read.
-      return epochBase() + changesOf(slot) - since < KNOWN_CHANGES
+      return versionAt(Atomics.load(begun, slot)) - since < KNOWN_CHANGES
     },
     tokensVersion: () => versionOf(TOKENS),
     hasSameTokens: (_, since) => since === versionOf(TOKENS),
