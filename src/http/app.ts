@@ -3,15 +3,19 @@ import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
 import { shareWith } from './cors.ts'
 import { answerCachedLists } from './lists/list-plants.ts'
-import { answerError, contextOf, OTHER_OPERATION, observe } from './observe.ts'
+import { answerError, observe } from './observe.ts'
 import type { AppOptions } from './options.ts'
 import { pages } from './page/routes.ts'
 import { type AppParts, makeParts } from './parts.ts'
 import { plants } from './plants.ts'
 import { probes } from './probes.ts'
+import { contextOf, OTHER_OPERATION } from './request-context.ts'
 import type { Handle } from './server.ts'
 
-/** The service: answers any request, and never rejects. */
+/**
+ * The service: answers any request, and never rejects. Requests are observed outside of Elysia, because its hooks see neither a
+ * cached list, nor what the runtime makes of HEAD and errors, and `onAfterResponse` sees wrong statuses.
+ */
 export function createApp(options: AppOptions): Handle {
   const parts = makeParts(options)
   const answer = observe(answerCachedLists(parts, routes(parts).fetch), parts)

@@ -4,9 +4,9 @@ import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
 import { type Caller, hashToken, isTokenText, type Scope, tokenState } from '../domain/token.ts'
-import { contextOf } from './observe.ts'
 import type { AppOptions } from './options.ts'
 import type { AppParts } from './parts.ts'
+import { contextOf } from './request-context.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'

@@ -1,44 +1,11 @@
 import { AppError, type ErrorKind } from '../domain/error.ts'
-import { type Caller, TOKEN_PREFIX } from '../domain/token.ts'
+import { TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf } from './answers.ts'
 import { clientAddressFinder } from './client-address.ts'
 import type { AppParts } from './parts.ts'
-import type { Connection, Handle } from './server.ts'
-
-/** A request while the server answers it. */
-export interface RequestContext {
-  readonly requestId: string
-  /** The request as the server received it. */
-  readonly received: Request
-  readonly connection: Connection | undefined
-  /** The address of the client, if the log shows it. */
-  readonly remoteAddress: string | undefined
-  /** The operation that the request asks for. */
-  operation: string
-  /** The token of the request, once the server has accepted it. */
-  caller: Caller | undefined
-  /** The error that the request got. */
-  error: HttpErrorKind | undefined
-  /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
-  streamEnd: Promise<number> | undefined
-}
-
-/** The operation of requests that no route takes, and of OPTIONS. */
-export const OTHER_OPERATION = 'other'
-
-const CONTEXT = Symbol('context')
-
-interface RequestWithContext extends Request {
-  [CONTEXT]?: RequestContext
-}
-
-/** The context of a request that `observe` passed on. */
-export function contextOf(request: RequestWithContext): RequestContext {
-  const context = request[CONTEXT]
-  if (context === undefined) throw new TypeError('the request did not come through observe()')
-  return context
-}
+import { CONTEXT, OTHER_OPERATION, type RequestContext, type RequestWithContext } from './request-context.ts'
+import type { Handle } from './server.ts'
 
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
@@ -82,7 +49,6 @@ export function observe(handle: Handle, options: AppParts): Handle {
     }
     try {
       const request: RequestWithContext = routable(received)
-      // A property of the request costs less than a `WeakMap`, also in garbage collection.
       request[CONTEXT] = context
       const answer = handle(request)
       return answer instanceof Promise ? finishLater(context, answer, startedMs) : finish(context, answer, startedMs)

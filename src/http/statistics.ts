@@ -1,5 +1,5 @@
 import { ERRORS, type HttpErrorKind } from './answers.ts'
-import type { RequestContext } from './observe.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** Upper bounds of the writes in a group commit. */
 const GROUP_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]

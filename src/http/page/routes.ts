@@ -2,8 +2,9 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { AppError } from '../../domain/error.ts'
 import { prefersHtml } from '../accept.ts'
 import { errorResponse, json } from '../answers.ts'
-import { contextOf, pathOf } from '../observe.ts'
+import { pathOf } from '../observe.ts'
 import type { AppOptions } from '../options.ts'
+import { contextOf } from '../request-context.ts'
 
 type PageOptions = Pick<AppOptions, 'servesPage' | 'servesDocs' | 'publicUrl'>
 

@@ -1,0 +1,39 @@
+import type { Caller } from '../domain/token.ts'
+import type { HttpErrorKind } from './answers.ts'
+import type { Connection } from './server.ts'
+
+/** A request while the server answers it. */
+export interface RequestContext {
+  readonly requestId: string
+  /** The request as the server received it. */
+  readonly received: Request
+  readonly connection: Connection | undefined
+  /** The address of the client, if the log shows it. */
+  readonly remoteAddress: string | undefined
+  /** The operation that the request asks for. */
+  operation: string
+  /** The token of the request, once the server has accepted it. */
+  caller: Caller | undefined
+  /** The error that the request got. */
+  error: HttpErrorKind | undefined
+  /** Resolves to the bytes of a streamed body at its end, also if the client goes away; `undefined` for any other answer. */
+  streamEnd: Promise<number> | undefined
+}
+
+/** The operation of requests that no route takes, and of OPTIONS. */
+export const OTHER_OPERATION = 'other'
+
+/** Where a request has its context. A property costs less than a `WeakMap`, also in garbage collection. */
+export const CONTEXT = Symbol('context')
+
+/** A request as `observe` passes it on. */
+export interface RequestWithContext extends Request {
+  [CONTEXT]?: RequestContext
+}
+
+/** The context of a request that `observe` passed on. */
+export function contextOf(request: RequestWithContext): RequestContext {
+  const context = request[CONTEXT]
+  if (context === undefined) throw new TypeError('the request did not come through observe()')
+  return context
+}
