@@ -185,6 +185,13 @@ describe('the README', () => {
     expect(readme.trimEnd().split('\n').length).toBeLessThanOrEqual(150)
     expect(readme.split(/\s+/).filter((word) => /\w/.test(word)).length).toBeLessThanOrEqual(1500)
   })
+
+  test('has the commands that start and check to copy, with Bun and with Node.js alone', async () => {
+    const blocks = [...(await readPage('README.md')).matchAll(/^```sh\n(.*)\n```$/gm)].map(([, line]) => line)
+    const npx = `npx -y bun@${packageJson.engines.bun}`
+
+    expect(blocks).toEqual(['bun start', `${npx} start`, 'bun run check', `${npx} run check`])
+  })
 })
 
 describe('the contributing page', () => {
