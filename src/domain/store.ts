@@ -75,7 +75,7 @@ interface DeletionOptions {
 export interface StoreObserver {
   /** A group commit has made so many writes durable. The commit took `syncMs`. */
   recordGroup(writes: number, syncMs: number): void
-  /** A write was refused before it began: too many wait, or another process kept the database locked. */
+  /** A write was refused before it began: too many wait, it waited too long, or another process kept the database locked. */
   recordRefusal(reason: 'queue_full' | 'locked'): void
 }
 

@@ -122,7 +122,7 @@ function registerStore(registry: Registry, { writes, store }: MetricSources): vo
   })
   register(registry, 'counter', {
     name: 'plantstore_writes_refused_total',
-    help: 'Writes that were refused because too many waited or another process kept the database locked.',
+    help: 'Writes that were refused because the queue was full or too slow, or another process kept the database locked.',
     values: () => Object.entries(writes.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
   })
   register(registry, 'histogram', {

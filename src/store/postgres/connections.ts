@@ -80,7 +80,7 @@ export function connect(options: ConnectOptions) {
     /** Closes all connections. A second call does nothing. */
     async close(): Promise<void> {
       closing ??= plants
-        .refuseWaiting(new AppError('store_busy'))
+        .refuse(new AppError('store_busy'))
         .then(() => Promise.all([client, creates, deletes].map((each) => each.close())))
       await closing
     },

@@ -1,10 +1,11 @@
 import { constants, Database } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import type { Durability } from '../../domain/store.ts'
+import { LOCK_MAX_WAIT_MS } from '../limits.ts'
 import { isLocked } from './errors.ts'
 
 /** How long a write waits for the lock of another process before it is refused with `store_busy`. */
-export const BUSY_TIMEOUT_MS = 2000
+export const BUSY_TIMEOUT_MS = LOCK_MAX_WAIT_MS
 const WAL_RETRY_MS = 10
 
 /**

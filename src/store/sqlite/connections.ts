@@ -90,9 +90,9 @@ function openQueue(path: string, onFailure: (error: unknown) => void, options: C
   const queue = queueWrites({
     writer,
     monotonicMs,
+    commitMs: () => times[COMMIT_MS] ?? 0,
     onFailure,
-    onCommit: observer && ((writes) => observer.recordGroup(writes, times[COMMIT_MS] ?? 0)),
-    onRefusal: observer?.recordRefusal,
+    observer,
   })
   return { writer, changes, times, queue }
 }

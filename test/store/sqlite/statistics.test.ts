@@ -40,12 +40,15 @@ describe('the observer of the store of a server', () => {
   test('gets each write that the full queue refused', async () => {
     await using opened = await openObserved()
     const { store, user, groups, refusals } = opened
-    await Promise.allSettled(
-      Array.from({ length: QUEUE_MAX_WRITES + 2 }, (_, id) => store.createPlant(user, { id: BigInt(id), name: '' })),
+    const creates = Array.from({ length: QUEUE_MAX_WRITES + 2 }, (_, id) =>
+      store.createPlant(user, { id: BigInt(id), name: '' }),
     )
+    const atOnce = [...refusals]
+    await Promise.allSettled(creates)
 
-    expect(refusals).toEqual(['queue_full', 'queue_full'])
-    expect(groups.reduce((sum, { writes }) => sum + writes, 0)).toBe(QUEUE_MAX_WRITES)
+    expect(atOnce).toEqual(['queue_full', 'queue_full'])
+    // On a busy machine some writes wait for too long.
+    expect(groups.reduce((sum, { writes }) => sum + writes, refusals.length)).toBe(QUEUE_MAX_WRITES + 2)
   })
 
   test('gets each write that was refused because another process kept the database locked', async () => {

@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'bun:test'
+import { AppError } from '../../src/domain/error.ts'
+import { type GroupOutcome, queueGroups, type Write } from '../../src/store/group-queue.ts'
+import {
+  GROUP_MAX_WRITES,
+  LOCK_MAX_WAIT_MS,
+  QUEUE_MAX_TEXT_LENGTH,
+  QUEUE_MAX_WAIT_MS,
+  QUEUE_MAX_WRITES,
+} from '../../src/store/limits.ts'
+import { SLACK_MS } from '../support/slack.ts'
+import { until } from '../support/until.ts'
+import { outcomesOf } from './fixtures.ts'
+
+type Lane = 'create' | 'delete'
+
+/** A queue whose groups wait until the test ends them. */
+function openQueue() {
+  const groups: { readonly lane: Lane; readonly group: readonly string[]; end(outcome: GroupOutcome): void }[] = []
+  const refusals: string[] = []
+  const perform = (lane: Lane) => (group: readonly string[]) => {
+    const { promise, resolve } = Promise.withResolvers<GroupOutcome>()
+    groups.push({ lane, group, end: resolve })
+    return promise
+  }
+  const queue = queueGroups({
+    perform: { create: perform('create'), delete: perform('delete') },
+    observer: { recordGroup() {}, recordRefusal: (reason) => void refusals.push(reason) },
+  })
+  return {
+    ...queue,
+    refusals,
+    /** Asks for a write whose content is its key. */
+    create: (key: string, rest: Partial<Write<Lane, string>> = {}) =>
+      queue.write({ lane: 'create', content: key, textLength: 0, key, ...rest }),
+    delete: (key: string, isLastOfKey = false) =>
+      queue.write({ lane: 'delete', content: key, textLength: 0, key, isLastOfKey }),
+    /** Waits until so many groups have begun in all, and returns the latest. */
+    latest: (count: number) => until(`group ${count} begins`, () => groups.length >= count && groups[count - 1]),
+  }
+}
+
+describe('the queue of groups', () => {
+  test('holds QUEUE_MAX_WRITES writes that no group has taken, and refuses one more', async () => {
+    const queue = openQueue()
+    const first = queue.create('first')
+    const held = await queue.latest(1)
+
+    const rest = outcomesOf(Array.from({ length: QUEUE_MAX_WRITES + 1 }, (_, id) => queue.create(`${id}`)))
+    expect(QUEUE_MAX_WRITES).toBe(16384)
+    expect(queue.refusals).toEqual(['queue_full'])
+    expect(queue.load().waitingWrites).toBe(QUEUE_MAX_WRITES + 1)
+    const ended = queue.refuse(new AppError('store_busy'))
+    held.end('done')
+
+    await ended
+    expect(new Set(await rest)).toEqual(new Set([BUSY]))
+    expect(await first).toBeUndefined()
+  })
+
+  test('holds text of QUEUE_MAX_TEXT_LENGTH or one longer text, writes without text, and refuses one more character', async () => {
+    const queue = openQueue()
+    const ask = (textLength: number) => queue.create('x', { textLength })
+
+    const writes = outcomesOf([ask(QUEUE_MAX_TEXT_LENGTH - 1), ask(1), ask(1), ask(0)])
+    for (const count of [1, 2]) (await queue.latest(count)).end('done')
+    expect(await writes).toEqual(['done', 'done', BUSY, 'done'])
+    const long = outcomesOf([ask(QUEUE_MAX_TEXT_LENGTH + 1), ask(1)])
+    ;(await queue.latest(3)).end('done')
+
+    expect(QUEUE_MAX_TEXT_LENGTH).toBe(16 * 1024 * 1024)
+    expect(await long).toEqual(['done', BUSY])
+    expect(queue.refusals).toEqual(['queue_full', 'queue_full'])
+  })
+
+  test('refuses each write that no group has taken QUEUE_MAX_WAIT_MS after it was asked for, and takes later ones', async () => {
+    const queue = openQueue()
+    const first = queue.create('first')
+    const held = await queue.latest(1)
+    const waitMs = async (key: string) => {
+      const startMs = performance.now()
+      expect(await outcomesOf([queue.create(key)])).toEqual([BUSY])
+      return performance.now() - startMs
+    }
+
+    const early = waitMs('early')
+    await Bun.sleep(QUEUE_MAX_WAIT_MS / 2)
+    const late = waitMs('late')
+    for (const wait of [await early, await late])
+      expect(wait).toBeWithin(QUEUE_MAX_WAIT_MS - 1, QUEUE_MAX_WAIT_MS + SLACK_MS)
+    const last = queue.create('last')
+    held.end('done')
+    const next = await queue.latest(2)
+    next.end('done')
+
+    expect(QUEUE_MAX_WAIT_MS).toBe(500)
+    expect(next.group).toEqual(['last'])
+    expect(await outcomesOf([first, last])).toEqual(['done', 'done'])
+    expect(queue.refusals).toEqual(['queue_full', 'queue_full'])
+  })
+
+  test('keeps the writes of a locked database for LOCK_MAX_WAIT_MS, and tries again with those that came meanwhile', async () => {
+    const queue = openQueue()
+    const startMs = performance.now()
+    const locked = outcomesOf([queue.create('old')])
+    let isRefused = false
+    void locked.then(() => {
+      isRefused = true
+    })
+    let count = 1
+    let young: Promise<string[]> | undefined
+    for (; !isRefused; count++) {
+      const { end } = await queue.latest(count)
+      if (performance.now() > startMs + LOCK_MAX_WAIT_MS / 2) young ??= outcomesOf([queue.create('young')])
+      end('locked')
+      await Bun.sleep(1)
+    }
+    const waitedMs = performance.now() - startMs
+    const next = await queue.latest(count)
+    next.end('done')
+
+    expect(LOCK_MAX_WAIT_MS).toBe(2000)
+    expect(waitedMs).toBeWithin(LOCK_MAX_WAIT_MS - 1, LOCK_MAX_WAIT_MS + SLACK_MS)
+    expect([await locked, queue.refusals]).toEqual([[BUSY], ['locked']])
+    expect([await young, next.group]).toEqual([['done'], ['young']])
+  })
+
+  test('commits the lanes at the same time, but the writes of a key in the order in which they were asked for', async () => {
+    const queue = openQueue()
+    const writes = [queue.create('a'), queue.create('b'), queue.create('a'), queue.delete('a'), queue.delete('c')]
+    writes.push(queue.create('a'), queue.delete('c', true), queue.delete('c'))
+
+    const groups: unknown[] = []
+    for (let count = 1; count <= 4; count++) {
+      const { lane, group, end } = await queue.latest(count)
+      groups.push([lane, group])
+      // The first group of creates ends only when the first group of deletes has begun.
+      if (count > 1) end('done')
+      if (count === 2) (await queue.latest(1)).end('done')
+    }
+
+    expect(groups).toEqual([
+      ['create', ['a', 'b', 'a']],
+      ['delete', ['c', 'c']],
+      ['delete', ['a', 'c']],
+      ['create', ['a']],
+    ])
+    expect(await outcomesOf(writes)).toEqual(writes.map(() => 'done'))
+  })
+
+  test('takes GROUP_MAX_WRITES writes into a group, and gives each its own result', async () => {
+    const queue = openQueue()
+    const writes = Array.from({ length: GROUP_MAX_WRITES + 1 }, (_, id) => queue.create(`${id}`))
+    const outcomes = outcomesOf(writes)
+
+    const first = await queue.latest(1)
+    first.end({ refused: [[1, 'plant_exists']], returned: [[0, 7]] })
+    const second = await queue.latest(2)
+    second.end('done')
+
+    expect([first.group.length, second.group]).toEqual([GROUP_MAX_WRITES, [`${GROUP_MAX_WRITES}`]])
+    expect(await writes[0]).toBe(7)
+    expect(await outcomes).toEqual(writes.map((_, id) => (id === 1 ? 'plant_exists' : 'done')))
+  })
+})
+
+const BUSY = 'store_busy'
