@@ -112,8 +112,7 @@ export const PAGE_TEXT_LENGTH = 256 * 1024
 export interface Store {
   /**
    * Stores a plant. Rejects with `plant_exists` if the user has that id, with `token_invalid` if the user is gone, and with
-   * `quota_exceeded` if the user has as many plants as the store allows. Creates at the same moment, in any processes with the
-   * same quota, may exceed it by one group.
+   * `quota_exceeded` if the user has as many plants as the store allows. Any processes with the same quota together never exceed it.
    */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
   /** The user's plants of one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */

@@ -27,9 +27,9 @@ export const settingsOfCopy = (idleTimeout: string): string =>
    from pg_catalog.pg_settings where name in ('bytea_output', 'lock_timeout', 'statement_timeout', 'transaction_timeout',
      'idle_in_transaction_session_timeout')`
 
-/** Every write of this program changes one of these numbers. */
+/** Every write of this program changes one of these values. */
 const SELECT_CHANGES = `select tokens_stamp, last_user_id, last_token_id,
-    (select coalesce(sum(groups), 0)::int8 from plantstore.writers)
+    (select string_agg(id || ' ' || groups, ',' order by id) from plantstore.writers)
   from plantstore.counters`
 
 /**

@@ -15,12 +15,11 @@ export interface PlantWrite<Values = PlantValues | readonly []> {
   readonly values: Values
 }
 
-/** A writer's row of the table `writers`. `groups` is the number of groups that it, and the writers whose rows it deleted, have written. */
+/** A row of the table `writers`: the groups that were written with this id, one after the other. */
 export interface LedgerEntry {
-  id: string
+  readonly id: string
+  readonly openedAtMs: number
   groups: number
-  /** When, and at which number of groups, it got its id. */
-  opened: { readonly atMs: number; readonly groups: number }
 }
 
 /** A create that is refused because of a quota has this added to its number. */
@@ -52,10 +51,10 @@ const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).joi
 
 /**
  * Each group is one statement. The gate locks the writer's entry. It has no row if this group is not the writer's next one, or
- * the entry is closed, or another condition is false. Refused writes are numbered from 1, or from -1 if the user does not exist.
+ * the entry is closed. Refused writes are numbered from 1, or from -1 if the user does not exist.
  */
-export const groupStatement = (write: string, condition = ''): string => `with gate as (
-    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed ${condition} for update
+const groupStatement = (write: string): string => `with gate as (
+    select id from plantstore.writers where id = $1 and groups = $2 and not is_closed for update
   ), wanted as (
     select * from unnest($3::int8[], $4::int8[], ${FIELD_ARRAYS}) with ordinality
       as wanted (user_id, id, ${FIELD_COLUMNS}, number)
@@ -81,7 +80,7 @@ const DELETE_PLANTS = `
  * Every process inserts in the same order, so that two of them do not wait for each other. Of equal creates the first one
  * inserts its plant.
  */
-export const INSERT_PLANTS = `
+const INSERT_PLANTS = `
     insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
     select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
     from gate cross join wanted join plantstore.users on users.id = wanted.user_id

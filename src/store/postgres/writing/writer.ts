@@ -16,11 +16,11 @@ import {
 const RESOLVE_MS = 1000
 /** A new entry of the ledger deletes older ones, whose processes have ended or write nothing. */
 const ENTRY_MAX_AGE_MS = 3_600_000
-/** A writer renews an entry of this age before a group, so that no other writer deletes it while the group is under way. */
-const ENTRY_RENEW_MS = 300_000
+/** A writer uses no entry of this age, so that no other writer deletes it while a group is under way. */
+const ENTRY_MAX_USE_MS = 300_000
 /**
- * A writer renews its entry after so many groups. Each group leaves a dead version of the row, which PostgreSQL keeps while a
- * snapshot is older, and reads again for each later group until the entry has another id.
+ * A writer replaces its entry after so many groups. Each group leaves a dead version of the row, which PostgreSQL keeps while a
+ * snapshot is older, and reads again for each later group with the same id.
  */
 export const ENTRY_MAX_GROUPS = 1000
 
@@ -38,14 +38,12 @@ export type WriteGroup = (plants: readonly PlantWrite[]) => Promise<ReadonlyMap<
  */
 export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number): WriteGroup {
   const send = quotaPlants === undefined ? sender(kind, client) : sendWithin(quotaPlants, client)
-  let entry: LedgerEntry | undefined
-  /** The entry of the last group without an answer. It is deleted before the next group: its statement may still arrive. */
-  let lostId = ''
+  /** The entry of the next group, unless it is worn or a group with it got no answer. */
+  let entry = NO_ENTRY
 
   const attempt = async (plants: readonly PlantWrite[], leftMs: () => number): Promise<readonly bigint[]> => {
-    if (entry !== undefined && isWorn(entry)) await renewEntry(client, entry, leftMs())
-    entry ??= await client.transaction((inside) => addEntry(inside, lostId), leftMs())
-    const used = entry
+    const used = isWorn(entry) ? await client.transaction((inside) => replaceEntry(inside, entry.id), leftMs()) : entry
+    entry = used
     try {
       const refused = await send(used, plants, leftMs)
       if (refused !== undefined) {
@@ -54,13 +52,11 @@ export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number
       }
     } catch (error) {
       if (!isConnectionLost(error)) throw error
-      entry = undefined
-      lostId = used.id
+      entry = { ...NO_ENTRY, id: used.id }
       return resolveOutcome(client, used, error)
     }
-    // There is no entry with this id, so nothing was written. Another writer has deleted it because of its age, or no answer came
-    // when it got another id.
-    entry = undefined
+    // Another writer has deleted the entry because of its age, so nothing was written.
+    entry = NO_ENTRY
     return attempt(plants, leftMs)
   }
 
@@ -80,33 +76,24 @@ export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number
   }
 }
 
-async function addEntry({ query }: Transaction, lostId: string): Promise<LedgerEntry> {
-  const id = crypto.randomUUID()
-  const nowMs = Date.now()
-  // The new entry takes the groups over, so that the sum of all entries never falls.
-  const [row] = await query<[groups: bigint]>(
-    `with deleted as (delete from plantstore.writers where id = $1 or opened_at_ms < $2 returning groups)
-    insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms)
-    select $3, coalesce(sum(groups), 0)::int8, null, false, $4 from deleted returning groups`,
-    [lostId, nowMs - ENTRY_MAX_AGE_MS, id, nowMs],
-  )
-  const groups = Number(row?.[0])
-  return { id, groups, opened: { atMs: nowMs, groups } }
-}
+/** Stands for no entry, or with an id for one that no group may use any more. It is worn. */
+const NO_ENTRY: LedgerEntry = { id: '', openedAtMs: Number.NEGATIVE_INFINITY, groups: 0 }
 
-const isWorn = ({ groups, opened }: LedgerEntry): boolean =>
-  groups - opened.groups >= ENTRY_MAX_GROUPS || Date.now() - opened.atMs >= ENTRY_RENEW_MS
+const isWorn = ({ groups, openedAtMs }: LedgerEntry): boolean =>
+  groups >= ENTRY_MAX_GROUPS || Date.now() - openedAtMs >= ENTRY_MAX_USE_MS
 
-/** Gives an entry a new id, with the same groups. If there is no such entry any more, the next group writes nothing. */
-async function renewEntry(client: Client, entry: LedgerEntry, timeoutMs: number): Promise<void> {
-  const [id, atMs] = [crypto.randomUUID(), Date.now()]
-  await client.query(
-    'update plantstore.writers set id = $2, opened_at_ms = $3 where id = $1',
-    [entry.id, id, atMs],
-    timeoutMs,
+/** Adds an entry. Deletes the writer's last one, whose latest statement may still arrive, and those of others that are too old. */
+async function replaceEntry({ query }: Transaction, lastId: string): Promise<LedgerEntry> {
+  const [id, openedAtMs] = [crypto.randomUUID(), Date.now()]
+  await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [
+    lastId,
+    openedAtMs - ENTRY_MAX_AGE_MS,
+  ])
+  await query(
+    'insert into plantstore.writers (id, groups, refused, is_closed, opened_at_ms) values ($1, 0, null, false, $2)',
+    [id, openedAtMs],
   )
-  entry.id = id
-  entry.opened = { atMs, groups: entry.groups }
+  return { id, openedAtMs, groups: 0 }
 }
 
 /**
