@@ -118,17 +118,15 @@ export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
 /** The plant in a row, in another object, or in values in the order of `PLANT_FIELDS`: without the fields that are missing or `null`. */
 export function toPlant(source: PlantRow | PlantValues): Plant {
   const plant: Partial<Record<keyof Plant, string>> = {}
-  const hasNoNames = isValues(source)
+  const isTuple = 0 in source
   let index = 0
   for (const field of PLANT_FIELDS) {
-    const value = hasNoNames ? source[index++] : source[field]
+    const value = isTuple ? source[index++] : source[field]
     if (value !== null && value !== undefined) plant[field] = value
   }
   // The columns of required fields are `not null`.
   return plant as Plant
 }
-
-const isValues = (source: PlantRow | PlantValues): source is PlantValues => Array.isArray(source)
 
 /** The JSON of a plant, with its `id` if one is given, exact at every digit. */
 export function plantJson(plant: Plant, id?: bigint): string {
