@@ -142,7 +142,7 @@ describe.concurrent('restore', () => {
       'is truncated. Name another one: nothing was changed.',
       (path) => truncateSync(path, statSync(path).size - 1),
     ],
-    ['schema.db', 'cannot be read: ', (path) => overwrite(path, HEADER_BYTES, Buffer.alloc(HEADER_BYTES, 0xa5))],
+    ['schema.db', 'is damaged: ', (path) => overwrite(path, HEADER_BYTES, Buffer.alloc(HEADER_BYTES, 0xa5))],
     ['text.db', 'is not a database.', (path) => writeFileSync(path, 'Fern\n')],
     ['page.db', 'is damaged: ', (path) => damageTable(path, 'plants')],
     ['foreign.db', 'belongs to another application', (path) => runSql(path, 'pragma application_id = 7')],

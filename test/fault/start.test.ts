@@ -51,10 +51,10 @@ const UNUSABLE: Rows = [
   ['a database truncated to a part of the schema', /is truncated/, truncated(PAGE_BYTES / 2)],
   ['a database truncated to a part of the header', /is truncated/, truncated(HEADER_BYTES / 2)],
   ['a database with another first word', /is not a database/, damaged(0, 'SQLite FORMAT 3')],
-  ['a database with another page size', /cannot be read|is truncated/, damaged(16, '\x11\x22')],
-  ['a database with a newer file format', /cannot be read/, damaged(18, '\x07\x07')],
+  ['a database with another page size', /is damaged|is truncated/, damaged(16, '\x11\x22')],
+  ['a database with a newer file format', /is damaged/, damaged(18, '\x07\x07')],
   ['a database with noise in its header', /another application/, damaged(16, NOISE.subarray(16, HEADER_BYTES))],
-  ['a database with noise as its schema', /cannot be read/, damaged(HEADER_BYTES, NOISE.subarray(HEADER_BYTES))],
+  ['a database with noise as its schema', /is damaged/, damaged(HEADER_BYTES, NOISE.subarray(HEADER_BYTES))],
   ['a database with zeros as its first page', /is not a database/, damaged(0, Buffer.alloc(PAGE_BYTES))],
   ['a database of another application', /another application/, changed('pragma application_id = 252006673')],
   [

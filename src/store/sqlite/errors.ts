@@ -1,5 +1,6 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
 import { AppError, codeOf } from '../../domain/error.ts'
+import { type FileRole, fileDamaged, storeUnusable } from '../errors.ts'
 
 /**
  * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller translates,
@@ -17,6 +18,22 @@ export function toAppError(error: unknown, path: string, { duringWrite = false }
     return new AppError('store_failed', { outcomeIsUnknown: duringWrite, cause: error })
   }
   return error
+}
+
+/** Translates an error that keeps a database or a backup from being opened or read, or a database from being made. */
+export function toOpenError(error: unknown, path: string, role: FileRole = 'database'): AppError {
+  if (error instanceof AppError) return error
+  if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
+  if (isLocked(error)) return storeUnusable(`The database ${path} is locked by another process: end it.`, error)
+  if (isDamage(error)) return fileDamaged(role, path, `is damaged: ${String(error)}`, error)
+  if (sqliteCode(error) === 'SQLITE_CANTOPEN') return cannotOpen(path, role, error)
+  return storeUnusable(`The ${role} ${path} cannot be used: ${String(error)}.`, error)
+}
+
+/** The system does not let this process open the file, or a file beside it. Nobody writes to a backup. */
+export function cannotOpen(path: string, role: FileRole, cause: unknown): AppError {
+  const need = role === 'backup' ? 'read it' : 'read and write it and the files beside it'
+  return storeUnusable(`${path} cannot be opened: let this user ${need}.`, cause)
 }
 
 /** A whole block, which needs space. A quota may have room for a name when it has none for content. */

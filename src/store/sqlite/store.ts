@@ -1,13 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { AppError, misused } from '../../domain/error.ts'
+import { type AppError, misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
-import { storeUnusable } from '../errors.ts'
 import { openWriter } from './connection.ts'
 import { connect } from './connections.ts'
-import { isLocked, isOutOfSpace } from './errors.ts'
+import { toOpenError } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
 import { databaseEmpty, databaseMissing, inspect, refuseLeftWal } from './files/preflight.ts'
 import { describeObjects } from './files/schema.ts'
@@ -61,7 +60,7 @@ export async function openSqliteStore(
       close: connections.close,
     }
   } catch (error) {
-    throw error instanceof AppError ? error : cannotOpen(path, error)
+    throw toOpenError(error, path)
   }
 }
 
@@ -79,9 +78,3 @@ const EXPOSED = 'the database is open to others'
 const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
 
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
-
-function cannotOpen(path: string, cause: unknown): AppError {
-  if (isOutOfSpace(cause)) return storeUnusable(`There is no space for the database ${path}: make room.`, cause)
-  if (isLocked(cause)) return storeUnusable(`The database ${path} is locked by another process: end it.`, cause)
-  return storeUnusable(`The database ${path} cannot be used: ${String(cause)}.`, cause)
-}

@@ -141,10 +141,18 @@ test('a database whose server was killed before the first checkpoint opens with 
   expect((await opened.store.listTokens()).map(({ userName }) => userName)).toEqual(['me'])
 })
 
-test('a database that another process keeps locked is refused in one line', async () => {
+test.each([
+  ['an empty database', () => {}, 'begin exclusive'],
+  [
+    'a database with writes in its WAL',
+    makeDatabase,
+    `pragma locking_mode = exclusive; insert into users (name, created_at_ms) values ('you', 0)`,
+  ],
+])('%s that another process keeps locked is refused in one line', async (_, make, lock) => {
   using files = makeDatabaseFolder()
+  await make(files.path)
   using other = new Database(files.path, { create: true, readwrite: true })
-  other.run('begin exclusive')
+  other.run(lock)
   const startMs = performance.now()
 
   const refusal = await refusalOf(files.path)

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
 import { copyUnfinished, type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../connection.ts'
-import { sqliteCode } from '../errors.ts'
+import { cannotOpen, toOpenError } from '../errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
 import { foundSideFiles } from './file-system.ts'
 import { type Definition, refuseChangedSchema } from './schema.ts'
@@ -78,7 +78,7 @@ export function inspectAtRest(path: string) {
   try {
     accessSync(path, constants.R_OK)
   } catch (cause) {
-    throw cannotOpen('backup', path, cause)
+    throw cannotOpen(path, 'backup', cause)
   }
   const state = restingState(path)
   if (state === undefined)
@@ -152,16 +152,8 @@ function inspectSchema(role: FileRole, path: string, open: (path: string) => Dat
     if (version > SCHEMA_VERSION) throw newer(path, version)
     return refuseChangedSchema(role, path, db, version)
   } catch (cause) {
-    if (sqliteCode(cause) === undefined) throw cause
-    if (sqliteCode(cause) === 'SQLITE_CANTOPEN') throw cannotOpen(role, path, cause)
-    throw fileDamaged(role, path, `cannot be read: ${String(cause)}`, cause)
+    throw toOpenError(cause, path, role)
   }
-}
-
-/** The system does not let this process open the file, or a file beside it. Nobody writes to a backup. */
-export function cannotOpen(role: FileRole, path: string, cause: unknown) {
-  const need = role === 'backup' ? 'read it' : 'read and write it and the files beside it'
-  return storeUnusable(`${path} cannot be opened: let this user ${need}.`, cause)
 }
 
 /** There is no file. */

@@ -5,10 +5,10 @@ import { AppError, misused } from '../../../domain/error.ts'
 import type { Copied, CopyOptions, Counts } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import { rowsOf } from '../connection.ts'
-import { isDamage, isLocked, isOutOfSpace, sqliteCode } from '../errors.ts'
+import { isDamage, isLocked, isOutOfSpace, sqliteCode, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { closeForReplacement, lockAlone } from '../files/lock.ts'
-import { cannotOpen, databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
+import { databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
 import { BACKUP_OF, type Definition, describeObjects, refuseChangedSchema } from '../files/schema.ts'
 import { findProblems } from '../health.ts'
 import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
@@ -164,7 +164,7 @@ function verify(copy: Database, source: Source, expected: Counts): Counts {
   // Read the file itself, and not the cache.
   copy.run('pragma shrink_memory')
   const problems = findProblems(copy)
-  if (problems.length > 0) throw damaged(source, problems)
+  if (problems.length > 0) throw fileDamaged(source.role, source.path, `is damaged: ${problems.join('; ')}`)
   refuseChangedSchema(source.role, source.path, copy, pragmaNumber(copy, 'user_version'))
   const counts = countRows(copy)
   if (!Bun.deepEquals(counts, expected)) {
@@ -174,17 +174,11 @@ function verify(copy: Database, source: Source, expected: Counts): Counts {
 }
 
 function toCopyError(error: unknown, source: Source, target: string): unknown {
-  if (error instanceof AppError) return error
-  if (isDamage(error)) return damaged(source, [String(error)])
-  if (isLocked(error))
-    return storeUnusable(`The database ${source.path} is locked by another process: try again.`, error)
-  // The file of the copy is open already.
-  if (sqliteCode(error) === 'SQLITE_CANTOPEN') return cannotOpen(source.role, source.path, error)
-  const isSystemError = error instanceof Error && 'code' in error
+  // The file of the copy is open already, and nobody else knows it.
+  const isOfSource = isDamage(error) || isLocked(error) || sqliteCode(error) === 'SQLITE_CANTOPEN'
+  if (isOfSource) return toOpenError(error, source.path, source.role)
+  const isSystemError = error instanceof Error && !(error instanceof AppError) && 'code' in error
   if (!isSystemError) return error
   const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message
   return new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
 }
-
-const damaged = ({ role, path }: Source, problems: readonly string[]) =>
-  fileDamaged(role, path, `is damaged: ${problems.join('; ')}`)

@@ -1,8 +1,7 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
-import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, type Table, type Target } from '../../tools/contents.ts'
-import { isOutOfSpace, sqliteCode } from '../errors.ts'
+import { sqliteCode, toOpenError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
 import { inspect, refuseSideFiles } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
@@ -22,7 +21,8 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
     if (!created.place(false)) throw targetExists(path)
     return result
   } catch (error) {
-    throw toFillError(error, path)
+    // The other store may have failed, or a signal has come.
+    throw sqliteCode(error) === undefined ? error : toOpenError(error, path)
   }
 }
 
@@ -50,11 +50,3 @@ function targetOf(db: Database, path: string): Target {
 }
 
 const targetExists = (path: string) => storeUnusable(`${path} is there already: name another file.`)
-
-/** Says why the database cannot be made. An `AppError` says already why the source cannot be read. */
-function toFillError(error: unknown, path: string): unknown {
-  if (error instanceof AppError) return error
-  if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
-  if (sqliteCode(error) === undefined) return error
-  return storeUnusable(`The database ${path} cannot be made: ${String(error)}.`, error)
-}
