@@ -19,6 +19,7 @@ const [metricsService, monitor] = await yamlInContrib(`${FOLDER}/base/service-mo
 const statefulSet = await yamlInContrib(`${FOLDER}/sqlite/stateful-set.yaml`)
 const [backupClaim, cronJob] = await yamlInContrib(`${FOLDER}/sqlite/backup.yaml`)
 const tools = await yamlInContrib(TOOLS)
+const [, dumpJob] = await yamlInContrib(DUMPS)
 const deployment = await yamlInContrib(`${FOLDER}/postgres/deployment.yaml`)
 const budget = await yamlInContrib(`${FOLDER}/postgres/disruption-budget.yaml`)
 
@@ -227,6 +228,21 @@ describe.each([
       topologyKey: 'kubernetes.io/hostname',
     })
   })
+})
+
+const MEMORY_UNITS: Readonly<Record<string, number>> = { Mi: 1, Gi: 1024 }
+const cpusOf = (text: string) => (text.endsWith('m') ? Number(text.slice(0, -1)) / 1000 : Number(text))
+const mibOf = (text: string) => Number(text.slice(0, -2)) * (MEMORY_UNITS[text.slice(-2)] ?? Number.NaN)
+
+test.each(
+  [podOf(statefulSet), podOf(deployment), podOf(cronJob), podOf(dumpJob), tools.spec].flatMap(
+    ({ containers }) => containers,
+  ),
+)('a container asks for CPU and memory, and has a limit for each: $image', ({ resources: { requests, limits } }) => {
+  expect(cpusOf(requests.cpu)).toBeGreaterThan(0)
+  expect(cpusOf(limits.cpu)).toBeGreaterThanOrEqual(cpusOf(requests.cpu))
+  expect(mibOf(requests.memory)).toBeGreaterThan(0)
+  expect(mibOf(limits.memory)).toBeGreaterThanOrEqual(mibOf(requests.memory))
 })
 
 test('no Service sends requests to the pods of the CronJob or to the pod for tools', () => {
