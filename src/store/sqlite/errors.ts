@@ -27,7 +27,7 @@ export function toOpenError(error: unknown, path: string, role: FileRole = 'data
   if (isLocked(error)) return storeUnusable(`The database ${path} is locked by another process: end it.`, error)
   if (isDamage(error)) return fileDamaged(role, path, `is damaged: ${String(error)}`, error)
   if (sqliteCode(error) === 'SQLITE_CANTOPEN') return cannotOpen(path, role, error)
-  return storeUnusable(`The ${role} ${path} cannot be used: ${String(error)}.`, error)
+  return storeUnusable(`The file ${path} cannot be used: ${String(error)}.`, error)
 }
 
 /** The system does not let this process open the file, or a file beside it. Nobody writes to a backup. */
