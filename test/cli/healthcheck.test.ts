@@ -153,7 +153,7 @@ async function makeChained(folder: string, name: string, issuer: TlsFiles, names
 
 const expectRefused = ({ stdout, stderr, exitCode }: Awaited<ReturnType<typeof healthcheckTls>>, reason: RegExp) => {
   expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 1 })
-  expect(stderr).toMatch(/^plantstore: There is no answer from https?:\/\/[^\n]+\.\n$/)
+  expect(stderr).toMatch(/^plantstore: There is no answer from (?:https?:\/\/|unix:)[^\n]+\.\n$/)
   expect(stderr).toMatch(reason)
 }
 
@@ -175,6 +175,7 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     await using _server = await serveWith(folder.path, own, listen)
 
     expect(await runPlantstore(['healthcheck', ...listen, '--tls-cert', own.certPath])).toEqual(READY)
+    expectRefused(await runPlantstore(['healthcheck', ...listen]), /sock, because it speaks TLS: add --tls-cert\.$/m)
   })
 
   test('trusts a certificate of an unknown authority, also after the file was renewed', async () => {
@@ -212,14 +213,17 @@ describe.skipIf(lacks(OPENSSL)).concurrent('healthcheck --tls-cert', () => {
     expectRefused(await healthcheckTls(server.port, own.certPath), /CERT_HAS_EXPIRED/)
   })
 
-  test('exits with 1 if only one side speaks TLS', async () => {
+  test('says whether to add --tls-cert or to leave it out if only one side speaks TLS', async () => {
     using folder = makeFolder()
     const own = await makeCertificate(folder.path, 'own')
     await using secure = await serveWith(folder.path, own)
     await using clear = await serve(join(folder.path, 'plantstore.db'))
 
-    expectRefused(await healthcheckTls(secure.port), /./)
-    expectRefused(await healthcheckTls(clear.port, own.certPath), /./)
+    expectRefused(await healthcheckTls(secure.port), /:\d+, because it speaks TLS: add --tls-cert\.$/m)
+    expectRefused(
+      await healthcheckTls(clear.port, own.certPath),
+      /:\d+, because it does not speak TLS: leave out --tls-cert\.$/m,
+    )
   })
 
   test('names a missing certificate file, with exit code 2', async () => {

@@ -23,13 +23,14 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
   }).action(async ({ listen, tlsCert, json }) => {
     const client = await clientFor(tlsCert)
     const target = clientTarget(listen)
-    const answer = await askReadiness(target, client)
+    const signal = AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS)
+    const answer = await askReadiness(target, client, signal)
     const status = answer instanceof Error ? null : answer
     if (json) await io.print(toJson({ isReady: status === 200, status }))
     if (status === 200) return io.tell('The server is ready.')
     const message =
       answer instanceof Error
-        ? `There is no answer from ${formatAddress(target, client.scheme)}: ${reasonOf(answer)}.`
+        ? `There is no answer from ${formatAddress(target, client.scheme)}${await whyNone(answer, target, client, signal)}.`
         : `The server is not ready: ${status}.`
     throw new AppError('address_unavailable', { message, cause: answer })
   })
@@ -44,10 +45,11 @@ async function clientFor(certPath: string | undefined) {
   return { get, trust: trustAlone(readCertificate(certPath)), scheme: 'https' } as const
 }
 
+type Client = Pick<Awaited<ReturnType<typeof clientFor>>, 'get' | 'trust'>
+
 /** The status of `/readyz`, or why there is none. `fetch` would ask a proxy of the environment, so this does not use it. */
-function askReadiness(target: Address, { get, trust }: Awaited<ReturnType<typeof clientFor>>): Promise<number | Error> {
+function askReadiness(target: Address, { get, trust }: Client, signal: AbortSignal): Promise<number | Error> {
   const { promise, resolve } = Promise.withResolvers<number | Error>()
-  const signal = AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS)
   signal.addEventListener('abort', () => resolve(signal.reason))
   get({ ...target, ...trust, path: '/readyz', signal }, (response) => {
     response.resume()
@@ -56,7 +58,13 @@ function askReadiness(target: Address, { get, trust }: Awaited<ReturnType<typeof
   return promise
 }
 
-function reasonOf(error: Error): string {
-  if (error.name === 'TimeoutError') return 'it took too long'
-  return 'code' in error ? String(error.code) : error.message
+/** Ends the sentence that says that there is no answer. Finds out whether the server would answer with TLS, or without. */
+async function whyNone(error: Error, target: Address, { scheme }: { readonly scheme: string }, signal: AbortSignal) {
+  if (error.name === 'TimeoutError') return ': it took too long'
+  const { get } = scheme === 'http' ? await import('node:https') : await import('node:http')
+  const other = await askReadiness(target, { get, trust: { rejectUnauthorized: false } }, signal)
+  if (other instanceof Error) return `: ${'code' in error ? String(error.code) : error.message}`
+  return scheme === 'http'
+    ? ', because it speaks TLS: add --tls-cert'
+    : ', because it does not speak TLS: leave out --tls-cert'
 }
