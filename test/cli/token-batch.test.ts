@@ -124,7 +124,7 @@ describe.concurrent('token create --batch', () => {
     [
       'lifetime',
       'me read 90',
-      'the time until it expires must be a whole number with a unit, s m h or d, from 1s to 36500d.',
+      'the lifetime must be a whole number with a unit, s m h or d, from 1s to 36500d.',
     ],
     ['label', `me read ${'x'.repeat(201)}`, 'the label must be 1 to 200 characters without control characters.'],
     ['length', 'x'.repeat(1024 ** 2), 'the user must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -.'],

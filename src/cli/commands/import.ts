@@ -1,12 +1,12 @@
-import { open } from 'node:fs/promises'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import { AppError, readFailure } from '../../domain/error.ts'
+import { AppError } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
 import type { FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
+import { type Input, openInput } from '../input.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, toJson } from '../output.ts'
@@ -17,8 +17,7 @@ export const REFUSALS_TOLD_MAX = 20
 
 /** An import, and how far it has come. */
 interface ImportJob {
-  /** The bytes to import, and their number if it is known. */
-  readonly input: { readonly stream: AsyncIterable<Uint8Array>; readonly bytes: number | undefined }
+  readonly input: Input
   /** The user of lines without a user. */
   readonly user: string | undefined
   readonly rule: ConflictRule
@@ -67,18 +66,6 @@ function describeStored({ target, lines, rule }: ImportJob): string {
   if (durable === 0) return 'nothing was imported. Run the same command again.'
   const option = rule === 'fail' ? ' with --on-conflict skip' : ''
   return `${durable} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`
-}
-
-async function openInput(file: string | undefined, io: Pick<Io, 'stdin'>): Promise<ImportJob['input']> {
-  if (file === undefined || file === '-') return { stream: io.stdin(), bytes: undefined }
-  const refuse = (cause: unknown) => {
-    const message = `Cannot read ${file}: ${readFailure(cause)}. Name another file, or - for stdin.`
-    throw new AppError('file_unusable', { message, cause })
-  }
-  const handle = await open(file).catch(refuse)
-  const found = await handle.stat()
-  if (found.isDirectory()) refuse('EISDIR')
-  return { stream: handle.createReadStream(), bytes: found.isFile() ? found.size : undefined }
 }
 
 /** Reads all lines into the staging table. */

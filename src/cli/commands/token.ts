@@ -14,11 +14,11 @@ import {
   tokenState,
 } from '../../domain/token.ts'
 import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
+import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 import { describe, fieldsOf, type NewToken } from '../token-fields.ts'
-import { readText } from '../token-lines.ts'
-import { BATCH_MAX_BYTES, prepareBatch } from './token-batch.ts'
+import { prepareBatch } from './token-batch.ts'
 
 /** `token create`, `token rotate`, `token list`, `token revoke` and `token hash`. */
 export const tokenCommands = (program: Command, io: Io): void => {
@@ -54,7 +54,7 @@ const createCommand = (token: Command, io: Io) =>
     const facts = { scope, label, expiresAfterMs }
     const create =
       userName === undefined
-        ? await prepareBatch(await readText(io, BATCH_MAX_BYTES), facts, json, io)
+        ? await prepareBatch(facts, json, io)
         : (store: Store) => createOne(store, { userName, ...facts }, json, io)
     // An operator may create tokens before the first start, so this makes a missing store.
     const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.`)
@@ -186,7 +186,7 @@ async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<T
 
 /** The hash of the token on stdin. */
 async function readHash(io: Io): Promise<Uint8Array> {
-  const text = (await readText(io, 1024)).trim()
+  const text = (await readText(await openInput('-', io), 1024)).trim()
   if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
   return hashToken(text)
 }

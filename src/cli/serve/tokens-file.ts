@@ -1,7 +1,7 @@
 import { AppError, misused, readFailure } from '../../domain/error.ts'
 import { type Caller, SCOPES } from '../../domain/token.ts'
 import type { Logger } from '../../log.ts'
-import { oneOf, parseValue, time, userName } from '../../values.ts'
+import { oneOf, time, userName } from '../../values.ts'
 import { readTokenLines } from '../token-lines.ts'
 
 /** The largest tokens file, in bytes: 10 000 tokens. A Secret of Kubernetes is no larger. */
@@ -68,20 +68,22 @@ async function readTokensFile(path: string) {
   return { text, tokens: parseTokens(text, path) }
 }
 
-/** User, scope, hash, time of expiry and label. The last two may be missing. A fourth word that begins with a digit is a time. */
-const LINE = /^(\S+)\s+(\S+)\s+(sha256:[0-9a-f]{64})(?:\s+(\d\S*))?(?:\s.*)?$/
+const LINES = {
+  pattern: /^(?<user>\S+)\s+(?<scope>\S+)\s+(?<hash>sha256:[0-9a-f]{64})(?:\s+(?<expiry>\d\S*))?(?:\s.*)?$/,
+  form: 'user scope sha256:HEX [expires] [label]',
+}
 
 function parseTokens(text: string, path: string): FileTokens {
   const tokens = new Map<string, FileToken>()
-  for (const { number, words, place } of readTokenLines(text, path, LINE, 'user scope sha256:HEX [expires] [label]')) {
-    const [user = '', scope = '', hash = '', expires] = words
+  for (const { number, place, words, parse } of readTokenLines(text, path, LINES)) {
+    const { hash = '' } = words
     const same = tokens.get(hash)
     if (same !== undefined) throw misused(`${place} has the same hash as line ${same.line}: delete one of them.`)
     tokens.set(hash, {
       line: number,
-      userName: parseValue(user, userName, `${place}: the user`),
-      scope: parseValue(scope, oneOf(SCOPES), `${place}: the scope`),
-      expiresAtMs: expires === undefined ? undefined : parseValue(expires, time, `${place}: the time of expiry`),
+      userName: parse('user', userName, ''),
+      scope: parse('scope', oneOf(SCOPES), 'read'),
+      expiresAtMs: parse('expiry', time, undefined),
     })
   }
   if (tokens.size === 0) throw misused(`The tokens file ${path} has no token: leave out --tokens-file, or add one.`)
