@@ -19,7 +19,7 @@ export const VARIABLE_PREFIX = 'PLANTSTORE_'
 export const OPTIONS = {
   ...settings('Database:', {
     database: defaulted('--database <where>', kinds.database, 'plantstore.db').help(
-      'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create and restore make a missing database.',
+      'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create, token import and restore make a missing database.',
     ),
     databasePasswordFile: valued('--database-password-file <path>', kinds.path).help(
       'The file with the password of a PostgreSQL database.',
@@ -96,10 +96,7 @@ export const OPTIONS = {
   ...settings('Tokens:', {
     firstToken: new Option(
       '--first-token',
-      'Makes a token for user me if the store has none and there is no --tokens-file, and prints it and the URLs of the server on stderr.',
-    ),
-    tokensFile: valued('--tokens-file <path>', kinds.path).help(
-      'A file with the hashes of further tokens. The server sees changes of the file within 10 s, and at SIGHUP.',
+      'Makes a token for user me if the store has none, and prints it and the URLs of the server on stderr.',
     ),
   }),
   ...group('Tokens:', {
@@ -166,6 +163,7 @@ export const REMOVED: Readonly<Record<string, string>> = {
   '--max-in-flight': 'limit the requests in progress in a reverse proxy',
   '--assume-alone': 'end the servers that use the store, or use --snapshot',
   '--rate-burst': 'use --rate-limit alone, or limit bursts in a reverse proxy',
+  '--tokens-file': 'run plantstore token import FILE',
 }
 
 /** Options that say where things are and how `serve` runs, under a heading of the help. They have variables. */

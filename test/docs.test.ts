@@ -5,7 +5,7 @@ import { Glob } from 'bun'
 import GithubSlugger from 'github-slugger'
 import packageJson from '../package.json'
 import { EXIT, exitCodeOf } from '../src/cli/io.ts'
-import { OPTIONS } from '../src/config.ts'
+import { OPTIONS, REMOVED } from '../src/config.ts'
 import { ERRORS } from '../src/http/answers.ts'
 import { leafCommands, nameOf } from './support/commands.ts'
 import {
@@ -107,14 +107,15 @@ describe('the pages', () => {
 
   test('name no variable that does not exist', () => {
     const known = Object.values(OPTIONS).map(({ envVar = '' }) => envVar)
+    const removed = Object.keys(REMOVED).map((flag) => `PLANTSTORE_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`)
 
-    expect(unknown(/\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, [...known, ...VARIABLES_OF_TESTS])).toEqual([])
+    expect(unknown(/\b(PLANTSTORE_[A-Z_]*[A-Z])\b/g, [...known, ...removed, ...VARIABLES_OF_TESTS])).toEqual([])
   })
 
   test('name no option that does not exist', () => {
     const known = Object.values(OPTIONS).map(({ long }) => long ?? '')
 
-    expect(unknown(/`(--[a-z-]+)/g, [...known, '--help', '--version'])).toEqual([])
+    expect(unknown(/`(--[a-z-]+)/g, [...known, ...Object.keys(REMOVED), '--help', '--version'])).toEqual([])
   })
 
   test('name no metric that does not exist', async () => {

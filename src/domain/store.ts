@@ -57,6 +57,13 @@ export interface NewToken {
   readonly expiresAtMs: number | undefined
 }
 
+/** The result of an import of tokens: how many are new, and the names of new users. Nothing is new if `refused` is there. */
+export interface TokenImport {
+  readonly created: number
+  readonly newUsers: readonly string[]
+  readonly refused?: { readonly index: number; readonly stored: Token } | undefined
+}
+
 /** Which tokens to revoke: one token, or all tokens of a user. */
 export type TokenSelection = { readonly id: TokenId } | { readonly userName: string }
 
@@ -154,6 +161,12 @@ export interface Store {
   createTokens(
     tokens: readonly NewToken[],
   ): Promise<{ readonly firstId: TokenId; readonly newUsers: readonly string[] }>
+  /**
+   * Stores in one transaction the tokens whose hashes are not stored, as `createTokens` does. The hashes must differ. A stored token
+   * stays as it is. If one is revoked, or has another user or scope than the token with its hash, nothing is stored, and `refused` has
+   * it and the index of the other.
+   */
+  importTokens(tokens: readonly NewToken[]): Promise<TokenImport>
   /** Stores a token if there is none in any state. Of several calls at once, one does. Returns whether this one did. */
   createFirstToken(token: NewToken): Promise<boolean>
   /** Tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */

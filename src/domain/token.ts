@@ -47,14 +47,11 @@ export interface Token {
   readonly userIsBlocked: boolean
 }
 
-/** The token of a request, from the store or from a tokens file. There its id is its hash, so that no two tokens have one id. */
-export type Caller = Pick<Token, 'userId' | 'userName' | 'scope' | 'expiresAtMs' | 'revokedAtMs' | 'userIsBlocked'> & {
-  readonly id: TokenId | string
-  lastUsedAtMs?: Token['lastUsedAtMs']
-}
+/** The token of a request. Whoever records its last use changes it here, too. */
+export type Caller = Omit<Token, 'lastUsedAtMs'> & { lastUsedAtMs: Token['lastUsedAtMs'] }
 
 /** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */
-export function tokenState(token: Omit<Caller, 'id'>, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
+export function tokenState(token: Token, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'
   return token.userIsBlocked ? 'blocked' : 'active'
@@ -99,7 +96,7 @@ export function isTokenText(text: string): boolean {
 /** The only form in which a token is stored: its SHA-256, 32 bytes. */
 export const hashToken = (text: string): Uint8Array => Bun.CryptoHasher.hash('sha256', text)
 
-/** The hash of a token's text as a tokens file has it. */
+/** The hash of a token's text as lines of `token import` have it. */
 export const hashText = (hash: Uint8Array): string => `sha256:${hash.toHex()}`
 
 const checksum = (secret: string): string => base62(BigInt(Bun.hash.crc32(secret)), CHECKSUM_LENGTH)

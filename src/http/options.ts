@@ -6,8 +6,7 @@ import type { RequestStatistics } from './statistics.ts'
 
 /** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
 export interface AppOptions {
-  /** A token may also come from a file. */
-  readonly store: Omit<Store, 'findToken'> & { findToken(hash: Uint8Array): Promise<Caller | undefined> }
+  readonly store: Store
   /** Called with every token that is accepted. */
   readonly recordUse: (token: Caller) => void
   readonly log: Logger

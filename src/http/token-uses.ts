@@ -35,8 +35,6 @@ export function recordTokenUses(store: Pick<Store, 'touchTokens'>, log: Logger, 
     /** Records that a request used this token now, in the token too: caches keep it. */
     recordUse(token: Caller): void {
       const { id, lastUsedAtMs } = token
-      // A token of a file is not in the store.
-      if (typeof id === 'string') return
       const atMs = nowMs()
       // A clock that was ahead by mistake has left a use in the future. It does not count.
       if (lastUsedAtMs !== undefined && Math.abs(atMs - lastUsedAtMs) < TOKEN_USE_RESOLUTION_MS) return

@@ -8,7 +8,7 @@ import {
   type StoredPlant,
   valuesOf,
 } from '../domain/plant.ts'
-import { PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage } from '../domain/store.ts'
+import { type NewToken, PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage } from '../domain/store.ts'
 import { SCOPES, type Scope, type Token, tokenState, type User } from '../domain/token.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
@@ -109,6 +109,16 @@ export const toUser = ([name, createdAtMs, blockedAtMs, plants, tokens]: UserRow
   tokens: Number(tokens),
   blockedAtMs: optionalNumber(blockedAtMs),
 })
+
+/** Which tokens an import stores, or why it stores none. `stored` has the tokens with the same hashes, at the same indexes. */
+export function compareTokens(tokens: readonly NewToken[], stored: readonly (Token | undefined)[]) {
+  for (const [index, { userName, scope }] of tokens.entries()) {
+    const same = stored[index]
+    const differs = same && (same.userName !== userName || same.scope !== scope || same.revokedAtMs !== undefined)
+    if (differs) return { missing: [], refused: { index, stored: same } }
+  }
+  return { missing: tokens.filter((_, index) => stored[index] === undefined) }
+}
 
 /** The error of a command for a token that does not exist. */
 export const tokenNotFound = (): AppError => new AppError('token_not_found', { message: 'There is no such token.' })

@@ -13,7 +13,6 @@ import { makeIo } from '../support/io.ts'
 import { runProgram } from '../support/program.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { makeFileToken } from '../support/tokens-file.ts'
 import { until } from '../support/until.ts'
 import { makeDatabase } from './support/database.ts'
 
@@ -67,20 +66,6 @@ describe.skipIf(!canCurl || lacks(OPENSSL))(
 )
 
 describe.concurrent('serve --first-token', () => {
-  test('makes no token if there is a tokens file', async () => {
-    using folder = makeFolder()
-    const [database, path] = [join(folder.path, 'plantstore.db'), join(folder.path, 'tokens')]
-    const { text: token, line } = makeFileToken('me', 'write')
-    writeFileSync(path, line)
-    const server = await serve(database, ['--first-token', '--tokens-file', path])
-    const answer = await server.request('GET', '/plants', { token })
-    await server.end()
-    const list = await runPlantstore(['token', 'list', '--json', '--database', database])
-
-    expect([answer.status, server.stderr()]).toEqual([200, ''])
-    expect(JSON.parse(list.stdout)).toEqual([])
-  })
-
   test('makes a token for user me, prints it only on stderr, and makes none at the second start', async () => {
     using folder = makeFolder()
     const database = join(folder.path, 'plantstore.db')

@@ -121,11 +121,7 @@ describe.concurrent('token create --batch', () => {
   test.each([
     ['user', 'm/e', 'the user must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -.'],
     ['scope', 'me raed', 'the scope must be one of read, write.'],
-    [
-      'lifetime',
-      'me read 90',
-      'the lifetime must be a whole number with a unit, s m h or d, from 1s to 36500d.',
-    ],
+    ['lifetime', 'me read 90', 'the lifetime must be a whole number with a unit, s m h or d, from 1s to 36500d.'],
     ['label', `me read ${'x'.repeat(201)}`, 'the label must be 1 to 200 characters without control characters.'],
     ['length', 'x'.repeat(1024 ** 2), 'the user must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -.'],
   ])('creates nothing, names the line and exits with 2 if a line is wrong: its %s', async (_, line, rule) => {

@@ -21,7 +21,7 @@ const START_TIMEOUT_MS = 20_000
 interface SpawnOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  readonly stdin?: string
+  readonly stdin?: string | Uint8Array<ArrayBuffer>
   /** A program with its arguments that runs the command, like strace. Signals and the exit code must pass through it. */
   readonly under?: readonly string[]
   /** Another program that runs the commands. */

@@ -109,12 +109,12 @@ export async function administer<T>(url: string, work: (sql: SQL) => Promise<T>)
 }
 
 /** Locks tables until `release`. Resolves when it has the lock. */
-export async function lockTables(url: string, tables: string) {
+export async function lockTables(url: string, tables: string, mode = 'access exclusive') {
   const locked = Promise.withResolvers<void>()
   const released = Promise.withResolvers<void>()
   const locking = administer(url, (sql) =>
     sql.begin(async (transaction) => {
-      await transaction.unsafe(`lock table ${tables} in access exclusive mode`)
+      await transaction.unsafe(`lock table ${tables} in ${mode} mode`)
       locked.resolve()
       await released.promise
     }),

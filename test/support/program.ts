@@ -8,7 +8,7 @@ interface ProgramOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly cwd?: string
   /** The text that the program reads. */
-  readonly stdin?: string
+  readonly stdin?: string | Uint8Array<ArrayBuffer>
 }
 
 /**

@@ -19,11 +19,13 @@ import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 import { describe, fieldsOf, type NewToken } from '../token-fields.ts'
 import { prepareBatch } from './token-batch.ts'
+import { importCommand } from './token-import.ts'
 
-/** `token create`, `token rotate`, `token list`, `token revoke` and `token hash`. */
+/** The commands of `token`. */
 export const tokenCommands = (program: Command, io: Io): void => {
-  const token = program.command('token').description('Creates, rotates, lists, revokes and hashes tokens.')
+  const token = program.command('token').description('Creates, imports, rotates, lists, revokes and hashes tokens.')
   createCommand(token, io)
+  importCommand(token, io)
   rotateCommand(token, io)
   listCommand(token, io)
   revokeCommand(token, io)
@@ -158,7 +160,7 @@ const revokeCommand = (token: Command, io: Io) =>
 /** `token hash` needs no database. */
 const hashCommand = (token: Command, io: Io) =>
   defineCommand(token, 'hash', {
-    does: 'Prints the hash of a token on stdin, as --tokens-file of serve takes it.',
+    does: 'Prints the hash of a token on stdin, as the lines of token import have it.',
     examples: ['token hash < token', 'token hash < token >> hashes'],
   }).action(async () => io.print(`${hashText(await readHash(io))}\n`))
 

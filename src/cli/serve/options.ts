@@ -19,7 +19,6 @@ export const defineServe = (program: Command) =>
       OPTIONS.listen,
       OPTIONS.metricsListen,
       OPTIONS.firstToken,
-      OPTIONS.tokensFile,
       OPTIONS.noDocs,
       OPTIONS.noPage,
       OPTIONS.maxBody,

@@ -8,10 +8,8 @@ import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { openOptionsOf } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
-import { withFileTokens } from './file-tokens.ts'
 import { completeOptions, defineServe, type ServeOptions } from './options.ts'
 import { type Endings, runService, watchEndings } from './service.ts'
-import { watchTokensFile } from './tokens-file.ts'
 
 /** How long the server waits for a reader of the last lines of the log. */
 const LOG_FLUSH_MS = 500
@@ -48,12 +46,8 @@ async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }
 
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(options: ServeOptions, endings: Endings, log: Logger, io: Io): Promise<void> {
-  const { database, quotaPlants, metricsListen, tls, tokensFile } = options
-  using watched = tokensFile === undefined ? undefined : await watchTokensFile(tokensFile, log)
-  io.onHangup(() => {
-    log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them')
-    watched?.reread()
-  })
+  const { database, quotaPlants, metricsListen, tls } = options
+  io.onHangup(() => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them'))
   const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
   const store = await openStore(database, endings.onFailure, {
     ...openOptionsOf(options),
@@ -66,8 +60,7 @@ async function serveStore(options: ServeOptions, endings: Endings, log: Logger, 
   try {
     const facts = { store, version: VERSION, certificateEndsMs: tls?.validToMs, nowMs: io.nowMs }
     using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, log))
-    const served = watched === undefined ? store : withFileTokens(store, watched.tokens, io.nowMs)
-    await runService({ options, store: served, statistics: statistics?.http, endings, log, io })
+    await runService({ options, store, statistics: statistics?.http, endings, log, io })
   } finally {
     await store.close()
   }

@@ -1,6 +1,6 @@
 import type { AppError } from '../../domain/error.ts'
+import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
-import type { AppOptions } from '../../http/options.ts'
 import { listen, type RunningServer } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
@@ -20,7 +20,7 @@ const CLOSE_MS = 1000
 
 interface ServiceParts {
   readonly options: ServeOptions
-  readonly store: AppOptions['store']
+  readonly store: Store
   readonly statistics: RequestStatistics | undefined
   readonly endings: Endings
   readonly log: Logger
@@ -77,11 +77,8 @@ export async function runService({ options, store, statistics, endings, log, io 
   })
   const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls })
   log.info({ address: server.url, database: engineOf(options.database).location, version: VERSION }, 'listening')
-  // A tokens file has at least one token.
-  if (options.tokensFile === undefined) {
-    const tokenProvided = provideFirstToken({ store, address: server.address, log, options, io }, lifecycle)
-    await Promise.race([endings.failed, endings.signalled, tokenProvided])
-  }
+  const tokenProvided = provideFirstToken({ store, address: server.address, log, options, io }, lifecycle)
+  await Promise.race([endings.failed, endings.signalled, tokenProvided])
 
   const stop = async (drainMs: number, waitMs: number) => {
     lifecycle.isDraining = true

@@ -16,7 +16,7 @@ const COMMON_ERRORS = [
   'token_invalid',
   'rate_exceeded',
   'bug',
-  // The first request with a token of a tokens file creates the user.
+  // Also of a read: SQLite may have to extend its WAL-index.
   'store_full',
   'store_failed',
   'store_busy',

@@ -1,14 +1,15 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
+import { compareTokens, endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import { ANSWER_TIMEOUT_MS, type Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { insertUsers, nextIds, requireUser } from './users.ts'
 
-const SELECT = `select tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
-    tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms,
-    tokens.replaced_by, users.blocked_at_ms
-  from plantstore.tokens join plantstore.users on users.id = tokens.user_id`
+const COLUMNS = `tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,
+  tokens.created_at_ms, tokens.expires_at_ms, tokens.revoked_at_ms, tokens.last_used_at_ms,
+  tokens.replaced_by, users.blocked_at_ms`
+const TABLES = 'plantstore.tokens join plantstore.users on users.id = tokens.user_id'
+const SELECT = `select ${COLUMNS} from ${TABLES}`
 
 /** Tokens in PostgreSQL. The database holds the hash of a token, but not its text. */
 export function tokens({ read, changeTokens, column }: Connections) {
@@ -19,6 +20,14 @@ export function tokens({ read, changeTokens, column }: Connections) {
     },
 
     createTokens: (tokens) => changeTokens((inside) => insertTokens(inside, tokens, column)),
+
+    importTokens: (tokens) =>
+      changeTokens(async (inside) => {
+        const stored = await findStored(inside, tokens, column)
+        const { missing, refused } = compareTokens(tokens, stored)
+        const { newUsers } = await insertTokens(inside, missing, column)
+        return { created: missing.length, newUsers, refused }
+      }),
 
     createFirstToken: (token) =>
       changeTokens(async (inside) => {
@@ -72,7 +81,22 @@ export function tokens({ read, changeTokens, column }: Connections) {
   } satisfies Partial<Store>
 }
 
-/** See `Store.createTokens`. The driver cannot send an array of bytes, so the hashes are sent in hexadecimal. */
+/** The stored tokens with the hashes of these, at the same indexes. */
+async function findStored({ query }: Transaction, tokens: readonly NewToken[], column: Connections['column']) {
+  const rows = await query<[place: bigint, ...TokenRow]>(
+    `select place, ${COLUMNS} from ${TABLES}
+     join unnest($1::text[]) with ordinality as wanted (hash, place) on tokens.hash = decode(wanted.hash, 'hex')`,
+    [column(tokens.map(hexOf), 'text')],
+  )
+  const stored: Token[] = []
+  for (const [place, ...row] of rows) stored[Number(place) - 1] = toToken(row)
+  return stored
+}
+
+/** The driver cannot send an array of bytes, so the hashes are sent in hexadecimal. */
+const hexOf = ({ hash }: NewToken): string => hash.toHex()
+
+/** See `Store.createTokens`. */
 async function insertTokens(inside: Transaction, tokens: readonly NewToken[], column: Connections['column']) {
   const createdAtMs = new Map<string, number>()
   for (const token of tokens) {
@@ -93,7 +117,7 @@ async function insertTokens(inside: Transaction, tokens: readonly NewToken[], co
     [
       firstId,
       columnOf('int8', ({ userName }) => users.get(userName)),
-      columnOf('text', ({ hash }) => hash.toHex()),
+      columnOf('text', hexOf),
       columnOf('text', ({ scope }) => scope),
       columnOf('text', ({ label }) => label),
       columnOf('int8', ({ createdAtMs }) => createdAtMs),

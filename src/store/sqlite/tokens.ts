@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { type NewToken, PAGE_ROWS, type Store, type TokenSelection } from '../../domain/store.ts'
+import { type NewToken, PAGE_ROWS, type Store, type TokenImport, type TokenSelection } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
+import { compareTokens, endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
 import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
 import { insertUser, requireUser } from './users.ts'
@@ -12,16 +12,14 @@ const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
 export function tokens({ reader, read, write }: Connections) {
-  const selectByHash = reader.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
+  const findByHash = finderByHash(reader)
 
   return {
-    findToken: (hash) =>
-      read(() => {
-        const [row] = rowsOf<TokenRow>(selectByHash.values(hash))
-        return row && toToken(row)
-      }),
+    findToken: (hash) => read(() => findByHash(hash)),
 
     createTokens: (tokens) => write(['createTokens', tokens]),
+
+    importTokens: (tokens) => write(['importTokens', tokens]),
 
     createFirstToken: (token) => write(['createFirstToken', token]),
 
@@ -49,11 +47,20 @@ export function tokenWrites(writer: Database) {
     'update tokens set last_used_at_ms = ?2 where id = ?1 and (last_used_at_ms between ?2 and ?3) is not true',
   )
 
+  const createTokens = (tokens: readonly NewToken[]) => {
+    const created = tokens.map((token) => insertToken(writer, token))
+    const newUsers = tokens.map(({ userName }) => userName).filter((_, index) => created[index]?.userIsNew)
+    return { firstId: created[0]?.id ?? 0, newUsers }
+  }
+
   return {
-    createTokens(tokens: readonly NewToken[]) {
-      const created = tokens.map((token) => insertToken(writer, token))
-      const newUsers = tokens.map(({ userName }) => userName).filter((_, index) => created[index]?.userIsNew)
-      return { firstId: created[0]?.id ?? 0, newUsers }
+    createTokens,
+
+    importTokens(tokens: readonly NewToken[]): TokenImport {
+      const findByHash = finderByHash(writer)
+      const stored = tokens.map(({ hash }) => findByHash(hash))
+      const { missing, refused } = compareTokens(tokens, stored)
+      return { created: missing.length, newUsers: createTokens(missing).newUsers, refused }
     },
 
     createFirstToken(token: NewToken): boolean {
@@ -80,6 +87,14 @@ export function tokenWrites(writer: Database) {
     touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>, nowMs: number): void {
       for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs, nowMs)
     },
+  }
+}
+
+function finderByHash(db: Database) {
+  const select = db.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
+  return (hash: Uint8Array): Token | undefined => {
+    const [row] = rowsOf<TokenRow>(select.values(hash))
+    return row && toToken(row)
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { pathOfPage, readContrib, yamlInContrib } from '../../support/docs.ts'
+import { PAGES, readContrib, readPage, yamlInContrib } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { lacks, program } from '../../support/requirement.ts'
 import { runIn, runWell } from '../run.ts'
@@ -9,8 +9,9 @@ import { makeSchemas } from './schemas.ts'
 const FOLDER = 'contrib/kubernetes'
 const TOOLS = `${FOLDER}/sqlite/tools.yaml`
 const DUMPS = `${FOLDER}/postgres/backup.yaml`
+const TOKENS = `${FOLDER}/postgres/tokens.yaml`
 /** The files that are no part of a kustomization. */
-const APPLIED_ALONE = [TOOLS, DUMPS]
+const APPLIED_ALONE = [TOOLS, DUMPS, TOKENS]
 /** The time for a first download of the schemas. */
 const SCHEMAS_TIMEOUT_MS = 120_000
 
@@ -19,6 +20,7 @@ const [metricsService, monitor] = await yamlInContrib(`${FOLDER}/base/service-mo
 const statefulSet = await yamlInContrib(`${FOLDER}/sqlite/stateful-set.yaml`)
 const [backupClaim, cronJob] = await yamlInContrib(`${FOLDER}/sqlite/backup.yaml`)
 const tools = await yamlInContrib(TOOLS)
+const tokensJob = await yamlInContrib(TOKENS)
 const [, dumpJob] = await yamlInContrib(DUMPS)
 const deployment = await yamlInContrib(`${FOLDER}/postgres/deployment.yaml`)
 const budget = await yamlInContrib(`${FOLDER}/postgres/disruption-budget.yaml`)
@@ -235,7 +237,7 @@ const cpusOf = (text: string) => (text.endsWith('m') ? Number(text.slice(0, -1))
 const mibOf = (text: string) => Number(text.slice(0, -2)) * (MEMORY_UNITS[text.slice(-2)] ?? Number.NaN)
 
 test.each(
-  [podOf(statefulSet), podOf(deployment), podOf(cronJob), podOf(dumpJob), tools.spec].flatMap(
+  [podOf(statefulSet), podOf(deployment), podOf(cronJob), podOf(dumpJob), podOf(tokensJob), tools.spec].flatMap(
     ({ containers }) => containers,
   ),
 )('a container asks for CPU and memory, and has a limit for each: $image', ({ resources: { requests, limits } }) => {
@@ -245,8 +247,10 @@ test.each(
   expect(mibOf(limits.memory)).toBeGreaterThanOrEqual(mibOf(requests.memory))
 })
 
-test('no Service sends requests to the pods of the CronJob or to the pod for tools', () => {
-  expect(cronJob.spec.jobTemplate.spec.template.metadata.labels.app).not.toBe(service.spec.selector.app)
+test('no Service sends requests to the pods of the jobs or to the pod for tools', () => {
+  for (const { template } of [cronJob.spec.jobTemplate.spec, tokensJob.spec]) {
+    expect(template.metadata.labels.app).not.toBe(service.spec.selector.app)
+  }
   expect(tools.metadata.labels).toBeUndefined()
 })
 
@@ -258,8 +262,8 @@ test('every file of the folder is part of a kustomization, or named by the docum
       return resources.map((file: string) => `${FOLDER}/${name}/${file}`)
     }),
   )
-  const page = await Bun.file(pathOfPage('docs/how-to/backup-containers.md')).text()
+  const pages = (await Promise.all(PAGES.map(readPage))).join()
 
-  for (const file of APPLIED_ALONE) expect(page).toContain(file)
+  for (const file of APPLIED_ALONE) expect(pages).toContain(file)
   expect(files.split('\n').filter((file) => ![...listed.flat(), ...APPLIED_ALONE].includes(file))).toEqual([])
 })

@@ -75,6 +75,57 @@ export function tokensContract({ open }: StoreUnderTest): void {
       ])
     })
 
+    test('importTokens stores the tokens that are missing, and leaves the others as they are', async () => {
+      await using opened = await open()
+      const { store } = opened
+      const { hash, token } = await createToken(store, 'me', { expiresAtMs: CREATED_AT_MS, label: 'old' })
+      const { hash: rotated, token: old } = await createToken(store, 'me')
+      await store.rotateToken(old.id, newToken('me'), 1000)
+      const before = await store.listTokens()
+      const added = ['you', 'me', 'you'].map((name) => newToken(name, { scope: 'read', label: name }))
+      const [first = newToken(''), ...others] = added
+      const tokens = [newToken('me', { hash, label: 'new' }), first, newToken('me', { hash: rotated }), ...others]
+
+      expect(await store.importTokens(tokens)).toEqual({ created: 3, newUsers: ['you'] })
+      const list = await store.listTokens()
+      expect(list.slice(0, before.length)).toEqual([...before])
+      expect(list[0]).toEqual(token)
+      expect(list.slice(before.length)).toMatchObject(added.map(({ hash: _, ...facts }) => facts))
+      expect(await store.findToken(first.hash)).toEqual(list[before.length])
+      expect(await store.importTokens(tokens)).toEqual({ created: 0, newUsers: [] })
+      expect(await store.listTokens()).toEqual(list)
+    })
+
+    test.each([
+      ['has another user', 'you', 'write', false],
+      ['has another scope', 'me', 'read', false],
+      ['is revoked', 'me', 'write', true],
+    ] as const)('importTokens stores nothing if a stored token %s', async (_, userName, scope, isRevoked) => {
+      await using opened = await open()
+      const { store } = opened
+      const { hash, token } = await createToken(store, 'me')
+      if (isRevoked) await store.revokeTokens({ id: token.id }, REVOKED_AT_MS)
+      const before = await store.listTokens()
+      const refused = { index: 1, stored: before[0] as Token }
+
+      const imported = await store.importTokens([newToken('they'), newToken(userName, { hash, scope }), newToken('me')])
+
+      expect(imported).toEqual({ created: 0, newUsers: [], refused })
+      expect(await store.listTokens()).toEqual(before)
+      expect(await store.listUsers()).toMatchObject([{ name: 'me' }])
+    })
+
+    test('importTokens of the same tokens from two openings at once stores each one once', async () => {
+      await using opened = await open()
+      const stores = [opened.store, await opened.reopen()]
+      const tokens = Array.from({ length: 100 }, (_, index) => newToken(`${index % 3}`))
+
+      const imported = await Promise.all(stores.map((store) => store.importTokens(tokens)))
+
+      expect(imported.map(({ created }) => created).sort()).toEqual([0, 100])
+      expect(await opened.store.listTokens()).toHaveLength(100)
+    })
+
     test('createFirstToken creates one token of many calls at once, and none beside a token in any state', async () => {
       await using opened = await open()
       const stores = [opened.store, await opened.reopen()]

@@ -28,6 +28,7 @@ export const CHANGES = {
   deletePlant: 'plants',
   deletePlantsOrUser: 'everything',
   createTokens: 'tokens',
+  importTokens: 'tokens',
   createFirstToken: 'tokens',
   revokeTokens: 'tokens',
   rotateToken: 'tokens',

@@ -1,19 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { hashText, hashToken, TOKEN_RANDOM_BYTES, tokenText } from '../../src/domain/token.ts'
 
-/** A new token, its hash, and a line of a tokens file with it. `rest` follows the hash. */
-export function makeFileToken(user = 'me', scope = 'write', rest = '') {
+/** A new token, its hash, and a line of `token import` with it. `rest` follows the hash. */
+export function makeTokenLine(user = 'me', scope = 'write', rest = '') {
   const text = tokenText(randomBytes(TOKEN_RANDOM_BYTES))
   const hash = hashText(hashToken(text))
   return { text, hash, line: `${user} ${scope} ${hash} ${rest}` }
-}
-
-/** Puts a new file of these lines in the place of another one, as `mv` does. */
-export function replaceFile(path: string, lines: readonly string[]): void {
-  writeFileSync(`${path}.new`, `${lines.join('\n')}\n`)
-  renameSync(`${path}.new`, path)
 }
 
 const HASHES_OF_NOTHING = Array.from({ length: 999 }, (_, index) => hashText(hashToken(String(index))))
@@ -23,17 +15,16 @@ export const amongThousand = (line: string, number: number): readonly string[] =
   HASHES_OF_NOTHING.map((hash) => `me write ${hash}`).toSpliced(number - 1, 0, line)
 
 const HASH = hashText(hashToken('another'))
-const TOKEN = makeFileToken().text
+const TOKEN = makeTokenLine().text
 
 const FORM = ' must be: user scope sha256:HEX [expires] [label].'
 const USER = ': the user must be 1 to 64 characters'
-const TIME = ': the time of expiry must be a time in UTC'
+const TIME = ': the expiry must be a time in UTC'
 
-/** Lines in Latin-1 that have an error, and what the refusal of each says after the number of the line. */
+/** Lines that have an error, and what the refusal of each says after the number of the line. */
 export const WRONG_LINES: readonly (readonly [what: string, line: string, said: string])[] = [
   ['a user with a slash', `m/e write ${HASH}`, USER],
   ['a user of 65 characters', `${'m'.repeat(65)} write ${HASH}`, USER],
-  ['a user who is not UTF-8', `m\u00ff write ${HASH}`, USER],
   ['an unknown scope', `me admin ${HASH}`, ': the scope must be one of read, write.'],
   ['no hash', 'me write', FORM],
   ['no user', `write ${HASH}`, FORM],
@@ -46,25 +37,5 @@ export const WRONG_LINES: readonly (readonly [what: string, line: string, said: 
   ['an hour that does not exist', `me write ${HASH} 2027-02-28T24:00:00Z`, TIME],
   ['a time of another zone', `me write ${HASH} 2027-02-28T18:00:00+01:00`, TIME],
   ['a duration instead of a time', `me write ${HASH} 90d label`, TIME],
+  ['a label of 201 characters', `me write ${HASH} ${'x'.repeat(201)}`, ': the label must be 1 to 200 characters'],
 ]
-
-/**
- * A folder in which a Secret is mounted, with the file `tokens`. `update` does what the kubelet does (AtomicWriter in
- * kubernetes/pkg/volume/util): it writes a new folder, renames a symbolic link to it over `..data`, and deletes the old folder.
- */
-export function mountSecret(folder: string, lines: readonly string[]) {
-  const data = join(folder, '..data')
-  let version = 0
-  const update = (next: readonly string[]) => {
-    const name = `..2026_11_23_09_30_00.${++version}`
-    mkdirSync(join(folder, name), { recursive: true })
-    writeFileSync(join(folder, name, 'tokens'), `${next.join('\n')}\n`)
-    const old = version > 1 ? readlinkSync(data) : undefined
-    symlinkSync(name, `${data}_tmp`)
-    renameSync(`${data}_tmp`, data)
-    if (old === undefined) symlinkSync('..data/tokens', join(folder, 'tokens'))
-    else rmSync(join(folder, old), { recursive: true })
-  }
-  update(lines)
-  return { path: join(folder, 'tokens'), update }
-}
