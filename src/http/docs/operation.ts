@@ -43,18 +43,16 @@ interface Operation<Successes, Kind> {
   readonly introductions?: Readonly<Record<number, string>>
 }
 
-/** The first three digits of an error's code. */
-type StatusOf<Kind extends HttpErrorKind> = Kind extends Kind
-  ? `${(typeof ERRORS)[Kind]['code']}` extends `${infer A}${infer B}${infer C}${string}`
-    ? `${A}${B}${C}` extends `${infer Status extends number}`
-      ? Status
-      : never
+/** The first three digits of a code, for the types of a client. A type cannot divide, so this one takes a text apart. */
+type StatusOf<Code> = Code extends `${infer A}${infer B}${infer C}${string}`
+  ? `${A}${B}${C}` extends `${infer Status extends number}`
+    ? Status
     : never
   : never
 
 type Answers<Successes extends Readonly<Record<number, Success>>, Kind extends HttpErrorKind> = {
   [Status in keyof Successes & number]: Successes[Status]['body']
-} & Record<StatusOf<Kind | (typeof COMMON_ERRORS)[number]>, typeof ErrorBody>
+} & Record<StatusOf<`${(typeof ERRORS)[Kind | (typeof COMMON_ERRORS)[number]]['code']}`>, typeof ErrorBody>
 
 /** What a route says of its operation: the types of its answers, its part of the OpenAPI document, and the components there. */
 export function operation<const Successes extends Readonly<Record<number, Success>>, const Kind extends HttpErrorKind>({
