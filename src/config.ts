@@ -4,7 +4,7 @@ import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
-import { defaulted, listed, valued } from './values.ts'
+import { defaulted, repeatable, valued } from './values.ts'
 
 type OptionGroup = Readonly<Record<string, Pick<Option, 'name' | 'env' | 'helpGroup'>>>
 
@@ -42,7 +42,7 @@ export const OPTIONS = {
       'The certificate of the server and its intermediate certificates, in PEM. With --tls-key the server speaks only TLS.',
     ),
     tlsKey: valued('--tls-key <path>', kinds.path).help('The private key of the certificate, in PEM, not encrypted.'),
-    corsOrigin: listed('--cors-origin <origins>', kinds.origin).help(
+    corsOrigin: repeatable('--cors-origin <origins>', kinds.origin).help(
       'Browsers may use the service from pages of these origins. Separate them by commas, or repeat the option. None by default.',
     ),
     publicUrl: valued('--public-url <url>', kinds.url).help('The URL of the service that the documentation shows.'),
@@ -89,7 +89,7 @@ export const OPTIONS = {
     logAddresses: defaulted('--log-addresses <state>', kinds.oneOf(['on', 'off']), 'on').help(
       'Logs the address and the agent of the client of each request: on or off.',
     ),
-    trustedProxy: listed('--trusted-proxy <cidr>', kinds.trustedProxy).help(
+    trustedProxy: repeatable('--trusted-proxy <cidr>', kinds.trustedProxy).help(
       'Takes client addresses from the X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
     ),
   }),

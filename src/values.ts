@@ -149,7 +149,7 @@ export const defaulted = <Flags extends string, T>(flags: Flags, kind: Kind<T>, 
 })
 
 /** An option with several values: separated by commas, or the option repeated. */
-export const listed = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
+export const repeatable = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
   help(help: string) {
     const option = new Option(flags, help)
     return option.argParser((text: string, before: readonly T[] = []) => [

@@ -1,5 +1,5 @@
 import { escapeControls, escapeControlsInLines } from '../controls.ts'
-import { PAGE_ROWS, type RowPage } from '../domain/store.ts'
+import { PAGE_ROWS, type RowRange } from '../domain/store.ts'
 import { TIME_MAX_MS } from '../domain/token.ts'
 import type { Io } from './io.ts'
 
@@ -63,9 +63,9 @@ export function tableOfPages(header: readonly string[], emptyCell: (name: string
 
 /** The rows of a list from `after` on, page by page. `keyOf` returns the key after which the next page begins. */
 export async function* readPages<Row, Key>(
-  read: (page: RowPage<Key>) => Promise<readonly Row[]>,
+  read: (range: RowRange<Key>) => Promise<readonly Row[]>,
   keyOf: (row: Row) => Key,
-  { after, limit = Number.POSITIVE_INFINITY }: RowPage<Key>,
+  { after, limit = Number.POSITIVE_INFINITY }: RowRange<Key>,
   pageRows = PAGE_ROWS,
 ): AsyncGenerator<readonly Row[]> {
   const next = { after, limit: pageRows }

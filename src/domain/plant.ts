@@ -24,7 +24,7 @@ const Id = (about: string) =>
   })
 
 /** Names for a message, like `name` and `tag`. */
-const listed = (names: readonly string[]): string => `\`${names.join('`, `')}\``.replace(/, ([^,]+)$/, ' and $1')
+const enumerate = (names: readonly string[]): string => `\`${names.join('`, `')}\``.replace(/, ([^,]+)$/, ' and $1')
 
 const plantProperties = {
   name: Text('The name of the plant', 'Monstera'),
@@ -59,7 +59,7 @@ export const ListedPlant = Type.Intersect(
 /** The fields of a plant, in the order in which they are stored and sent. */
 export const PLANT_FIELDS = Object.keys(Plant.properties) as readonly (keyof Plant)[]
 /** The same for a sentence. */
-export const LISTED_FIELDS = listed(PLANT_FIELDS)
+export const LISTED_FIELDS = enumerate(PLANT_FIELDS)
 
 const newPlantProperties = { id: Id(`The client chooses it: ${INT64_RULE}.`), ...plantProperties }
 
@@ -95,7 +95,7 @@ const REQUIRED: readonly string[] = NewPlant.required ?? []
 
 /** Text for a message, like: `id` and `name`, and optionally `tag`. `others` are further required fields. */
 export const describeFields = (others: readonly string[] = []): string =>
-  `${listed([...others, ...REQUIRED])}, and optionally ${listed(NEW_PLANT_FIELDS.filter(isOptional))}`
+  `${enumerate([...others, ...REQUIRED])}, and optionally ${enumerate(NEW_PLANT_FIELDS.filter(isOptional))}`
 
 /** The values of `PLANT_FIELDS`, in the same order. A field that the plant does not have is `null`. */
 export type PlantValues = Readonly<ForEach<keyof Plant, string | null>>

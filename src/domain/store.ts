@@ -20,7 +20,7 @@ export const TOKEN_CHANGES_SEEN_WITHIN_MS = 1000
 export type Version = number
 
 /** Which part of a list to read: at most `limit` plants, those with an `id` larger than `after`; from the first without it. */
-export interface Page {
+export interface PlantRange {
   readonly after: bigint | undefined
   readonly limit: number
 }
@@ -39,7 +39,7 @@ export const EMPTY_PAGE: PlantPage = { plants: [], isLast: true }
 export const PAGE_ROWS = 1000
 
 /** Which tokens or users to read: at most `limit`, those after this id or name; from the first without it. */
-export interface RowPage<Key> {
+export interface RowRange<Key> {
   readonly after?: Key | undefined
   readonly limit?: number | undefined
 }
@@ -122,8 +122,8 @@ export interface Store {
    * `quota_exceeded` if the user has as many plants as the store allows. Any processes with the same quota together never exceed it.
    */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
-  /** The user's plants of one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
-  listPlants(user: UserId, page: Page): Promise<PlantPage>
+  /** The user's plants of a range, as one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
+  listPlants(user: UserId, range: PlantRange): Promise<PlantPage>
   /** A plant of the user. Rejects with `plant_not_found`. */
   getPlant(user: UserId, id: bigint): Promise<Plant>
   /**
@@ -170,7 +170,7 @@ export interface Store {
   /** Stores a token if there is none in any state. Of several calls at once, one does. Returns whether this one did. */
   createFirstToken(token: NewToken): Promise<boolean>
   /** Tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */
-  listTokens(page?: RowPage<TokenId> & { readonly userName?: string | undefined }): Promise<readonly Token[]>
+  listTokens(range?: RowRange<TokenId> & { readonly userName?: string | undefined }): Promise<readonly Token[]>
   /**
    * Revokes the selected tokens. Returns how many were not revoked before. Rejects with `token_not_found` or `user_not_found` if
    * the selected token or user does not exist.
@@ -193,7 +193,7 @@ export interface Store {
   touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>, nowMs: number): Promise<void>
 
   /** Users, in the order of the bytes of their names. */
-  listUsers(page?: RowPage<string>): Promise<readonly User[]>
+  listUsers(range?: RowRange<string>): Promise<readonly User[]>
   /** The user of that name, and whether the user is blocked. */
   findUser(name: string): Promise<{ readonly id: UserId; readonly isBlocked: boolean } | undefined>
   /** Stores a user if there is none of that name. */

@@ -98,11 +98,11 @@ function registerRequests(registry: Registry, { http }: MetricSources): void {
     help: 'Requests that were answered with an error, by its kind.',
     values: () => Object.entries(http.rejected).map(([reason, value]) => ({ labels: { reason }, value })),
   })
-  const places = { hits: 'a cache', misses: 'the store' }
+  const sources = { hits: 'a cache', misses: 'the store' }
   for (const outcome of ['hits', 'misses'] as const) {
     register(registry, 'counter', {
       name: `plantstore_cache_${outcome}_total`,
-      help: `Reads of tokens and capped lists that ${places[outcome]} answered.`,
+      help: `Reads of tokens and capped lists that ${sources[outcome]} answered.`,
       values: () =>
         Object.entries(http.caches).map(([cache, counts]) => ({ labels: { cache }, value: counts[outcome] })),
     })

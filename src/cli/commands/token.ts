@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError, misused } from '../../domain/error.ts'
-import { OTHERS_SEEN_WITHIN_MS, type RowPage, type Store } from '../../domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS, type RowRange, type Store } from '../../domain/store.ts'
 import {
   hashText,
   hashToken,
@@ -133,9 +133,9 @@ const listCommand = (token: Command, io: Io) =>
   })
 
 /** The tokens of a user, or all tokens, page by page. */
-const tokenPages = (store: Store, userName: string | undefined, part: RowPage<TokenId> = {}) =>
+const tokenPages = (store: Store, userName: string | undefined, part: RowRange<TokenId> = {}) =>
   readPages(
-    (page: RowPage<TokenId>) => store.listTokens({ ...page, userName }),
+    (range: RowRange<TokenId>) => store.listTokens({ ...range, userName }),
     ({ id }) => id,
     part,
   )

@@ -1,6 +1,6 @@
 // The executable embeds the library: the page loads nothing from other hosts.
 import scalar from '../../../node_modules/@scalar/api-reference/dist/browser/standalone.js' with { type: 'file' }
-import { makePage, type Page } from '../page/html.ts'
+import { type HtmlPage, makePage } from '../page/html.ts'
 
 /** On a phone these two elements would cover other text. The page says the same beside them. */
 const STYLE = `body { margin: 0 }
@@ -27,7 +27,7 @@ const SCRIPT = `Scalar.createApiReference(document.body.appendChild(document.cre
 `
 
 /** Makes the page that shows the OpenAPI document to people, and lets them try the API. It works without a network. */
-export function makeDocsPage(publicUrl: string | undefined): Promise<Page> {
+export function makeDocsPage(publicUrl: string | undefined): Promise<HtmlPage> {
   return makePage({
     files: { 'docs.css': STYLE, 'scalar.js': Bun.file(scalar), 'docs.js': SCRIPT },
     policy: [

@@ -1,7 +1,7 @@
 import { PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { answerTagged } from '../etag.ts'
-import { type ListPage, type ListPart, renderList } from './render-list.ts'
+import { type ListPart, type ListRange, renderList } from './render-list.ts'
 
 /** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
 export const LIST_MAX_BYTES = 8 * 1024 * 1024
@@ -22,8 +22,12 @@ export interface CappedList {
 }
 
 /** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. */
-export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId, page: ListPage): Promise<CappedList> {
-  const nextPart = renderList(store, user, page, LIST_MAX_BYTES)
+export async function cappedList(
+  store: Pick<Store, 'listPlants'>,
+  user: UserId,
+  range: ListRange,
+): Promise<CappedList> {
+  const nextPart = renderList(store, user, range, LIST_MAX_BYTES)
   const hash = new Bun.SHA256()
   let text = ''
   let long: Bun.ArrayBufferSink | undefined
@@ -39,8 +43,8 @@ export async function cappedList(store: Pick<Store, 'listPlants'>, user: UserId,
     }
   } while (!part.isLast)
   const { next } = part
-  const include = page.include === undefined ? '' : `&include=${page.include}`
-  const link = next === undefined ? '' : `<?limit=${page.limit}&after=${next}${include}>; rel="next"`
+  const include = range.include === undefined ? '' : `&include=${range.include}`
+  const link = next === undefined ? '' : `<?limit=${range.limit}&after=${next}${include}>; rel="next"`
   // The same plants with and without others behind them are two answers.
   const etag = `"${hash.update(link).digest('base64url')}"`
   const body = bytesOf(long) ?? text

@@ -8,7 +8,7 @@ import type { ListQuery } from '../query.ts'
 import { contextOf, type RequestContext } from '../request-context.ts'
 import { type Handle, SLOW_READER_S } from '../server.ts'
 import { answerList, cappedList } from './capped-list.ts'
-import { type ListPage, type ListPart, renderList } from './render-list.ts'
+import { type ListPart, type ListRange, renderList } from './render-list.ts'
 
 /** The operation that these functions answer. */
 export const LIST_PLANTS = 'listPlants'
@@ -61,7 +61,7 @@ export const answerCachedLists =
  * Streams the whole list, a part at a time and only as fast as the client reads: memory does not grow with the list. Before each
  * further part it asks whether the token is still accepted. The log says why a list ended too early.
  */
-async function streamedList(parts: AppParts, request: Request, caller: Caller, all: ListPage) {
+async function streamedList(parts: AppParts, request: Request, caller: Caller, all: ListRange) {
   const { store, log, statistics } = parts
   const context = contextOf(request)
   const nextPart = renderList(store, caller.userId, all, Number.POSITIVE_INFINITY)

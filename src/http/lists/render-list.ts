@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { plantJson, type StoredPlant } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type Page, type Store } from '../../domain/store.ts'
+import { type Plant, plantJson, type StoredPlant } from '../../domain/plant.ts'
+import { EMPTY_PAGE, type PlantRange, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 
 /** How many plants the server reads from the store at once. They make one part of a list. */
@@ -10,7 +10,7 @@ export const PAGE_PLANTS = 500
 export type Include = 'id' | undefined
 
 /** The part of a list that a client asks for. Without a cap the limit is infinite. */
-export interface ListPage extends Page {
+export interface ListRange extends PlantRange {
   readonly include: Include
 }
 
@@ -31,41 +31,40 @@ export interface ListPart {
 export function renderList(
   { listPlants }: Pick<Store, 'listPlants'>,
   user: UserId,
-  { after, limit, include }: ListPage,
+  { after, limit, include }: ListRange,
   maxBytes: number,
 ): () => Promise<ListPart> {
   let last = after
-  let rest = limit
-  let roomBytes = maxBytes - '[]'.length
+  let leftPlants = limit
+  let leftBytes = maxBytes - '[]'.length
   let isFirst = true
   return async () => {
     // Other requests get their turn, however fast this client reads.
     if (!isFirst) await nextTurn()
-    const page = { after: last, limit: Math.min(rest, PAGE_PLANTS) }
-    const { plants, isLast: isWhole } = rest === 0 ? EMPTY_PAGE : await listPlants(user, page)
-    const { shown, json } = renderFitting(plants, include, roomBytes, isFirst)
-    const separator = json === '' ? '' : ','
-    const opening = isFirst ? '[' : separator
-    const hasMore = !isWhole || shown.length < plants.length
+    const range = { after: last, limit: Math.min(leftPlants, PAGE_PLANTS) }
+    const page = leftPlants === 0 ? EMPTY_PAGE : await listPlants(user, range)
+    const { shown, json } = renderFitting(page.plants, include, leftBytes, isFirst)
+    const isFull = shown.length < page.plants.length
+    const opening = isFirst ? '[' : json && ','
     last = shown.at(-1)?.id ?? last
-    rest -= plants.length
-    roomBytes -= Buffer.byteLength(json) + ','.length
+    leftPlants -= shown.length
+    leftBytes -= Buffer.byteLength(json) + ','.length
     isFirst = false
-    const isLast = isWhole || shown.length < plants.length || rest === 0
-    return { text: opening + json + (isLast ? ']' : ''), isLast, next: hasMore ? last : undefined }
+    const isLast = page.isLast || isFull || leftPlants === 0
+    return { text: opening + json + (isLast ? ']' : ''), isLast, next: page.isLast && !isFull ? undefined : last }
   }
 }
 
-/** Renders as many of these plants as fit into `roomBytes`, and at least one if `isFirst`. */
-function renderFitting(plants: readonly StoredPlant[], include: Include, roomBytes: number, isFirst: boolean) {
+/** Renders as many of these plants as fit into `leftBytes`, and at least one if `isFirst`. */
+function renderFitting(plants: readonly StoredPlant[], include: Include, leftBytes: number, isFirst: boolean) {
   const json = renderPlants(plants, include)
-  const fits = json.length * UTF8_BYTES_PER_UNIT_MAX <= roomBytes || Buffer.byteLength(json) <= roomBytes
+  const fits = json.length * UTF8_BYTES_PER_UNIT_MAX <= leftBytes || Buffer.byteLength(json) <= leftBytes
   if (fits) return { shown: plants, json }
   let count = 0
   let bytes = 0
   for (const plant of plants) {
     bytes += Buffer.byteLength(renderPlants([plant], include)) + (count > 0 ? ','.length : 0)
-    if (bytes > roomBytes && !(isFirst && count === 0)) break
+    if (bytes > leftBytes && !(isFirst && count === 0)) break
     count++
   }
   const shown = plants.slice(0, count)
@@ -73,7 +72,9 @@ function renderFitting(plants: readonly StoredPlant[], include: Include, roomByt
 }
 
 /** The JSON of plants, without the brackets around them. */
-const renderPlants = (plants: readonly StoredPlant[], include: Include): string =>
-  include === undefined
-    ? JSON.stringify(plants.map(({ plant }) => plant)).slice(1, -1)
-    : plants.map(({ id, plant }) => plantJson(plant, id)).join()
+function renderPlants(plants: readonly StoredPlant[], include: Include): string {
+  if (include !== undefined) return plants.map(({ id, plant }) => plantJson(plant, id)).join()
+  const rendered: Plant[] = []
+  for (const { plant } of plants) rendered.push(plant)
+  return JSON.stringify(rendered).slice(1, -1)
+}

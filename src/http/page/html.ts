@@ -4,7 +4,7 @@ import { weightOf } from '../accept.ts'
 import { sizedResponse } from '../answers.ts'
 
 /** A page for people, with its assets. */
-export type Page = Awaited<ReturnType<typeof makePage>>
+export type HtmlPage = Awaited<ReturnType<typeof makePage>>
 
 interface PageParts {
   /** The styles and scripts by their names, in the order in which they run. */

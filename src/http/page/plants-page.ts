@@ -1,11 +1,11 @@
 import { bundle } from './bundle.ts' with { type: 'macro' }
-import { makePage, type Page } from './html.ts'
+import { type HtmlPage, makePage } from './html.ts'
 
 const STYLE = bundle('page.css')
 const SCRIPT = bundle('main.tsx')
 
 /** Makes the page on which users see and tend their plants. It uses the public API alone. */
-export async function makePlantsPage(hasDocs: boolean): Promise<Page> {
+export async function makePlantsPage(hasDocs: boolean): Promise<HtmlPage> {
   return makePage({
     files: { 'page.css': STYLE, 'page.js': SCRIPT },
     hasHelp: hasDocs,

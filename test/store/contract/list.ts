@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import { LIMIT_MAX, PAGE_TEXT_LENGTH, type Page, type Store } from '../../../src/domain/store.ts'
+import { LIMIT_MAX, PAGE_TEXT_LENGTH, type PlantRange, type Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { createUser, IDS } from '../fixtures.ts'
@@ -97,7 +97,7 @@ export function listContract({ open }: StoreUnderTest): void {
   })
 }
 
-async function readPage(store: Store, user: UserId, page: Page) {
-  const { plants, isLast } = await store.listPlants(user, page)
+async function readPage(store: Store, user: UserId, range: PlantRange) {
+  const { plants, isLast } = await store.listPlants(user, range)
   return { ids: plants.map(({ id }) => id), isLast }
 }

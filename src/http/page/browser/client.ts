@@ -6,7 +6,7 @@ export interface Plant {
 }
 
 /** A page of plants, and the query of the next one. */
-export interface Page {
+export interface PlantPage {
   readonly plants: readonly Plant[]
   readonly next: string | undefined
 }
@@ -74,7 +74,7 @@ export function connect(token: string, wait: Wait, onInvalid: (message: string) 
     },
 
     /** The page of a list. The server gives the query of the next one relative to the list. */
-    async list(query: string): Promise<Page> {
+    async list(query: string): Promise<PlantPage> {
       const { text, response } = await send('GET', `plants${query}`)
       return { plants: plantsIn(text), next: /<(\?[^>]*)>/.exec(response.headers.get('link') ?? '')?.[1] }
     },

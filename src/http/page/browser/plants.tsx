@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { type Client, type Page, type Plant, refusalIn, type Session, toJson } from './client.ts'
+import { type Client, type Plant, type PlantPage, refusalIn, type Session, toJson } from './client.ts'
 import { NewPlant } from './new-plant.tsx'
 import { Quiet } from './parts.tsx'
 import { countOf, PlantTable } from './table.tsx'
@@ -18,7 +18,7 @@ interface Notice {
 /** The plants of the user in pages, and all that the user can do with them. */
 export function Plants({ client, canWrite }: Session) {
   const [queries, setQueries] = useState([FIRST_PAGE])
-  const [page, setPage] = useState<Page>({ plants: [], next: undefined })
+  const [page, setPage] = useState<PlantPage>({ plants: [], next: undefined })
   const [filter, setFilter] = useState('')
   const [{ text, undo = [] }, setNotice] = useState<Notice>({ text: '' })
   const [changes, setChanges] = useState(0)
@@ -107,7 +107,7 @@ async function download(client: Client, tell: (text: string) => void): Promise<v
   const parts: Blob[] = []
   let count = 0
   for (let query: string | undefined = DOWNLOAD_FIRST_PAGE; query !== undefined; ) {
-    const page: Page = await client.list(query)
+    const page: PlantPage = await client.list(query)
     parts.push(new Blob(page.plants.map((plant) => `${toJson(plant)}\n`)))
     count += page.plants.length
     tell(`Downloaded ${countOf(count)}.`)
