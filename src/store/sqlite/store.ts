@@ -31,11 +31,11 @@ export async function openSqliteStore(
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL alone: name full or normal for a file.')
   }
-  const foreignObjects = inspect(path)
+  const { exists, foreign } = inspect(path)
   refuseLeftWal(path)
-  if (mustExist && foreignObjects === undefined) throw databaseMissing(path)
+  if (mustExist && !exists) throw databaseMissing(path)
   if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
-  if (foreignObjects === undefined) createDatabaseFile(path)
+  if (!exists) createDatabaseFile(path)
   try {
     using first = openWriter(path, durability)
     requireSafeSqlite(sqliteVersion(first))
@@ -44,8 +44,8 @@ export async function openSqliteStore(
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(madePath))
-    const foreign = describeObjects(foreignObjects ?? [])
-    if (foreign !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${foreign}`, sizes: {} })
+    const objects = describeObjects(foreign)
+    if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
 import { copyUnfinished, type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
@@ -7,16 +7,9 @@ import { openImmutable, openReader } from '../connection.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
 import { foundSideFiles } from './file-system.ts'
+import { isHalfMade, readHeader } from './header.ts'
 import { type Definition, refuseChangedSchema } from './schema.ts'
 
-/** The header of a database (https://sqlite.org/fileformat.html#the_database_header). */
-const HEADER_BYTES = 100
-const MAGIC = 'SQLite format 3\0'
-/** The header of a rollback journal (https://sqlite.org/fileformat.html#the_rollback_journal). */
-const JOURNAL_HEADER_BYTES = 28
-const JOURNAL_MAGIC = '\xd9\xd5\x05\xf9\x20\xa1\x63\xd7'
-/** The position of the application id in the header of a database. */
-const APPLICATION_ID_OFFSET = 68
 /** The header of a WAL (https://sqlite.org/fileformat.html#wal_file_format). */
 const WAL_HEADER_BYTES = 32
 
@@ -26,26 +19,16 @@ const LOOK_PAUSE_MS = 20
 /**
  * Refuses a path where no database can be, a file that is not our database, and a database whose schema another program has
  * changed. The message is one line and says which it is. This changes no byte of the file, but takes back a write that a kill
- * has interrupted. It runs before anything else opens the file for writing. Returns the tables and indexes of other
- * programs in it, or `undefined` if there is no file.
+ * has interrupted. It runs before anything else opens the file for writing. Also returns the objects of other programs.
  */
-export function inspect(path: string): readonly Definition[] | undefined {
+export function inspect(path: string): { readonly exists: boolean; readonly foreign: readonly Definition[] } {
   refuseUnusablePath(path)
-  if (!existsSync(path)) return undefined
-  const file = statSync(path)
-  if (file.isDirectory()) throw storeUnusable(`The database ${path} is a directory: name a file.`)
-  if (!file.isFile()) throw storeUnusable(`The database ${path} is not a regular file: name one.`)
-  refuseUnwritable(path)
+  if (!existsSync(path)) return { exists: false, foreign: [] }
+  refuseUnusableFile(path)
   // SQLite leaves an empty file if it is stopped before its first write, and empties a half-made one.
-  if (file.size === 0 || isHalfMade(path)) return []
+  if (sizeOf(path) === 0 || isHalfMade(path)) return { exists: true, foreign: [] }
   refuseForeignHeader('database', path)
-  const found = lookAtRest(path, () => {
-    refuseTruncated('database', path)
-    return inspectSchema('database', path, openImmutable)
-  })
-  // A file of `restore` or `copy` has a journal while the first start brings it into WAL mode.
-  const recovers = sizeOf(`${path}-journal`) > 0
-  return found ?? inspectSchema('database', path, () => openReader(path, { recovers }))
+  return { exists: true, foreign: inspectAtRest(path) ?? inspectInUse(path) }
 }
 
 /**
@@ -71,7 +54,7 @@ export function refuseSideFiles(path: string): void {
  * Refuses a backup that is not a whole database of ours by itself. It writes nothing, because the backup and its directory may
  * belong to another user. Also returns the resting state of the file, which any write changes.
  */
-export function inspectAtRest(path: string) {
+export function inspectBackup(path: string) {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file === undefined) throw storeUnusable(`There is no file ${path}: name the backup.`)
   if (!file.isFile()) throw storeUnusable(`${path} is not a regular file: name the backup.`)
@@ -84,28 +67,30 @@ export function inspectAtRest(path: string) {
   if (state === undefined)
     throw storeUnusable(`${path} is a database in use: make a backup of it by plantstore backup.`)
   refuseForeignHeader('backup', path)
-  refuseTruncated('backup', path)
-  return { state, foreignObjects: inspectSchema('backup', path, openImmutable) }
+  return { state, foreign: inspectAlone('backup', path) }
 }
 
 /**
- * Looks at the file alone, which leaves no trace. Returns `undefined` if the WAL holds something or somebody writes, because
- * then the file alone does not tell the truth. It looks twice before it refuses, because a file's times are coarse.
+ * Inspects the file alone. Returns `undefined` if the WAL holds something or somebody writes, because then the file alone does
+ * not tell the truth. It looks twice before it refuses, because a file's times are coarse.
  */
-function lookAtRest<T>(path: string, look: () => T): T | undefined {
-  for (let looks = 1; ; looks++) {
-    const before = restingState(path)
-    if (before === undefined) return undefined
-    try {
-      const found = look()
-      return restingState(path) === before ? found : undefined
-    } catch (refusal) {
-      if (restingState(path) !== before) return undefined
-      if (looks === LOOKS_BEFORE_REFUSAL) throw refusal
-      sleepSync(LOOK_PAUSE_MS)
-    }
+function inspectAtRest(path: string, looksLeft = LOOKS_BEFORE_REFUSAL): readonly Definition[] | undefined {
+  const state = restingState(path)
+  if (state === undefined) return undefined
+  try {
+    const foreign = inspectAlone('database', path)
+    return restingState(path) === state ? foreign : undefined
+  } catch (refusal) {
+    if (restingState(path) !== state) return undefined
+    if (looksLeft === 1) throw refusal
   }
+  sleepSync(LOOK_PAUSE_MS)
+  return inspectAtRest(path, looksLeft - 1)
 }
+
+/** A file of `restore` or `copy` has a journal while the first start brings it into WAL mode. */
+const inspectInUse = (path: string): readonly Definition[] =>
+  inspectSchema('database', path, () => openReader(path, { recovers: sizeOf(`${path}-journal`) > 0 }))
 
 /** The size and time of a file, which any write changes. `undefined` if a WAL or a journal holds something. */
 export function restingState(path: string): string | undefined {
@@ -132,7 +117,10 @@ function refuseUnusablePath(path: string): void {
   }
 }
 
-function refuseUnwritable(path: string): void {
+function refuseUnusableFile(path: string): void {
+  const file = statSync(path)
+  if (file.isDirectory()) throw storeUnusable(`The database ${path} is a directory: name a file.`)
+  if (!file.isFile()) throw storeUnusable(`The database ${path} is not a regular file: name one.`)
   try {
     accessSync(path, constants.R_OK | constants.W_OK)
   } catch (cause) {
@@ -163,57 +151,21 @@ export const databaseMissing = (path: string) =>
 /** The database is there, but has no schema yet. */
 export const databaseEmpty = (path: string) => storeUnusable(`The database ${path} has nothing in it yet.`)
 
-/**
- * Whether the power was lost during the first write to the file. Then its journal says that the file was empty before, and any
- * part of the write may be there.
- */
-function isHalfMade(path: string): boolean {
-  const journal = readJournalHeader(path)
-  if (journal.length < JOURNAL_HEADER_BYTES || !journal.toString('latin1').startsWith(JOURNAL_MAGIC)) return false
-  const pagesBefore = journal.readUInt32BE(16)
-  const header = readHeader(path)
-  const isNew = header.toString('latin1').startsWith(MAGIC) || header.every((byte) => byte === 0)
-  return (
-    pagesBefore === 0 && isNew && header.length === HEADER_BYTES && header.readUInt32BE(APPLICATION_ID_OFFSET) === 0
-  )
-}
-
-/** Refuses a file whose header is not that of our database. The header may be older than the WAL. */
+/** Refuses a file whose header is not that of our database. */
 function refuseForeignHeader(role: FileRole, path: string): void {
-  const header = readHeader(path)
-  if (header.toString('latin1', 0, MAGIC.length) !== MAGIC) throw storeUnusable(`The file ${path} is not a database.`)
-  if (header.length < HEADER_BYTES) throw truncated(role, path)
-  const applicationId = header.readUInt32BE(APPLICATION_ID_OFFSET)
+  const { isDatabase, isWhole, applicationId } = readHeader(path)
+  if (!isDatabase) throw storeUnusable(`The file ${path} is not a database.`)
+  if (!isWhole) throw truncated(role, path)
   if (applicationId === UNFINISHED_ID) throw copyUnfinished(path, 'delete it')
   if (applicationId !== 0 && applicationId !== APPLICATION_ID) throw databaseForeign(path)
 }
 
-/** Refuses a file with fewer pages than its header says. It reads the header first, because the file may grow meanwhile. */
-function refuseTruncated(role: FileRole, path: string): void {
-  const header = readHeader(path)
-  const pageBytes = header.readUInt16BE(16) === 1 ? 65536 : header.readUInt16BE(16)
-  const pages = header.readUInt32BE(28)
-  const pagesAreValid = header.readUInt32BE(24) === header.readUInt32BE(92)
-  if (pagesAreValid && statSync(path).size < pages * pageBytes) throw truncated(role, path)
-}
-
-/** Empty if there is no journal. Another first start may remove it at any time. */
-function readJournalHeader(path: string): Buffer {
-  try {
-    return readHeader(`${path}-journal`)
-  } catch {
-    return Buffer.alloc(0)
-  }
-}
-
-function readHeader(path: string): Buffer {
-  const file = openSync(path, 'r')
-  try {
-    const header = Buffer.alloc(HEADER_BYTES)
-    return header.subarray(0, readSync(file, header, 0, HEADER_BYTES, 0))
-  } finally {
-    closeSync(file)
-  }
+/** Inspects a file that nobody writes to, and leaves no trace. */
+function inspectAlone(role: FileRole, path: string): readonly Definition[] {
+  // The header first, because the file may grow meanwhile.
+  const { fileBytes } = readHeader(path)
+  if (sizeOf(path) < fileBytes) throw truncated(role, path)
+  return inspectSchema(role, path, openImmutable)
 }
 
 /** The file is a database of another application. */

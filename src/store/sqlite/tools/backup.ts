@@ -5,7 +5,7 @@ import type { Copied, CopyOptions } from '../../engine.ts'
 import { openImmutable, openWriter, rowsOf } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { syncDirectory } from '../files/file-system.ts'
-import { databaseMissing, inspect, inspectAtRest } from '../files/preflight.ts'
+import { databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
 import { pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { copyDatabase, withCopy } from './copy-database.ts'
@@ -29,16 +29,16 @@ export async function backupSqliteToRead(database: string, options: CopyOptions)
 }
 
 function sourceOf(path: string) {
-  const dropped = inspect(path)
-  if (!dropped) throw databaseMissing(path)
-  return { role: 'database', path, dropped } as const
+  const { exists, foreign } = inspect(path)
+  if (!exists) throw databaseMissing(path)
+  return { role: 'database', path, dropped: foreign } as const
 }
 
 /** Makes a copy of a backup the database. The backup does not change. Rejects as `copyDatabase` does. */
 export async function restoreSqlite(backup: string, database: string, options: CopyOptions): Promise<Copied> {
-  const { state, foreignObjects } = inspectAtRest(backup)
+  const { state, foreign } = inspectBackup(backup)
   // A backup may come from anybody, so the objects of other programs in it are dropped.
-  const copied = await copyDatabase({ role: 'backup', path: backup, state, dropped: foreignObjects }, database, options)
+  const copied = await copyDatabase({ role: 'backup', path: backup, state, dropped: foreign }, database, options)
   return { ...copied, bytes: statSync(backup).size }
 }
 

@@ -53,7 +53,7 @@ export async function copyDatabase(source: Source, target: string, options: Copy
 /** Locks the database that is to be replaced. Returns `undefined` if there is none. */
 function lockTarget(target: string, { force = false }: CopyOptions): Database | undefined {
   if (!force && existsSync(target) && statSync(target).isFile()) throw targetExists(target)
-  if (inspect(target)) return lockAlone(target)
+  if (inspect(target).exists) return lockAlone(target)
   refuseSideFiles(target)
   return undefined
 }

@@ -13,7 +13,7 @@ import { createDatabase } from './new-database.ts'
 /** `CopyTools.fill` for SQLite. The file gets its path once it is whole and on disk. */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
   try {
-    if (inspect(path) !== undefined) throw targetExists(path)
+    if (inspect(path).exists) throw targetExists(path)
     refuseSideFiles(path)
     using created = createDatabase(path)
     migrate(created.db, path)

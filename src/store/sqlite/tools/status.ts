@@ -8,7 +8,7 @@ import { countRows } from './contents.ts'
 
 /** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
 export async function sqliteStatus(path: string) {
-  if (!inspect(path)) throw databaseMissing(path)
+  if (!inspect(path).exists) throw databaseMissing(path)
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   const bytes = statSync(path).size
