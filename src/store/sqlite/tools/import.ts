@@ -40,40 +40,30 @@ type Key = readonly [user: string, id: bigint]
 const BEFORE_ALL: Key = ['', 0n]
 
 /** Some plants of the staging table: those after one key, up to another key. */
-type ImportBatch = ReturnType<ReturnType<typeof stagingTable>['batchAfter']>
+interface ImportBatch {
+  readonly plants: number
+  readonly after: Key
+  readonly last: Key
+}
+
+interface Clocks {
+  readonly nowMs: () => number
+  readonly monotonicMs: () => number
+}
 
 /**
  * Opens a database to import plants. All plants wait in a staging table until they are stored. Of several plants with the same
  * user and id it keeps the last one with `replace`, else the first one. Servers may use the database meanwhile. All methods fail
  * as the writes of a `Store` do. `dispose` rolls back what was not committed.
  */
-export async function openImport(path: string, rule: ConflictRule, clocks: { nowMs(): number; monotonicMs(): number }) {
+export async function openImport(path: string, rule: ConflictRule, { nowMs, monotonicMs }: Clocks) {
   await updateSchema(path)
   const translate = (error: unknown) => toAppError(error, path, { duringWrite: true })
-  const attempt = <T>(work: () => T): T => {
-    try {
-      return work()
-    } catch (error) {
-      throw translate(error)
-    }
-  }
-  const { opened: db, areMoved } = attempt(() => watchFiles(path, () => openConnection(path)))
-  const wal = checkpoints(db, translate)
-  const staging = stagingTable(db, rule)
-  const { counts, write } = plantWriter(db, rule, clocks.nowMs)
+  const { opened: db, areMoved } = attempt(translate, () => watchFiles(path, () => openConnection(path)))
+  const begin = prepareBegin(db, translate)
   const commit = prepareCommit(db)
-
-  /** Begins a transaction. All other writes wait for its end. */
-  const begin = () =>
-    untilUnlocked(db, () =>
-      attempt(() => {
-        // If a checkpoint fails before the transaction, nothing is in doubt.
-        wal.runIfDue()
-        db.run('begin')
-        // Takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
-        db.run('delete from main.users where false')
-      }),
-    )
+  const staging = stagingTable(db, rule)
+  const { counts, write } = plantWriter(db, rule, nowMs)
   const end = () => {
     commit()
     if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
@@ -83,36 +73,33 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
   return {
     counts,
     /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
-    add(plant: OwnedPlant, line: number): number | undefined {
-      try {
-        return staging.add(plant, line)
-      } catch (error) {
-        throw toStagingError(translate(error), dirname(path))
-      }
-    },
+    add: (plant: OwnedPlant, line: number): number | undefined =>
+      attempt(
+        (error) => toStagingError(translate(error), dirname(path)),
+        () => staging.add(plant, line),
+      ),
     /** Passes each line to `use` whose user has a plant with its id already, in the order of the lines. */
-    findExisting: (use: (line: ExistingLine) => void) => attempt(() => staging.findExisting(use)),
+    findExisting: (use: (line: ExistingLine) => void): void => attempt(translate, () => staging.findExisting(use)),
     /**
      * Stores all plants, and their users if they are new: in one transaction, or in short ones between which servers can write.
      * Yields the number of written plants after each batch. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
      */
     async *store(isAtomic: boolean): AsyncGenerator<number> {
+      let beginMs = 0
       try {
-        db.run('commit')
-        await begin()
-        let beginMs = clocks.monotonicMs()
-        // The order of the table `plants`, because writing in another order takes many times as long.
-        for (let batch = staging.batchAfter(BEFORE_ALL); batch.plants > 0; batch = staging.batchAfter(batch.last)) {
+        for (const batch of staging.batches()) {
+          if (!db.inTransaction) {
+            await begin()
+            beginMs = monotonicMs()
+          }
           write(batch)
-          if (!isAtomic && clocks.monotonicMs() - beginMs >= TRANSACTION_MS) {
+          if (!isAtomic && monotonicMs() - beginMs >= TRANSACTION_MS) {
             end()
             await Bun.sleep(PAUSE_MS)
-            await begin()
-            beginMs = clocks.monotonicMs()
           }
           yield counts.written
         }
-        end()
+        if (db.inTransaction) end()
       } catch (error) {
         throw translate(error)
       }
@@ -122,6 +109,28 @@ export async function openImport(path: string, rule: ConflictRule, clocks: { now
       db.close(true)
     },
   }
+}
+
+/** Translates the error with which work fails. */
+function attempt<T>(translate: (error: unknown) => unknown, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw translate(error)
+  }
+}
+
+/** Prepares the begin of a transaction. All other writes wait for its end. */
+function prepareBegin(db: Database, translate: (error: unknown) => unknown) {
+  const wal = checkpoints(db, translate)
+  const begin = () => {
+    // If a checkpoint fails before the transaction, nothing is in doubt.
+    wal.runIfDue()
+    db.run('begin')
+    // Takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
+    db.run('delete from main.users where false')
+  }
+  return () => untilUnlocked(db, () => attempt(translate, begin))
 }
 
 /** Says where there is no room for the staging table. Nothing else is written then. */
@@ -178,6 +187,19 @@ function stagingTable(db: Database, rule: ConflictRule) {
     `select lines.line, lines.user, lines.id ${EXISTING} order by lines.line`,
   )
 
+  const batchAfter = (after: Key): ImportBatch => {
+    let last = after
+    let plants = 0
+    let bytes = 0
+    for (const [user, id, textBytes] of rowsOf<[...Key, bigint]>(selectNext.values(...after))) {
+      last = [user, id]
+      plants++
+      bytes += Number(textBytes)
+      if (bytes >= BATCH_TEXT_BYTES) break
+    }
+    return { plants, after, last }
+  }
+
   // One transaction for all lines, because a commit looks at every changed page that is in memory. It locks no other table.
   db.run('begin')
   return {
@@ -188,17 +210,10 @@ function stagingTable(db: Database, rule: ConflictRule) {
     findExisting(use: (line: ExistingLine) => void): void {
       for (const line of selectExisting.iterate()) use(line)
     },
-    batchAfter(after: Key) {
-      let last = after
-      let plants = 0
-      let bytes = 0
-      for (const [user, id, textBytes] of rowsOf<[...Key, bigint]>(selectNext.values(...after))) {
-        last = [user, id]
-        plants++
-        bytes += Number(textBytes)
-        if (bytes >= BATCH_TEXT_BYTES) break
-      }
-      return { plants, after, last }
+    /** Ends the transaction of the lines. All batches, in the order of the table `plants`: another order takes many times as long. */
+    *batches(): Generator<ImportBatch> {
+      db.run('commit')
+      for (let batch = batchAfter(BEFORE_ALL); batch.plants > 0; batch = batchAfter(batch.last)) yield batch
     },
   }
 }
