@@ -1,6 +1,6 @@
 import { SingleBar } from 'cli-progress'
 import { AppError } from '../domain/error.ts'
-import type { CopyOptions } from '../store/engine.ts'
+import type { CloneOptions } from '../store/engine.ts'
 import { Ended, exitCodeOf, type Io, type Signal } from './io.ts'
 
 /** How often a line is printed if stderr is no terminal or a dumb one. A shorter task prints none. */
@@ -42,16 +42,16 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
   }
 }
 
-/** Makes a copy of a database, shows the progress, and stops on a signal. Then no copy is left. */
-export const runCopy = <T>(io: Io, task: (options: CopyOptions) => Promise<T>): Promise<T> => {
-  const copy = async (signal: AbortSignal) => {
+/** Clones a database, shows the progress, and stops on a signal. Then nothing is left. */
+export const runClone = <T>(io: Io, task: (options: CloneOptions) => Promise<T>): Promise<T> => {
+  const clone = async (signal: AbortSignal) => {
     using progress = showProgress(io)
     return await task({
       signal,
       onProgress: (done, total) => progress.update(done, total, `${done} of ${total} plants copied`),
     })
   }
-  return runUntilSignal(io, copy, () => 'nothing was made. Run the same command again.')
+  return runUntilSignal(io, clone, () => 'nothing was made. Run the same command again.')
 }
 
 /**

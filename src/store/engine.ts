@@ -84,18 +84,18 @@ export interface Counts {
   readonly plants: number
 }
 
-/** How `backup` and `restore` copy a database. */
-export interface CopyOptions {
-  /** Called with the number of plants that are copied, and the number of all plants. */
+/** How `backup` and `restore` clone a database. */
+export interface CloneOptions {
+  /** Called with the number of plants that are cloned, and the number of all plants. */
   readonly onProgress?: (done: number, total: number) => void
-  /** Stops the copy. It is deleted, and the reason of the signal is thrown. */
+  /** Stops the task. The clone is deleted, and the reason of the signal is thrown. */
   readonly signal?: AbortSignal
   /** Replaces an existing file. */
   readonly force?: boolean
 }
 
-/** A copy that is whole and on disk. `dropped` lists the objects of other programs that it leaves out, for a message. */
-export interface Copied extends Counts {
+/** A clone that is whole and on disk. `dropped` lists the objects of other programs that it leaves out, for a message. */
+export interface Cloned extends Counts {
   readonly dropped: string
   readonly path: string
   /** The size of the backup, also after a restore: the restored database lacks the record that makes a file a backup. */

@@ -1,11 +1,11 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { misused } from '../../domain/error.ts'
-import type { Copied, FileTools } from '../../store/engine.ts'
+import type { Cloned, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import { exitCodeOf, type Io } from '../io.ts'
-import { runCopy } from '../long-task.ts'
+import { runClone } from '../long-task.ts'
 import { printLine, toJson } from '../output.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
@@ -17,50 +17,68 @@ export const backupCommand = (program: Command, io: Io): void => {
     options: [OPTIONS.dir, OPTIONS.keep, OPTIONS.force, OPTIONS.json, OPTIONS.database],
   })
     .argument('[file]', 'The backup, or - for stdout.')
-    .action(async (file, { database, dir, keep, force = false, json }) => {
-      if (file === '' || (file !== undefined && dir !== undefined)) throw misused('Say which: a file, or --dir.')
-      if (keep !== undefined && dir === undefined) throw misused('--keep counts the backups in --dir.')
-      if (file === undefined && dir === undefined) throw misused('Say where to: a file, or --dir.')
-      if (force && (file === undefined || file === '-'))
-        throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
-      if (json && file === '-') throw misused('--json and the backup cannot both go to stdout: leave --json out.')
+    .action(async (file, { database, ...options }) => {
+      const destination = destinationOf(file, options)
       const tools = await engineOf(database).fileTools()
       const startedMs = io.nowMs()
-      if (file === '-') return printBackup(tools, startedMs)
-      const target = file ?? tools.backupIn(dir ?? '', startedMs)
-      const copied = await runCopy(io, (options) => tools.backup(target, { ...options, force }))
+      if (file === '-') return printBackup(tools, startedMs, io)
+      const target = 'dir' in destination ? tools.backupIn(destination.dir, startedMs) : destination.file
+      const force = options.force === true
+      const cloned = await runClone(io, (clone) => tools.backup(target, { ...clone, force }))
       try {
-        await tellCopied('Backed up', copied, io, json)
+        await tellCloned('Backed up', cloned, io, options.json)
       } finally {
         // The backup counts also if its path cannot be printed.
-        await record(tools, startedMs, copied.bytes)
-        if (keep !== undefined && file === undefined) await deleteOld(tools, copied.path, keep)
+        await record(tools, startedMs, cloned.bytes, io)
+        if ('dir' in destination) await deleteOld(tools, cloned.path, destination.keep, io)
       }
     })
+}
 
-  const printBackup = async (tools: FileTools, startedMs: number) => {
-    if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
-    const backup = await runCopy(io, tools.backupToRead)
-    // The backup has no name, so a signal can end the process at once.
-    io.onSignal((signal) => io.exit(exitCodeOf(signal)))
-    for await (const chunk of backup.chunks) await io.print(chunk)
-    await tellCounts('Backed up', backup, io)
-    await record(tools, startedMs, backup.bytes)
-  }
+interface DestinationOptions {
+  readonly dir?: string | undefined
+  readonly keep?: number | undefined
+  readonly force?: boolean | undefined
+  readonly json?: boolean | undefined
+}
 
-  const record = (tools: FileTools, startedMs: number, bytes: number) =>
-    tools.recordBackup(startedMs, bytes).catch((error: unknown) =>
-      // The backup is complete, so the exit code is 0.
-      io.tell(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.`),
-    )
+/** Where a backup goes: a file, which is stdout if its name is -, or a new file in a directory, of which the latest are kept. */
+type Destination = { readonly file: string } | { readonly dir: string; readonly keep: number | undefined }
 
-  const deleteOld = async (tools: FileTools, latest: string, keep: number) => {
-    const { deleted, future } = tools.keepBackups(latest, keep)
-    for (const name of future) {
-      await io.tell(`Warning: ${name} is dated in the future: it is neither counted nor deleted.`)
-    }
-    for (const name of deleted) await io.tell(`Deleted ${name}.`)
-  }
+/** Throws `misused` if the arguments do not name one destination, or if an option does not go with it. */
+function destinationOf(file: string | undefined, { dir, keep, force, json }: DestinationOptions): Destination {
+  const isStdout = file === '-'
+  if (file === '' || (file !== undefined && dir !== undefined)) throw misused('Say which: a file, or --dir.')
+  if (keep !== undefined && dir === undefined) throw misused('--keep counts the backups in --dir.')
+  if (force && (isStdout || dir !== undefined))
+    throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
+  if (json && isStdout) throw misused('--json and the backup cannot both go to stdout: leave --json out.')
+  if (dir !== undefined) return { dir, keep }
+  if (file === undefined) throw misused('Say where to: a file, or --dir.')
+  return { file }
+}
+
+async function printBackup(tools: FileTools, startedMs: number, io: Io): Promise<void> {
+  if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
+  const backup = await runClone(io, tools.backupToRead)
+  // The backup has no name, so a signal can end the process at once.
+  io.onSignal((signal) => io.exit(exitCodeOf(signal)))
+  for await (const chunk of backup.chunks) await io.print(chunk)
+  await tellCounts('Backed up', backup, io)
+  await record(tools, startedMs, backup.bytes, io)
+}
+
+const record = (tools: FileTools, startedMs: number, bytes: number, { tell }: Pick<Io, 'tell'>) =>
+  tools.recordBackup(startedMs, bytes).catch((error: unknown) =>
+    // The backup is complete, so the exit code is 0.
+    tell(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.`),
+  )
+
+async function deleteOld(tools: FileTools, latest: string, keep: number | undefined, { tell }: Pick<Io, 'tell'>) {
+  if (keep === undefined) return
+  const { deleted, future } = tools.keepBackups(latest, keep)
+  for (const name of future) await tell(`Warning: ${name} is dated in the future: it is neither counted nor deleted.`)
+  for (const name of deleted) await tell(`Deleted ${name}.`)
 }
 
 /** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
@@ -78,20 +96,20 @@ export const restoreCommand = (program: Command, io: Io): void => {
     .action(async (file, { database, force = false, json }) => {
       if (file === '-') throw misused('restore does not read stdin: save the backup as a file and name it.')
       const tools = await engineOf(database).fileTools()
-      const copied = await runCopy(io, (options) => tools.restore(file, { ...options, force }))
-      await tellCopied('Restored', copied, io, json)
+      const cloned = await runClone(io, (clone) => tools.restore(file, { ...clone, force }))
+      await tellCloned('Restored', cloned, io, json)
     })
 }
 
-/** Prints how much was copied on stderr, and the path of the copy on stdout. */
-async function tellCopied(what: string, copied: Copied, io: Io, json = false): Promise<void> {
-  const { path, bytes, users, tokens, plants } = copied
-  await tellCounts(what, copied, io)
+/** Prints how much was cloned on stderr, and the path of the clone on stdout. */
+async function tellCloned(what: string, cloned: Cloned, io: Io, json = false): Promise<void> {
+  const { path, bytes, users, tokens, plants } = cloned
+  await tellCounts(what, cloned, io)
   await (json ? io.print(toJson({ path, bytes, users, tokens, plants })) : printLine(io, path))
 }
 
-async function tellCounts(what: string, copied: Omit<Copied, 'path'>, io: Io): Promise<void> {
-  const { bytes, users, tokens, plants, dropped } = copied
+async function tellCounts(what: string, cloned: Omit<Cloned, 'path'>, io: Io): Promise<void> {
+  const { bytes, users, tokens, plants, dropped } = cloned
   if (dropped !== '') await io.tell(`Left out the objects of other programs: ${dropped}.`)
   await io.tell(`${what} ${bytes} bytes: users ${users}, tokens ${tokens}, plants ${plants}.`)
 }

@@ -1,30 +1,30 @@
 import { createReadStream, fstatSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { misused } from '../../../domain/error.ts'
-import type { Copied, CopyOptions } from '../../engine.ts'
+import type { Cloned, CloneOptions } from '../../engine.ts'
 import { openImmutable, openWriter, rowsOf } from '../connection.ts'
 import { sqliteCode } from '../errors.ts'
 import { syncDirectory } from '../files/file-system.ts'
 import { databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
 import { pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
-import { copyDatabase, withCopy } from './copy-database.ts'
+import { cloneDatabase, withClone } from './clone-database.ts'
 import { withoutTime } from './new-database.ts'
 
-/** Makes a backup of a database, while other processes may write. Rejects as `copyDatabase` does. */
-export const backupSqlite = async (database: string, target: string, options: CopyOptions): Promise<Copied> =>
-  copyDatabase(sourceOf(database), target, options)
+/** Makes a backup of a database, while other processes may write. Rejects as `cloneDatabase` does. */
+export const backupSqlite = async (database: string, target: string, options: CloneOptions): Promise<Cloned> =>
+  cloneDatabase(sourceOf(database), target, options)
 
 /**
  * Makes and verifies a backup that can be read once. It is on the disk of the database, which has room for it, and has no name,
- * so nothing of it is left when the process ends. Rejects as `withCopy` does.
+ * so nothing of it is left when the process ends. Rejects as `withClone` does.
  */
-export async function backupSqliteToRead(database: string, options: CopyOptions) {
-  return withCopy(sourceOf(database), `${database}-backup`, options, ({ copied, openFile }) => {
+export async function backupSqliteToRead(database: string, options: CloneOptions) {
+  return withClone(sourceOf(database), `${database}-backup`, options, ({ cloned, openFile }) => {
     // Nothing asks for the signal after this.
     options.signal?.throwIfAborted()
     const file = openFile()
-    return { ...copied, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
+    return { ...cloned, bytes: fstatSync(file).size, chunks: createReadStream('', { fd: file }) }
   })
 }
 
@@ -34,12 +34,12 @@ function sourceOf(path: string) {
   return { role: 'database', path, dropped: foreign } as const
 }
 
-/** Makes a copy of a backup the database. The backup does not change. Rejects as `copyDatabase` does. */
-export async function restoreSqlite(backup: string, database: string, options: CopyOptions): Promise<Copied> {
+/** Makes a clone of a backup the database. The backup does not change. Rejects as `cloneDatabase` does. */
+export async function restoreSqlite(backup: string, database: string, options: CloneOptions): Promise<Cloned> {
   const { state, foreign } = inspectBackup(backup)
   // A backup may come from anybody, so the objects of other programs in it are dropped.
-  const copied = await copyDatabase({ role: 'backup', path: backup, state, dropped: foreign }, database, options)
-  return { ...copied, bytes: statSync(backup).size }
+  const cloned = await cloneDatabase({ role: 'backup', path: backup, state, dropped: foreign }, database, options)
+  return { ...cloned, bytes: statSync(backup).size }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { ConflictRule } from '../../../domain/plant.ts'
-import type { CopyOptions } from '../../engine.ts'
+import type { CloneOptions } from '../../engine.ts'
 import { realPath } from '../files/file-system.ts'
 import {
   backupName,
@@ -16,13 +16,13 @@ import { sqliteStatus } from './status.ts'
 
 /** The tools for the SQLite file at this path. */
 export const fileTools = (path: string) => ({
-  backup: async (file: string, options: CopyOptions) => backupSqlite(path, realPath(file), options),
+  backup: async (file: string, options: CloneOptions) => backupSqlite(path, realPath(file), options),
   /** The path of a backup in a directory. Its name has the time. */
   backupIn: (directory: string, nowMs: number) => join(directory, backupName(path, nowMs)),
-  backupToRead: (options: CopyOptions) => backupSqliteToRead(path, options),
+  backupToRead: (options: CloneOptions) => backupSqliteToRead(path, options),
   recordBackup: (atMs: number, bytes: number) => recordBackup(path, atMs, bytes),
   keepBackups: (latest: string, keep: number) => keepLatestBackups(path, latest, keep),
-  restore: async (backup: string, options: CopyOptions) => restoreSqlite(realPath(backup), path, options),
+  restore: async (backup: string, options: CloneOptions) => restoreSqlite(realPath(backup), path, options),
   status: () => sqliteStatus(path),
 
   exportPlants: (userName: string | undefined, use: Parameters<typeof exportPlants>[2]) =>
