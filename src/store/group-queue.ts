@@ -1,8 +1,17 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import type { StoreObserver } from '../domain/store.ts'
-import { isGroupFull, isQueueFull, LOCK_MAX_WAIT_MS, QUEUE_MAX_WAIT_MS } from './limits.ts'
-import { linger } from './linger.ts'
+import {
+  GROUP_MAX_TEXT_LENGTH,
+  GROUP_MAX_WRITES,
+  LOCK_MAX_WAIT_MS,
+  QUEUE_MAX_TEXT_LENGTH,
+  QUEUE_MAX_WAIT_MS,
+  QUEUE_MAX_WRITES,
+} from './limits.ts'
 
+/** Turns of the event loop for which a group waits at most. Each turn may bring the writes of further requests. */
+const LINGER_TURNS_MAX = 2
 /** How long the queue waits before it tries a locked database again. */
 const LOCK_RETRY_MS = 5
 
@@ -38,6 +47,8 @@ interface QueueOptions<Lane extends string, Content> {
 
 /** A write that has no result yet. */
 interface Asked<Lane, Content> extends Write<Lane, Content> {
+  /** The length of all texts that were asked for before this one. */
+  readonly textBefore: number
   readonly askedAtMs: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -49,138 +60,139 @@ interface Asked<Lane, Content> extends Write<Lane, Content> {
  * another process locks the database, writes wait for `LOCK_MAX_WAIT_MS` instead.
  */
 export function queueGroups<Lane extends string, Content>({ perform, observer }: QueueOptions<Lane, Content>) {
-  const waiting = keepWaiting<Lane, Content>(observer)
+  /** The writes that no group has taken, in the order in which they were asked for. */
+  const waiting: Asked<Lane, Content>[] = []
+  const limit = limitWaits(waiting, observer)
   /** The groups under way, and the lanes that take one group after the other. */
   const groups = new Map<Lane, readonly Asked<Lane, Content>[]>()
   const running = new Map<Lane, Promise<void>>()
+  let textLength = 0
+  let refusal: AppError | undefined
 
-  const hasWaiting = (lane: Lane): boolean => waiting.writes.some((write) => write.lane === lane)
-  const start = (lane: Lane) => {
-    if (!running.has(lane) && hasWaiting(lane)) running.set(lane, run(lane))
-  }
   const run = async (lane: Lane) => {
-    while (hasWaiting(lane)) {
-      await linger(() => waiting.writes.length)
-      const group = waiting.takeGroup(lane, [...groups.values()].flat())
+    do {
+      await linger(waiting)
+      const group = takeGroup(waiting, lane, [...groups.values()].flat())
       // Another lane commits earlier writes with these keys. It starts this lane after that.
       if (group.length === 0) break
       groups.set(lane, group)
       const isLocked = (await commit(group, perform[lane], observer)) === 'locked'
       groups.delete(lane)
       if (isLocked) {
-        waiting.putBack(group)
+        waiting.unshift(...group)
+        limit.refuseLocked(refusal)
         await Bun.sleep(LOCK_RETRY_MS)
       }
-      for (const other in perform) start(other)
-    }
+      for (const other in perform) if (!running.has(other) && hasWaiting(waiting, other)) running.set(other, run(other))
+    } while (hasWaiting(waiting, lane))
     running.delete(lane)
   }
 
   return {
     /** Resolves to the result of the write once it is durable. Rejects with the refusal of the write, or with its failure. */
     write(write: Write<Lane, Content>): Promise<unknown> {
-      const result = waiting.ask(write)
-      start(write.lane)
-      return result
+      if (refusal !== undefined) return Promise.reject(refusal)
+      const waitingText = textLength - (waiting[0]?.textBefore ?? textLength)
+      const hasText = waitingText > 0 && waitingText + write.textLength > QUEUE_MAX_TEXT_LENGTH
+      if (hasText || waiting.length >= QUEUE_MAX_WRITES) {
+        observer?.recordRefusal('queue_full')
+        return Promise.reject(new AppError('store_busy'))
+      }
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      waiting.push({ ...write, textBefore: textLength, askedAtMs: performance.now(), resolve, reject })
+      textLength += write.textLength
+      limit.begin()
+      if (!running.has(write.lane)) running.set(write.lane, run(write.lane))
+      return promise
     },
     /** The writes that are not durable yet, those of the groups under way included. */
     load() {
-      const unfinished = [...groups.values(), waiting.writes]
+      const unfinished = [...groups.values(), waiting]
       const nowMs = performance.now()
       const askedAtMs = unfinished.map(([oldest]) => oldest?.askedAtMs ?? nowMs)
       return { waitingWrites: unfinished.flat().length, longestWaitMs: nowMs - Math.min(...askedAtMs) }
     },
     /** Refuses all writes from now on, waiting ones included. Resolves when the groups under way have their results. */
     async refuse(error: AppError): Promise<void> {
-      waiting.refuseAll(error)
+      refusal ??= error
+      limit.end(refusal)
       await Promise.all(running.values())
     },
   }
 }
 
-/** Keeps the writes that no group has taken, and refuses those that have no room or wait for too long. */
-function keepWaiting<Lane, Content>(observer: StoreObserver | undefined) {
-  /** In the order in which they were asked for. */
-  const writes: Asked<Lane, Content>[] = []
-  let textLength = 0
+/** Refuses the writes that wait for too long. */
+function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver | undefined) {
   let lockedAtMs = Number.NEGATIVE_INFINITY
-  let lateTimer: Timer | undefined
-  let refusal: AppError | undefined
+  /** One timer for the oldest write is enough. No group clears it, so it is set twice a second at most. */
+  let timer: Timer | undefined
 
   const refuseAskedBefore = (timeMs: number, error: AppError, reason?: 'queue_full' | 'locked') => {
-    const end = writes.findIndex(({ askedAtMs }) => askedAtMs > timeMs)
-    for (const write of writes.splice(0, end < 0 ? writes.length : end)) {
-      textLength -= write.textLength
+    const end = waiting.findIndex(({ askedAtMs }) => askedAtMs > timeMs)
+    for (const { reject } of waiting.splice(0, end < 0 ? waiting.length : end)) {
       if (reason !== undefined) observer?.recordRefusal(reason)
-      write.reject(error)
+      reject(error)
     }
   }
-  /** One timer for the oldest write is enough. It is not cleared when a group takes the write, so it is set twice a second at most. */
   const refuseLate = () => {
     const lateMs = performance.now() - QUEUE_MAX_WAIT_MS
     if (lockedAtMs <= lateMs) refuseAskedBefore(lateMs, new AppError('store_busy'), 'queue_full')
-    const [oldest] = writes
-    lateTimer = oldest && setTimeout(refuseLate, Math.max(oldest.askedAtMs, lockedAtMs) - lateMs)
+    const [oldest] = waiting
+    timer = oldest && setTimeout(refuseLate, Math.max(oldest.askedAtMs, lockedAtMs) - lateMs)
   }
-
   return {
-    writes: writes as readonly Asked<Lane, Content>[],
-    ask(write: Write<Lane, Content>): Promise<unknown> {
-      if (refusal !== undefined) return Promise.reject(refusal)
-      if (isQueueFull({ writes: writes.length, textLength }, write.textLength)) {
-        observer?.recordRefusal('queue_full')
-        return Promise.reject(new AppError('store_busy'))
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-      writes.push({ ...write, askedAtMs: performance.now(), resolve, reject })
-      textLength += write.textLength
-      lateTimer ??= setTimeout(refuseLate, QUEUE_MAX_WAIT_MS)
-      return promise
+    begin(): void {
+      timer ??= setTimeout(refuseLate, QUEUE_MAX_WAIT_MS)
     },
-    /** Takes the next group of a lane, up to a full one. */
-    takeGroup(lane: Lane, underWay: readonly Asked<Lane, Content>[]): readonly Asked<Lane, Content>[] {
-      const { group, passed } = nextGroup(writes, lane, underWay)
-      writes.splice(0, group.length + passed.length, ...passed)
-      for (const write of group) textLength -= write.textLength
-      return group
-    },
-    /** The writes of a group that found the database locked go on waiting, but not for longer than `LOCK_MAX_WAIT_MS` in all. */
-    putBack(group: readonly Asked<Lane, Content>[]): void {
-      writes.unshift(...group)
-      for (const write of group) textLength += write.textLength
+    /** The database is locked: the writes go on waiting, but not for longer than `LOCK_MAX_WAIT_MS` in all. */
+    refuseLocked(refusal: AppError | undefined): void {
       lockedAtMs = performance.now()
       if (refusal !== undefined) refuseAskedBefore(lockedAtMs, refusal)
       else refuseAskedBefore(lockedAtMs - LOCK_MAX_WAIT_MS, new AppError('store_busy', { cause: LOCKED }), 'locked')
     },
-    refuseAll(error: AppError): void {
-      refusal ??= error
+    end(refusal: AppError): void {
+      clearTimeout(timer)
       refuseAskedBefore(Number.POSITIVE_INFINITY, refusal)
-      clearTimeout(lateTimer)
     },
   }
 }
 
 const LOCKED = 'another process keeps the database locked'
 
-/** The writes that the next group of a lane takes, and those of other groups that it passed. */
-function nextGroup<Lane, Content>(
-  waiting: readonly Asked<Lane, Content>[],
+/** Waits while each turn of the event loop brings more writes: a larger group costs less per write. */
+async function linger(waiting: readonly unknown[]): Promise<void> {
+  let before = -1
+  for (let turn = 0; turn < LINGER_TURNS_MAX && before < waiting.length; turn++) {
+    before = waiting.length
+    await nextTurn()
+  }
+}
+
+function hasWaiting<Lane>(waiting: readonly Asked<Lane, unknown>[], lane: Lane): boolean {
+  for (const write of waiting) if (write.lane === lane) return true
+  return false
+}
+
+/** Takes the next group of a lane, up to a full one. It leaves the writes of other lanes, and those that have to wait for these. */
+function takeGroup<Lane, Content>(
+  waiting: Asked<Lane, Content>[],
   lane: Lane,
   underWay: readonly Asked<Lane, Content>[],
-) {
-  const blocked = new Set<string | undefined>(underWay.map(({ key }) => key))
-  const [group, passed]: [Asked<Lane, Content>[], Asked<Lane, Content>[]] = [[], []]
-  const load = { writes: 0, textLength: 0 }
+): readonly Asked<Lane, Content>[] {
+  const blocked = new Set<string | undefined>()
+  for (const { key } of underWay) blocked.add(key)
+  const [group, left]: [Asked<Lane, Content>[], Asked<Lane, Content>[]] = [[], []]
+  let groupText = 0
   for (const write of waiting) {
-    if (isGroupFull(load)) break
+    if (group.length >= GROUP_MAX_WRITES || groupText >= GROUP_MAX_TEXT_LENGTH) break
     const isTaken = write.lane === lane && (write.key === undefined || !blocked.has(write.key))
     if (!isTaken || write.isLastOfKey) blocked.add(write.key)
-    if (isTaken) {
-      load.writes = group.push(write)
-      load.textLength += write.textLength
-    } else passed.push(write)
+    if (isTaken) groupText += write.textLength
+    const side = isTaken ? group : left
+    side.push(write)
   }
-  return { group, passed }
+  waiting.splice(0, group.length + left.length, ...left)
+  return group
 }
 
 /** Commits a group and gives its writes their results, unless the database is locked. */

@@ -1,9 +1,12 @@
-/** Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. */
+/**
+ * Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. If no text waits, it takes
+ * a text of any length.
+ */
 export const QUEUE_MAX_WRITES = 16_384
 export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
 /** A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. */
 export const GROUP_MAX_WRITES = 512
-const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
+export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
 /** How long a write may wait for its group, and how long if another process has locked the database. Then it is refused. */
 export const QUEUE_MAX_WAIT_MS = 500
 export const LOCK_MAX_WAIT_MS = 2000
@@ -12,17 +15,3 @@ export const COUNTED_USERS_MAX = 10_000
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
 export const DELETE_PAUSE_MS = 20
-
-/** Some writes, and the length of their text in UTF-16 code units. */
-interface WriteLoad {
-  readonly writes: number
-  readonly textLength: number
-}
-
-/** Whether a queue has no room for one more write with this much text. An empty queue takes a text of any length. */
-export const isQueueFull = (queue: WriteLoad, textLength: number): boolean =>
-  queue.writes >= QUEUE_MAX_WRITES || (queue.textLength > 0 && queue.textLength + textLength > QUEUE_MAX_TEXT_LENGTH)
-
-/** Whether a group takes no further write. */
-export const isGroupFull = ({ writes, textLength }: WriteLoad): boolean =>
-  writes >= GROUP_MAX_WRITES || textLength >= GROUP_MAX_TEXT_LENGTH

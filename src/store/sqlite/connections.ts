@@ -5,7 +5,7 @@ import { type FileDurability, openReader } from './connection.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { readVersions, shareChanges } from './versions.ts'
-import { CHECKPOINTED_AT_MS, COMMIT_MS } from './writing/group-commit.ts'
+import { CHECKPOINTED_AT_MS } from './writing/group-commit.ts'
 import { queueWrites } from './writing/queue.ts'
 import { openWriterHere, openWriterInThread } from './writing/writer.ts'
 import { type Failure, toError } from './writing/writes.ts'
@@ -87,13 +87,7 @@ function openQueue(path: string, onFailure: (error: unknown) => void, options: C
     if ('failure' in report) onFailure(toError(report.failure))
     else onEvent(report.event)
   })
-  const queue = queueWrites({
-    writer,
-    monotonicMs,
-    commitMs: () => times[COMMIT_MS] ?? 0,
-    onFailure,
-    observer,
-  })
+  const queue = queueWrites({ writer, monotonicMs, times, onFailure, observer })
   return { writer, changes, times, queue }
 }
 

@@ -1,25 +1,26 @@
 import { AppError } from '../../../domain/error.ts'
 import type { StoreObserver } from '../../../domain/store.ts'
 import { type GroupOutcome, queueGroups } from '../../group-queue.ts'
+import { COMMIT_MS } from './group-commit.ts'
 import type { Writer } from './writer.ts'
 import { type Call, type GroupResult, toError, type Writes } from './writes.ts'
 
 interface QueueOptions {
   readonly writer: Pick<Writer, 'perform'>
   readonly monotonicMs: () => number
-  /** How long the commit of the latest group took. */
-  readonly commitMs: () => number
+  /** The writer puts the duration of its latest commit there. */
+  readonly times: Float64Array
   /** Called with the error of each group that fails. */
   readonly onFailure: (error: unknown) => void
   readonly observer: StoreObserver | undefined
 }
 
 /** All writes of a SQLite file pass through this queue. A transaction takes writes of all kinds, in their order. */
-export function queueWrites({ writer, monotonicMs, commitMs, onFailure, observer }: QueueOptions) {
+export function queueWrites({ writer, monotonicMs, times, onFailure, observer }: QueueOptions) {
   const perform = async (calls: readonly Call[]): Promise<GroupOutcome> => {
     const result = await writer.perform(calls, monotonicMs()).catch(writerGone)
     if (result === 'done' || !('failure' in result)) {
-      observer?.recordGroup(calls.length, commitMs())
+      observer?.recordGroup(calls.length, times[COMMIT_MS] ?? 0)
       return result
     }
     if (result.failure.kind === 'store_busy') return 'locked'
