@@ -194,10 +194,6 @@ export interface Store {
 
   /** Users, in the order of the bytes of their names. */
   listUsers(range?: RowRange<string>): Promise<readonly User[]>
-  /** The user of that name, and whether the user is blocked. */
-  findUser(name: string): Promise<{ readonly id: UserId; readonly isBlocked: boolean } | undefined>
-  /** Stores a user if there is none of that name. */
-  createUser(name: string, nowMs: number): Promise<void>
   /**
    * Blocks a user as of a time, or unblocks the user if there is no time. A user who is blocked already keeps the earlier time.
    * Returns whether it changed something. Rejects with `user_not_found`.

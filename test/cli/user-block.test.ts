@@ -78,12 +78,15 @@ describe.concurrent('user block', () => {
     ])
   })
 
-  test('creates a missing user, and user unblock exits with 1 for one', async () => {
+  test('and user unblock exit with 1 for a user who does not exist, and create none', async () => {
     using made = makeDatabase()
     await createTokenIn(made.database)
+    const before = await made.run('user', 'list', '--json')
 
-    expect(await made.run('user', 'unblock', 'app')).toEqual(refusal(1, 'There is no user app.'))
-    expect(await made.run('user', 'block', 'app')).toEqual(done('Created user app.\nBlocked user app.'))
+    for (const command of ['block', 'unblock']) {
+      expect(await made.run('user', command, 'mee')).toEqual(refusal(1, 'There is no user mee.'))
+    }
+    expect(await made.run('user', 'list', '--json')).toEqual(before)
   })
 
   test.skipIf(lacks(MOUNTS))('on a full disk exits with 3, and blocks once there is room', async () => {

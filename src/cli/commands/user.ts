@@ -45,24 +45,16 @@ const toRow = ({ name, plants, tokens, createdAtMs, blockedAtMs }: User) => ({
 /** `user block` can be undone, so it needs no `--yes`. */
 function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
   const blocks = name === 'block'
-  const exits = blocks ? {} : { failed: 'The user is unknown.' }
   return defineCommand(user, name, {
     does: blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
     examples: [`user ${name} me`, `user ${name} me --json`],
-    exits,
+    exits: { failed: 'The user is unknown.' },
     options: [...DATABASE_OPTIONS, OPTIONS.json],
   })
     .argument('<name>', 'The name of the user.', parseName)
     .action(async (who, { json, ...options }) => {
       const blockedAtMs = blocks ? io.nowMs() : undefined
-      const isChanged = await withStore(options, async (store) => {
-        // A tokens file may name a user who is not in the database yet.
-        if (blocks && (await store.findUser(who)) === undefined) {
-          await store.createUser(who, io.nowMs())
-          await io.tell(`Created user ${who}.`)
-        }
-        return store.setUserBlock(who, blockedAtMs)
-      })
+      const isChanged = await withStore(options, (store) => store.setUserBlock(who, blockedAtMs))
       // Once this command has ended, every server on the same file follows it.
       await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`

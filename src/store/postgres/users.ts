@@ -32,11 +32,6 @@ export function users({ read, transaction, changeTokens, column }: Connections) 
       return found.map(([id, ...facts]) => toUser([...facts, plants.get(id) ?? 0n, tokens.get(id) ?? 0n]))
     },
 
-    findUser: (name) => findUser({ query: read }, name),
-
-    createUser: (name, nowMs) =>
-      changeTokens(async (inside) => void (await insertUsers(inside, new Map([[name, nowMs]]), column))),
-
     setUserBlock: (name, blockedAtMs) =>
       changeTokens(async (inside, announce) => {
         const user = await requireUser(inside, name)
@@ -78,18 +73,11 @@ export function users({ read, transaction, changeTokens, column }: Connections) 
   } satisfies Partial<Store>
 }
 
-/** `Store.findUser`, inside a transaction or alone. */
-export async function findUser({ query }: Pick<Transaction, 'query'>, name: string) {
-  const select = 'select id, blocked_at_ms from plantstore.users where name = $1'
-  const [row] = await query<[id: bigint, blockedAtMs: bigint | null]>(select, [name])
-  return row && { id: Number(row[0]), isBlocked: row[1] !== null }
-}
-
 /** The identifier of the user with this name. Rejects with `user_not_found`. */
-export async function requireUser(inside: Pick<Transaction, 'query'>, name: string): Promise<UserId> {
-  const user = await findUser(inside, name)
-  if (user === undefined) throw userNotFound(name)
-  return user.id
+export async function requireUser({ query }: Pick<Transaction, 'query'>, name: string): Promise<UserId> {
+  const [row] = await query<[id: bigint]>('select id from plantstore.users where name = $1', [name])
+  if (row === undefined) throw userNotFound(name)
+  return Number(row[0])
 }
 
 /** Stores the users of these names and times unless they are there. Returns the ids of all, and the new names. */

@@ -19,10 +19,6 @@ export function users({ reader, read, write, emptyWal }: Connections) {
         return rowsOf<UserRow>(select.values(after, limit)).map(toUser)
       }),
 
-    findUser: (name) => read(() => findUser(reader, name)),
-
-    createUser: async (name, nowMs) => void (await write(['createUser', name, nowMs])),
-
     setUserBlock: (name, blockedAtMs) => write(['setUserBlock', name, blockedAtMs]),
 
     async deleteUser(name, { onProgress, signal } = {}) {
@@ -50,17 +46,12 @@ export function users({ reader, read, write, emptyWal }: Connections) {
   } satisfies Partial<Store>
 }
 
-function findUser(db: Database, name: string) {
-  const select = db.prepare<unknown, [string]>('select id, blocked_at_ms from users where name = ?1')
-  const [row] = rowsOf<[id: bigint, blockedAtMs: bigint | null]>(select.values(name))
-  return row && { id: Number(row[0]), isBlocked: row[1] !== null }
-}
-
 /** The identifier of a user. Rejects with `user_not_found`. */
 export function requireUser(db: Database, name: string): UserId {
-  const user = findUser(db, name)
-  if (user === undefined) throw userNotFound(name)
-  return user.id
+  const select = db.prepare<unknown, [string]>('select id from users where name = ?1')
+  const [row] = rowsOf<[id: bigint]>(select.values(name))
+  if (row === undefined) throw userNotFound(name)
+  return Number(row[0])
 }
 
 /** Stores a user if there is none of that name. Returns whether it did. */
@@ -69,10 +60,8 @@ export function insertUser(writer: Database, name: string, nowMs: number): boole
   return writer.run(insert, [name, nowMs]).changes > 0
 }
 
-/** The writes that create, block or delete a user. */
+/** The writes that block or delete a user. */
 export const userWrites = (writer: Database, quota?: PlantQuota) => ({
-  createUser: (name: string, nowMs: number): boolean => insertUser(writer, name, nowMs),
-
   setUserBlock(name: string, blockedAtMs: number | undefined): boolean {
     const update = 'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)'
     return writer.run(update, [requireUser(writer, name), blockedAtMs ?? null]).changes > 0

@@ -53,24 +53,6 @@ export function usersContract({ open }: StoreUnderTest): void {
     })
   })
 
-  describe('createUser', () => {
-    test('creates a user without tokens, and changes nothing of a user who is there', async () => {
-      await using opened = await open()
-      const { store } = opened
-      const me = await createUser(store, 'me')
-
-      await Promise.all(['you', 'me', 'you'].map((name) => store.createUser(name, CREATED_AT_MS + 1)))
-
-      expect(await store.listUsers()).toMatchObject([
-        { name: 'me', createdAtMs: CREATED_AT_MS, plants: 0, tokens: 1 },
-        { name: 'you', createdAtMs: CREATED_AT_MS + 1, plants: 0, tokens: 0 },
-      ])
-      expect(await store.findUser('me')).toEqual({ id: me, isBlocked: false })
-      const { token } = await createToken(store, 'you')
-      expect(await store.findUser('you')).toEqual({ id: token.userId, isBlocked: false })
-    })
-  })
-
   describe('deleteUser', () => {
     test('deletes tokens, plants and the name, says how many, and leaves other users as they are', async () => {
       await using opened = await open()

@@ -43,7 +43,7 @@ const CHANGES: readonly (readonly [name: string, change: Change])[] = [
 const LATEST: readonly (readonly [name: string, change: (store: Store) => Promise<unknown>])[] = [
   ['a blocked user', (store) => store.setUserBlock('you', CREATED_AT_MS)],
   ['new tokens', (store) => store.createTokens([newToken('you')])],
-  ['a new user', (store) => store.createUser('they', CREATED_AT_MS)],
+  ['a new user', (store) => store.createTokens([newToken('they')])],
 ]
 
 describe.skipIf(lacks(POSTGRES_SERVER))('a change of tokens in another opening of a PostgreSQL database', () => {
@@ -64,7 +64,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a change of tokens in another opening o
     const before = await versionOf(store)
 
     await other.createTokens([newToken('you')])
-    await other.createUser('somebody.else', CREATED_AT_MS)
+    await other.createTokens([newToken('somebody.else')])
 
     expect(await areSame(store, you, before)).toBe(true)
   })
@@ -76,7 +76,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a change of tokens in another opening o
       const before = await versionOf(store)
 
       await other.revokeTokens({ id: yours }, CREATED_AT_MS)
-      await other.createUser('they', CREATED_AT_MS)
+      await other.createTokens([newToken('they')])
       for (let count = 0; count < following; count++) await other.setUserBlock('they', CREATED_AT_MS)
 
       expect(await areSame(store, you, before)).toBe(false)

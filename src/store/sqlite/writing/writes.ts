@@ -32,7 +32,6 @@ export const CHANGES = {
   createFirstToken: 'tokens',
   revokeTokens: 'tokens',
   rotateToken: 'tokens',
-  createUser: 'tokens',
   setUserBlock: 'tokens',
   deleteTokensOfUser: 'tokens',
   touchTokens: 'nothing',
