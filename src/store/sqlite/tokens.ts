@@ -9,13 +9,18 @@ import { insertUser, requireUser } from './users.ts'
 const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
     tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, replaced_by, users.blocked_at_ms
   from tokens join users on users.id = tokens.user_id`
+const SELECT_BY_HASH = `${SELECT} where hash = ?1`
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
 export function tokens({ reader, read, write }: Connections) {
-  const findByHash = finderByHash(reader)
+  const selectByHash = reader.prepare<unknown, [Uint8Array]>(SELECT_BY_HASH)
 
   return {
-    findToken: (hash) => read(() => findByHash(hash)),
+    findToken: (hash) =>
+      read(() => {
+        const [row] = rowsOf<TokenRow>(selectByHash.values(hash))
+        return row && toToken(row)
+      }),
 
     createTokens: (tokens) => write(['createTokens', tokens]),
 
@@ -57,8 +62,8 @@ export function tokenWrites(writer: Database) {
     createTokens,
 
     importTokens(tokens: readonly NewToken[]): TokenImport {
-      const findByHash = finderByHash(writer)
-      const stored = tokens.map(({ hash }) => findByHash(hash))
+      const select = writer.prepare<unknown, [Uint8Array]>(SELECT_BY_HASH)
+      const stored = tokens.map(({ hash }) => rowsOf<TokenRow>(select.values(hash)).map(toToken)[0])
       const { missing, refused } = compareTokens(tokens, stored)
       return { created: missing.length, newUsers: createTokens(missing).newUsers, refused }
     },
@@ -87,14 +92,6 @@ export function tokenWrites(writer: Database) {
     touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>, nowMs: number): void {
       for (const [id, atMs] of lastUsedAtMs) touch.run(id, atMs, nowMs)
     },
-  }
-}
-
-function finderByHash(db: Database) {
-  const select = db.prepare<unknown, [Uint8Array]>(`${SELECT} where hash = ?1`)
-  return (hash: Uint8Array): Token | undefined => {
-    const [row] = rowsOf<TokenRow>(select.values(hash))
-    return row && toToken(row)
   }
 }
 
