@@ -134,7 +134,9 @@ function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver 
       reject(error)
     }
   }
-  const refuseLate = () => {
+  const refuseLate = async () => {
+    // If this thread stood still, the queue first takes what it can.
+    for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
     const lateMs = performance.now() - QUEUE_MAX_WAIT_MS
     if (lockedAtMs <= lateMs) refuseAskedBefore(lateMs, new AppError('store_busy'), 'queue_full')
     const [oldest] = waiting

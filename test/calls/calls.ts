@@ -13,7 +13,7 @@ import budget from './budget.json'
 import { copyInstrumented } from './instrument.ts'
 
 /** The fewest calls of so many requests count, because timers add to some of them. */
-const REQUESTS = 4
+const REQUESTS = 6
 /** The server is at rest if it calls nothing for so long. */
 const REST_MS = 30
 /** More than a look for commits of other processes takes, and less than the time until the next one. */

@@ -148,7 +148,7 @@ test.skipIf(lacks(OWN_POSTGRES))(
     expect(await statusOf(server, '/plants', 'plst_0')).toBe(401)
     cluster.start()
     await until('the server is ready', async () => (await statusOf(server, '/readyz')) === 200)
-    await until('the token is printed', () => server.stderr().includes('/plants/1'))
+    await until('the token is printed', () => server.stderr().includes('list the plants'))
 
     const token = /plst_\w+/.exec(server.stderr())?.[0] ?? ''
     expect(await createPlant(server, token, 1)).toBe(200)

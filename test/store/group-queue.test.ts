@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'bun:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { sleepSync } from 'bun'
 import { AppError } from '../../src/domain/error.ts'
 import { type GroupOutcome, queueGroups, type Write } from '../../src/store/group-queue.ts'
 import {
@@ -56,6 +58,19 @@ describe('the queue of groups', () => {
     await ended
     expect(new Set(await rest)).toEqual(new Set([BUSY]))
     expect(await first).toBeUndefined()
+  })
+
+  test('takes a write that waits because the thread stood still, also for longer than QUEUE_MAX_WAIT_MS', async () => {
+    const queue = openQueue()
+
+    // Behind the immediates of this turn of the event loop, so that timers come before the next ones.
+    await nextTurn()
+    const write = queue.create('late')
+    sleepSync(QUEUE_MAX_WAIT_MS + 100)
+    const { end, group } = await queue.latest(1)
+    end('done')
+
+    expect([group, await write, queue.refusals]).toEqual([['late'], undefined, []])
   })
 
   test('holds text of QUEUE_MAX_TEXT_LENGTH or one longer text, writes without text, and refuses one more character', async () => {
