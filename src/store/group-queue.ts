@@ -5,6 +5,7 @@ import {
   GROUP_MAX_TEXT_LENGTH,
   GROUP_MAX_WRITES,
   LOCK_MAX_WAIT_MS,
+  NEXT_GROUP_MAX_WAIT_MS,
   QUEUE_MAX_TEXT_LENGTH,
   QUEUE_MAX_WAIT_MS,
   QUEUE_MAX_WRITES,
@@ -12,6 +13,8 @@ import {
 
 /** Turns of the event loop for which a group waits at most. Each turn may bring the writes of further requests. */
 const LINGER_TURNS_MAX = 2
+/** How often the queue looks for writes that have waited for too long. */
+const LOOK_FOR_LATE_MS = 100
 /** How long the queue waits before it tries a locked database again. */
 const LOCK_RETRY_MS = 5
 
@@ -56,8 +59,9 @@ interface Asked<Lane, Content> extends Write<Lane, Content> {
 
 /**
  * Commits writes in groups. When a lane is free, its next group takes the writes that wait, up to a full group. They share one
- * commit, and each write gets its own result after it. A write that no group has taken after `QUEUE_MAX_WAIT_MS` is refused. While
- * another process locks the database, writes wait for `LOCK_MAX_WAIT_MS` instead.
+ * commit, and each write gets its own result after it. A write that no group has taken is refused: after `NEXT_GROUP_MAX_WAIT_MS`
+ * if only a slow group is before it, and after `QUEUE_MAX_WAIT_MS` if a full group waits before it. While another process locks
+ * the database, all writes wait for `LOCK_MAX_WAIT_MS`.
  */
 export function queueGroups<Lane extends string, Content>({ perform, observer }: QueueOptions<Lane, Content>) {
   /** The writes that no group has taken, in the order in which they were asked for. */
@@ -124,12 +128,13 @@ export function queueGroups<Lane extends string, Content>({ perform, observer }:
 /** Refuses the writes that wait for too long. */
 function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver | undefined) {
   let lockedAtMs = Number.NEGATIVE_INFINITY
-  /** One timer for the oldest write is enough. No group clears it, so it is set twice a second at most. */
+  /** No group clears it. It runs while writes wait, so one look is enough for all of them. */
   let timer: Timer | undefined
 
-  const refuseAskedBefore = (timeMs: number, error: AppError, reason?: 'queue_full' | 'locked') => {
+  /** Refuses the writes behind the first ones that were asked for before a time. */
+  const refuseAskedBefore = (timeMs: number, error: AppError, reason?: 'queue_full' | 'locked', first = 0) => {
     const end = waiting.findIndex(({ askedAtMs }) => askedAtMs > timeMs)
-    for (const { reject } of waiting.splice(0, end < 0 ? waiting.length : end)) {
+    for (const { reject } of waiting.splice(first, Math.max(0, (end < 0 ? waiting.length : end) - first))) {
       if (reason !== undefined) observer?.recordRefusal(reason)
       reject(error)
     }
@@ -137,14 +142,16 @@ function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver 
   const refuseLate = async () => {
     // If this thread stood still, the queue first takes what it can.
     for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
-    const lateMs = performance.now() - QUEUE_MAX_WAIT_MS
-    if (lockedAtMs <= lateMs) refuseAskedBefore(lateMs, new AppError('store_busy'), 'queue_full')
-    const [oldest] = waiting
-    timer = oldest && setTimeout(refuseLate, Math.max(oldest.askedAtMs, lockedAtMs) - lateMs)
+    const nowMs = performance.now()
+    if (nowMs - lockedAtMs > QUEUE_MAX_WAIT_MS) {
+      refuseAskedBefore(nowMs - NEXT_GROUP_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full')
+      refuseAskedBefore(nowMs - QUEUE_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full', GROUP_MAX_WRITES)
+    }
+    timer = waiting.length > 0 ? setTimeout(refuseLate, LOOK_FOR_LATE_MS) : undefined
   }
   return {
     begin(): void {
-      timer ??= setTimeout(refuseLate, QUEUE_MAX_WAIT_MS)
+      timer ??= setTimeout(refuseLate, LOOK_FOR_LATE_MS)
     },
     /** The database is locked: the writes go on waiting, but not for longer than `LOCK_MAX_WAIT_MS` in all. */
     refuseLocked(refusal: AppError | undefined): void {

@@ -7,8 +7,12 @@ export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
 /** A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. */
 export const GROUP_MAX_WRITES = 512
 export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
-/** How long a write may wait for its group, and how long if another process has locked the database. Then it is refused. */
+/**
+ * How long a write may wait for a group: behind a full group that waits too, as one of the next group, and if another process has
+ * locked the database. A stall of the disk for a second refuses nobody unless there is more than the next group can take.
+ */
 export const QUEUE_MAX_WAIT_MS = 500
+export const NEXT_GROUP_MAX_WAIT_MS = 1500
 export const LOCK_MAX_WAIT_MS = 2000
 /** How many users have their plants counted in memory for a quota. For one more user, counting begins anew. */
 export const COUNTED_USERS_MAX = 10_000

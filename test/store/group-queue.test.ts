@@ -6,6 +6,7 @@ import { type GroupOutcome, queueGroups, type Write } from '../../src/store/grou
 import {
   GROUP_MAX_WRITES,
   LOCK_MAX_WAIT_MS,
+  NEXT_GROUP_MAX_WAIT_MS,
   QUEUE_MAX_TEXT_LENGTH,
   QUEUE_MAX_WAIT_MS,
   QUEUE_MAX_WRITES,
@@ -88,7 +89,7 @@ describe('the queue of groups', () => {
     expect(queue.refusals).toEqual(['queue_full', 'queue_full'])
   })
 
-  test('refuses each write that no group has taken QUEUE_MAX_WAIT_MS after it was asked for, and takes later ones', async () => {
+  test('refuses a write of the next group after NEXT_GROUP_MAX_WAIT_MS, one behind it after QUEUE_MAX_WAIT_MS, and takes later ones', async () => {
     const queue = openQueue()
     const first = queue.create('first')
     const held = await queue.latest(1)
@@ -98,20 +99,21 @@ describe('the queue of groups', () => {
       return performance.now() - startMs
     }
 
-    const early = waitMs('early')
-    await Bun.sleep(QUEUE_MAX_WAIT_MS / 2)
-    const late = waitMs('late')
-    for (const wait of [await early, await late])
-      expect(wait).toBeWithin(QUEUE_MAX_WAIT_MS - 1, QUEUE_MAX_WAIT_MS + SLACK_MS)
+    const front = waitMs('front')
+    const others = outcomesOf(Array.from({ length: GROUP_MAX_WRITES - 1 }, (_, id) => queue.create(`${id}`)))
+    expect(await waitMs('behind')).toBeWithin(QUEUE_MAX_WAIT_MS - 1, QUEUE_MAX_WAIT_MS + SLACK_MS)
+    expect(queue.refusals).toEqual(['queue_full'])
+    expect(await front).toBeWithin(NEXT_GROUP_MAX_WAIT_MS - 1, NEXT_GROUP_MAX_WAIT_MS + SLACK_MS)
+    expect(new Set(await others)).toEqual(new Set([BUSY]))
     const last = queue.create('last')
     held.end('done')
     const next = await queue.latest(2)
     next.end('done')
 
-    expect(QUEUE_MAX_WAIT_MS).toBe(500)
+    expect([QUEUE_MAX_WAIT_MS, NEXT_GROUP_MAX_WAIT_MS]).toEqual([500, 1500])
     expect(next.group).toEqual(['last'])
     expect(await outcomesOf([first, last])).toEqual(['done', 'done'])
-    expect(queue.refusals).toEqual(['queue_full', 'queue_full'])
+    expect(queue.refusals).toHaveLength(1 + GROUP_MAX_WRITES)
   })
 
   test('keeps the writes of a locked database for LOCK_MAX_WAIT_MS, and tries again with those that came meanwhile', async () => {
