@@ -115,16 +115,24 @@ export const valuesOf = (plant: Plant): PlantValues => mapFields((field) => plan
 /** A plant, or a row with a column for each of its fields. */
 export type PlantRow = Readonly<Partial<Record<keyof Plant, string | null>>>
 
-/** The plant in a row, in another object, or in values in the order of `PLANT_FIELDS`: without the fields that are missing or `null`. */
-export function toPlant(source: PlantRow | PlantValues): Plant {
+/** The plant in a row or in an object with other properties, without the fields that are missing or `null`. */
+export function toPlant(row: PlantRow): Plant {
   const plant: Partial<Record<keyof Plant, string>> = {}
-  const isTuple = 0 in source
-  let index = 0
   for (const field of PLANT_FIELDS) {
-    const value = isTuple ? source[index++] : source[field]
+    const value = row[field]
     if (value !== null && value !== undefined) plant[field] = value
   }
   // The columns of required fields are `not null`.
+  return plant as Plant
+}
+
+/** The plant with these values. */
+export function plantOf(values: PlantValues): Plant {
+  const plant: Partial<Record<keyof Plant, string>> = {}
+  for (const [index, field] of PLANT_FIELDS.entries()) {
+    const value = values[index]
+    if (value !== null && value !== undefined) plant[field] = value
+  }
   return plant as Plant
 }
 

@@ -79,6 +79,7 @@ const PLANTS: readonly (readonly [body: string, plant: object])[] = [
   ['{"id":1,"name":"Fern","Tag":5,"plant":{"id":"x","name":5,"tag":null}}', { name: 'Fern' }],
   ['{"id":1,"name":"Fern","toString":5,"constructor":{"prototype":{"tag":"x"}},"valueOf":null}', { name: 'Fern' }],
   ['{"id":1,"__proto__":{"name":"Ivy","tag":"x","id":7},"name":"Fern"}', { name: 'Fern' }],
+  ['{"0":"Ivy","1":"x","length":2,"id":1,"name":"Fern"}', { name: 'Fern' }],
   ['{"id":"x","name":5,"tag":null,"id":1,"name":"Fern","tag":"shade"}', { name: 'Fern', tag: 'shade' }],
 ]
 

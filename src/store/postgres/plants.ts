@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { PLANT_FIELDS, type PlantValues, toPlant, valuesOf } from '../../domain/plant.ts'
+import { PLANT_FIELDS, type PlantValues, plantOf, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { deleteIf, FIELD_COLUMNS, takePage } from '../rows.ts'
@@ -32,7 +32,7 @@ export function plants({ read, plants }: Connections) {
   const getPlant = async (user: UserId, id: bigint) => {
     const [values] = await read<[...PlantValues]>(SELECT_ONE, [user, id])
     if (values === undefined) throw new AppError('plant_not_found')
-    return toPlant(values)
+    return plantOf(values)
   }
   return {
     createPlant: (user, plant) => plants.create({ user, id: plant.id, values: valuesOf(plant) }),
@@ -44,7 +44,7 @@ export function plants({ read, plants }: Connections) {
         limit <= SHORT_LIST_PLANTS
           ? await read<SelectedPlant>(SELECT, [user, first, limit + 1])
           : await read<SelectedPlant>(SELECT_PAGE, [user, first, limit + 1, PAGE_TEXT_BYTES])
-      return takePage(rows, limit, ([id, ...values]) => ({ id, plant: toPlant(values) }))
+      return takePage(rows, limit, ([id, ...values]) => ({ id, plant: plantOf(values) }))
     },
 
     getPlant,

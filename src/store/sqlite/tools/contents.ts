@@ -1,5 +1,5 @@
 import type { Database, Statement } from 'bun:sqlite'
-import { type OwnedPlant, PLANT_FIELDS, type PlantValues, toPlant } from '../../../domain/plant.ts'
+import { type OwnedPlant, PLANT_FIELDS, type PlantValues, plantOf } from '../../../domain/plant.ts'
 import type { Counts } from '../../engine.ts'
 import {
   BATCH_ROWS,
@@ -102,7 +102,7 @@ export async function exportPlants(
 function toOwnedPlant(row: Row): OwnedPlant {
   // These are the columns that the statement selects.
   const [user, id, ...values] = row as readonly [string, bigint, ...PlantValues]
-  return { user, id, plant: toPlant(values) }
+  return { user, id, plant: plantOf(values) }
 }
 
 /** Reads the rows of a statement in batches. */
