@@ -152,6 +152,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
 
       await page.goto(urlOf(service))
       await look('start')
+      await page.getByText('The browser keeps yours until you sign out, even if you close the tab.').waitFor()
       await signIn(page, 'plst_wrong')
       await page.getByRole('alert').getByText('The token is not valid (any more)').waitFor()
       await look('refused')

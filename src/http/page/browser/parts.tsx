@@ -59,6 +59,8 @@ export const SignIn = ({ problem, signIn }: SignInProps) => (
     </label>
     <p role="alert">{problem}</p>
     <button type="submit">Sign in</button>
-    <small>The operator of this server makes tokens. This tab keeps yours until you sign out or close the tab.</small>
+    <small>
+      The operator of this server makes tokens. The browser keeps yours until you sign out, even if you close the tab.
+    </small>
   </form>
 )
