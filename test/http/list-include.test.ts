@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
+import { createPlants } from '../support/many-plants.ts'
 import { startService } from './support/service.ts'
 import { TRANSPORTS } from './support/transports.ts'
 
@@ -77,9 +78,8 @@ describe.each(TRANSPORTS)('a list with include=id, $name', (transport) => {
   test('is whole for a page as large as the server reads at once', async () => {
     await using service = await startService(transport)
     const user = await service.userIdOf('me')
-    await Promise.all(
-      Array.from({ length: 1100 }, (_, id) => service.store.createPlant(user, { id: BigInt(id), name: 'Fern' })),
-    )
+    const plants = Array.from({ length: 1100 }, (_, id) => ({ id: BigInt(id), name: 'Fern' }))
+    await createPlants(service.store, user, plants)
     const text = `[${Array.from({ length: 1100 }, (_, id) => `{"id":${id},"name":"Fern"}`)}]`
 
     expect((await service.list('?include=id')).text).toBe(text)

@@ -1,4 +1,8 @@
 import { Database } from 'bun:sqlite'
+import type { NewPlant } from '../../src/domain/plant.ts'
+import type { Store } from '../../src/domain/store.ts'
+import type { UserId } from '../../src/domain/token.ts'
+import { GROUP_MAX_WRITES } from '../../src/store/limits.ts'
 
 interface ManyPlants {
   /** The length of each name; a short one with the id if left out. Plants with long names have no tags. */
@@ -19,4 +23,11 @@ export function addPlants(database: string, count: number, { nameLength = 0, use
      from users, series where users.name like ?3`,
     [count, nameLength, user],
   )
+}
+
+/** Creates plants a full group at a time: a store refuses writes that wait for long behind a full group. */
+export async function createPlants(store: Store, user: UserId, plants: readonly NewPlant[]): Promise<void> {
+  for (let at = 0; at < plants.length; at += GROUP_MAX_WRITES) {
+    await Promise.all(plants.slice(at, at + GROUP_MAX_WRITES).map((plant) => store.createPlant(user, plant)))
+  }
 }

@@ -3,6 +3,7 @@ import { openStore } from '../../../src/store/open.ts'
 import { newToken } from '../../store/fixtures.ts'
 import { type DatabaseKind, POSTGRES, SQLITE } from '../../support/empty-databases.ts'
 import { runPlantstore } from '../../support/executable.ts'
+import { createPlants } from '../../support/many-plants.ts'
 import { POSTGRES_SERVER } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createToken } from '../../support/tokens.ts'
@@ -50,9 +51,8 @@ export async function fill(database: string, more = 0) {
     await Promise.all(
       TEXTS.map((text, index) => store.createPlant(me, { id: BigInt(100 + index), name: text, tag: text })),
     )
-    await Promise.all(
-      Array.from({ length: more }, (_, id) => store.createPlant(you, { id: BigInt(1000 + id), name: 'Fern' })),
-    )
+    const fern = (_: unknown, index: number) => ({ id: BigInt(1000 + index), name: 'Fern' })
+    await createPlants(store, you, Array.from({ length: more }, fern))
     const refused = { expired: expired.text, revoked: revoked.text, rotated: rotated.text, blocked: blocked.text }
     return { write: write.text, read: read.text, other: other.text, ...refused }
   } finally {

@@ -1,6 +1,7 @@
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { PAGE_PLANTS } from '../../../src/http/lists/render-list.ts'
+import { createPlants } from '../../support/many-plants.ts'
 import { type Answer, userIdOf } from './service.ts'
 
 /** Two pages of the store and one plant more. */
@@ -10,15 +11,18 @@ export const FAULT = new Error('a page that cannot be read')
 
 /** Creates the plant with this even id, counted from 0. Returns its name. */
 export async function createEven(store: Store, user: UserId, index: number): Promise<string> {
-  await store.createPlant(user, { id: BigInt(2 * index), name: String(2 * index) })
-  return String(2 * index)
+  const plant = evenPlant(index)
+  await store.createPlant(user, plant)
+  return plant.name
 }
+
+const evenPlant = (index: number) => ({ id: BigInt(2 * index), name: String(2 * index) })
 
 /** Creates plants with even ids for user `me`, on three pages. Returns their names in the order of their ids. */
 export async function createMany(store: Store): Promise<string[]> {
-  const user = await userIdOf(store, 'me')
-  // All at once, so that the store commits them together.
-  return Promise.all(Array.from({ length: MANY }, (_, index) => createEven(store, user, index)))
+  const plants = Array.from({ length: MANY }, (_, index) => evenPlant(index))
+  await createPlants(store, await userIdOf(store, 'me'), plants)
+  return plants.map(({ name }) => name)
 }
 
 /** Counts the pages that a service reads. The page of this number, counted from 1, fails once `ready` has resolved. */

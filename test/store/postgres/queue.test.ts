@@ -11,7 +11,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('the queue of a PostgreSQL store', () =>
   test('writes many equal writes of one plant with few statements, and gives each its own result', async () => {
     await using opened = await openQueue()
     const { store, user } = opened
-    const many = Array.from({ length: 1000 })
+    const many = Array.from({ length: 250 })
 
     const creates = outcomesOf(many.map(() => store.createPlant(user, { id: 1n, name: 'Fern' })))
     const deletes = outcomesOf(many.map(() => store.deletePlant(user, 1n)))
