@@ -140,9 +140,9 @@ function limitWaits(waiting: Asked<unknown, unknown>[], observer: StoreObserver 
     }
   }
   const refuseLate = async () => {
-    // If this thread stood still, the queue first takes what it can.
-    for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
     const nowMs = performance.now()
+    // If this thread stood still, the queue first takes what it can. Writes that come meanwhile are not late.
+    for (let turn = 0; turn < LINGER_TURNS_MAX; turn++) await nextTurn()
     if (nowMs - lockedAtMs > QUEUE_MAX_WAIT_MS) {
       refuseAskedBefore(nowMs - NEXT_GROUP_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full')
       refuseAskedBefore(nowMs - QUEUE_MAX_WAIT_MS, new AppError('store_busy'), 'queue_full', GROUP_MAX_WRITES)
