@@ -139,7 +139,7 @@ describe('the house', () => {
   test.each([
     ['main.ts and a macro alone know the process', /\bprocess\./, ['main.ts', 'http/page/bundle.ts']],
     ['the store alone knows a database', /bun:sqlite|bun:sql\b|Bun\.SQL/, ['store/']],
-    ['connection.ts alone opens a database', /new Database\(/, ['store/sqlite/connection.ts']],
+    ['driver.ts alone opens a database', /new Database\(/, ['store/sqlite/driver.ts']],
     ['http/answers.ts alone knows what status a refusal has', /status: (?:4|5)\d\d/, []],
     [
       'nothing but backups and open files is found by reading folders',

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { APPLICATION_NAME } from '../../src/store/postgres/connection.ts'
+import { APPLICATION_NAME } from '../../src/store/postgres/driver.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
 import { buildGo } from './go.ts'
 import { PROJECT, runWell } from './tools.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
+import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/driver.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'

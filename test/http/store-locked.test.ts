@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/connection.ts'
+import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/driver.ts'
 import { BUSY, expectCodes, REFUSED_BY_THEMSELVES, seen } from './support/answers.ts'
 import { startService } from './support/service.ts'
 import { SQLITE_TRANSPORTS } from './support/transports.ts'

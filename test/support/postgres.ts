@@ -1,6 +1,6 @@
 import { SQL } from 'bun'
 import { openStore } from '../../src/store/open.ts'
-import { APPLICATION_NAME } from '../../src/store/postgres/connection.ts'
+import { APPLICATION_NAME } from '../../src/store/postgres/driver.ts'
 import { type Cluster, startCluster } from './postgres-cluster.ts'
 import { POSTGRES_PROGRAMS } from './postgres-system.ts'
 import type { Requirement } from './requirement.ts'

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { isPostgresUrl } from '../../src/domain/database-url.ts'
-import { openReader } from '../../src/store/sqlite/connection.ts'
+import { openReader } from '../../src/store/sqlite/driver.ts'
 import { administer } from './postgres.ts'
 
 interface PlantRow {

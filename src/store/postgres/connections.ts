@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/error.ts'
 import type { UserId } from '../../domain/token.ts'
 import type { OpenOptions } from '../engine.ts'
-import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './connection.ts'
+import { type Client, type ConnectionOptions, createClient, type Parameter, type Transaction } from './driver.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { announceChange, lockTokens, NOBODY, watchTokens } from './versions.ts'
 import { queueWrites } from './writing/queue.ts'

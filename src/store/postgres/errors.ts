@@ -1,7 +1,7 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import { AppError, codeOf, readFailure } from '../../domain/error.ts'
 import { storeUnusable } from '../errors.ts'
-import { AnswerTimeout } from './connection.ts'
+import { AnswerTimeout } from './driver.ts'
 
 /**
  * How long reads, groups of writes and transactions are repeated after conflicts and lost connections. Every request gets its

@@ -1,7 +1,7 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import type { Durability } from '../../domain/store.ts'
 import { copyUnfinished, storeUnusable } from '../errors.ts'
-import type { Client } from './connection.ts'
+import type { Client } from './driver.ts'
 import { isConflict, repeat, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }

@@ -1,8 +1,8 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { compareTokens, endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
-import { ANSWER_TIMEOUT_MS, type Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
+import { ANSWER_TIMEOUT_MS, type Transaction } from './driver.ts'
 import { insertUsers, nextIds, requireUser } from './users.ts'
 
 const COLUMNS = `tokens.id, tokens.user_id, users.name, tokens.scope, tokens.label,

@@ -2,8 +2,8 @@ import { PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, userNotFound } from '../rows.ts'
-import type { Parameter, Transaction } from './connection.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
+import type { Parameter, Transaction } from './driver.ts'
 
 const LIST_USERS = `select id, name, created_at_ms, blocked_at_ms from plantstore.users
   where name collate "C" > $1 order by name collate "C" limit $2`

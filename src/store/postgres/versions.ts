@@ -1,6 +1,6 @@
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { Transaction } from './connection.ts'
+import type { Transaction } from './driver.ts'
 
 /** The age at which the changes are read again, and the age from which they no longer count. */
 const RENEW_AFTER_MS = 300

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import type { OpenOptions } from '../engine.ts'
-import { type FileDurability, openReader } from './connection.ts'
+import { type FileDurability, openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import { readVersions, shareChanges } from './versions.ts'

@@ -2,8 +2,8 @@ import type { Database } from 'bun:sqlite'
 import { type NewToken, PAGE_ROWS, type Store, type TokenImport, type TokenSelection } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
 import { compareTokens, endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
-import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
+import { rowsOf } from './driver.ts'
 import { insertUser, requireUser } from './users.ts'
 
 const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,

@@ -3,8 +3,8 @@ import { PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, type UserRow, userNotFound } from '../rows.ts'
-import { rowsOf } from './connection.ts'
 import type { Connections } from './connections.ts'
+import { rowsOf } from './driver.ts'
 import type { PlantQuota } from './writing/quota.ts'
 
 /** Users in SQLite. */

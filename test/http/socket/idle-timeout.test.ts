@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
-import { BUSY_TIMEOUT_MS } from '../../../src/store/sqlite/connection.ts'
+import { BUSY_TIMEOUT_MS } from '../../../src/store/sqlite/driver.ts'
 import { addLongPlants, LONG_PLANTS, requestAndWait, sendHalf } from '../../support/slow.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'

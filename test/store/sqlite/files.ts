@@ -5,7 +5,7 @@ import { AppError } from '../../../src/domain/error.ts'
 import type { Store } from '../../../src/domain/store.ts'
 import type { OpenOptions } from '../../../src/store/engine.ts'
 import { openStore } from '../../../src/store/open.ts'
-import { openReader } from '../../../src/store/sqlite/connection.ts'
+import { openReader } from '../../../src/store/sqlite/driver.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { createUser } from '../fixtures.ts'
 

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { expect, spyOn, test } from 'bun:test'
 import { COUNTED_USERS_MAX } from '../../../src/store/limits.ts'
-import { openWriter } from '../../../src/store/sqlite/connection.ts'
+import { openWriter } from '../../../src/store/sqlite/driver.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'

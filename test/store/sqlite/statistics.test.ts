@@ -4,7 +4,7 @@ import { statfsSync, statSync } from 'node:fs'
 import type { StoreObserver } from '../../../src/domain/store.ts'
 import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { engineOf } from '../../../src/store/open.ts'
-import { openReader } from '../../../src/store/sqlite/connection.ts'
+import { openReader } from '../../../src/store/sqlite/driver.ts'
 import { openWithUser, queryAll, WAL } from './files.ts'
 
 const MIB = 1024 * 1024

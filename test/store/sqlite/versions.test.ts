@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
-import { openReader, openWriter } from '../../../src/store/sqlite/connection.ts'
+import { openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import { announceChanges, CHECK_AFTER_MS, readVersions, shareChanges } from '../../../src/store/sqlite/versions.ts'
 import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'

@@ -10,7 +10,7 @@ import {
   TABLES,
   type Table,
 } from '../../tools/contents.ts'
-import { type Client, type ConnectionOptions, createClient, type Transaction } from '../connection.ts'
+import { type Client, type ConnectionOptions, createClient, type Transaction } from '../driver.ts'
 import { toAppError, toOpenError } from '../errors.ts'
 import { migrate } from '../schema.ts'
 

@@ -1,5 +1,5 @@
 import type { UserId } from '../../../domain/token.ts'
-import type { Client, Transaction } from '../connection.ts'
+import type { Client, Transaction } from '../driver.ts'
 import { CREATE_PLANTS, type PlantWrite, parametersOf, type Refused, type SendGroup } from './statements.ts'
 
 /**

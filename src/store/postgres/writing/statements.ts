@@ -2,7 +2,7 @@ import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { GROUP_MAX_WRITES } from '../../limits.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
-import type { Client, Parameter } from '../connection.ts'
+import type { Client, Parameter } from '../driver.ts'
 
 /** The two kinds of writes, and why one is refused whose user exists. */
 export const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const

@@ -1,5 +1,5 @@
 import { AppError, type ErrorKind } from '../../../domain/error.ts'
-import type { Client, Transaction } from '../connection.ts'
+import type { Client, Transaction } from '../driver.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from '../errors.ts'
 import { sendWithin } from './quota.ts'
 import {

@@ -3,7 +3,7 @@ import { rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import { openDatabase, rowsOf } from '../connection.ts'
+import { openDatabase, rowsOf } from '../driver.ts'
 import { isLocked } from '../errors.ts'
 import { syncDirectory } from './file-system.ts'
 

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
-import { openDatabase } from '../connection.ts'
+import { openDatabase } from '../driver.ts'
 import { MIGRATIONS } from '../migrate.ts'
 
 /**

@@ -2,7 +2,7 @@ import { createReadStream, fstatSync, readdirSync, rmSync, statSync } from 'node
 import { basename, dirname, extname, join } from 'node:path'
 import { misused } from '../../../domain/error.ts'
 import type { Cloned, CloneOptions } from '../../engine.ts'
-import { openImmutable, openWriter, rowsOf } from '../connection.ts'
+import { openImmutable, openWriter, rowsOf } from '../driver.ts'
 import { sqliteCode } from '../errors.ts'
 import { syncDirectory } from '../files/file-system.ts'
 import { databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'

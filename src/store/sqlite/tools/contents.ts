@@ -12,7 +12,7 @@ import {
   TABLES,
   type Table,
 } from '../../tools/contents.ts'
-import { openReader, rowsOf } from '../connection.ts'
+import { openReader, rowsOf } from '../driver.ts'
 import { toAppError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
 import { openSqliteStore } from '../store.ts'

@@ -2,7 +2,7 @@ import { constants, type Database } from 'bun:sqlite'
 import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
-import { BUSY_TIMEOUT_MS, openDatabase } from '../connection.ts'
+import { BUSY_TIMEOUT_MS, openDatabase } from '../driver.ts'
 import { createFile, syncDirectory } from '../files/file-system.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
 

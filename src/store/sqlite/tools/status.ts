@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { BUSY_TIMEOUT_MS, openDatabase } from '../connection.ts'
+import { BUSY_TIMEOUT_MS, openDatabase } from '../driver.ts'
 import { toAppError } from '../errors.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
-import { BUSY_TIMEOUT_MS } from '../connection.ts'
+import { BUSY_TIMEOUT_MS } from '../driver.ts'
 import { isWalIndexRefused } from '../errors.ts'
 
 /**

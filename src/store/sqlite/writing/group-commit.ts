@@ -1,5 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
-import { type FileDurability, openWriter } from '../connection.ts'
+import { type FileDurability, openWriter } from '../driver.ts'
 import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { movedAway, watchFiles } from '../files/moved-files.ts'
