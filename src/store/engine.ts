@@ -1,7 +1,7 @@
 import type { AppError } from '../domain/error.ts'
+import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store, StoreObserver } from '../domain/store.ts'
-import type { fileTools } from './sqlite/tools/file-tools.ts'
-import type { Source, Target } from './tools/contents.ts'
+import type { Counts, Source, Target } from './tools/contents.ts'
 
 /** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
 export interface Engine {
@@ -75,14 +75,68 @@ export interface StoreEvent {
 }
 
 /** What can be done with a database file, also while a server uses the database. */
-export type FileTools = ReturnType<typeof fileTools>
-
-/** The number of rows of each table. */
-export interface Counts {
-  readonly users: number
-  readonly tokens: number
-  readonly plants: number
+export interface FileTools {
+  /** Makes a backup and verifies it. Rejects with `file_unusable` if the file is there, unless the options say `force`. */
+  backup(file: string, options: CloneOptions): Promise<Cloned>
+  /** The path of a backup in a directory. Its name has the time. */
+  backupIn(directory: string, nowMs: number): string
+  /** Makes and verifies a backup that can be read once and has no name. So nothing of it is left when the process ends. */
+  backupToRead(options: CloneOptions): Promise<Omit<Cloned, 'path'> & { readonly chunks: AsyncIterable<Uint8Array> }>
+  /** Records in the database when a backup began, and its size, for the metrics of servers. */
+  recordBackup(atMs: number, bytes: number): Promise<void>
+  /**
+   * Deletes the backups beside the latest one, but for the latest `keep`. Returns the names of the deleted backups, and of those
+   * that are dated in the future. Throws `misused` and deletes nothing if a backup of another database is there.
+   */
+  keepBackups(latest: string, keep: number): { readonly deleted: readonly string[]; readonly future: readonly string[] }
+  /** Makes a clone of a backup the database. No process may have the database open. */
+  restore(backup: string, options: CloneOptions): Promise<Cloned>
+  status(): Promise<FileStatus>
+  /**
+   * Passes all plants, or the plants of a user, as they are now, to `use`: by user name and id, with their number. Rejects with
+   * `user_not_found`.
+   */
+  exportPlants(
+    userName: string | undefined,
+    use: (batches: Iterable<readonly OwnedPlant[]>, plants: number) => Promise<void>,
+  ): Promise<void>
+  openImport(rule: ConflictRule, clocks: { nowMs(): number; monotonicMs(): number }): Promise<PlantImport>
 }
+
+/** The state of a database file, and how much it holds. */
+export interface FileStatus extends Counts {
+  readonly path: string
+  readonly engine: string
+  /** Whether another process has the database open. */
+  readonly isInUse: boolean
+  /** The version of the schema, and the version to which this executable updates it. */
+  readonly schema: number
+  readonly schemaKnown: number
+  readonly bytes: number
+  readonly walBytes: number
+}
+
+/**
+ * An import. All plants wait in a staging table until they are stored. Of several plants with the same user and id it keeps the
+ * last one with `replace`, else the first one. All methods fail as the writes of a `Store` do. `dispose` rolls back what was not
+ * committed.
+ */
+export interface PlantImport extends Disposable {
+  /** What is written, and how many of these plants are durable. */
+  readonly counts: Readonly<Record<'written' | 'durable' | 'users' | 'created', number>>
+  /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
+  add(plant: OwnedPlant, line: number): number | undefined
+  /** Passes each line to `use` whose user has a plant with its id already, in the order of the lines. */
+  findExisting(use: (line: ExistingLine) => void): void
+  /**
+   * Stores all plants, and their users if they are new: in one transaction, or in short ones between which servers can write.
+   * Yields the number of written plants after each batch. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
+   */
+  store(isAtomic: boolean): AsyncGenerator<number>
+}
+
+/** A line whose user has a plant with its id already. */
+export type ExistingLine = Omit<OwnedPlant, 'plant'> & { readonly line: bigint }
 
 /** How `backup` and `restore` clone a database. */
 export interface CloneOptions {

@@ -3,7 +3,7 @@ import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
-import type { FileTools } from '../../store/engine.ts'
+import type { PlantImport } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import { type Input, openInput } from '../input.ts'
@@ -22,7 +22,7 @@ interface ImportJob {
   readonly user: string | undefined
   readonly rule: ConflictRule
   readonly isAtomic: boolean
-  readonly target: Awaited<ReturnType<FileTools['openImport']>>
+  readonly target: PlantImport
   /** How many lines were read. */
   lines: number
 }

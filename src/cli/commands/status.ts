@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import type { Durability } from '../../domain/store.ts'
-import type { FileTools } from '../../store/engine.ts'
+import type { FileStatus } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand } from '../command.ts'
@@ -21,9 +21,7 @@ export const statusCommand = (program: Command, io: Io): void => {
   })
 }
 
-type StoreStatus = Awaited<ReturnType<FileTools['status']>>
-
-const rowsOf = (status: StoreStatus & { readonly version: string; readonly durability: Durability }) => [
+const rowsOf = (status: FileStatus & { readonly version: string; readonly durability: Durability }) => [
   ['version', `${status.version}, ${status.engine}`],
   ['database', `${status.path}, ${status.isInUse ? 'open in another process' : 'at rest'}`],
   ['schema', `${status.schema}, ${schemaText(status)}`],
@@ -36,5 +34,5 @@ const rowsOf = (status: StoreStatus & { readonly version: string; readonly durab
   ['durability', `${status.durability}, by the options of this command`],
 ]
 
-const schemaText = ({ schema, schemaKnown }: StoreStatus): string =>
+const schemaText = ({ schema, schemaKnown }: FileStatus): string =>
   schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`

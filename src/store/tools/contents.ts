@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
-import type { Counts } from '../engine.ts'
 import { storeUnusable } from '../errors.ts'
 import { PLANT_KEY } from '../rows.ts'
 
@@ -32,6 +31,9 @@ export type Row = readonly (bigint | string | Uint8Array | null)[]
 /** A batch of rows ends with the row that reaches one of these limits. The second one is in characters or bytes. */
 export const BATCH_ROWS = 2000
 export const BATCH_TEXT_LENGTH = 256 * 1024
+
+/** The number of rows of each table. */
+export type Counts = Readonly<Record<Table, number>>
 
 /** What a store holds at one moment. */
 export interface Contents {

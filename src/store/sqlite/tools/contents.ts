@@ -1,11 +1,12 @@
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantValues, plantOf } from '../../../domain/plant.ts'
-import type { Counts } from '../../engine.ts'
+import type { FileTools } from '../../engine.ts'
 import {
   BATCH_ROWS,
   BATCH_TEXT_LENGTH,
   COLUMNS,
   type Contents,
+  type Counts,
   KEYS,
   type Row,
   type Source,
@@ -69,14 +70,11 @@ const selectAll = (table: Table): string =>
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
-/**
- * Passes all plants, or the plants of a user, to `use`, by user name and id, as of now. Rejects with `user_not_found`, or as a
- * read of a `Store` does.
- */
+/** See `FileTools.exportPlants`. */
 export async function exportPlants(
   path: string,
   userName: string | undefined,
-  use: (batches: Iterable<readonly OwnedPlant[]>, plants: number) => Promise<void>,
+  use: Parameters<FileTools['exportPlants']>[1],
 ): Promise<void> {
   await updateSchema(path)
   try {

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../../../domain/plant.ts'
 import { PLANT_FIELDS, valuesOf } from '../../../domain/plant.ts'
+import type { ExistingLine, FileTools, PlantImport } from '../../engine.ts'
 import { PLANT_COLUMNS } from '../../rows.ts'
 import { openWriter, rowsOf } from '../driver.ts'
 import { toAppError } from '../errors.ts'
@@ -46,17 +47,12 @@ interface ImportBatch {
   readonly last: Key
 }
 
-interface Clocks {
-  readonly nowMs: () => number
-  readonly monotonicMs: () => number
-}
-
-/**
- * Opens a database to import plants. All plants wait in a staging table until they are stored. Of several plants with the same
- * user and id it keeps the last one with `replace`, else the first one. Servers may use the database meanwhile. All methods fail
- * as the writes of a `Store` do. `dispose` rolls back what was not committed.
- */
-export async function openImport(path: string, rule: ConflictRule, { nowMs, monotonicMs }: Clocks) {
+/** See `FileTools.openImport`. Servers may use the database meanwhile. */
+export async function openImport(
+  path: string,
+  rule: ConflictRule,
+  { nowMs, monotonicMs }: Parameters<FileTools['openImport']>[1],
+): Promise<PlantImport> {
   await updateSchema(path)
   const translate = (error: unknown) => toAppError(error, path, { duringWrite: true })
   const { opened: db, areMoved } = attempt(translate, () => watchFiles(path, () => openConnection(path)))
@@ -72,19 +68,13 @@ export async function openImport(path: string, rule: ConflictRule, { nowMs, mono
 
   return {
     counts,
-    /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
-    add: (plant: OwnedPlant, line: number): number | undefined =>
+    add: (plant, line) =>
       attempt(
         (error) => toStagingError(translate(error), dirname(path)),
         () => staging.add(plant, line),
       ),
-    /** Passes each line to `use` whose user has a plant with its id already, in the order of the lines. */
-    findExisting: (use: (line: ExistingLine) => void): void => attempt(translate, () => staging.findExisting(use)),
-    /**
-     * Stores all plants, and their users if they are new: in one transaction, or in short ones between which servers can write.
-     * Yields the number of written plants after each batch. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
-     */
-    async *store(isAtomic: boolean): AsyncGenerator<number> {
+    findExisting: (use) => attempt(translate, () => staging.findExisting(use)),
+    async *store(isAtomic) {
       let beginMs = 0
       try {
         for (const batch of staging.batches()) {
@@ -171,9 +161,6 @@ function openConnection(path: string): Database {
   return db
 }
 
-/** A line whose user has a plant with its id already. */
-type ExistingLine = { readonly line: bigint; readonly user: string; readonly id: bigint }
-
 function stagingTable(db: Database, rule: ConflictRule) {
   const insert = db.prepare<unknown, SQLQueryBindings[]>(
     `${insertInto('temp.lines', ['line', 'user', 'id', ...PLANT_FIELDS])}
@@ -231,7 +218,6 @@ function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
      order by lines.user, lines.id on conflict do ${rule === 'replace' ? `update set ${TAKE_NEW}` : 'nothing'}`,
   )
 
-  /** What is written, and how many of these plants are durable. */
   const counts = { written: 0, durable: 0, users: 0, created: 0 }
   const write = ({ plants, after, last }: ImportBatch): void => {
     const keys = [...after, ...last]

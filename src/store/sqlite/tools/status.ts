@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import type { FileStatus } from '../../engine.ts'
 import { BUSY_TIMEOUT_MS, openDatabase } from '../driver.ts'
 import { toAppError } from '../errors.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
@@ -7,7 +8,7 @@ import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { countRows } from './contents.ts'
 
 /** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
-export async function sqliteStatus(path: string) {
+export async function sqliteStatus(path: string): Promise<FileStatus> {
   if (!inspect(path).exists) throw databaseMissing(path)
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
   const walBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -24,9 +25,7 @@ export async function sqliteStatus(path: string) {
     return {
       path,
       engine: `SQLite ${engine}`,
-      /** Whether another process has the database open. */
       isInUse,
-      /** The version of the schema, and the version to which this executable updates it. */
       schema: pragmaNumber(reader, 'user_version'),
       schemaKnown: SCHEMA_VERSION,
       bytes,
