@@ -1,3 +1,4 @@
+import { isOptional, NEW_PLANT_FIELDS } from '../../domain/plant.ts'
 import { bundle } from './bundle.ts' with { type: 'macro' }
 import { type HtmlPage, makePage } from './html.ts'
 
@@ -9,6 +10,7 @@ export async function makePlantsPage(hasDocs: boolean): Promise<HtmlPage> {
   return makePage({
     files: { 'page.css': STYLE, 'page.js': SCRIPT },
     hasHelp: hasDocs,
+    meta: { fields: NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ') },
     // The style has small images in it.
     policy: ["style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],
   })

@@ -455,6 +455,40 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
   )
 
   test(
+    'has a column and an input for each field of the server, and a fourth one fits on a phone',
+    async () => {
+      await using service = await startService(transport)
+      await service.create(`{"id":${LARGE[2]},"name":"Monstera deliciosa","tag":"evergreen"}`)
+      const { page } = await (await browser()).open({ viewport: { width: 375, height: 812 } })
+      /** Answers as a server whose plants have one field more. */
+      const add = (path: string, text: string, replacement: string) =>
+        page.route(path, async (route) => {
+          const response = await route.fetch()
+          await route.fulfill({ response, body: (await response.text()).replace(text, replacement) })
+        })
+      await add(urlOf(service), '"id name tag?"', '"id name tag? light?"')
+      await add('**/plants?*', '"tag":"evergreen"', '"tag":"evergreen","light":"half shade"')
+
+      await page.goto(urlOf(service))
+      await signIn(page, service.token)
+      await page.getByRole('cell', { name: 'half shade' }).waitFor()
+      const columns = await page.getByRole('columnheader').allTextContents()
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+      await field(page, 'Id').fill('2')
+      await field(page, 'Name').fill('Moss')
+      await field(page, 'Light (optional)').fill('north')
+      const sent = page.waitForRequest((request) => request.method() === 'POST')
+      await button(page, 'Add').click()
+      await status(page).getByText('Added “Moss”.').waitFor()
+      await page.unrouteAll({ behavior: 'ignoreErrors' })
+
+      expect([columns, width]).toEqual([['Id', 'Name', 'Tag', 'Light'], 375])
+      expect((await sent).postData()).toBe('{"id":2,"name":"Moss","light":"north"}')
+    },
+    BROWSER_TIMEOUT_MS,
+  )
+
+  test(
     'works behind a path prefix, as the documentation does, which does not get the token of the tab',
     async () => {
       await using service = await startService(transport)

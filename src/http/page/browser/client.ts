@@ -1,9 +1,7 @@
-/** A plant. Its id is text, because a number of JavaScript rounds what is above 2^53. */
-export interface Plant {
-  readonly id: string
-  readonly name: string
-  readonly tag?: string
-}
+import { FIELD_NAMES } from './fields.ts'
+
+/** A plant with the texts of its fields. Its id is text, because a number of JavaScript rounds what is above 2^53. */
+export type Plant = Readonly<Record<string, string>> & { readonly id: string; readonly name: string }
 
 /** A page of plants, and the query of the next one. */
 export interface PlantPage {
@@ -84,10 +82,12 @@ export function connect(token: string, wait: Wait, onInvalid: (message: string) 
       const { error, message, tries } = await send('POST', 'plants', toJson(plant), CODES.exists)
       if (error === 0) return
       const { text } = await send('GET', `plants/${plant.id}?include=id`)
-      const { name, tag } = JSON.parse(text)
+      const [stored = plant]: readonly Partial<Plant>[] = plantsIn(`[${text}]`)
       // The answer to an earlier try may have been lost.
-      if (tries > 1 && name === plant.name && tag === plant.tag) return
-      throw new Refusal(error, `${message} It is “${name}”${tag === undefined ? '' : ` (${tag})`}.`)
+      if (tries > 1 && FIELD_NAMES.every((field) => stored[field] === plant[field])) return
+      const { id: _, name, ...others } = stored
+      const details = Object.values(others).join(', ')
+      throw new Refusal(error, `${message} It is “${name}”${details && ` (${details})`}.`)
     },
 
     /** Deletes a plant. It may be gone already. */
@@ -112,7 +112,8 @@ function errorIn({ ok, status }: Response, text: string): { readonly error: numb
 const plantsIn = (list: string): readonly Plant[] => JSON.parse(list.replace(/\{"id":(-?\d+)/g, '{"id":"$1"'))
 
 /** The JSON of a plant. An integer keeps the digits that were typed. Any other id is sent as text, and refused. */
-export function toJson({ id, name, tag }: Partial<Plant>): string {
-  const json = JSON.stringify({ id, name, tag })
+export function toJson(plant: Partial<Plant>): string {
+  const { id } = plant
+  const json = JSON.stringify(plant, FIELD_NAMES)
   return id !== undefined && /^(?:0|-?[1-9]\d*)$/.test(id) ? json.replace(`"${id}"`, id) : json
 }

@@ -1,11 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type Client, CODES, type Refusal, refusalIn } from './client.ts'
-
-const FIELDS = [
-  ['id', 'Id'],
-  ['name', 'Name'],
-  ['tag', 'Tag (optional)'],
-] as const
+import { type Client, CODES, type Plant, type Refusal, refusalIn } from './client.ts'
+import { FIELD_NAMES, FIELDS, titleOf } from './fields.ts'
 
 interface Props {
   readonly client: Client
@@ -19,7 +14,8 @@ export function NewPlant({ client, onCreated }: Props) {
 
   const create = async (form: HTMLFormElement) => {
     // The server says what a field must be, so an empty one is left out.
-    const plant = Object.fromEntries([...new FormData(form)].filter(([, text]) => text !== ''))
+    const texts = [...new FormData(form)].map(([name, text]) => [name, String(text)] as const)
+    const plant: Partial<Plant> = Object.fromEntries(texts.filter(([, text]) => text !== ''))
     setIsBusy(true)
     const refused = await client.create(plant).then(() => undefined, refusalIn)
     setIsBusy(false)
@@ -36,9 +32,12 @@ export function NewPlant({ client, onCreated }: Props) {
   const wrong = refusal && fieldOf(refusal)
   return (
     <form class="row write" aria-label="Add a plant" onSubmit={submit}>
-      {FIELDS.map(([name, label]) => (
+      {FIELDS.map(({ name, isOptional }) => (
         <div key={name}>
-          <label for={name}>{label}</label>
+          <label for={name}>
+            {titleOf(name)}
+            {isOptional && ' (optional)'}
+          </label>
           <input
             id={name}
             name={name}
@@ -62,4 +61,4 @@ export function NewPlant({ client, onCreated }: Props) {
 
 /** The field that the server refused, if it is one: the message begins with its name. */
 const fieldOf = ({ code, message }: Refusal): string | undefined =>
-  code === CODES.exists ? 'id' : /^`(id|name|tag)` /.exec(message)?.[1]
+  code === CODES.exists ? 'id' : FIELD_NAMES.find((name) => message.startsWith(`\`${name}\` `))

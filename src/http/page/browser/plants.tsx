@@ -85,8 +85,8 @@ export function Plants({ client, canWrite }: Session) {
 /** For the keyboard: the button that was used last may be gone. */
 const focus = (element: HTMLElement | null) => element?.focus()
 
-const matches = ({ id, name, tag = '' }: Plant, filter: string): boolean =>
-  [id, name, tag].some((text) => text.toLowerCase().includes(filter.toLowerCase()))
+const matches = (plant: Plant, filter: string): boolean =>
+  Object.values(plant).some((text) => text.toLowerCase().includes(filter.toLowerCase()))
 
 /** Does something to plants one by one, until one is refused. Returns to how many it was done. */
 async function each(plants: readonly Plant[], act: (plant: Plant) => Promise<void>) {

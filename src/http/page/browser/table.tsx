@@ -1,4 +1,5 @@
 import type { Plant } from './client.ts'
+import { FIELD_NAMES, titleOf } from './fields.ts'
 import { Quiet } from './parts.tsx'
 
 interface Props {
@@ -19,9 +20,11 @@ export function PlantTable({ plants, remove }: Props) {
       <table>
         <thead>
           <tr>
-            <th scope="col">Id</th>
-            <th scope="col">Name</th>
-            <th scope="col">Tag</th>
+            {FIELD_NAMES.map((name) => (
+              <th key={name} scope="col">
+                {titleOf(name)}
+              </th>
+            ))}
             <td class="write">
               <button type="submit">Delete selected</button>
             </td>
@@ -36,8 +39,11 @@ export function PlantTable({ plants, remove }: Props) {
                   {plant.id}
                 </label>
               </td>
-              <td dir="auto">{plant.name}</td>
-              <td dir="auto">{plant.tag}</td>
+              {FIELD_NAMES.slice(1).map((name) => (
+                <td key={name} dir="auto">
+                  {plant[name]}
+                </td>
+              ))}
               <td class="write">
                 <Quiet label={`Delete plant ${plant.id}`} onClick={() => remove([plant])}>
                   Delete
