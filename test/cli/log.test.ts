@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { COMMAND, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { exchange } from '../support/raw-connection.ts'
-import { addLongPlants, LONG_PLANTS, requestAndWait } from '../support/slow.ts'
 import { untilAccepted } from './support/connect.ts'
 import { makeDatabase, serveDatabase } from './support/database.ts'
 
@@ -96,21 +95,6 @@ describe.concurrent('the log of a server', () => {
     expect(lines.join()).not.toContain('\u001b')
   })
 
-  test('has a line for a list without a limit that the end of the server cuts', async () => {
-    await using logged = await startLogged(['--drain', '1s'])
-    const { server, token, database } = logged
-    addLongPlants(database)
-    const head = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`
-    using _connection = await requestAndWait(server.port, head)
-    const lines = (await logged.lines()).map((line) => JSON.parse(line))
-
-    const { count, nameLength } = LONG_PLANTS
-    const bytes = lines.find(({ msg }) => msg === 'request')?.bytes
-    expect(lines.map(({ msg }) => msg)).toContain('requests were cut: they took longer than --drain')
-    expect(bytes).toBeGreaterThan(nameLength)
-    expect(bytes).toBeLessThan(count * nameLength)
-  })
-
   test('is coloured on a terminal, unless NO_COLOR or TERM=dumb says otherwise, or --log-format json', async () => {
     const [text, json, plain, dumb] = await Promise.all([
       runOnTerminal([]),
@@ -129,28 +113,18 @@ describe.concurrent('the log of a server', () => {
 
   test.each(['json', 'pretty'])('cannot be forged by a request, in %s', async (format) => {
     await using logged = await startLogged(['--log-format', format])
-    const { server, token } = logged
-    const targets = [
-      ...['/a%0d%0ab', '/a\u0085b', '/a\u009b2Kb', '/a\u2028b', '/a\u007fb', '/a\u001b[2Kb', '/%1b[2K', '/a\tb'],
-    ]
-    for (const target of targets) {
-      await exchange(server.port, Buffer.from(`GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`))
-    }
-    const ids = ['a\u0085b', 'a\u001b[2Kb', 'a\tb', 'a\rb']
-    for (const id of ids) {
-      await exchange(
-        server.port,
-        Buffer.from(
-          `GET /plants?limit=${id} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: ${id}\r\nAuthorization: Bearer ${token}\r\n\r\n`,
-        ),
-      )
+    const { server } = logged
+    const send = (target: string, id: string) =>
+      exchange(server.port, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Request-Id: ${id}\r\n\r\n`)
+    for (const part of ['%0d%0a', '\u0085', '\u009b2K', '\u2028', '\u007f', '\u001b[2K', '%1b[2K', '\t', '\r']) {
+      await send(`/a${part}b`, 'plain')
+      await send(`/plants?limit=${part}`, `a${part}b`)
     }
     const text = (await logged.lines()).join('\n')
 
     expect(text).toContain('/a%0d%0ab')
     for (const line of text.split('\n')) expect(line).toMatch(format === 'json' ? /^\{"level":/ : /^\[\d\d:\d\d:/)
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029]/u)
-    expect(text).not.toContain(token)
   })
 
   test.each(['json', 'pretty'])('has no line longer than 2 KiB, whatever a client sends, in %s', async (format) => {
@@ -162,7 +136,7 @@ describe.concurrent('the log of a server', () => {
       const target = filler.repeat(15_000 / Buffer.byteLength(filler))
       for (const start of [`GET /${target}`, `DELETE /plants/${target}`, `POST /plants?${target}`]) {
         const head = `${start} HTTP/1.1\r\n${HOST}User-Agent: ${'\u0085'.repeat(200)}\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n`
-        await exchange(server.port, Buffer.from(`${head}X-Request-Id: ${'i'.repeat(64)}\r\n\r\n`))
+        await exchange(server.port, `${head}X-Request-Id: ${'i'.repeat(64)}\r\n\r\n`)
       }
     }
     const requests = (await logged.lines()).slice(1, -2)
