@@ -10,7 +10,7 @@ import { lacks } from '../support/requirement.ts'
 import { runOnTerminal } from '../support/terminal.ts'
 import { until } from '../support/until.ts'
 import { refusal } from './support/answers.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase } from './support/database.ts'
 
 /** Two users have so many plants. That is more than a pipe takes. */
 const PLANTS = 1500

@@ -20,7 +20,7 @@ import { lacks } from '../support/requirement.ts'
 import { storedPlants } from '../support/stored.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal, refusalWith } from './support/answers.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase } from './support/database.ts'
 
 /** More rows than one batch. */
 const MANY_PLANTS = 50_000

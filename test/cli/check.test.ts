@@ -5,7 +5,7 @@ import { RESTORE } from '../../src/store/errors.ts'
 import { damageTable, overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { done, refusal } from './support/answers.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase } from './support/database.ts'
 
 const check = (database: string) => runPlantstore(['check', '--database', database])
 

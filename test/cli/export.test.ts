@@ -6,8 +6,7 @@ import { createUser, IDS } from '../store/fixtures.ts'
 import { COMMAND, serve } from '../support/executable.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal } from './support/answers.ts'
-import { makeDatabase } from './support/database.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase, makeDatabase } from './support/database.ts'
 
 /** Two users have so many plants. That is more than a pipe takes, and more than one batch. */
 const MANY_PLANTS = 25_000

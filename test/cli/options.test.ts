@@ -7,8 +7,7 @@ import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { refusal, refusalWith } from './support/answers.ts'
 import { untilAccepted } from './support/connect.ts'
-import { makeDatabase, serveDatabase } from './support/database.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase, makeDatabase, serveDatabase } from './support/database.ts'
 import { statusOf } from './support/service-client.ts'
 
 const VARIABLES = {

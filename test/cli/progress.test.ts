@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { LINE_EVERY_MS, showProgress } from '../../src/cli/long-task.ts'
 import { runOnTerminal } from '../support/terminal.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase } from './support/database.ts'
 
 /** So many that a backup is still under way when its first batch is copied. */
 const MANY_PLANTS = 150_000

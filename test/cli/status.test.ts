@@ -4,7 +4,7 @@ import { version } from '../../package.json'
 import { SCHEMA_VERSION } from '../../src/store/sqlite/migrate.ts'
 import { snapshot } from '../store/sqlite/files.ts'
 import { serve } from '../support/executable.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase } from './support/database.ts'
 
 /** A database of two users with three tokens and two plants each. */
 async function makeDatabase() {

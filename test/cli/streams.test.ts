@@ -9,7 +9,7 @@ import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { done, refusal, refusalWith } from './support/answers.ts'
 import { untilAccepted } from './support/connect.ts'
-import { fillDatabase } from './support/filled-database.ts'
+import { fillDatabase } from './support/database.ts'
 
 /** In a shell: file descriptor 4 is a pipe that nobody reads any more. */
 const BROKEN_PIPE = 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&-'

@@ -20,3 +20,9 @@ export async function codeOf(server: Server, token: string): Promise<number> {
   const body = await answer.json()
   return answer.ok ? answer.status : (body as { error: number }).error
 }
+/** The same for several tokens, one after the other. */
+export async function codesOf(server: Server, tokens: readonly string[]): Promise<number[]> {
+  const codes: number[] = []
+  for (const token of tokens) codes.push(await codeOf(server, token))
+  return codes
+}

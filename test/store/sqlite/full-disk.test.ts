@@ -51,6 +51,8 @@ describe.skipIf(lacks(MOUNTS))('on a full disk', () => {
       () => store.createTokens([newToken('you')]),
       () => store.touchTokens(new Map([[token.id, 1]]), 1),
       () => store.revokeTokens({ id: token.id }, 1),
+      () => store.rotateToken(token.id, newToken('me'), 0),
+      () => store.setUserBlock('me', 1),
       () => store.deleteUser('me'),
       () => store.checkReady(),
     ]) {
