@@ -55,24 +55,20 @@ function timeField(): () => string {
  * character may take six bytes.
  */
 function shortLines(format: LineFormat | undefined): LineFormat {
-  const formatEscaped = (line: string): string => {
-    const escaped = escapeControlsInLines(line)
-    return format === undefined ? escaped : format(escaped)
-  }
+  const formatEscaped =
+    format === undefined ? escapeControlsInLines : (line: string) => format(escapeControlsInLines(line))
   return (line) => {
     const whole = formatEscaped(line)
-    if (isShort(whole)) return whole
+    if (Buffer.byteLength(whole) <= LINE_MAX_BYTES) return whole
     const record: unknown = JSON.parse(line)
     for (const length of CUT_LENGTHS) {
       const cut = formatEscaped(stringify(record, (value) => cutText(value, length)))
-      if (isShort(cut)) return cut
+      if (Buffer.byteLength(cut) <= LINE_MAX_BYTES) return cut
     }
     const shortest = (value: unknown) => (typeof value === 'object' ? '…' : cutText(value, SHORTEST_CUT_LENGTH))
     return formatEscaped(stringify(record, shortest))
   }
 }
-
-const isShort = (text: string): boolean => Buffer.byteLength(text) <= LINE_MAX_BYTES
 
 /** The JSON line of a record, with each value replaced by the result of `change`. */
 const stringify = (record: unknown, change: (value: unknown) => unknown): string =>

@@ -93,7 +93,7 @@ const io: Io = {
   onHangup: hangupListener.resolve,
   randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   nowMs: Date.now,
-  monotonicMs: () => performance.now(),
+  monotonicMs: performance.now.bind(performance),
   exit: (code) => process.exit(code),
 }
 

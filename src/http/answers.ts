@@ -12,12 +12,8 @@ export const jsonHeaders = (cacheControl: CacheControl): Headers =>
   new Headers({ 'content-type': JSON_TYPE, 'x-content-type-options': 'nosniff', 'cache-control': cacheControl })
 
 const HEADERS = jsonHeaders('no-store')
-/** One object for all answers, because a new one for each would cost 70 ns. */
-const SUCCESS = { headers: HEADERS }
-
-/** The answer of success with a body that is JSON text already. */
-export const json = (body: string | ReadableStream<string>): Response =>
-  typeof body === 'string' ? sizedResponse(body, SUCCESS) : new Response(body, SUCCESS)
+/** The head of a success with JSON. One object for all answers, because a new one for each would cost 70 ns. */
+export const SUCCESS = { headers: HEADERS }
 
 const BODY_BYTES = Symbol('bodyBytes')
 
@@ -25,10 +21,10 @@ interface SizedResponse extends Response {
   [BODY_BYTES]?: number
 }
 
-/** An answer with a body whose size `bodyBytesOf` knows. The runtime does not tell the size of a body. */
-export function sizedResponse(
+/** An answer whose body has a size that `bodyBytesOf` knows, because the runtime does not tell it. The body is JSON unless `init` says otherwise. */
+export function respond(
   body: string | Uint8Array<ArrayBuffer> | Blob,
-  init: ResponseInit,
+  init: ResponseInit = SUCCESS,
   bytes = body instanceof Blob ? body.size : Buffer.byteLength(body),
 ): Response {
   const response: SizedResponse = new Response(body, init)
@@ -137,7 +133,7 @@ export const ERRORS = {
   content_type_unsupported: {
     code: 41501,
     when: 'the `Content-Type` is missing, given twice, or not `application/json` in UTF-8',
-    message: 'The body must come with one header Content-Type: application/json.',
+    message: 'The body must be JSON in UTF-8, and come with one header Content-Type: application/json.',
   },
   content_encoding_unsupported: {
     code: 41502,
@@ -190,7 +186,7 @@ export function errorResponse(
 ): Response {
   const entry: ErrorEntry = ERRORS[kind]
   const error: Error = { error: entry.code, message: message || entry.message }
-  const response = sizedResponse(JSON.stringify(error), { status: statusOf(kind), headers: HEADERS })
+  const response = respond(JSON.stringify(error), { status: statusOf(kind), headers: HEADERS })
   for (const [name, value] of Object.entries({ ...entry.headers, ...headers })) response.headers.set(name, value)
   return response
 }

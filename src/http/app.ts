@@ -2,7 +2,7 @@ import { Elysia, type InternalRoute, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
 import { shareWith } from './cors.ts'
-import { answerCachedLists } from './lists/list-plants.ts'
+import { answerCachedLists } from './lists/list-cache.ts'
 import { answerError, observe } from './observe.ts'
 import type { AppOptions } from './options.ts'
 import { pages } from './page/routes.ts'
@@ -45,16 +45,16 @@ export function routes(parts: AppParts) {
     })
     .onTransform(({ request, route }) => {
       const method = request.method === 'HEAD' ? 'GET' : request.method
-      const found = byMethod.get(method)?.find(({ path }) => path === route)
-      contextOf(request).operation = found?.hooks.detail?.operationId ?? OTHER_OPERATION
+      contextOf(request).operation = operations.get(`${method} ${route}`) ?? OTHER_OPERATION
     })
     .use(api)
     .use(pages(api, parts))
     .use(probes(parts))
   const declared: readonly InternalRoute[] = app.routes
-  const byMethod = Map.groupBy(declared, ({ method }) => method)
-  const names = declared.map(({ hooks }) => hooks.detail?.operationId ?? OTHER_OPERATION)
-  parts.statistics?.setOperations([...names, OTHER_OPERATION])
+  const operations = new Map(
+    declared.map(({ method, path, hooks }) => [`${method} ${path}`, hooks.detail?.operationId ?? OTHER_OPERATION]),
+  )
+  parts.statistics?.setOperations([...operations.values(), OTHER_OPERATION])
   return app.use(otherMethods(declared))
 }
 

@@ -3,29 +3,30 @@ import { Elysia } from 'elysia'
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
-import { type Caller, hashToken, isTokenText, type Scope, tokenState } from '../domain/token.ts'
+import { type Caller, hashToken, isTokenText, tokenState } from '../domain/token.ts'
 import type { AppOptions } from './options.ts'
 import type { AppParts } from './parts.ts'
-import { contextOf } from './request-context.ts'
+import { contextOf, type RequestContext } from './request-context.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
 
 /**
  * Gives every route behind it its `caller`: the accepted token. Rejects with `token_missing`, `token_invalid` or
- * `rate_exceeded`, before anything else of the request is checked. A route with `scope: 'write'` refuses tokens of scope
+ * `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
 export const authentication = ({ tokens, admit }: AppParts) => {
-  const identify = async (request: Request, text: string) => {
-    const context = contextOf(request)
+  const identify = async (context: RequestContext, text: string) => {
     context.caller ??= await tokens.read(text)
     await admit?.(context.caller)
     return { caller: context.caller }
   }
   return new Elysia({ name: 'authentication' })
     .onTransform({ as: 'scoped' }, ({ headers }) => {
-      headers.authorization = `Bearer ${requireBearerToken(headers.authorization)}`
+      const token = bearerToken(headers.authorization)
+      if (token === undefined) throw refusalOf(headers.authorization)
+      headers.authorization = `Bearer ${token}`
     })
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
     .derive({ as: 'scoped' }, ({ bearer, request }) => {
@@ -33,20 +34,14 @@ export const authentication = ({ tokens, admit }: AppParts) => {
       // The search for a cached list may have found it before.
       context.caller ??= tokens.get(bearer)
       // Elysia awaits the promise because it finds `return` and a call in this source.
-      if (context.caller === undefined || admit !== undefined) return identify(request, bearer ?? '')
+      if (context.caller === undefined || admit !== undefined) return identify(context, bearer ?? '')
       return { caller: context.caller }
     })
-    .macro({
-      scope: (scope: Scope) => ({
-        transform({ request }) {
-          if (scope === 'write') requireWrite(contextOf(request).caller)
-        },
-      }),
-    })
+    .macro({ writes: { transform: requireWrite } })
 }
 
 /** Throws `scope_insufficient` unless the token may write. */
-export function requireWrite(caller: Caller | undefined): void {
+export function requireWrite({ caller }: { readonly caller?: Caller }): void {
   if (caller?.scope !== 'write') throw new AppError('scope_insufficient')
 }
 
@@ -67,13 +62,11 @@ const CREDENTIALS = new RegExp(`^(${TOKEN})(?: +(?:[A-Za-z0-9\\-._~+/]+=*|${PARA
 export const bearerToken = (authorization: string | null | undefined): string | undefined =>
   BEARER.exec(authorization ?? '')?.[1]
 
-/** As `bearerToken`. Throws `token_missing` for credentials of another scheme (RFC 6750 §3.1), else `token_invalid`. */
-function requireBearerToken(authorization: string | undefined): string {
-  if (authorization === undefined) throw new AppError('token_missing')
-  const token = bearerToken(authorization)
-  if (token !== undefined) return token
+/** The error of a line without a token: `token_missing` for credentials of another scheme (RFC 6750 §3.1), else `token_invalid`. */
+function refusalOf(authorization: string | undefined): AppError {
+  if (authorization === undefined) return new AppError('token_missing')
   const scheme = CREDENTIALS.exec(authorization)?.[1]?.toLowerCase()
-  throw new AppError(scheme === undefined || scheme === 'bearer' ? 'token_invalid' : 'token_missing')
+  return new AppError(scheme === undefined || scheme === 'bearer' ? 'token_invalid' : 'token_missing')
 }
 
 /** The most memory that the cache of tokens may take, in bytes. It drops the token that was not used for the longest time. */

@@ -19,8 +19,7 @@ export function clientAddressFinder(proxies: readonly TrustedProxy[]) {
     address === undefined ? proxies.includes('unix') : networks.check(address, familyOf(address))
 
   return (request: Request, connection: Connection | undefined): string | undefined => {
-    const ip = connection?.requestIP(request)?.address
-    let address = ip && withoutMapping(ip)
+    let address = connection?.requestIP(request)?.address.replace(MAPPING, '')
     // A proxy that writes `Forwarded` (RFC 7239) may let the `X-Forwarded-For` of a client pass.
     if (proxies.length === 0 || request.headers.has('forwarded')) return address
     const elements = request.headers.get('x-forwarded-for')?.split(',').slice(-HOPS_MAX) ?? []
@@ -36,7 +35,7 @@ export function clientAddressFinder(proxies: readonly TrustedProxy[]) {
 const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 /** IPv4 clients of a socket for both families have addresses like `::ffff:192.0.2.1` (RFC 4291 §2.5.5.2). */
-const withoutMapping = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+const MAPPING = /^::ffff:(?=\d+\.)/i
 
 /** An address (IPv6 in brackets) with or without a port, or an IPv6 address alone. */
 const NODE = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d+)?$|^([\da-f:.]+)$/i
@@ -44,5 +43,5 @@ const NODE = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d+)?$|^([\da-f:.]+)$/i
 function addressIn(node: string): string | undefined {
   const [, ipv6, ipv4, bare] = NODE.exec(node) ?? []
   const address = ipv6 ?? ipv4 ?? bare ?? ''
-  return isIP(address) === 0 ? undefined : withoutMapping(address)
+  return isIP(address) === 0 ? undefined : address.replace(MAPPING, '')
 }

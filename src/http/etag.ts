@@ -1,4 +1,4 @@
-import { jsonHeaders, sizedResponse } from './answers.ts'
+import { jsonHeaders, respond } from './answers.ts'
 
 /** The strong entity tag of an answer with this text (RFC 9110 §8.8.3). */
 export const entityTagOf = (text: string): string => `"${Bun.SHA256.hash(text, 'base64url')}"`
@@ -6,19 +6,26 @@ export const entityTagOf = (text: string): string => `"${Bun.SHA256.hash(text, '
 /** One object for all answers, because a new one for each would cost 70 ns. */
 const TAGGED = { headers: jsonHeaders('private, no-cache') }
 
-/** Answers with JSON and its strong `ETag`, or with 304 if the client has it already. With `isHead` it has the length of the body alone. */
+/** JSON with its strong `ETag`. `link` is the value of `Link` (RFC 8288), or empty. */
+export interface TaggedBody {
+  readonly body: string | Uint8Array<ArrayBuffer>
+  readonly bodyBytes: number
+  readonly etag: string
+  readonly link: string
+}
+
+/** Answers with a tagged body, or with 304 if the client has it already. With `isHead` the answer has the length of the body alone. */
 export function answerTagged(
-  request: Request,
-  etag: string,
-  body: string | Uint8Array<ArrayBuffer>,
-  bodyBytes: number,
-  isHead = request.method === 'HEAD',
+  { method, headers }: Request,
+  { body, bodyBytes, etag, link }: TaggedBody,
+  isHead = method === 'HEAD',
 ): Response {
-  const ifNoneMatch = request.headers.get('if-none-match')
+  const ifNoneMatch = headers.get('if-none-match')
   if (ifNoneMatch !== null && names(ifNoneMatch, etag, true))
     return new Response(null, { status: 304, headers: { etag } })
-  const response = isHead ? new Response(null, TAGGED) : sizedResponse(body, TAGGED, bodyBytes)
+  const response = isHead ? new Response(null, TAGGED) : respond(body, TAGGED, bodyBytes)
   response.headers.set('etag', etag)
+  if (link !== '') response.headers.set('link', link)
   if (isHead) response.headers.set('content-length', String(bodyBytes))
   return response
 }

@@ -4,42 +4,44 @@ import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf } from './answers.ts'
 import { clientAddressFinder } from './client-address.ts'
 import type { AppParts } from './parts.ts'
-import { CONTEXT, OTHER_OPERATION, type RequestContext, type RequestWithContext } from './request-context.ts'
+import {
+  type Answer,
+  CONTEXT,
+  OTHER_OPERATION,
+  type RequestContext,
+  type RequestWithContext,
+} from './request-context.ts'
 import type { Handle } from './server.ts'
 
 /**
  * Surrounds every request: gives it an id, and its answer the headers that every answer has; writes its log line, and counts
- * it. Whatever goes wrong inside, an answer comes out. An answer that `handle` gives at once does not wait for a promise.
+ * it. Whatever goes wrong inside, an answer comes out. What `answer` gives at once does not wait for a promise.
  */
-export function observe(handle: Handle, options: AppParts): Handle {
-  const { log, statistics, monotonicMs } = options
-  const isLogging = options.logsRequests && log.isLevelEnabled('info')
-  const isRecording = isLogging || statistics !== undefined
-  const addressOf = isLogging && options.logsAddresses ? clientAddressFinder(options.trustedProxies) : undefined
-  const end = () => {
-    if (statistics !== undefined) statistics.inFlight--
-  }
-  const finish = (context: RequestContext, response: Response, startedMs: number): Response => {
-    setCommonHeaders(response, context, options)
-    if (isRecording) {
-      const durationMs = monotonicMs() - startedMs
-      statistics?.answer(context, response.status, durationMs, bodyBytesOf(response))
-      if (isLogging) logRequest(context, response, durationMs, options)
-    }
-    if (context.streamEnd === undefined) end()
-    else void context.streamEnd.then(end)
+export function observe(answer: Answer, parts: AppParts): Handle {
+  const { log, logsRequests, logsAddresses, statistics, monotonicMs } = parts
+  const isRecording = logsRequests || statistics !== undefined
+  const addressOf = logsRequests && logsAddresses ? clientAddressFinder(parts.trustedProxies) : undefined
+
+  const finish = (context: RequestContext, response: Response): Response => {
+    setCommonHeaders(response, context, parts)
+    if (!isRecording) return response
+    const durationMs = monotonicMs() - context.startedMs
+    const bodyBytes = bodyBytesOf(response)
+    statistics?.answer(context, response.status, durationMs, bodyBytes)
+    if (context.streamEnd === undefined) end(context, response.status, durationMs, bodyBytes, parts)
+    else void context.streamEnd.then((bytes) => end(context, response.status, durationMs, bytes, parts))
     return response
   }
-  const finishLater = async (context: RequestContext, answer: Promise<Response>, startedMs: number) =>
-    finish(context, await answer.catch((error) => answerError(error, context, log)), startedMs)
+  const finishLater = async (context: RequestContext, promise: Promise<Response>) =>
+    finish(context, await promise.catch((error) => answerError(error, context, log)))
 
   return (received, connection) => {
-    const startedMs = isRecording ? monotonicMs() : 0
     if (statistics !== undefined) statistics.inFlight++
     const context: RequestContext = {
       requestId: requestId(received),
       received,
       connection,
+      startedMs: isRecording ? monotonicMs() : 0,
       // At once: the runtime forgets the address when the client goes away.
       remoteAddress: addressOf?.(received, connection),
       operation: OTHER_OPERATION,
@@ -50,41 +52,45 @@ export function observe(handle: Handle, options: AppParts): Handle {
     try {
       const request: RequestWithContext = routable(received)
       request[CONTEXT] = context
-      const answer = handle(request)
-      return answer instanceof Promise ? finishLater(context, answer, startedMs) : finish(context, answer, startedMs)
+      const answered = answer(request, context)
+      return answered instanceof Promise ? finishLater(context, answered) : finish(context, answered)
     } catch (error) {
-      return finish(context, answerError(error, context, log), startedMs)
+      return finish(context, answerError(error, context, log))
     }
   }
 }
 
-/** Writes the line of a request: that of a streamed list at its end. */
-function logRequest(context: RequestContext, response: Response, durationMs: number, options: AppParts): void {
-  const { received, requestId, operation, remoteAddress, caller, streamEnd } = context
+/** Ends a request whose answer has this body: that of a streamed list when the stream ends. Writes the log line. */
+function end(
+  { received, requestId, operation, remoteAddress, caller }: RequestContext,
+  status: number,
+  durationMs: number,
+  bytes: number,
+  { log, logsRequests, logsAddresses, statistics }: AppParts,
+): void {
+  if (statistics !== undefined) statistics.inFlight--
+  if (!logsRequests) return
   const { method, url, headers } = received
-  const userAgent = (options.logsAddresses && headers.get('user-agent')) || undefined
+  const userAgent = (logsAddresses && headers.get('user-agent')) || undefined
   const [, traceId, spanId] = TRACEPARENT.exec(headers.get('traceparent') ?? '') ?? []
-  const write = (bytes: number) =>
-    options.log.info(
-      {
-        requestId,
-        operation,
-        method,
-        path: withoutTokens(pathOf(url)),
-        status: response.status,
-        durationMs: Math.round(durationMs * 1000) / 1000,
-        bytes,
-        user: caller?.userName,
-        tokenId: caller?.id,
-        remoteAddress,
-        userAgent: userAgent && withoutTokens(userAgent).slice(0, USER_AGENT_MAX_LENGTH),
-        traceId,
-        spanId,
-      },
-      'request',
-    )
-  if (streamEnd === undefined) write(bodyBytesOf(response))
-  else void streamEnd.then(write)
+  log.info(
+    {
+      requestId,
+      operation,
+      method,
+      path: withoutTokens(pathOf(url)),
+      status,
+      durationMs: Math.round(durationMs * 1000) / 1000,
+      bytes,
+      user: caller?.userName,
+      tokenId: caller?.id,
+      remoteAddress,
+      userAgent: userAgent && withoutTokens(userAgent).slice(0, USER_AGENT_MAX_LENGTH),
+      traceId,
+      spanId,
+    },
+    'request',
+  )
 }
 
 /** How much of a `User-Agent` the log shows. */

@@ -2,12 +2,13 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { LISTED_FIELDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
-import { json } from './answers.ts'
+import { respond } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
 import { operation } from './docs/operation.ts'
 import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
-import { LIST_PLANTS, listPlants } from './lists/list-plants.ts'
+import { LIST_PLANTS } from './lists/list-cache.ts'
+import { listPlants } from './lists/list-plants.ts'
 import type { AppParts } from './parts.ts'
 import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
 
@@ -30,11 +31,12 @@ export const plants = (parts: AppParts) => {
           // Elysia would read the body before the token is known, round large ids, and accept what is not JSON.
           const plant = await readNewPlant(request, headers, maxBodyBytes)
           // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
-          if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS) requireWrite(await tokens.readAgain(request, caller))
+          if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS)
+            requireWrite({ caller: await tokens.readAgain(request, caller) })
           await store.createPlant(caller.userId, plant)
-          return json(plantJson(toPlant(plant)))
+          return respond(plantJson(toPlant(plant)))
         },
-        { scope: 'write', parse: 'none', body: 'NewPlant', ...CREATE },
+        { writes: true, parse: 'none', body: 'NewPlant', ...CREATE },
       )
       .get(
         '/plants/:id',
@@ -43,7 +45,8 @@ export const plants = (parts: AppParts) => {
           const json = plantJson(plant)
           const body = include === undefined ? json : plantJson(plant, id)
           // Elysia makes the answer to HEAD of this one.
-          return answerTagged(request, entityTagOf(json), body, Buffer.byteLength(body), false)
+          const tagged = { body, bodyBytes: Buffer.byteLength(body), etag: entityTagOf(json), link: '' }
+          return answerTagged(request, tagged, false)
         },
         { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET },
       )
@@ -55,7 +58,7 @@ export const plants = (parts: AppParts) => {
           await store.deletePlant(caller.userId, id, condition)
           return new Response(null, { status: 204 })
         },
-        { scope: 'write', parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE },
+        { writes: true, parse: 'none', params: PlantPath, headers: Preconditions, ...DELETE },
       )
   )
 }

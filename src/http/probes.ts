@@ -1,12 +1,12 @@
 import { Elysia } from 'elysia'
 import { AppError } from '../domain/error.ts'
-import { json } from './answers.ts'
+import { respond } from './answers.ts'
 import type { AppOptions } from './options.ts'
 
 /** How old the answer to `/readyz` may be, in milliseconds. All requests within this time share one check of the store. */
 const READINESS_MAX_AGE_MS = 1000
 
-const ok = () => json('{"status":"ok"}')
+const ok = () => respond('{"status":"ok"}')
 
 /** Whether the process is up, and whether it can serve. The probes need no token. */
 export const probes = ({ store, lifecycle, monotonicMs }: Pick<AppOptions, 'store' | 'lifecycle' | 'monotonicMs'>) => {

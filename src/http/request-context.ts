@@ -8,6 +8,8 @@ export interface RequestContext {
   /** The request as the server received it. */
   readonly received: Request
   readonly connection: Connection | undefined
+  /** When the server received the request, by `monotonicMs`. 0 if nobody asks how long it took. */
+  readonly startedMs: number
   /** The address of the client, if the log shows it. */
   readonly remoteAddress: string | undefined
   /** The operation that the request asks for. */
@@ -30,6 +32,9 @@ export const CONTEXT = Symbol('context')
 export interface RequestWithContext extends Request {
   [CONTEXT]?: RequestContext
 }
+
+/** Answers a request that `observe` passes on. */
+export type Answer = (request: Request, context: RequestContext) => Response | Promise<Response>
 
 /** The context of a request that `observe` passed on. */
 export function contextOf(request: RequestWithContext): RequestContext {

@@ -61,7 +61,7 @@ export async function runService({ options, store, statistics, endings, log, io 
     lifecycle,
     statistics,
     recordUse: uses.recordUse,
-    logsRequests: options.accessLog === 'on',
+    logsRequests: options.accessLog === 'on' && log.isLevelEnabled('info'),
     logsAddresses: options.logAddresses === 'on',
     trustedProxies: options.trustedProxy ?? [],
     usesTls: tls !== undefined,

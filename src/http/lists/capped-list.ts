@@ -1,27 +1,21 @@
 import { PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { answerTagged } from '../etag.ts'
+import type { TaggedBody } from '../etag.ts'
 import { type ListPart, type ListRange, renderList } from './render-list.ts'
 
 /** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
 export const LIST_MAX_BYTES = 8 * 1024 * 1024
 
-/** A list with a `limit`: whole, with an `ETag`, and with a `Link` if more plants follow (RFC 8288). */
-export interface CappedList {
-  /**
-   * Bytes if the body is longer than `PAGE_TEXT_LENGTH`. Such a body is sent once, and not cached. A buffer can be freed at once:
-   * strings of 8 MiB would wait for the garbage collector until they take 100 MiB.
-   */
-  readonly body: string | Uint8Array<ArrayBuffer>
-  readonly bodyBytes: number
-  readonly etag: string
-  /** Empty if no plants follow. */
-  readonly link: string
+/** A list with a `limit`: whole, with an `ETag`, and with a `Link` if more plants follow. */
+export interface CappedList extends TaggedBody {
   /** The id of the last plant in the list, if more follow. */
   readonly next: bigint | undefined
 }
 
-/** Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. */
+/**
+ * Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. A body longer than `PAGE_TEXT_LENGTH` is bytes. It is sent once, and
+ * not cached. A buffer can be freed at once: strings of 8 MiB would wait for the garbage collector until they take 100 MiB.
+ */
 export async function cappedList(
   store: Pick<Store, 'listPlants'>,
   user: UserId,
@@ -49,15 +43,6 @@ export async function cappedList(
   const etag = `"${hash.update(link).digest('base64url')}"`
   const body = bytesOf(long) ?? text
   return { body, bodyBytes: Buffer.byteLength(body), etag, link, next }
-}
-
-/** Answers a request with a capped list, or with 304 if the client has the list already. */
-export function answerList({ body, bodyBytes, etag, link }: CappedList, request: Request): Response {
-  const response = answerTagged(request, etag, body, bodyBytes)
-  if (link !== '' && response.ok) response.headers.set('link', link)
-  // The response has its own copy. The garbage collector would free this one only after several more lists.
-  if (typeof body !== 'string') body.buffer.transfer(0)
-  return response
 }
 
 function startBytes(): Bun.ArrayBufferSink {

@@ -1,8 +1,15 @@
 import { LRUCache } from 'lru-cache'
 import type { Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import { bearerToken } from '../authentication.ts'
+import { answerTagged } from '../etag.ts'
 import type { AppOptions } from '../options.ts'
+import type { AppParts } from '../parts.ts'
+import type { Answer } from '../request-context.ts'
 import type { CappedList } from './capped-list.ts'
+
+/** The operation that a cached list answers. */
+export const LIST_PLANTS = 'listPlants'
 
 /** The most memory that the cache may take, in bytes. It drops the lists of the user who was idle for the longest time. */
 export const LIST_CACHE_MAX_BYTES = 24 * 1024 * 1024
@@ -33,11 +40,13 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
       const list = users.get(user)?.get(url)
       if (list === undefined) return undefined
       const version = store.plantsVersion(user)
-      if (list.version === version) return list
-      // New plants behind the last one change nothing of a list that other plants followed before.
-      if (list.next === undefined || !store.hasOnlyGrown(user, list.version, list.next)) return undefined
-      // It is unknown during a commit.
-      if (version !== undefined) list.version = version
+      if (list.version !== version) {
+        // New plants behind the last one change nothing of a list that other plants followed before.
+        if (list.next === undefined || !store.hasOnlyGrown(user, list.version, list.next)) return undefined
+        // It is unknown during a commit.
+        if (version !== undefined) list.version = version
+      }
+      statistics?.lookUp('lists', 'hits')
       return list
     },
 
@@ -45,7 +54,7 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
     set(user: UserId, url: string, version: Version | undefined, list: CappedList): void {
       statistics?.lookUp('lists', 'misses')
       if (version === undefined || typeof list.body !== 'string') return
-      const bytes = textBytes(list.body) + textBytes(url) + LIST_BYTES
+      const bytes = textBytes(list.body) + url.length + LIST_BYTES
       if (bytes > CACHED_LIST_MAX_BYTES) return
       const others = new Map(users.peek(user))
       others.delete(url)
@@ -54,6 +63,24 @@ export function createListCache({ store, statistics }: Pick<AppOptions, 'store' 
     },
   }
 }
+
+/**
+ * Answers cached lists, and passes all other requests to `answer`. A URL is a key of the cache only after the route of lists
+ * has answered it, so nothing else is at it for GET and HEAD. As an `onRequest` hook of Elysia this took 15 % more CPU time
+ * for each list.
+ */
+export const answerCachedLists =
+  ({ tokens, lists, admit }: AppParts, answer: Answer): Answer =>
+  (request, context) => {
+    const { method, headers, url } = request
+    if (method !== 'GET' && method !== 'HEAD') return answer(request, context)
+    const caller = tokens.get(bearerToken(headers.get('authorization')))
+    context.caller = caller
+    const list = caller && lists.get(caller.userId, url)
+    if (caller === undefined || list === undefined) return answer(request, context)
+    context.operation = LIST_PLANTS
+    return admit === undefined ? answerTagged(request, list) : admit(caller).then(() => answerTagged(request, list))
+  }
 
 /** The memory that the runtime takes for a text: one byte a character, or two if one of them is outside of Latin-1. */
 const textBytes = (text: string): number => (/[\u0100-\uffff]/.test(text) ? 2 : 1) * text.length

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { weightOf } from '../accept.ts'
-import { sizedResponse } from '../answers.ts'
+import { respond } from '../answers.ts'
 
 /** A page for people, with its assets. */
 export type HtmlPage = Awaited<ReturnType<typeof makePage>>
@@ -44,8 +44,7 @@ ${hasHelp ? '<link rel="help" href="docs">' : ''}
   }
   return {
     assets,
-    answer: (others: Readonly<Record<string, string>> = {}) =>
-      sizedResponse(html, { headers: { ...headers, ...others } }),
+    answer: (others: Readonly<Record<string, string>> = {}) => respond(html, { headers: { ...headers, ...others } }),
   }
 }
 
@@ -89,10 +88,10 @@ async function makeAsset([name, file]: readonly [string, string | Blob]) {
         vary: 'Accept-Encoding',
       }
       if (weightOf(headers.get('accept-encoding'), 'gzip', '*') === 0) {
-        return sizedResponse(content, { headers: answerHeaders })
+        return respond(content, { headers: answerHeaders })
       }
       compressed ??= compress()
-      return sizedResponse(await compressed, { headers: { ...answerHeaders, 'content-encoding': 'gzip' } })
+      return respond(await compressed, { headers: { ...answerHeaders, 'content-encoding': 'gzip' } })
     },
   }
 }

@@ -1,7 +1,7 @@
 import { type AnyElysia, Elysia } from 'elysia'
 import { AppError } from '../../domain/error.ts'
 import { prefersHtml } from '../accept.ts'
-import { errorResponse, json } from '../answers.ts'
+import { errorResponse, respond } from '../answers.ts'
 import { pathOf } from '../observe.ts'
 import type { AppOptions } from '../options.ts'
 import { contextOf } from '../request-context.ts'
@@ -35,7 +35,7 @@ export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: Pag
   if (servesPage) app.get('/', answerRoot, routeOf('page'))
   if (servesDocs) {
     app.get('/docs', async () => (await docs()).answer(), routeOf('docs'))
-    app.get('/openapi.json', async () => json(await document()), routeOf('docs'))
+    app.get('/openapi.json', async () => respond(await document()), routeOf('docs'))
   }
   if (served.length === 0) return app
   return app.get('/assets/:name', async ({ request }) => (await findAsset(request)).answer(request), {
