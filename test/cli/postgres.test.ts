@@ -1,52 +1,31 @@
 import { describe, expect, test } from 'bun:test'
-import { type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
-import type { TokenId } from '../../src/domain/token.ts'
-import { openStore } from '../../src/store/open.ts'
-import { newToken } from '../store/fixtures.ts'
+import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { scrape } from '../support/metrics.ts'
 import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
-import { createToken, createTokenIn } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
-import { FOREIGN_VARIABLES } from './support/foreign-variables.ts'
+import { done } from './support/answers.ts'
 import { PGBOUNCER, startPgBouncer } from './support/pgbouncer.ts'
 import { createPlant, listNames, statusOf } from './support/service-client.ts'
 
-test.skipIf(lacks(POSTGRES_SERVER))('a command says what a database does not support', async () => {
-  await using database = await makeDatabase()
-  await runPlantstore(['token', 'create', '--user', 'me', '--database', database.url])
-  // PostgreSQL cannot lock the rows of such a view.
-  await administer(database.url, async (sql) => {
-    await sql.unsafe('alter table plantstore.users rename to kept').simple()
-    await sql.unsafe('create view plantstore.users as select * from plantstore.kept group by id').simple()
-  })
-
-  const refused = await runPlantstore(['user', 'delete', 'me', '--yes', '--database', database.url])
-
-  expect(refused).toMatchObject({
-    exitCode: 3,
-    stderr: expect.stringMatching(
-      /^plantstore: This database does not support what this needs: FOR UPDATE is not allowed/m,
-    ),
-  })
-})
-
-/** What ends the access of user `me`, who has this token. */
-const ENDS: readonly (readonly [what: string, end: (store: Store, id: TokenId) => Promise<unknown>])[] = [
-  ['a revoked token', (store, id) => store.revokeTokens({ id }, Date.now())],
-  ['a token that was replaced without an overlap', (store, id) => store.rotateToken(id, newToken('me'), 0)],
-  ['a token of a blocked user', (store) => store.setUserBlock('me', Date.now())],
-  ['a token of a deleted user', (store) => store.deleteUser('me')],
-]
-
-/** Changes of other users' tokens within the time in which servers see an end. */
-const CHANGES = 100
-const CHANGE_INTERVAL_MS = TOKEN_CHANGES_SEEN_WITHIN_MS / CHANGES
-const METERED = ['--metrics-listen', '127.0.0.1:0']
-const CACHE_MISSES = 'plantstore_cache_misses_total{cache="callers"}'
+/** Variables that programs for PostgreSQL listen to. */
+const FOREIGN_VARIABLES = {
+  PGDATABASE: 'nowhere',
+  PGHOST: '192.0.2.1',
+  PGPORT: '1',
+  PGUSER: 'nobody',
+  PGPASSWORD: 'wrong',
+  PGSSLMODE: 'verify-full',
+  PGOPTIONS: '-c default_transaction_read_only=on',
+  PGCHANNELBINDING: 'require',
+  PGAPPNAME: 'other',
+  DATABASE_URL: 'postgres://nobody:wrong@192.0.2.1:1/nowhere?sslmode=require',
+  POSTGRES_URL: 'postgres://nobody:wrong@192.0.2.1:1/nowhere',
+  TLS_DATABASE_URL: 'postgres://nobody:wrong@192.0.2.1:1/nowhere',
+}
 
 describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL database', () => {
   test('say when they created the store', async () => {
@@ -81,59 +60,18 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
     expect([await one.end(), await two.end()]).toEqual([0, 0])
   })
 
-  test.each(ENDS)('refuse %s in the first request after that time', async (_, end) => {
+  test('refuse a revoked token in the first request after TOKEN_CHANGES_SEEN_WITHIN_MS', async () => {
     await using database = await makeDatabase()
-    const store = await openStore(database.url, () => {})
-    const { text: token, id } = await createToken(store)
+    const token = await createTokenIn(database.url)
     await using server = await serve(database.url)
     for (let count = 0; count < 3; count++) expect(await statusOf(server, '/plants', token)).toBe(200)
 
-    await end(store, id)
-    await store.close()
+    const revoked = await runPlantstore(['token', 'revoke', '1', '--database', database.url])
     // The promise is about time alone: a request meanwhile would make the server learn of the change.
     await Bun.sleep(TOKEN_CHANGES_SEEN_WITHIN_MS)
 
+    expect(revoked).toEqual(done('Revoked token 1 of user me (write).'))
     expect(await statusOf(server, '/plants', token)).toBe(401)
-  })
-
-  test.each(ENDS)('refuse %s within that time, and no other, beside 100 changes of tokens', async (_, end) => {
-    await using database = await makeDatabase()
-    const [store, busy] = [await openStore(database.url, () => {}), await openStore(database.url, () => {})]
-    const { text: token, id } = await createToken(store)
-    const { text: yours } = await createToken(store, { user: 'you' })
-    await createToken(store, { user: 'they' })
-    await using one = await serve(database.url, METERED)
-    await using two = await serve(database.url, METERED)
-    const statuses = () =>
-      Promise.all([one, two].flatMap((server) => [token, yours].map((text) => statusOf(server, '/plants', text))))
-    let changes = 0
-    /** Makes changes at even intervals, or as fast as a slow machine can. */
-    const change = async (count: number) => {
-      const startMs = performance.now()
-      for (let made = 1; made <= count; made++) {
-        await busy.setUserBlock('they', ++changes % 2 === 1 ? Date.now() : undefined)
-        await Bun.sleep(startMs + made * CHANGE_INTERVAL_MS - performance.now())
-      }
-    }
-    const misses = () => Promise.all([one, two].map(async (server) => (await scrape(server))[CACHE_MISSES]))
-    // The first change of a database makes servers forget every token. Later ones must make them forget the user's tokens alone.
-    await change(1)
-    // The token ends when both servers answer from their caches.
-    for (let known: unknown; !Bun.deepEquals(known, await misses()); ) {
-      known = await misses()
-      expect(await statuses()).toEqual([200, 200, 200, 200])
-    }
-
-    await Promise.all([change(CHANGES / 10), end(store, id)])
-    let isChanging = true
-    const changing = change(CHANGES).finally(() => {
-      isChanging = false
-    })
-    while (isChanging) await statuses()
-    await changing
-
-    expect(await statuses()).toEqual([401, 200, 401, 200])
-    for (const each of [store, busy]) await each.close()
   })
 })
 

@@ -44,7 +44,7 @@ const RUNS = [
     args: [
       ...ON_POSTGRES,
       ...['copy', 'tokens'].map((name) => `./test/fault/${name}.test.ts`),
-      ...['batch', 'import'].map((name) => `./test/cli/token-${name}.test.ts`),
+      './test/cli/token-import.test.ts',
     ],
     env: ONE_ROUND,
   },
