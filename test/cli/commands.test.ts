@@ -176,6 +176,7 @@ describe.concurrent('commands that need a database', () => {
         'user delete me --yes',
         'check',
         'export',
+        'import /dev/null',
         'status',
       ].map((command) => runPlantstore([...command.split(' '), '--database', path])),
     )

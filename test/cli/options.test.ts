@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REMOVED } from '../../src/config.ts'
-import { COMMAND, runPlantstore, serve } from '../support/executable.ts'
+import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { startProgram } from '../support/program.ts'
-import { refusal, refusalWith } from './support/answers.ts'
+import { refusal } from './support/answers.ts'
 import { untilAccepted } from './support/connect.ts'
 import { fillDatabase, makeDatabase, serveDatabase } from './support/database.ts'
 import { statusOf } from './support/service-client.ts'
@@ -41,23 +40,6 @@ async function behaviour(flags: readonly string[], env: Record<string, string>) 
   }
 }
 
-describe.concurrent('serve refuses', () => {
-  // option-rules.test.ts tries every option of every command inside the process of the test.
-  test.each([
-    ['a bad value', ['--max-body', '64KB'], '--max-body (PLANTSTORE_MAX_BODY) must be a size with a unit'],
-    [
-      'a wrong network',
-      ['--trusted-proxy', '10.0.0.0/33'],
-      '--trusted-proxy (PLANTSTORE_TRUSTED_PROXY) must be networks',
-    ],
-    ['a drain wait as long as the drain', ['--drain', '2s', '--drain-wait', '2s'], 'must be shorter than --drain.'],
-  ])('%s in one line, with exit code 2', async (_, flags, message) => {
-    using made = makeDatabase()
-
-    expect(await made.run('serve', ...flags)).toEqual(refusalWith(2, message))
-  })
-})
-
 describe.concurrent('an option of an earlier version', () => {
   test.each(Object.entries(REMOVED))('makes serve exit with 2, as does its variable: %s', async (flag, instead) => {
     using made = makeDatabase()
@@ -88,24 +70,18 @@ describe.concurrent('a variable', () => {
   })
 
   test.each([
-    ['true', [], 404],
-    ['false', [], 200],
-    ['false', ['--no-docs'], 404],
-  ])('that is %s with the flags %p switches the documentation, which is on by default', async (text, flags, status) => {
-    await using service = await serveDatabase(flags, { env: { PLANTSTORE_NO_DOCS: text } })
+    ['/docs', '--no-docs', 'PLANTSTORE_NO_DOCS'],
+    ['/openapi.json', '--no-docs', 'PLANTSTORE_NO_DOCS'],
+    ['/', '--no-page', 'PLANTSTORE_NO_PAGE'],
+  ])('or a flag switches %s off, which is on by default', async (path, flag, variable) => {
+    const statusWith = async (text: string, ...flags: readonly string[]) => {
+      await using service = await serveDatabase(flags, { env: { [variable]: text } })
+      return (await fetch(service.server.url + path, { headers: { accept: 'text/html' } })).status
+    }
 
-    expect((await service.server.request('GET', '/docs')).status).toBe(status)
-    expect((await service.server.request('GET', '/openapi.json')).status).toBe(status)
-  })
-
-  test.each([
-    ['true', [], 404],
-    ['false', [], 200],
-    ['false', ['--no-page'], 404],
-  ])('that is %s with the flags %p switches the page, which is on by default', async (text, flags, status) => {
-    await using service = await serveDatabase(flags, { env: { PLANTSTORE_NO_PAGE: text } })
-
-    expect((await fetch(service.server.url, { headers: { accept: 'text/html' } })).status).toBe(status)
+    expect(await statusWith('true')).toBe(404)
+    expect(await statusWith('false')).toBe(200)
+    expect(await statusWith('false', flag)).toBe(404)
   })
 
   test('with our prefix and without an option gets a warning, and the command goes on', async () => {
@@ -135,47 +111,25 @@ describe.concurrent('a variable', () => {
   })
 })
 
-describe.concurrent('the arguments of a command', () => {
-  /** A database of two users, and how to run a command on it with variables that are no variables of ours. */
-  const makeUsers = async () => {
-    const made = await fillDatabase(1)
-    const run = (...args: readonly string[]) =>
-      runPlantstore(args, {
-        cwd: made.folder,
-        env: {
-          PLANTSTORE_DATABASE: made.database,
-          PLANTSTORE_YES: 'true',
-          PLANTSTORE_FORCE: 'true',
-          PLANTSTORE_USER: 'me',
-          PLANTSTORE_SCOPE: 'read',
-          PLANTSTORE_EXPIRES: '1s',
-          PLANTSTORE_FROM: made.database,
-          PLANTSTORE_TO: 'copy.db',
-        },
-      })
-    return { ...made, run }
+test('the arguments of a command have no variables: without arguments nothing is deleted, revoked, replaced or copied', async () => {
+  using made = await fillDatabase(1)
+  const env = {
+    ...{ PLANTSTORE_YES: 'true', PLANTSTORE_FORCE: 'true', PLANTSTORE_USER: 'me', PLANTSTORE_TO: 'copy.db' },
+    ...{ PLANTSTORE_DATABASE: made.database, PLANTSTORE_FROM: made.database },
   }
+  writeFileSync(join(made.folder, 'backup.db'), 'here before')
+  const commands = ['user delete me', 'token revoke', 'token create', 'copy', 'backup backup.db']
+  const answers = await Promise.all(
+    commands.map((command) => runPlantstore(command.split(' '), { cwd: made.folder, env })),
+  )
 
-  test('have no variables: without arguments nothing is deleted, revoked, replaced or copied', async () => {
-    using made = await makeUsers()
-    writeFileSync(join(made.folder, 'backup.db'), 'here before')
-    const answers = await Promise.all([
-      made.run('user', 'delete', 'me'),
-      made.run('token', 'revoke'),
-      made.run('token', 'create'),
-      made.run('copy'),
-      made.run('backup', 'backup.db'),
-    ])
-    const [tokens, exported] = await Promise.all([made.run('token', 'list', '--json'), made.run('export')])
-
-    expect(answers[0]?.stderr).toContain('There is no variable PLANTSTORE_YES: it is ignored.')
-    expect(answers[0]?.stderr).toEndWith('plantstore: This deletes all plants of me for good: repeat it with --yes.\n')
-    expect(exported.stdout.trim().split('\n')).toHaveLength(2)
-    expect(answers.map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2, 1])
-    expect(JSON.parse(tokens.stdout)).toMatchObject(Array(3).fill({ state: 'active' }))
-    expect(await Bun.file(join(made.folder, 'backup.db')).text()).toBe('here before')
-    expect(await Bun.file(join(made.folder, 'copy.db')).exists()).toBe(false)
-  })
+  expect(answers[0]?.stderr).toContain('There is no variable PLANTSTORE_YES: it is ignored.')
+  expect(answers[0]?.stderr).toEndWith('plantstore: This deletes all plants of me for good: repeat it with --yes.\n')
+  expect(answers.map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2, 1])
+  expect(await made.tokens()).toMatchObject(Array(3).fill({ state: 'active' }))
+  expect(await made.json('user', 'list')).toMatchObject([{ plants: 1 }, { plants: 1 }])
+  expect(readFileSync(join(made.folder, 'backup.db'), 'utf8')).toBe('here before')
+  expect(readdirSync(made.folder).sort()).toEqual(['backup.db', 'plantstore.db'])
 })
 
 describe.concurrent('the options of serve', () => {
@@ -208,12 +162,11 @@ describe.concurrent('the options of serve', () => {
 
   test('take origins separated by commas, repeated, or from a variable', async () => {
     const [a, b, c] = ['https://a.example.org', 'http://b.example.org:8080', 'https://c.example.org']
+    const env = { PLANTSTORE_CORS_ORIGIN: `${a},${c}` }
     const starts: [string[], Record<string, string>, string[]][] = [
-      [[], {}, []],
-      [['--cors-origin', `${a},${b}`], {}, [a, b]],
       [['--cors-origin', a, '--cors-origin', `${b},${c}`], {}, [a, b, c]],
-      [[], { PLANTSTORE_CORS_ORIGIN: `${a},${c}` }, [a, c]],
-      [['--cors-origin', b], { PLANTSTORE_CORS_ORIGIN: `${a},${c}` }, [b]],
+      [[], env, [a, c]],
+      [['--cors-origin', b], env, [b]],
     ]
     for (const [flags, env, shared] of starts) {
       await using service = await serveDatabase(flags, { env })
@@ -247,11 +200,10 @@ describe.concurrent('the options of serve', () => {
 
   test.each(['error', 'warn'])('log no request at level %s', async (level) => {
     using made = makeDatabase()
-    const socket = join(made.folder, 'plantstore.sock')
-    const args = ['serve', '--listen', `unix:${socket}`, '--database', made.database, '--log-level', level]
-    const { child, ended } = startProgram([...COMMAND, ...args], { env: { PATH: process.env.PATH ?? '' } })
-    await untilAccepted(socket, child)
-    const { status } = await fetch('http://localhost/healthz', { unix: socket })
+    const unix = join(made.folder, 'plantstore.sock')
+    const { child, ended } = made.start('', 'serve', '--listen', `unix:${unix}`, '--log-level', level)
+    await untilAccepted(unix, child)
+    const { status } = await fetch('http://localhost/healthz', { unix })
     child.kill('SIGTERM')
     const { stdout, exitCode } = await ended
 
