@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { APPLICATION_ID, MIGRATIONS } from '../../src/store/sqlite/migrate.ts'
 import { holdTransaction } from '../fault/foreign-transaction.ts'
-import { queryAll, runSql } from '../store/sqlite/files.ts'
+import { queryAll } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { scrape } from '../support/metrics.ts'
-import { makeDatabase, serveDatabase } from './support/database.ts'
+import { serveDatabase } from './support/database.ts'
 
 const startMetered = () => serveDatabase(['--metrics-listen', '127.0.0.1:0'])
 
@@ -120,16 +119,4 @@ describe.concurrent('the metrics of a server', () => {
     })
     expect(await backupIn(server)).toEqual(NONE)
   })
-})
-
-test('a backup of a database of an older schema is made, and changes nothing in the database', async () => {
-  using made = makeDatabase()
-  const { folder, run, database } = made
-  // As the last executable without `last_backup` has left it.
-  const marks = [`pragma application_id = ${APPLICATION_ID}`, 'pragma user_version = 2', 'pragma journal_mode = wal']
-  runSql(database, ...MIGRATIONS.slice(0, 2), ...marks)
-  const backup = await run('backup', join(folder, 'plants.db'))
-
-  expect(backup).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('Warning') })
-  expect(queryAll(database, 'pragma user_version')).toEqual([[2n]])
 })

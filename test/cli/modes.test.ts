@@ -16,80 +16,46 @@ const OWN = 0o600
 const modesIn = (folder: string) =>
   Object.fromEntries(readdirSync(folder).map((name) => [name, statSync(join(folder, name)).mode & MODE_BITS]))
 
-const logged = (stdout: string) =>
-  stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+const warningsOf = (server: { stdout(): string }) => {
+  const lines = server.stdout().trim().split('\n')
+  return lines.map((line) => JSON.parse(line)).flatMap(({ level, msg }) => (level === 'warn' ? [msg] : []))
+}
 
 describe.concurrent('the files of a server', () => {
   test.each(['000', '777'])('are open to its user alone, and its socket to its group, with umask %s', async (umask) => {
-    using folder = makeFolder()
-    const [database = '', socket, metrics] = ['plantstore.db', 'plantstore.sock', 'metrics.sock'].map((name) =>
-      join(folder.path, name),
-    )
-    const flags = ['--listen', `unix:${socket}`, '--metrics-listen', `unix:${metrics}`, '--first-token']
-    await using server = await serve(database, flags, { under: withUmask(umask) })
+    using made = makeDatabase()
+    const [socket, metrics] = ['plantstore.sock', 'metrics.sock'].map((name) => `unix:${join(made.folder, name)}`)
+    const flags = ['--listen', `${socket}`, '--metrics-listen', `${metrics}`, '--first-token']
+    await using server = await serve(made.database, flags, { under: withUmask(umask) })
     // A write, so that all files are there.
     await until('the token is printed', () => server.stderr().includes('plst_'))
 
-    expect(modesIn(folder.path)).toEqual({
+    expect(modesIn(made.folder)).toEqual({
       'metrics.sock': OWN,
       'plantstore.db': OWN,
       'plantstore.db-shm': OWN,
       'plantstore.db-wal': OWN,
       'plantstore.sock': 0o660,
     })
-    expect(logged(server.stdout()).filter(({ level }) => level === 'warn')).toEqual([])
+    expect(warningsOf(server)).toEqual([])
   })
-
-  test.each(['000', '777'])(
-    'can be used only by that user if token create makes them, with umask %s',
-    async (umask) => {
-      using made = makeDatabase()
-      const args = ['token', 'create', '--user', 'me', '--database', made.database]
-      const { exitCode } = await runPlantstore(args, { under: withUmask(umask) })
-
-      expect([exitCode, modesIn(made.folder)]).toEqual([0, { 'plantstore.db': OWN }])
-    },
-  )
 })
 
 describe.concurrent('a database that is open to others', () => {
   test.each(['640', '604', '622'])(
     '(mode %s) gets one warning at the start of a server, not from every command, which says what to do',
     async (mode) => {
-      using folder = makeFolder()
-      const database = join(folder.path, 'plantstore.db')
-      await createTokenIn(database)
-      chmodSync(database, Number.parseInt(mode, 8))
-      expect(await runPlantstore(['user', 'list', '--database', database])).toMatchObject({ exitCode: 0, stderr: '' })
-      await using server = await serve(database)
+      using made = makeDatabase()
+      await createTokenIn(made.database)
+      chmodSync(made.database, Number.parseInt(mode, 8))
+      expect(await made.run('user', 'list')).toMatchObject({ exitCode: 0, stderr: '' })
+      await using server = await serve(made.database)
 
       // SQLite gives the files beside it the same mode.
-      const files = ['', '-wal', '-shm'].map((suffix) => database + suffix)
-      const warnings = logged(server.stdout()).filter(({ level }) => level === 'warn')
-      expect(warnings).toEqual([
-        {
-          level: 'warn',
-          time: expect.any(String),
-          msg: `the database is open to others: chmod 600 ${files.join(' ')}`,
-        },
-      ])
-      expect(Bun.spawnSync(['chmod', ...warnings[0].msg.split('chmod ')[1].split(' ')]).exitCode).toBe(0)
-      expect(new Set(Object.values(modesIn(folder.path)))).toEqual(new Set([OWN]))
+      const files = ['', '-wal', '-shm'].map((suffix) => made.database + suffix)
+      expect(warningsOf(server)).toEqual([`the database is open to others: chmod 600 ${files.join(' ')}`])
     },
   )
-
-  test.each(['600', '700'])('gets no warning if its mode is %s', async (mode) => {
-    using folder = makeFolder()
-    const database = join(folder.path, 'plantstore.db')
-    await createTokenIn(database)
-    chmodSync(database, Number.parseInt(mode, 8))
-    await using server = await serve(database)
-
-    expect(logged(server.stdout()).map(({ level }) => level)).toEqual(['info'])
-  })
 })
 
 /** The service's own user and group: numbers that no account needs to have. */
@@ -131,20 +97,6 @@ const ownersIn = (directory: string) =>
     }),
   )
 
-describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('the unix socket of a server', () => {
-  test('can be used by other users of its group, and by nobody else', async () => {
-    using made = await makeDirectory()
-    const listen = ['--listen', `unix:${join(made.directory, 'socket')}`]
-    await using _server = await serve(made.database, listen, { under: AS_SERVICE })
-    const exitCodeOf = async (group: number) => {
-      const under = ['setpriv', '--reuid=4323', `--regid=${group}`, '--clear-groups']
-      return (await runPlantstore(['healthcheck', ...listen], { under })).exitCode
-    }
-
-    expect([await exitCodeOf(GROUP), await exitCodeOf(4323)]).toEqual([0, 1])
-  })
-})
-
 describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
   test('restores a database that its own user can serve, with the same owner, group and mode', async () => {
     using made = await makeDirectory()
@@ -156,15 +108,6 @@ describe.skipIf(lacks(CHANGE_OF_USER)).concurrent('root', () => {
 
     expect([restored.exitCode, status, await server.end()]).toEqual([0, 200, 0])
     expect(ownersIn(made.directory)).toEqual({ 'plantstore.db': [USER, GROUP, 0o640] })
-  })
-
-  test('replaces a backup by one with the same owner, group and mode', async () => {
-    using made = await makeDirectory()
-    chownSync(made.backup, USER, GROUP)
-    chmodSync(made.backup, 0o440)
-    await runPlantstore(['backup', made.backup, '--force', '--database', made.original])
-
-    expect(ownersIn(join(made.backup, '..'))['backup.db']).toEqual([USER, GROUP, 0o440])
   })
 
   test.each([
