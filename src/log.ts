@@ -15,10 +15,10 @@ const LOG_BUFFER_MAX_BYTES = 8 * 1024 * 1024
 
 /** The longest line in bytes, with its line feed. In a longer line, texts are cut and end with `…`. */
 const LINE_MAX_BYTES = 2048
-/** How many characters of each text to keep: the first of these that makes the line short enough. */
-const CUT_LENGTHS = [1024, 512, 256, 128, 64]
-/** The last resort: with texts this short and without objects, every line is short enough. */
-const SHORTEST_CUT_LENGTH = 32
+/** The first length to which texts are cut, in UTF-16 code units. It is halved until the line is short enough. */
+const CUT_LENGTH_MAX = 1024
+/** Below this length, objects are cut too, so that every line becomes short enough. */
+const CUT_LENGTH_OF_OBJECTS = 64
 
 /** Turns a JSON line into the line that is written. */
 export type LineFormat = (line: string) => string
@@ -58,24 +58,23 @@ function shortLines(format: LineFormat | undefined): LineFormat {
   const formatEscaped =
     format === undefined ? escapeControlsInLines : (line: string) => format(escapeControlsInLines(line))
   return (line) => {
-    const whole = formatEscaped(line)
-    if (Buffer.byteLength(whole) <= LINE_MAX_BYTES) return whole
-    const record: unknown = JSON.parse(line)
-    for (const length of CUT_LENGTHS) {
-      const cut = formatEscaped(stringify(record, (value) => cutText(value, length)))
-      if (Buffer.byteLength(cut) <= LINE_MAX_BYTES) return cut
+    let text = formatEscaped(line)
+    for (let length = CUT_LENGTH_MAX; Buffer.byteLength(text) > LINE_MAX_BYTES && length >= 1; length /= 2) {
+      text = formatEscaped(cutLine(line, length))
     }
-    const shortest = (value: unknown) => (typeof value === 'object' ? '…' : cutText(value, SHORTEST_CUT_LENGTH))
-    return formatEscaped(stringify(record, shortest))
+    return text
   }
 }
 
-/** The JSON line of a record, with each value replaced by the result of `change`. */
-const stringify = (record: unknown, change: (value: unknown) => unknown): string =>
-  `${JSON.stringify(record, (_, value: unknown) => (value === record ? value : change(value)))}\n`
-
-const cutText = (value: unknown, length: number): unknown =>
-  typeof value === 'string' && value.length > length ? `${value.slice(0, length).toWellFormed()}…` : value
+/** A JSON line with its texts cut to a length. */
+function cutLine(line: string, length: number): string {
+  const record: unknown = JSON.parse(line)
+  const cut = (_: string, value: unknown): unknown => {
+    if (typeof value === 'string' && value.length > length) return `${value.slice(0, length).toWellFormed()}…`
+    return typeof value === 'object' && value !== record && length < CUT_LENGTH_OF_OBJECTS ? '…' : value
+  }
+  return `${JSON.stringify(record, cut)}\n`
+}
 
 /** Logs to stdout. `close` waits for a reader of the last lines, up to a time. */
 export function logToStdout(): { readonly destination: DestinationStream; close(timeoutMs: number): Promise<void> } {
@@ -109,12 +108,19 @@ export async function prettyLines(hasColours: boolean): Promise<LineFormat> {
     singleLine: true,
     translateTime: 'SYS:HH:MM:ss.l',
     ignore: REQUEST_FIELDS.join(','),
-    messageFormat: (record, messageKey, _level, { colors }) => {
-      const message = String(record[messageKey])
-      return typeof record.operation === 'string' ? requestText(record, colors) : message
-    },
+    messageFormat: (record, messageKey, _level, { colors }) =>
+      typeof record.operation === 'string' ? requestText(record, colors) : String(record[messageKey]),
   })
-  return (line) => toText(withVisibleControls(JSON.parse(line)))
+  return (line) => toText(JSON.parse(line, withVisibleControls))
+}
+
+/**
+ * The value of a field with its control characters as JSON escapes. Otherwise they could begin a line, or control the terminal.
+ * Only a stack keeps its line feeds, because its lines are indented. The names of fields are constants.
+ */
+function withVisibleControls(name: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  return name === 'stack' ? escapeControlsInLines(value) : escapeControls(value)
 }
 
 type Paint = (text: string) => string
@@ -124,19 +130,7 @@ function requestText(
   { green, yellow, red }: Readonly<Record<'green' | 'yellow' | 'red', Paint>>,
 ) {
   const { operation, method, path, status, durationMs, user, tokenId } = record
-  const paint = Number(status) >= 500 ? red : Number(status) >= 400 ? yellow : green
+  const paint = { 4: yellow, 5: red }[Math.floor(Number(status) / 100)] ?? green
   const caller = user === undefined ? '' : `, ${user} with token ${tokenId}`
   return `${paint(String(status))} ${operation} in ${durationMs} ms: ${method} ${path}${caller}`
-}
-
-/**
- * The value with control characters as JSON escapes. Otherwise they could begin a line, or control the terminal. Only a stack keeps
- * its line feeds: its lines are indented.
- */
-function withVisibleControls(value: unknown, key = ''): unknown {
-  if (typeof value === 'string') return key === 'stack' ? escapeControlsInLines(value) : escapeControls(value)
-  if (Array.isArray(value)) return value.map((item) => withVisibleControls(item))
-  if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value)
-  return Object.fromEntries(entries.map(([name, item]) => [escapeControls(name), withVisibleControls(item, name)]))
 }
