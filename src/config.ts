@@ -4,7 +4,7 @@ import { DURABILITIES, LIMIT_MAX } from './domain/store.ts'
 import { SCOPES } from './domain/token.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
-import { defaulted, repeatable, valued } from './values.ts'
+import { defaulted, valued } from './values.ts'
 
 type OptionGroup = Readonly<Record<string, Pick<Option, 'name' | 'env' | 'helpGroup'>>>
 
@@ -12,11 +12,10 @@ type OptionGroup = Readonly<Record<string, Pick<Option, 'name' | 'env' | 'helpGr
 export const VARIABLE_PREFIX = 'PLANTSTORE_'
 
 /**
- * All options, each declared once: flag, help, kind of value and default. Help, validation, the types of the commands and the
- * table in docs/reference/cli.md follow from this. `settings` also have variables, whose names follow from the flags:
- * `--max-body` is `PLANTSTORE_MAX_BODY`. The other options say what a command does to data, which no variable may change.
+ * The options that say where things are and how the server runs: all that `serve` takes. They have variables, whose names follow
+ * from the flags: `--max-body` is `PLANTSTORE_MAX_BODY`.
  */
-export const OPTIONS = {
+export const SETTINGS = {
   ...settings('Database:', {
     database: defaulted('--database <where>', kinds.database, 'plantstore.db').help(
       'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create, token import and restore make a missing database.',
@@ -42,7 +41,7 @@ export const OPTIONS = {
       'The certificate of the server and its intermediate certificates, in PEM. With --tls-key the server speaks only TLS.',
     ),
     tlsKey: valued('--tls-key <path>', kinds.path).help('The private key of the certificate, in PEM, not encrypted.'),
-    corsOrigin: repeatable('--cors-origin <origins>', kinds.origin).help(
+    corsOrigin: valued('--cors-origin <origins>', kinds.listOf(kinds.origin)).help(
       'Browsers may use the service from pages of these origins. Separate them by commas, or repeat the option. None by default.',
     ),
     publicUrl: valued('--public-url <url>', kinds.url).help('The URL of the service that the documentation shows.'),
@@ -89,7 +88,7 @@ export const OPTIONS = {
     logAddresses: defaulted('--log-addresses <state>', kinds.oneOf(['on', 'off']), 'on').help(
       'Logs the address and the agent of the client of each request: on or off.',
     ),
-    trustedProxy: repeatable('--trusted-proxy <cidr>', kinds.trustedProxy).help(
+    trustedProxy: valued('--trusted-proxy <cidr>', kinds.listOf(kinds.trustedProxy)).help(
       'Takes client addresses from the X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
     ),
   }),
@@ -99,6 +98,15 @@ export const OPTIONS = {
       'Makes a token for user me if the store has none, and prints it and the URLs of the server on stderr.',
     ),
   }),
+}
+
+/**
+ * All options, each declared once: flag, help, kind of value and default. Help, validation, the types of the commands and the
+ * table in docs/reference/cli.md follow from this. The options that are no settings say what a command does to data, which no
+ * variable may change.
+ */
+export const OPTIONS = {
+  ...SETTINGS,
   ...group('Tokens:', {
     owner: valued('--user <name>', kinds.userName).help(
       'The user of the new token. The command creates a missing user.',
@@ -162,11 +170,11 @@ export const OPTIONS = {
 export const REMOVED: Readonly<Record<string, string>> = {
   '--max-in-flight': 'limit the requests in progress in a reverse proxy',
   '--assume-alone': 'end the servers that use the store, or use --snapshot',
-  '--rate-burst': 'use --rate-limit alone, or limit bursts in a reverse proxy',
+  '--rate-burst': 'use only --rate-limit, or limit bursts in a reverse proxy',
   '--tokens-file': 'run plantstore token import FILE',
 }
 
-/** Options that say where things are and how `serve` runs, under a heading of the help. They have variables. */
+/** Gives options their variables, and a heading in the help. */
 function settings<T extends OptionGroup>(heading: string, options: T): T {
   for (const option of Object.values(options)) {
     option.env(VARIABLE_PREFIX + option.name().replaceAll('-', '_').toUpperCase())

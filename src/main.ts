@@ -84,7 +84,7 @@ const io: Io = {
   terminal: () => (tellsTerminal && process.env.TERM !== 'dumb' ? process.stderr : undefined),
   printsToTerminal: await isTerminal(STDOUT),
   // `Bun.stdin` reads a file from its beginning, even if another program has read a part of it before. `createReadStream` reads
-  // the rest alone, but fails with EAGAIN if nothing has arrived yet in a pipe that does not block.
+  // only the rest, but fails with EAGAIN if nothing has arrived yet in a pipe that does not block.
   stdin: () => (fstatSync(STDIN).isFile() ? createReadStream('', { fd: STDIN, autoClose: false }) : Bun.stdin.stream()),
   onSignal(next) {
     listener = next

@@ -5,51 +5,51 @@ import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/datab
 import { misused } from './domain/error.ts'
 import { USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 
-/** Why a text is refused: the rule that it breaks, as the end of the sentence "--option must be …". */
-class Rule {
-  constructor(readonly text: string) {}
+/** The rule that a text breaks, as the end of the sentence "--option must be …". */
+class BrokenRule extends Error {}
+
+const refuse = (rule: string): never => {
+  throw new BrokenRule(rule)
 }
 
-/** A kind of value that options have: returns the value of a text, or the rule that the text breaks. No kind takes an empty text. */
-export type Kind<T> = (text: string) => T | Rule
+/** A kind of value that options have: returns the value of a text, or throws `BrokenRule`. No kind takes an empty text. */
+export type Kind<T> = (text: string, before?: T) => T
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2 }
-const SIZE_MAX_BYTES = 1024 ** 3
 const PORT_MAX = 65535
 const LABEL_LENGTH_MAX = 200
 /** The most requests of `rate`. */
 const REQUESTS_MAX = 1_000_000
 
-/** A whole number with a unit of time, from `minText` to `maxText`. The value is in milliseconds. */
-export const duration =
-  (minText: string, maxText = '36500d'): Kind<number> =>
-  (text) => {
-    const ms = parseDuration(text)
-    const isWithin = ms >= parseDuration(minText) && ms <= parseDuration(maxText)
-    return isWithin ? ms : new Rule(`a whole number with a unit, s m h or d, from ${minText} to ${maxText}`)
+/** A whole number with one of these units. The value is in the smallest unit. */
+function quantity(units: Readonly<Record<string, number>>, minText: string, maxText: string): Kind<number> {
+  const parse = (text: string): number => {
+    const [, digits, unit = ''] = /^(\d{1,12})([A-Za-z]+)$/.exec(text) ?? []
+    return text === '0' ? 0 : Number(digits) * (units[unit] ?? Number.NaN)
   }
-
-const parseDuration = (text: string): number =>
-  text === '0' ? 0 : parseQuantity(/^(\d{1,12})([smhd])$/.exec(text), UNITS_MS)
-
-/** A whole number with a unit of size. The value is in bytes. */
-export const size: Kind<number> = (text) => {
-  const bytes = parseQuantity(/^(\d{1,12})(B|KiB|MiB)$/.exec(text), UNITS_BYTES)
-  const isWithin = bytes >= 1 && bytes <= SIZE_MAX_BYTES
-  return isWithin ? bytes : new Rule('a size with a unit, B KiB or MiB, like 64KiB, from 1B to 1024MiB')
+  const names = Object.keys(units)
+    .join(' ')
+    .replace(/ (?=\S+$)/, ' or ')
+  return (text) => {
+    const value = parse(text)
+    if (value >= parse(minText) && value <= parse(maxText)) return value
+    return refuse(`a whole number with a unit, ${names}, from ${minText} to ${maxText}`)
+  }
 }
 
-/** A number with its unit, in the smallest unit. `NaN` if the text did not match. */
-const parseQuantity = (match: RegExpExecArray | null, units: Readonly<Record<string, number>>): number =>
-  Number(match?.[1]) * (units[match?.[2] ?? ''] ?? Number.NaN)
+/** A time in milliseconds. */
+export const duration = (minText: string, maxText = '36500d') => quantity(UNITS_MS, minText, maxText)
+
+/** A size in bytes. */
+export const size = quantity(UNITS_BYTES, '1B', '1024MiB')
 
 /** A whole number from `min` to `max`. */
 export const count =
   (max: number, min = 1): Kind<number> =>
   (text) => {
     const number = /^(?:0|[1-9]\d{0,15})$/.test(text) ? Number(text) : Number.NaN
-    return number >= min && number <= max ? number : new Rule(`a whole number from ${min} to ${max}`)
+    return number >= min && number <= max ? number : refuse(`a whole number from ${min} to ${max}`)
   }
 
 /** How many requests a token may make in a period of time. */
@@ -57,19 +57,19 @@ export const rate: Kind<{ readonly requests: number; readonly periodMs: number }
   const [, digits, unit = ''] = /^([1-9]\d{0,6})\/([smh])$/.exec(text) ?? []
   const [requests, periodMs] = [Number(digits), UNITS_MS[unit] ?? Number.NaN]
   if (requests <= REQUESTS_MAX) return { requests, periodMs }
-  return new Rule(`a number of requests from 1 to ${REQUESTS_MAX} with /s, /m or /h, like 100/s`)
+  return refuse(`a number of requests from 1 to ${REQUESTS_MAX} with /s, /m or /h, like 100/s`)
 }
 
 /** `HOST:PORT`, with an IPv6 address in brackets, or `unix:` and a path. */
 export const address: Kind<Address> = (text) => {
   if (/^unix:.+/.test(text)) return { socketPath: text.slice('unix:'.length) }
   const [scheme] = /^https?:\/\//i.exec(text) ?? []
-  if (scheme !== undefined) return new Rule(`HOST:PORT: leave ${scheme} out`)
+  if (scheme !== undefined) return refuse(`HOST:PORT: leave ${scheme} out`)
   const [, ipv6, name, digits] = /^(?:\[([^\]]+)\]|([A-Za-z0-9._-]+)):(\d{1,5})$/.exec(text) ?? []
   const host = ipv6 ?? name
   const port = Number(digits)
   if (host === undefined || port > PORT_MAX || (ipv6 !== undefined && !isIPv6(ipv6)))
-    return new Rule('HOST:PORT, [IPV6]:PORT or unix:/path, with a port up to 65535')
+    return refuse('HOST:PORT, [IPV6]:PORT or unix:/path, with a port up to 65535')
   return { host, port }
 }
 
@@ -79,84 +79,78 @@ export const trustedProxy: Kind<TrustedProxy> = (text) => {
   const [, address = '', digits] = /^([\da-f:.]+)(?:\/(0|[1-9]\d{0,2}))?$/i.exec(text) ?? []
   const bits = isIP(address) === 6 ? 128 : 32
   const prefix = digits === undefined ? bits : Number(digits)
-  const rule = 'networks like 10.0.0.0/8 or fd00::/8, addresses, or unix'
-  return isIP(address) !== 0 && prefix <= bits ? { address, prefix } : new Rule(rule)
+  const isNetwork = isIP(address) !== 0 && prefix <= bits
+  return isNetwork ? { address, prefix } : refuse('networks like 10.0.0.0/8 or fd00::/8, addresses, or unix')
 }
 
 /** The path of a SQLite file, or the URL of a PostgreSQL database. A database in memory would lose what it stores. */
 export const database: Kind<string> = (text) => {
-  if (isPostgresUrl(text)) {
-    const parsed = parsePostgresUrl(text)
-    return typeof parsed === 'string' ? new Rule(parsed) : text
-  }
+  const url = isPostgresUrl(text) ? parsePostgresUrl(text) : undefined
+  if (typeof url === 'string') refuse(url)
   const isPath = text !== '' && !text.includes('\0') && text !== ':memory:' && !looksLikeServer(text)
-  return isPath ? text : new Rule('the path of a file, or postgres://USER@HOST/DATABASE')
+  return url !== undefined || isPath ? text : refuse('the path of a file, or postgres://USER@HOST/DATABASE')
 }
 
+/** A text that fulfils a rule. */
+const textThat =
+  (fulfils: (text: string) => boolean, rule: string): Kind<string> =>
+  (text) =>
+    fulfils(text) ? text : refuse(rule)
+
 /** The path of a file. */
-export const path: Kind<string> = (text) => (text === '' || text.includes('\0') ? new Rule('the path of a file') : text)
+export const path = textThat((text) => text !== '' && !text.includes('\0'), 'the path of a file')
+
+/** The name of a user. */
+export const userName = textThat((text) => USER_NAME.test(text), USER_NAME_RULE)
+
+/** What a token is for, in one line. */
+export const label = textThat(
+  (text) => /^\P{Cc}+$/u.test(text) && text.length <= LABEL_LENGTH_MAX && text.isWellFormed(),
+  `1 to ${LABEL_LENGTH_MAX} characters without control characters`,
+)
+
+/** An origin as browsers send it (Fetch standard §3.1). No request would match an origin in another form. */
+export const origin = textThat(
+  (text) => /^https?:\/\/[a-z0-9._:[\]-]+$/.test(text) && URL.parse(text)?.origin === text,
+  'origins as browsers send them, like https://app.example.org: lower case, no path, no default port',
+)
 
 /** An http or https URL to which paths can be appended. The value has no slash at its end. */
 export const url: Kind<string> = (text) => {
   const isPlain = /^https?:\/\/[^\s?#@\\]+$/.test(text) && URL.canParse(text)
-  return isPlain ? text.replace(/\/+$/, '') : new Rule('an http or https URL without user, query and fragment')
+  return isPlain ? text.replace(/\/+$/, '') : refuse('an http or https URL without user, query and fragment')
 }
-
-/** An origin as browsers send it (Fetch standard §3.1). No request would match an origin in another form. */
-export const origin: Kind<string> = (text) => {
-  const isOrigin = /^https?:\/\/[a-z0-9._:[\]-]+$/.test(text) && URL.canParse(text) && new URL(text).origin === text
-  const rule = 'origins as browsers send them, like https://app.example.org: lower case, no path, no default port'
-  return isOrigin ? text : new Rule(rule)
-}
-
-/** The name of a user. */
-export const userName: Kind<string> = (text) => (USER_NAME.test(text) ? text : new Rule(USER_NAME_RULE))
-
-/** What a token is for, in one line. */
-export const label: Kind<string> = (text) =>
-  /^\P{Cc}+$/u.test(text) && text.length <= LABEL_LENGTH_MAX && text.isWellFormed()
-    ? text
-    : new Rule(`1 to ${LABEL_LENGTH_MAX} characters without control characters`)
 
 /** A day or a time in UTC (RFC 3339), in milliseconds since 1970-01-01 UTC. A day is its first moment. */
 export const time: Kind<number> = (text) => {
   const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{3})?Z)?$/.test(text) ? Date.parse(text) : Number.NaN
   // February 30 is read as March 2.
   const isTime = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, 'YYYY-MM-DDThh:mm:ss'.length))
-  return isTime ? ms : new Rule('a time in UTC, like 2027-01-31 or 2027-01-31T18:00:00Z')
+  return isTime ? ms : refuse('a time in UTC, like 2027-01-31 or 2027-01-31T18:00:00Z')
 }
 
 /** One of a few words. */
 export const oneOf =
   <const T extends string>(words: readonly T[]): Kind<T> =>
   (text) =>
-    words.find((word) => word === text) ?? new Rule(`one of ${words.join(', ')}`)
+    words.find((word) => word === text) ?? refuse(`one of ${words.join(', ')}`)
+
+/** Several values: separated by commas, or the option repeated. */
+export const listOf =
+  <T>(kind: Kind<T>): Kind<readonly T[]> =>
+  (text, before = []) => [...before, ...text.split(',').map((part) => kind(part))]
 
 /** An option with a value of some kind. */
 export const valued = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
   help(help: string) {
     const option = new Option(flags, help)
-    return option.argParser((text: string): T => parseValue(text, kind, optionName(option)))
+    return option.argParser((text: string, before?: T): T => parseValue(text, kind, optionName(option), before))
   },
 })
 
 /** An option with a value of some kind, and the text of its default. */
 export const defaulted = <Flags extends string, T>(flags: Flags, kind: Kind<T>, defaultText: string) => ({
-  help: (help: string) =>
-    valued(flags, kind)
-      .help(help)
-      .default(parseValue(defaultText, kind, flags), defaultText),
-})
-
-/** An option with several values: separated by commas, or the option repeated. */
-export const repeatable = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
-  help(help: string) {
-    const option = new Option(flags, help)
-    return option.argParser((text: string, before: readonly T[] = []) => [
-      ...before,
-      ...text.split(',').map((part) => parseValue(part, kind, optionName(option))),
-    ])
-  },
+  help: (help: string) => valued(flags, kind).help(help).default(kind(defaultText), defaultText),
 })
 
 /** An option in a message. The message never has the text: it may be the URL of a database, with its password. */
@@ -164,8 +158,10 @@ export const optionName = ({ long, envVar }: Pick<Option, 'long' | 'envVar'>): s
   envVar === undefined ? `${long}` : `${long} (${envVar})`
 
 /** The value of a text. Throws `misused` if the text breaks the rule of the kind; `name` is the subject of the message. */
-export function parseValue<T>(text: string, kind: Kind<T>, name: string): T {
-  const value = kind(text)
-  if (value instanceof Rule) throw misused(`${name} must be ${value.text}.`)
-  return value
+export function parseValue<T>(text: string, kind: Kind<T>, name: string, before?: T): T {
+  try {
+    return kind(text, before)
+  } catch (error) {
+    throw error instanceof BrokenRule ? misused(`${name} must be ${error.message}.`) : error
+  }
 }

@@ -22,7 +22,7 @@ export async function run(process: Io): Promise<number> {
   }
 }
 
-/** Whether a server writes JSON alone. Commander does not tell, because its own errors are lines as well. */
+/** Whether a server writes only JSON. Commander does not tell, because its own errors are lines as well. */
 function tellsJson({ argv, env }: Io): boolean {
   const { values } = parseArgs({ args: [...argv], options: { 'log-format': { type: 'string' } }, strict: false })
   return argv[0] === 'serve' && (values['log-format'] ?? env[OPTIONS.logFormat.envVar ?? '']) === 'json'
@@ -142,7 +142,7 @@ const line = (text: string): string => `plantstore: ${hidePasswords(text).trim()
 
 /** The messages of errors of the store that have none of their own. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {
-  // Of `import` alone.
+  // Only `import` rejects with this.
   plant_exists: 'Others have created some of these plants meanwhile.',
   store_full: 'The database is out of space or read-only and took no change: make room.',
   // If only the disk has failed, the files are good. `check` tells that from damage.

@@ -1,9 +1,9 @@
 import type { Command, CommandUnknownOpts, InferOptions, Option } from '@commander-js/extra-typings'
 import { OPTIONS } from '../config.ts'
-import type { Store } from '../domain/store.ts'
+import { OTHERS_SEEN_WITHIN_MS, type Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
-import { EXIT } from './io.ts'
+import { EXIT, type Io } from './io.ts'
 
 /** The options that name the store and say how to open it. */
 export const DATABASE_OPTIONS = [
@@ -13,7 +13,7 @@ export const DATABASE_OPTIONS = [
   OPTIONS.durability,
 ] as const
 
-type DatabaseOptions = OptionsOf<typeof DATABASE_OPTIONS>
+type DatabaseOptions = ValuesOf<(typeof DATABASE_OPTIONS)[number]>
 
 /** These options as the store takes them. */
 export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions): OpenOptions => ({
@@ -39,6 +39,20 @@ export async function withStore<T>(
   }
 }
 
+/** As `withStore`, but makes a missing store: an operator may create tokens before the first start. */
+export const withNewStore = <T>(options: DatabaseOptions, io: Pick<Io, 'tell'>, task: (store: Store) => Promise<T>) =>
+  withStore(options, task, {
+    mustExist: false,
+    onCreated: (database) => void io.tell(`Created a new, empty store: ${database}.`),
+  })
+
+/** As `withStore`, for a task that changes access. Once this resolves, every server on the same file follows the change. */
+export async function changeAccess<T>(options: DatabaseOptions, task: (store: Store) => Promise<T>): Promise<T> {
+  const result = await withStore(options, task)
+  await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
+  return result
+}
+
 /** When a command ends with each exit code that is its own. */
 type Exits = Partial<Readonly<Record<keyof typeof EXIT, string>>>
 
@@ -47,16 +61,14 @@ const STORE_EXITS: Exits = { storeUnusable: 'The database is missing, damaged, f
 
 type AnyOption = Option<string, unknown, unknown, unknown, boolean, unknown>
 
-/** The values of options, as commander would infer them from a chain of `addOption`. */
-type OptionsOf<
-  Options extends readonly AnyOption[],
-  Values extends object = Record<never, never>,
-> = Options extends readonly [
-  Option<infer Usage, infer Preset, infer Default, infer Value, infer Mandatory, infer Choices>,
-  ...infer Rest extends readonly AnyOption[],
-]
-  ? OptionsOf<Rest, InferOptions<Values, Usage, Default, Value, Mandatory, Preset, Choices>>
-  : Values
+/** The values of options, as commander would infer them from a chain of `addOption`: a function of all takes what each takes. */
+export type ValuesOf<Each extends AnyOption> = (
+  Each extends Option<infer Usage, infer Preset, infer Default, infer Value, infer Mandatory, infer Choices>
+    ? (values: InferOptions<Record<never, never>, Usage, Default, Value, Mandatory, Preset, Choices>) => void
+    : never
+) extends (values: infer All) => void
+  ? All & Record<never, never>
+  : never
 
 /** The texts in the help of a command, and its options. */
 interface Definition<Options> {
@@ -77,7 +89,7 @@ export function defineCommand<const Options extends readonly AnyOption[] = []>(
   for (const option of options ?? []) command.addOption(option)
   command.addHelpText('after', manual(command, examples, exits))
   // Commander infers the values of options only from a chain of calls.
-  return command as Command<[], OptionsOf<Options>>
+  return command as Command<[], ValuesOf<Options[number]>>
 }
 
 /** The last part of the help of a command. */

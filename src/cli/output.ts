@@ -24,32 +24,21 @@ interface ListFormat<Item, Row> {
   readonly json: true | undefined
 }
 
-/** Prints a list part by part, so that the memory never has all of it. `end` ends the text. */
-export function startList<Item, Row>(io: Pick<Io, 'print'>, { toRow, toText, json }: ListFormat<Item, Row>) {
-  let isFirst = true
-  return {
-    async add(items: readonly Item[]): Promise<void> {
-      const rows = items.map(toRow)
-      if (!json) await io.print(toText(rows, isFirst))
-      // The text of a part without its brackets.
-      else if (rows.length > 0) await io.print((isFirst ? '[' : ',') + toJson(rows).slice('['.length, -'\n]\n'.length))
-      isFirst &&= rows.length === 0
-    },
-    async end(): Promise<void> {
-      if (json) await io.print(isFirst ? '[]\n' : '\n]\n')
-    },
-  }
-}
-
-/** Prints a list whose parts are these pages. */
+/** Prints a list page by page, so that the memory never has all of it. */
 export async function printPages<Item, Row>(
   io: Pick<Io, 'print'>,
   pages: AsyncIterable<readonly Item[]>,
-  format: ListFormat<Item, Row>,
+  { toRow, toText, json }: ListFormat<Item, Row>,
 ): Promise<void> {
-  const list = startList(io, format)
-  for await (const page of pages) await list.add(page)
-  await list.end()
+  let isFirst = true
+  for await (const page of pages) {
+    const rows = page.map(toRow)
+    if (!json) await io.print(toText(rows, isFirst))
+    // The text of a page without its brackets.
+    else if (rows.length > 0) await io.print((isFirst ? '[' : ',') + toJson(rows).slice('['.length, -'\n]\n'.length))
+    isFirst &&= rows.length === 0
+  }
+  if (json) await io.print(isFirst ? '[]\n' : '\n]\n')
 }
 
 /** Makes a table of pages of rows. A cell without a value has the text of `emptyCell`. A wide cell widens its column from its page on. */

@@ -20,7 +20,7 @@ describe.concurrent('stderr of a server with --log-format json', () => {
       ['--max-body', 'x', ...JSON_FLAGS],
       {},
       2,
-      '--max-body (PLANTSTORE_MAX_BODY) must be a size',
+      '--max-body (PLANTSTORE_MAX_BODY) must be a whole number',
     ],
     [
       'a bad value behind it',

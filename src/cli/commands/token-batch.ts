@@ -5,7 +5,7 @@ import { duration, label, oneOf, userName } from '../../values.ts'
 import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
-import { counted, startList } from '../output.ts'
+import { counted, printPages } from '../output.ts'
 import { fieldsOf, type NewToken } from '../token-fields.ts'
 import { readTokenLines } from '../token-lines.ts'
 
@@ -20,55 +20,57 @@ const LINES = {
   form: 'user [scope [expires] [label]]',
 }
 
-/**
- * Reads a batch on stdin. Facts that a line lacks are those of `defaults`. Returns a function that creates and prints the tokens.
- * Rejects with `misused` if a line is wrong.
- */
-export async function prepareBatch(defaults: Omit<TokenRequest, 'userName'>, json: true | undefined, io: Io) {
+type Request = TokenRequest & { readonly line: number }
+
+/** Reads a batch on stdin. Facts that a line lacks are those of `defaults`. Rejects with `misused` if a line is wrong. */
+export async function readBatch(defaults: Omit<TokenRequest, 'userName'>, io: Io): Promise<readonly Request[]> {
   const text = await readText(await openInput('-', io), BATCH_MAX_BYTES)
-  const requests = Array.from(readTokenLines(text, 'stdin', LINES), ({ number, parse }) => ({
+  return Array.from(readTokenLines(text, 'stdin', LINES), ({ number, parse }) => ({
     line: number,
     userName: parse('user', userName, ''),
     scope: parse('scope', oneOf(SCOPES), defaults.scope),
     expiresAfterMs: parse('lifetime', duration('1s'), defaults.expiresAfterMs),
     label: parse('label', label, defaults.label),
   }))
-  return (store: Store) => createBatch(store, requests, json, io)
 }
 
-type Request = TokenRequest & { readonly line: number }
-
 /** Creates a group of tokens in each transaction, and prints it after the commit. A signal ends this between two groups. */
-async function createBatch(store: Store, requests: readonly Request[], json: true | undefined, io: Io): Promise<void> {
+export async function createBatch(
+  store: Store,
+  requests: readonly Request[],
+  json: true | undefined,
+  io: Io,
+): Promise<void> {
   const total = requests.length
   let printed = 0
+  let users = 0
   let committedIds = ''
-  const print = (output: string) =>
+  const print = (output: string | Uint8Array) =>
     io.print(output).catch((cause: Error) => {
       const message = `Tokens ${committedIds} are active, but some could not be printed (${printFailure(cause)}): run plantstore token revoke for those.`
       throw committedIds === '' ? cause : new AppError('file_unusable', { message, cause })
     })
-  const createGroups = async (signal: AbortSignal) => {
+  async function* createGroups(signal: AbortSignal) {
     using progress = showProgress(io)
-    const list = startList({ print }, { toRow, toText, json })
-    let users = 0
     while (printed < total && !signal.aborted) {
       const made = requests.slice(printed, printed + GROUP_TOKENS).map((request) => makeToken(request, io))
       const { firstId, newUsers } = await store.createTokens(made.map(({ newToken }) => newToken))
       committedIds = `${firstId} to ${firstId + made.length - 1}`
-      await list.add(made.map(({ text, newToken }, index) => ({ text, id: firstId + index, ...newToken })))
+      yield made.map(({ text, newToken }, index) => ({ text, id: firstId + index, ...newToken }))
       users += newUsers.length
       printed += made.length
       if (!io.printsToTerminal) progress.update(printed, total, `${printed} of ${total} tokens created`)
     }
-    await list.end()
+  }
+  const createAll = async (signal: AbortSignal) => {
+    await printPages({ print }, createGroups(signal), { toRow, toText, json })
     if (printed < total) signal.throwIfAborted()
     if (users > 0) await io.tell(`Created ${counted(users, 'user')}.`)
     await io.tell(`Created ${counted(printed, 'token')}. Each is shown only once.`)
   }
   const stoppedText = () =>
     `${printed} of ${counted(total, 'token')} are created and printed. To create the rest, run the command with the lines after line ${requests[printed - 1]?.line ?? 0}.`
-  await runUntilSignal(io, createGroups, stoppedText)
+  await runUntilSignal(io, createAll, stoppedText)
 }
 
 type Created = NewToken & { readonly text: string }

@@ -4,7 +4,7 @@ import { AppError, misused } from '../../domain/error.ts'
 import type { NewToken } from '../../domain/store.ts'
 import { SCOPES, type Token } from '../../domain/token.ts'
 import { label, oneOf, time, userName } from '../../values.ts'
-import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
+import { DATABASE_OPTIONS, defineCommand, withNewStore } from '../command.ts'
 import { openInput, readText } from '../input.ts'
 import type { Io } from '../io.ts'
 import { counted, toJson } from '../output.ts'
@@ -34,11 +34,9 @@ export const importCommand = (token: Command, io: Io) =>
     .action(async (file, { json, ...options }) => {
       const input = await openInput(file, io)
       const lines = parseTokens(await readText(input, IMPORT_MAX_BYTES), input.name, io.nowMs())
-      // An operator may import tokens before the first start, so this makes a missing store.
-      const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.`)
-      const result = await withStore(options, (store) => store.importTokens(lines), { mustExist: false, onCreated })
+      const result = await withNewStore(options, io, (store) => store.importTokens(lines))
       const { created, newUsers, refused } = result
-      if (refused !== undefined) throw refusal(`${lines[refused.index]?.place}`, refused.stored)
+      if (refused !== undefined) throw refusal(`${lines[refused.index]?.where}`, refused.stored)
       const skipped = lines.length - created
       if (newUsers.length > 0) await io.tell(`Created ${counted(newUsers.length, 'user')}.`)
       await io.tell(`Created ${counted(created, 'token')}, and left ${counted(skipped, 'token')} as they were.`)
@@ -49,9 +47,9 @@ function parseTokens(text: string, source: string, createdAtMs: number) {
   if (!text.endsWith('\n'))
     throw misused(`There is no line feed at the end of ${source}, so a part of it may be missing: complete it.`)
   const numbers = new Map<string, number>()
-  return Array.from(readTokenLines(text, source, LINES), ({ number, place, words: { hash = '' }, parse }) => {
+  return Array.from(readTokenLines(text, source, LINES), ({ number, where, words: { hash = '' }, parse }) => {
     const same = numbers.get(hash)
-    if (same !== undefined) throw misused(`${place} has the same hash as line ${same}: delete one of them.`)
+    if (same !== undefined) throw misused(`${where} has the same hash as line ${same}: delete one of them.`)
     numbers.set(hash, number)
     const token: NewToken = {
       userName: parse('user', userName, ''),
@@ -61,14 +59,14 @@ function parseTokens(text: string, source: string, createdAtMs: number) {
       label: parse('label', label, undefined),
       createdAtMs,
     }
-    return { place, ...token }
+    return { where, ...token }
   })
 }
 
 /** The error for a line whose token exists and would have to change. */
-function refusal(place: string, { id, userName, scope, revokedAtMs }: Token): AppError {
+function refusal(where: string, { id, userName, scope, revokedAtMs }: Token): AppError {
   const [found, remedy] =
     revokedAtMs === undefined ? [`of user ${userName} with scope ${scope}`, 'correct'] : ['which is revoked', 'delete']
-  const message = `${place} has the hash of token ${id}, ${found}: ${remedy} the line. Nothing was created.`
+  const message = `${where} has the hash of token ${id}, ${found}: ${remedy} the line. Nothing was created.`
   return new AppError('file_unusable', { message })
 }

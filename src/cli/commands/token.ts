@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { AppError, misused } from '../../domain/error.ts'
-import { OTHERS_SEEN_WITHIN_MS, type RowRange, type Store } from '../../domain/store.ts'
+import type { RowRange, Store } from '../../domain/store.ts'
 import {
   hashText,
   hashToken,
@@ -13,12 +13,12 @@ import {
   type TokenRequest,
   tokenState,
 } from '../../domain/token.ts'
-import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
+import { changeAccess, DATABASE_OPTIONS, defineCommand, withNewStore, withStore } from '../command.ts'
 import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
 import { describe, fieldsOf, type NewToken } from '../token-fields.ts'
-import { prepareBatch } from './token-batch.ts'
+import { createBatch, readBatch } from './token-batch.ts'
 import { importCommand } from './token-import.ts'
 
 /** The commands of `token`. */
@@ -54,13 +54,10 @@ const createCommand = (token: Command, io: Io) =>
     if ((userName === undefined) === (batch === undefined))
       throw misused('Say whose token this is: --user, or --batch for the lines on stdin.')
     const facts = { scope, label, expiresAfterMs }
-    const create =
-      userName === undefined
-        ? await prepareBatch(facts, json, io)
-        : (store: Store) => createOne(store, { userName, ...facts }, json, io)
-    // An operator may create tokens before the first start, so this makes a missing store.
-    const onCreated = (database: string) => void io.tell(`Created a new, empty store: ${database}.`)
-    await withStore(options, create, { mustExist: false, onCreated })
+    if (userName !== undefined)
+      return withNewStore(options, io, (store) => createOne(store, { userName, ...facts }, json, io))
+    const requests = await readBatch(facts, io)
+    await withNewStore(options, io, (store) => createBatch(store, requests, json, io))
   })
 
 async function createOne(store: Store, request: TokenRequest, json: true | undefined, io: Io) {
@@ -91,7 +88,7 @@ const rotateCommand = (token: Command, io: Io) =>
     .argument('<id>', 'The id of the old token, or - for its text on stdin.')
     .action(async (which, { overlap, expires, json, ...options }) => {
       const find = await finderOf(which, io)
-      await withStore(options, async (store) => {
+      await changeAccess(options, async (store) => {
         const old = await find(store)
         const oldEndsAfterMs = Math.min(overlap, (old.expiresAtMs ?? Number.POSITIVE_INFINITY) - io.nowMs())
         const expiresAfterMs = expires ?? (old.expiresAtMs && old.expiresAtMs - old.createdAtMs)
@@ -107,8 +104,6 @@ const rotateCommand = (token: Command, io: Io) =>
         const moreFacts = json && { replaces: old.id, oldEnds }
         await printOnce(io, text, { id, ...newToken }, moreFacts, `rotate ${id} --overlap 0`)
       })
-      // Once this command has ended, every server on the same file knows both tokens.
-      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
     })
 
 const listCommand = (token: Command, io: Io) =>
@@ -150,9 +145,7 @@ const revokeCommand = (token: Command, io: Io) =>
     .argument('[id]', 'The id of the token, or - for its text on stdin.')
     .action(async (id, { user, yes, json, ...options }) => {
       const revoke = await revocationOf(id, user, yes === true, io)
-      const { count, text } = await withStore(options, revoke)
-      // Once this command has ended, every server on the same file refuses the token.
-      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
+      const { count, text } = await changeAccess(options, revoke)
       await io.tell(text)
       if (json) await io.print(toJson({ revoked: count }))
     })

@@ -1,10 +1,9 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
 import { misused } from '../../domain/error.ts'
-import { OTHERS_SEEN_WITHIN_MS } from '../../domain/store.ts'
 import type { User } from '../../domain/token.ts'
 import { parseValue, userName } from '../../values.ts'
-import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
+import { changeAccess, DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
@@ -54,9 +53,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
     .argument('<name>', 'The name of the user.', parseName)
     .action(async (who, { json, ...options }) => {
       const blockedAtMs = blocks ? io.nowMs() : undefined
-      const isChanged = await withStore(options, (store) => store.setUserBlock(who, blockedAtMs))
-      // Once this command has ended, every server on the same file follows it.
-      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
+      const isChanged = await changeAccess(options, (store) => store.setUserBlock(who, blockedAtMs))
       const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`
       const nothing = `Nothing to do: user ${who} is ${blocks ? 'already' : 'not'} blocked.`
       await io.tell(isChanged ? done : nothing)
@@ -84,11 +81,9 @@ const deleteCommand = (user: Command, io: Io) =>
           stoppedText = `all tokens of user ${name} and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
           progress.update(done, total, `${done} of ${total} plants of ${name} deleted`)
         }
-        return await withStore(options, (store) => store.deleteUser(name, { signal, onProgress }))
+        return await changeAccess(options, (store) => store.deleteUser(name, { signal, onProgress }))
       }
       const { plants, tokens } = await runUntilSignal(io, deleteUser, () => stoppedText)
-      // Once this command has ended, every server on the same file refuses the tokens.
-      await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
       await io.tell(`Deleted user ${name} with ${counted(tokens, 'token')} and ${counted(plants, 'plant')}.`)
       if (json) await io.print(toJson({ user: name, tokens, plants }))
     })

@@ -6,7 +6,7 @@ import type { Lifecycle } from '../../http/options.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import type { Io } from '../io.ts'
-import type { ServeOptions } from './options.ts'
+import type { ServeOptions } from './service.ts'
 
 /** The user of the first token. */
 const FIRST_USER = 'me'
@@ -50,13 +50,12 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
   const reachesBrowser = !('socketPath' in address)
   const page = options.page && reachesBrowser ? [`The page: ${url}/`] : []
   const docs = options.docs && reachesBrowser ? [`The API documentation: ${url}/docs`] : []
-  if (hasToken) {
+  const request = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
+  const { text, newToken } = makeToken(request, io)
+  if (hasToken || !(await store.createFirstToken(newToken))) {
     const command = [...io.program, 'token', 'create', '--user', FIRST_USER, '--database', location]
     return io.tell(['', ...page, ...docs, `For another token, run: ${command.map(shellQuoted).join(' ')}`, ''], 'info')
   }
-  const request = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
-  const { text, newToken } = makeToken(request, io)
-  if (!(await store.createFirstToken(newToken))) return
   const curl = `  curl ${flags}-H 'Authorization: Bearer ${text}'`
   const create = `${curl} -H 'Content-Type: application/json' -d '{"id":1,"name":"Monstera"}' ${url}/plants`
   const token = [`This token of user ${FIRST_USER} is shown this once:`, '', `  ${text}`]

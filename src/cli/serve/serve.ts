@@ -1,15 +1,16 @@
 import type { Command } from '@commander-js/extra-typings'
+import { SETTINGS } from '../../config.ts'
 import type { Address } from '../../domain/address.ts'
+import { misused } from '../../domain/error.ts'
 import type { MetricSources } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
 import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, type LineFormat, type Logger, logToStdout, prettyLines } from '../../log.ts'
 import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { openOptionsOf } from '../command.ts'
+import { defineCommand, openOptionsOf } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
-import { completeOptions, defineServe, type ServeOptions } from './options.ts'
-import { type Endings, runService, watchEndings } from './service.ts'
+import { runService, type ServeOptions, type Serving, type Settings, watchEndings } from './service.ts'
 
 /** How long the server waits for a reader of the last lines of the log. */
 const LOG_FLUSH_MS = 500
@@ -18,7 +19,31 @@ const METRICS_IDLE_TIMEOUT_MS = 120_000
 
 /** `serve`: serves until a signal comes, then ends in good order. */
 export const serveCommand = (program: Command, io: Io): void => {
-  defineServe(program).action(async (options) => serve(await completeOptions(options), io))
+  defineCommand(program, 'serve', {
+    does: 'Serves plants over HTTP.',
+    examples: ['serve --first-token', 'serve --listen unix:/run/plantstore.sock --database plants.db'],
+    exits: {
+      done: 'A signal ended the server in good order.',
+      failed: 'The server cannot listen at its address.',
+      storeUnusable: 'The database cannot be opened, or it has failed.',
+    },
+    options: Object.values(SETTINGS),
+  }).action(async (options) => serve(await completeOptions(options), io))
+}
+
+/** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
+async function completeOptions(options: Settings): Promise<ServeOptions> {
+  const { drain, drainWait, tlsCert: certPath, tlsKey: keyPath } = options
+  if (drainWait >= drain && drainWait > 0)
+    throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
+  if (certPath === undefined && keyPath === undefined) return { ...options, tls: undefined }
+  if (certPath === undefined || keyPath === undefined)
+    throw misused(
+      '--tls-cert (PLANTSTORE_TLS_CERT) and --tls-key (PLANTSTORE_TLS_KEY) go together: set both or neither.',
+    )
+  // Only a server with TLS waits for its code to load.
+  const { readTls } = await import('../../http/tls.ts')
+  return { ...options, tls: readTls({ certPath, keyPath }) }
 }
 
 async function serve(options: ServeOptions, io: Io): Promise<void> {
@@ -26,7 +51,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
   const log = createLogger(options.logLevel, output.destination, await lineFormat(options, io))
   const endings = watchEndings(log, io)
   try {
-    await serveStore(options, endings, log, io)
+    await serveStore({ options, endings, log, io })
     // The store can fail as late as while it is closed.
     const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
@@ -45,22 +70,23 @@ async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }
 }
 
 /** Opens the store, serves it and its metrics, and closes it. */
-async function serveStore(options: ServeOptions, endings: Endings, log: Logger, io: Io): Promise<void> {
-  const { database, quotaPlants, metricsListen, tls } = options
+async function serveStore(serving: Serving): Promise<void> {
+  const { options, endings, log, io } = serving
   io.onHangup(() => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them'))
+  const { metricsListen } = options
   const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
-  const store = await openStore(database, endings.onFailure, {
+  const store = await openStore(options.database, endings.onFailure, {
     ...openOptionsOf(options),
-    quotaPlants,
+    quotaPlants: options.quotaPlants,
     isServer: true,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,
   })
   try {
-    const facts = { store, version: VERSION, certificateEndsMs: tls?.validToMs, nowMs: io.nowMs }
+    const facts = { store, version: VERSION, certificateEndsMs: options.tls?.validToMs, nowMs: io.nowMs }
     using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, log))
-    await runService({ options, store, statistics: statistics?.http, endings, log, io })
+    await runService(serving, store, statistics?.http)
   } finally {
     await store.close()
   }
@@ -73,7 +99,7 @@ async function serveMetrics(address: Address, sources: MetricSources, log: Logge
   const server = await listen(address, createMetricsApp(sources, log), {
     idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,
     flag: '--metrics-listen',
-    // Whoever connects needs no token.
+    // /metrics asks for no token, so only the user of the process may connect.
     socketMode: 0o600,
     tls: undefined,
   })

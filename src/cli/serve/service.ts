@@ -1,15 +1,17 @@
+import type { SETTINGS } from '../../config.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
 import { listen, type RunningServer } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
+import type { Tls } from '../../http/tls.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
+import type { ValuesOf } from '../command.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
 import { provideFirstToken } from './first-token.ts'
-import type { ServeOptions } from './options.ts'
 
 /** After a failure of the store, the process ends within this time, also if something has not ended in good order. */
 const EXIT_AFTER_FAILURE_MS = 1000
@@ -18,17 +20,19 @@ const DRAIN_AFTER_FAILURE_MS = 500
 /** This much of --drain is left for closing the store and for the last log lines. */
 const CLOSE_MS = 1000
 
-interface ServiceParts {
+/** The options of `serve`. */
+export type Settings = ValuesOf<(typeof SETTINGS)[keyof typeof SETTINGS]>
+
+/** These options, with the certificate and the key of the server. Without them it serves plain HTTP. */
+export type ServeOptions = Settings & { readonly tls: Tls | undefined }
+
+/** What all parts of a server need. */
+export interface Serving {
   readonly options: ServeOptions
-  readonly store: Store
-  readonly statistics: RequestStatistics | undefined
-  readonly endings: Endings
+  readonly endings: ReturnType<typeof watchEndings>
   readonly log: Logger
   readonly io: Io
 }
-
-/** What `watchEndings` returns. */
-export type Endings = ReturnType<typeof watchEndings>
 
 /**
  * What ends the service: the first signal, or the failure of a store that must not be written to any more. After a failure it
@@ -51,7 +55,11 @@ export function watchEndings(log: Logger, io: Io) {
 }
 
 /** Serves plants until a signal comes or the store fails, and drains. */
-export async function runService({ options, store, statistics, endings, log, io }: ServiceParts): Promise<void> {
+export async function runService(
+  { options, endings, log, io }: Serving,
+  store: Store,
+  statistics: RequestStatistics | undefined,
+): Promise<void> {
   const { idleTimeout: idleTimeoutMs, tls } = options
   const lifecycle = { isDraining: false }
   const uses = recordTokenUses(store, log, io.nowMs)
@@ -78,7 +86,6 @@ export async function runService({ options, store, statistics, endings, log, io 
   const server = await listen(options.listen, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls })
   log.info({ address: server.url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   const tokenProvided = provideFirstToken({ store, address: server.address, log, options, io }, lifecycle)
-  await Promise.race([endings.failed, endings.signalled, tokenProvided])
 
   const stop = async (drainMs: number, waitMs: number) => {
     lifecycle.isDraining = true
@@ -90,7 +97,7 @@ export async function runService({ options, store, statistics, endings, log, io 
     await stop(options.drain, options.drainWait)
     await uses.flush()
   })
-  await Promise.race([endings.failed, stopped])
+  await Promise.race([endings.failed, stopped, tokenProvided.then(() => stopped)])
   // The store can also fail while the server drains, and as late as at the last write.
   if (endings.hasFailed) await stop(DRAIN_AFTER_FAILURE_MS, 0)
 }
