@@ -47,7 +47,7 @@ export interface Token {
   readonly userIsBlocked: boolean
 }
 
-/** The token of a request. Whoever records its last use changes it here, too. */
+/** The token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. */
 export type Caller = Omit<Token, 'lastUsedAtMs'> & { lastUsedAtMs: Token['lastUsedAtMs'] }
 
 /** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */

@@ -68,7 +68,7 @@ export function readCertificate(certPath: string) {
  * file and no others (RFC 5280 §6.1.1 leaves the choice of trust anchors to the verifier). The server must show that
  * certificate, or one for the same names.
  */
-export const trustAlone = ({ cert, own }: ReturnType<typeof readCertificate>): RequestOptions => ({
+export const trustOnly = ({ cert, own }: ReturnType<typeof readCertificate>): RequestOptions => ({
   ca: cert,
   allowPartialTrustChain: true,
   checkServerIdentity: (_, shown) => {

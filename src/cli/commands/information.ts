@@ -34,12 +34,9 @@ export const helpCommand = (program: Command): void => {
   })
     .argument('[command...]', 'The words of the command.')
     .action((words: readonly string[]) => {
-      let command: CommandUnknownOpts = program
-      for (const word of words) {
-        const next = command.commands.find((each) => each.name() === word)
-        if (next === undefined) program.error(`unknown command '${words.join(' ')}'`)
-        command = next
-      }
-      command.help()
+      const refuse = () => program.error(`unknown command '${words.join(' ')}'`)
+      const find = ({ commands }: CommandUnknownOpts, word: string) =>
+        commands.find((each) => each.name() === word) ?? refuse()
+      words.reduce(find, program).help()
     })
 }
