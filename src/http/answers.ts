@@ -23,7 +23,7 @@ interface SizedResponse extends Response {
 
 /** An answer whose body has a size that `bodyBytesOf` knows, because the runtime does not tell it. The body is JSON unless `init` says otherwise. */
 export function respond(
-  body: string | Uint8Array<ArrayBuffer> | Blob,
+  body: string | ArrayBuffer | Uint8Array<ArrayBuffer> | Blob,
   init: ResponseInit = SUCCESS,
   bytes = body instanceof Blob ? body.size : Buffer.byteLength(body),
 ): Response {

@@ -8,7 +8,7 @@ const TAGGED = { headers: jsonHeaders('private, no-cache') }
 
 /** JSON with its strong `ETag`. `link` is the value of `Link` (RFC 8288), or empty. */
 export interface TaggedBody {
-  readonly body: string | Uint8Array<ArrayBuffer>
+  readonly body: string | ArrayBuffer
   readonly bodyBytes: number
   readonly etag: string
   readonly link: string

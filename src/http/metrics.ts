@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client'
+import { collectDefaultMetrics, type Metric as LibraryMetric, Registry } from 'prom-client'
 import { AppError } from '../domain/error.ts'
 import type { Measurements, Store } from '../domain/store.ts'
 import type { Logger } from '../log.ts'
@@ -25,9 +25,9 @@ export interface MetricSources {
  * (https://prometheus.io/docs/instrumenting/exposition_formats/).
  */
 export function createMetricsApp(sources: MetricSources, log: Logger): (request: Request) => Promise<Response> {
-  const { store, certificateEndsMs, nowMs } = sources
-  let measured: Measured = {}
-  const registry = createRegistry(sources, () => measured)
+  const { store, nowMs } = sources
+  let metrics: Metrics
+  const registry = createRegistry(() => metrics)
   const headers = {
     'content-type': registry.contentType,
     'cache-control': 'no-store',
@@ -38,163 +38,139 @@ export function createMetricsApp(sources: MetricSources, log: Logger): (request:
     const date = new Date(nowMs()).toUTCString()
     const isKnown = pathOf(url) === '/metrics' && (method === 'GET' || method === 'HEAD')
     if (!isKnown) return errorResponse('path_unknown', '', { date })
-    const ofStore = await store.measure(nowMs()).catch((error: unknown) => {
+    const measured = await store.measure(nowMs()).catch((error: unknown) => {
       const reason = String(error instanceof AppError ? (error.cause ?? error.kind) : error)
       log.warn({ reason }, 'the store could not be measured, so these metrics are left out')
       return {}
     })
-    measured = { ...ofStore, certificateLeftS: certificateEndsMs && (certificateEndsMs - nowMs()) / 1000 }
+    metrics = metricsOf(sources, measured)
     return new Response(await registry.metrics(), { headers: { ...headers, date } })
   }
 }
 
-/** Makes metrics of statistics. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
-function createRegistry(sources: MetricSources, measured: () => Measured): Registry {
+/**
+ * A registry of our metrics, whose values are read at each scrape, and of those of the library. The library's own way to count takes
+ * 600 ns for each request, and ours 40 ns.
+ */
+function createRegistry(metrics: () => Metrics): Registry {
   const registry = new Registry()
-  registerRequests(registry, sources)
-  registerStore(registry, sources)
-  for (const [key, [name, help]] of Object.entries(MEASURED)) {
-    // A value that is not known is absent.
-    const values = () => [measured()[key as keyof Measured] ?? []].flat().map((value) => ({ value }))
-    register(registry, 'gauge', { name, help, values })
+  for (const [name, help] of Object.entries(HELP) as [MetricName, string][]) {
+    const get = async () => {
+      const { type, values } = metrics()[name]
+      const named = values.map(({ suffix = '', ...value }) => ({ metricName: name + suffix, ...value }))
+      return { name, help, type, values: named }
+    }
+    // A registry uses only these properties of a metric. Its type names the library's own classes.
+    registry.registerMetric({ name, get } as unknown as LibraryMetric)
   }
-  register(registry, 'gauge', {
-    name: 'plantstore_build_info',
-    help: 'The versions of the service and of Bun. The value is always 1.',
-    values: () => [{ labels: { version: sources.version, bun_version: Bun.version }, value: 1 }],
-  })
   collectDefaultMetrics({ register: registry })
   for (const { name } of registry.getMetricsAsArray()) if (!METRICS.test(name)) registry.removeSingleMetric(name)
   return registry
 }
 
-function registerRequests(registry: Registry, { http }: MetricSources): void {
-  const operations = () => Object.entries(http.operations)
-  register(registry, 'counter', {
-    name: 'plantstore_http_requests_total',
-    help: 'Requests that were answered, by operation and status. The operation of unknown paths is other.',
-    values: () =>
-      operations().flatMap(([operation, { statuses }]) =>
-        statuses.flatMap((value, status) => ({ labels: { operation, status }, value })),
-      ),
-  })
-  register(registry, 'histogram', {
-    name: 'plantstore_http_request_duration_seconds',
-    help: 'Time until the answer to a request, or until the first part of a list without a limit.',
-    values: (name) => operations().flatMap(([operation, { durationsS }]) => histogram(name, durationsS, { operation })),
-  })
-  register(registry, 'gauge', {
-    name: 'plantstore_http_requests_in_flight',
-    help: 'Requests in flight. A list without a limit counts until it ends.',
-    values: () => [{ value: http.inFlight }],
-  })
-  register(registry, 'counter', {
-    name: 'plantstore_http_response_body_bytes_total',
-    help: 'Bytes of the bodies of answers. A list without a limit counts part by part.',
-    values: () => [{ value: http.bodyBytes }],
-  })
-  register(registry, 'counter', {
-    name: 'plantstore_http_requests_rejected_total',
-    help: 'Requests that were answered with an error, by its kind.',
-    values: () => Object.entries(http.rejected).map(([reason, value]) => ({ labels: { reason }, value })),
-  })
-  const sources = { hits: 'a cache', misses: 'the store' }
-  for (const outcome of ['hits', 'misses'] as const) {
-    register(registry, 'counter', {
-      name: `plantstore_cache_${outcome}_total`,
-      help: `Reads of tokens and capped lists that ${sources[outcome]} answered.`,
-      values: () =>
-        Object.entries(http.caches).map(([cache, counts]) => ({ labels: { cache }, value: counts[outcome] })),
-    })
-  }
-}
-
-function registerStore(registry: Registry, { writes, store }: MetricSources): void {
-  register(registry, 'gauge', {
-    name: 'plantstore_write_queue_length',
-    help: 'Writes that are not on disk yet.',
-    values: () => [{ value: store.load().waitingWrites }],
-  })
-  register(registry, 'gauge', {
-    name: 'plantstore_write_queue_age_seconds',
-    help: 'How long the oldest of these writes has waited.',
-    values: () => [{ value: store.load().longestWaitMs / 1000 }],
-  })
-  register(registry, 'counter', {
-    name: 'plantstore_writes_refused_total',
-    help: 'Writes that were refused because the queue was full or too slow, or another process kept the database locked.',
-    values: () => Object.entries(writes.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
-  })
-  register(registry, 'histogram', {
-    name: 'plantstore_write_group_size',
-    help: 'Writes in a group commit.',
-    values: (name) => histogram(name, writes.groups),
-  })
-  register(registry, 'histogram', {
-    name: 'plantstore_sync_duration_seconds',
-    help: 'Time of a group commit. It includes the sync, unless --durability is normal.',
-    values: (name) => histogram(name, writes.syncsS),
-  })
-}
-
-/** What is measured at each scrape: the store, and the seconds until the certificate ends. */
-type Measured = Partial<Measurements> & { readonly certificateLeftS?: number | undefined }
-
-/** The metrics of what is measured: their names and help. */
-const MEASURED: Readonly<Record<keyof Measured, readonly [name: string, help: string]>> = {
-  databaseBytes: ['plantstore_database_size_bytes', 'Size of the database without its WAL.'],
-  walBytes: ['plantstore_wal_size_bytes', 'Size of the WAL of the database. 0 for a database on a server.'],
-  diskBytes: ['plantstore_disk_size_bytes', 'Size of the disk of the database.'],
-  diskFreeBytes: ['plantstore_disk_free_bytes', 'Free space on that disk.'],
-  checkpointedAtS: [
-    'plantstore_last_checkpoint_timestamp_seconds',
+/** Our metrics, with the help of each. */
+const HELP = {
+  plantstore_http_requests_total:
+    'Requests that were answered, by operation and status. The operation of unknown paths is other.',
+  plantstore_http_request_duration_seconds:
+    'Time until the answer to a request, or until the first part of a list without a limit.',
+  plantstore_http_requests_in_flight: 'Requests in flight. A list without a limit counts until it ends.',
+  plantstore_http_response_body_bytes_total:
+    'Bytes of the bodies of answers. A list without a limit counts part by part.',
+  plantstore_http_requests_rejected_total: 'Requests that were answered with an error, by its kind.',
+  plantstore_cache_hits_total: 'Reads of tokens and capped lists that a cache answered.',
+  plantstore_cache_misses_total: 'Reads of tokens and capped lists that the store answered.',
+  plantstore_write_queue_length: 'Writes that are not on disk yet.',
+  plantstore_write_queue_age_seconds: 'How long the oldest of these writes has waited.',
+  plantstore_writes_refused_total:
+    'Writes that were refused because the queue was full or too slow, or another process kept the database locked.',
+  plantstore_write_group_size: 'Writes in a group commit.',
+  plantstore_sync_duration_seconds: 'Time of a group commit. It includes the sync, unless --durability is normal.',
+  plantstore_database_size_bytes: 'Size of the database without its WAL.',
+  plantstore_wal_size_bytes: 'Size of the WAL of the database. 0 for a database on a server.',
+  plantstore_disk_size_bytes: 'Size of the disk of the database.',
+  plantstore_disk_free_bytes: 'Free space on that disk.',
+  plantstore_last_checkpoint_timestamp_seconds:
     'When a checkpoint last brought the whole WAL into the database, or when the server opened the database.',
-  ],
-  lastBackupAtS: ['plantstore_last_backup_timestamp_seconds', 'When the latest backup began. 0 if there is none.'],
-  lastBackupBytes: ['plantstore_last_backup_size_bytes', 'Size of the latest backup. 0 if there is none.'],
-  expiringTokens: [
-    'plantstore_tokens_expiring',
+  plantstore_last_backup_timestamp_seconds: 'When the latest backup began. 0 if there is none.',
+  plantstore_last_backup_size_bytes: 'Size of the latest backup. 0 if there is none.',
+  plantstore_tokens_expiring:
     'Tokens that expire within 7 days, without revoked and replaced ones. At most 1000 are counted.',
-  ],
-  certificateLeftS: [
-    'plantstore_certificate_expires_in_seconds',
+  plantstore_certificate_expires_in_seconds:
     'Time until the certificate of the server ends. Less than 0 after its end.',
-  ],
+  plantstore_build_info: 'The versions of the service and of Bun. The value is always 1.',
 }
+type MetricName = keyof typeof HELP
 
-interface Source {
-  readonly name: string
-  readonly help: string
-  readonly values: (name: string) => readonly Value[] | Promise<readonly Value[]>
+/** A metric at a scrape. Without values it is absent. */
+interface Metric {
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly values: readonly Value[]
 }
+type Metrics = Readonly<Record<MetricName, Metric>>
 
-/** A value of a metric. `metricName` is the name of its series, if it is not that of the metric. */
+/** A value of a metric. The name of its series is that of the metric and `suffix`. */
 interface Value {
-  readonly metricName?: string
+  readonly suffix?: string
   readonly labels?: Readonly<Record<string, string | number>>
   readonly value: number
 }
 
-/**
- * Registers a metric whose values are read at each scrape. The library's own metrics count by themselves: for each request, that
- * takes 600 ns, and our counting takes 40 ns.
- */
-function register(registry: Registry, type: 'counter' | 'gauge' | 'histogram', { name, help, values }: Source): void {
-  const get = async () => ({ name, help, type, values: await values(name) })
-  // A registry uses only these properties of a metric. Its type names the library's own classes.
-  registry.registerMetric({ name, get } as unknown as Metric)
+/** Our metrics now. No label holds a user, a token, an id or a client's path: all values of labels are known here. */
+function metricsOf(
+  { http, writes, store, version, certificateEndsMs, nowMs }: MetricSources,
+  measured: Partial<Measurements>,
+): Metrics {
+  const operations = Object.entries(http.operations)
+  const answered = operations.flatMap(([operation, { statuses }]) =>
+    statuses.flatMap((value, status) => ({ labels: { operation, status }, value })),
+  )
+  const durations = operations.map(([operation, { durationsS }]) => [durationsS, { operation }] as const)
+  const { waitingWrites, longestWaitMs } = store.load()
+  const build = { labels: { version, bun_version: Bun.version }, value: 1 }
+  return {
+    plantstore_http_requests_total: { type: 'counter', values: answered },
+    plantstore_http_request_duration_seconds: histogram(durations),
+    plantstore_http_requests_in_flight: gauge(http.inFlight),
+    plantstore_http_response_body_bytes_total: { type: 'counter', values: [{ value: http.bodyBytes }] },
+    plantstore_http_requests_rejected_total: counter('reason', http.rejected),
+    plantstore_cache_hits_total: counter('cache', http.caches.hits),
+    plantstore_cache_misses_total: counter('cache', http.caches.misses),
+    plantstore_write_queue_length: gauge(waitingWrites),
+    plantstore_write_queue_age_seconds: gauge(longestWaitMs / 1000),
+    plantstore_writes_refused_total: counter('reason', writes.refusals),
+    plantstore_write_group_size: histogram([[writes.groups]]),
+    plantstore_sync_duration_seconds: histogram([[writes.syncsS]]),
+    plantstore_database_size_bytes: gauge(measured.databaseBytes),
+    plantstore_wal_size_bytes: gauge(measured.walBytes),
+    plantstore_disk_size_bytes: gauge(measured.diskBytes),
+    plantstore_disk_free_bytes: gauge(measured.diskFreeBytes),
+    plantstore_last_checkpoint_timestamp_seconds: gauge(measured.checkpointedAtS),
+    plantstore_last_backup_timestamp_seconds: gauge(measured.lastBackupAtS),
+    plantstore_last_backup_size_bytes: gauge(measured.lastBackupBytes),
+    plantstore_tokens_expiring: gauge(measured.expiringTokens),
+    plantstore_certificate_expires_in_seconds: gauge(certificateEndsMs && (certificateEndsMs - nowMs()) / 1000),
+    plantstore_build_info: { type: 'gauge', values: [build] },
+  }
 }
 
-/** The values of a histogram. Each bucket counts all values up to its bound. */
-function histogram(name: string, { bounds, counts, sum }: Histogram, labels: Value['labels'] = {}): Value[] {
-  let count = 0
-  const values = counts.map((within, index) => {
-    count += within
-    return { metricName: `${name}_bucket`, labels: { ...labels, le: bounds[index] ?? '+Inf' }, value: count }
-  })
-  return [
-    ...values,
-    { metricName: `${name}_sum`, labels, value: sum },
-    { metricName: `${name}_count`, labels, value: count },
-  ]
-}
+const gauge = (value: number | undefined): Metric => ({ type: 'gauge', values: value === undefined ? [] : [{ value }] })
+
+/** A counter with a value for each value of a label. */
+const counter = (label: string, counts: Readonly<Record<string, number>>): Metric => ({
+  type: 'counter',
+  values: Object.entries(counts).map(([name, value]) => ({ labels: { [label]: name }, value })),
+})
+
+/** Histograms as one metric. Each bucket counts all values up to its bound. */
+const histogram = (histograms: readonly (readonly [Histogram, labels?: Value['labels']])[]): Metric => ({
+  type: 'histogram',
+  values: histograms.flatMap(([{ bounds, counts, sum }, labels = {}]) => {
+    let count = 0
+    const buckets = counts.map((within, index) => {
+      count += within
+      return { suffix: '_bucket', labels: { ...labels, le: bounds[index] ?? '+Inf' }, value: count }
+    })
+    return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: count }]
+  }),
+})

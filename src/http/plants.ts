@@ -5,7 +5,7 @@ import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
 import { respond } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
-import { operation } from './docs/operation.ts'
+import { ErrorBody, operation } from './docs/operation.ts'
 import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
 import { LIST_PLANTS } from './lists/list-cache.ts'
 import { listPlants } from './lists/list-plants.ts'
@@ -18,8 +18,13 @@ export const plants = (parts: AppParts) => {
   const list = listPlants(parts)
   return (
     new Elysia({ name: 'plants' })
-      // A copy, because Elysia writes a name into the model.
-      .model({ NewPlant: { ...NewPlant } })
+      // Copies, because Elysia writes a name into each model.
+      .model({
+        NewPlant: { ...NewPlant },
+        Plant: { ...Plant },
+        ListedPlant: { ...ListedPlant },
+        Error: { ...ErrorBody },
+      })
       .use(authentication(parts))
       .get('/plants', list, { query: ListQuery, headers: IfNoneMatch, ...LIST })
       // Elysia's own HEAD would read the whole list.

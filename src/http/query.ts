@@ -2,8 +2,7 @@ import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { AppError } from '../domain/error.ts'
 import { parseInt64Decimal } from '../domain/int64.ts'
 import { LIMIT_MAX } from '../domain/store.ts'
-import { LIST_MAX_BYTES } from './lists/capped-list.ts'
-import type { Include } from './lists/render-list.ts'
+import { type Include, LIST_MAX_BYTES } from './lists/render-list.ts'
 
 const LIMIT = /^(?:0|[1-9][0-9]{0,9})$/
 const INCLUDE = Type.Optional(

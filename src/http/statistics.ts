@@ -15,8 +15,8 @@ export function countRequests() {
   const operations: Record<string, { statuses: number[]; durationsS: Histogram }> = {}
   // Every kind starts at 0: otherwise the first of a kind would show no increase.
   const rejected = Object.fromEntries(Object.keys(ERRORS).map((kind) => [kind, 0])) as Record<HttpErrorKind, number>
-  /** The caches of tokens by their `Authorization` lines, and of capped lists. A miss reads from the store. */
-  const caches = { callers: { hits: 0, misses: 0 }, lists: { hits: 0, misses: 0 } }
+  /** The caches of tokens by their texts, and of capped lists. A miss reads from the store. */
+  const caches = { hits: { callers: 0, lists: 0 }, misses: { callers: 0, lists: 0 } }
   return {
     operations,
     rejected,
@@ -43,8 +43,8 @@ export function countRequests() {
       if (error !== undefined) rejected[error]++
       this.bodyBytes += bodyBytes
     },
-    lookUp(cache: keyof typeof caches, outcome: 'hits' | 'misses'): void {
-      caches[cache][outcome]++
+    lookUp(cache: 'callers' | 'lists', outcome: keyof typeof caches): void {
+      caches[outcome][cache]++
     },
   }
 }

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect } from 'bun:test'
-import { LIST_MAX_BYTES } from '../../src/http/lists/capped-list.ts'
+import { LIST_MAX_BYTES } from '../../src/http/lists/render-list.ts'
 import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { serve } from '../support/executable.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'

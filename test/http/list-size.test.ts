@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { LIST_MAX_BYTES } from '../../src/http/lists/capped-list.ts'
+import { LIST_MAX_BYTES } from '../../src/http/lists/render-list.ts'
 import { until } from '../support/until.ts'
 import { countPages, namesIn, nextOf } from './support/long-lists.ts'
 import { type Answer, type Service, startService } from './support/service.ts'

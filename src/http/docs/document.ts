@@ -6,19 +6,23 @@ import { JSON_TYPE } from '../answers.ts'
 import type { AppOptions } from '../options.ts'
 import type { AppParts } from '../parts.ts'
 import { plants } from '../plants.ts'
+import { ref } from './operation.ts'
 
 /** Where the plugin serves the document within this module. */
 const PATH = '/openapi.json'
 
 /**
- * The OpenAPI document of the routes of the API, as JSON. Corrects what the plugin writes: three media types for each body, and no
- * description of the body of a request. Elysia writes its own names into schemas.
+ * The OpenAPI document of the routes of the API, as JSON. Corrects what the plugin writes: three media types for each body, no
+ * description of the body of a request, and copies of models instead of references to them. Elysia writes its own names into models.
  */
 export async function documentText(api: AnyElysia, options: DocumentOptions): Promise<string> {
-  const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(api, options) })).use(api)
+  const app = new Elysia().use(swagger({ specPath: PATH, documentation: documentation(options) })).use(api)
   const response = await app.fetch(new Request(`http://localhost${PATH}`))
-  return JSON.stringify(await response.json(), (key, value) => {
+  const document: OpenAPIV3.Document = JSON.parse(await response.text())
+  return JSON.stringify(document, (key, value) => {
     if (key === '$id') return undefined
+    // A model has its name as its title.
+    if (key !== value?.title && document.components?.schemas?.[value?.title]) return ref('schemas', value.title)
     if (key === 'requestBody') return { description: 'The plant to store.', ...value }
     return isMediaTypes(value) ? { [JSON_TYPE]: value[JSON_TYPE] } : value
   })
@@ -45,7 +49,7 @@ const pageLink = (publicUrl = '.') =>
   `In a browser, users see and tend their plants on [the page at \`/\`](${publicUrl}/).`
 
 /** The parts of the OpenAPI document that belong to no route. */
-const documentation = (api: AnyElysia, { publicUrl, servesPage }: DocumentOptions) => ({
+const documentation = ({ publicUrl, servesPage }: DocumentOptions) => ({
   info: {
     title: 'Plant Store',
     version: INTERFACE_VERSION,
@@ -58,7 +62,6 @@ const documentation = (api: AnyElysia, { publicUrl, servesPage }: DocumentOption
   security: [{ bearerAuth: [] }],
   tags: [{ name: 'plants', description: 'The plants of the calling user' }],
   components: {
-    schemas: Object.assign({}, ...api.routes.map(({ hooks }) => hooks.components)),
     headers: HEADERS,
     securitySchemes: {
       bearerAuth: {

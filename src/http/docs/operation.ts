@@ -1,9 +1,10 @@
-import { Kind, type Static, type TSchema, Type } from '@sinclair/typebox'
+import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import type { OpenAPIV3 } from 'openapi-types'
 import { Error as ErrorSchema } from '../../domain/error.ts'
 import { codeTable, ERRORS, type HttpErrorKind, JSON_TYPE, statusOf } from '../answers.ts'
 
-const ErrorBody = Type.Object(ErrorSchema.properties, {
+/** The schema of `Error` with all codes. */
+export const ErrorBody = Type.Object(ErrorSchema.properties, {
   title: 'Error',
   description: `What every error answer carries.\n\n${codeTable()}`,
   example: { error: ERRORS.plant_not_found.code, message: ERRORS.plant_not_found.message },
@@ -26,7 +27,6 @@ const COMMON_HEADERS = ['X-Request-Id', 'X-Content-Type-Options', 'Cache-Control
 
 /** A success of an operation. */
 interface Success extends Pick<OpenAPIV3.ResponseObject, 'description' | 'links'> {
-  /** The body. Each schema in it that has a title is a component of the document. */
   readonly body: TSchema
   /** The headers that other answers do not carry. */
   readonly headers?: readonly ('ETag' | 'Link')[]
@@ -54,7 +54,7 @@ type Answers<Successes extends Readonly<Record<number, Success>>, Kind extends H
   [Status in keyof Successes & number]: Successes[Status]['body']
 } & Record<StatusOf<`${(typeof ERRORS)[Kind | (typeof COMMON_ERRORS)[number]]['code']}`>, typeof ErrorBody>
 
-/** What a route says of its operation: the types of its answers, its part of the OpenAPI document, and the components there. */
+/** What a route says of its operation: the types of its answers, and its part of the OpenAPI document. */
 export function operation<const Successes extends Readonly<Record<number, Success>>, const Kind extends HttpErrorKind>({
   successes,
   errors,
@@ -73,12 +73,7 @@ export function operation<const Successes extends Readonly<Record<number, Succes
   // For types alone. Elysia would compile a check for each status at the first request to a route, in 2 to 3 ms, and never run
   // it: all answers are a `Response`.
   const response = {} as Answers<Successes, Kind>
-  const bodies = Object.values<Success>(successes).map(({ body }) => body)
-  return {
-    response,
-    components: componentsIn([...bodies, ErrorBody]),
-    detail: { ...texts, tags: ['plants'], responses },
-  }
+  return { response, detail: { ...texts, tags: ['plants'], responses } }
 }
 
 function errorAnswer(kinds: readonly HttpErrorKind[], introduction?: string): OpenAPIV3.ResponseObject {
@@ -101,28 +96,9 @@ function answer(
   examples: OpenAPIV3.MediaTypeObject = {},
 ): OpenAPIV3.ResponseObject {
   const references = [...COMMON_HEADERS, ...headers].map((name) => [name, ref('headers', name)])
-  const content = body.type !== 'void' && { content: { [JSON_TYPE]: { ...plain({ schema: body }), ...examples } } }
+  const content = body.type !== 'void' && { content: { [JSON_TYPE]: { schema: body, ...examples } } }
   return { description, headers: Object.fromEntries(references), ...content }
 }
 
-const isTitled = (value: unknown): value is TSchema & { readonly title: string } =>
-  typeof value === 'object' && value !== null && Kind in value && 'title' in value
-
-/** The schemas with a title, at any depth, as components of the document. */
-function componentsIn(schemas: readonly TSchema[]) {
-  const components: Record<string, OpenAPIV3.SchemaObject> = {}
-  JSON.stringify(schemas, (_, value) => {
-    if (isTitled(value)) components[value.title] = plain(value)
-    return value
-  })
-  return components
-}
-
-/** JSON without the symbols of TypeBox, and with a reference in the place of each schema inside that has a title. */
-const plain = (value: object) =>
-  JSON.parse(
-    JSON.stringify(value, (key, inner) => (key !== '' && isTitled(inner) ? ref('schemas', inner.title) : inner)),
-  )
-
 /** A reference to a component of the document. */
-const ref = (kind: 'schemas' | 'headers', name: string) => ({ $ref: `#/components/${kind}/${name}` })
+export const ref = (kind: 'schemas' | 'headers', name: string) => ({ $ref: `#/components/${kind}/${name}` })

@@ -6,7 +6,7 @@ import { answerTagged } from '../etag.ts'
 import type { AppOptions } from '../options.ts'
 import type { AppParts } from '../parts.ts'
 import type { Answer } from '../request-context.ts'
-import type { CappedList } from './capped-list.ts'
+import type { CappedList } from './render-list.ts'
 
 /** The operation that a cached list answers. */
 export const LIST_PLANTS = 'listPlants'

@@ -7,8 +7,7 @@ import type { AppParts } from '../parts.ts'
 import type { ListQuery } from '../query.ts'
 import { contextOf, type RequestContext } from '../request-context.ts'
 import { SLOW_READER_S } from '../server.ts'
-import { cappedList } from './capped-list.ts'
-import { type ListPart, type ListRange, renderList } from './render-list.ts'
+import { cappedList, type ListPart, type ListRange, renderList } from './render-list.ts'
 
 interface ListRequest {
   readonly request: Request
@@ -33,7 +32,7 @@ export const listPlants = (parts: AppParts) => {
     if (typeof list.body !== 'string') {
       allowSlowReader(contextOf(request))
       // The response has its own copy. The garbage collector would free this one only after several more lists.
-      list.body.buffer.transfer(0)
+      list.body.transfer(0)
     }
     return response
   }
@@ -57,10 +56,9 @@ async function streamedList(parts: AppParts, request: Request, caller: Caller, a
       async pull(controller) {
         try {
           if (first === undefined) await requireSameCaller(parts, request, caller)
-          const { text, isLast } = first ?? (await nextPart())
+          const { text, bytes, isLast } = first ?? (await nextPart())
           first = undefined
           controller.enqueue(text)
-          const bytes = Buffer.byteLength(text)
           bodyBytes += bytes
           if (statistics !== undefined) statistics.bodyBytes += bytes
           if (!isLast) return allowSlowReader(context)

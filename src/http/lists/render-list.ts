@@ -1,10 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Plant, plantJson, type StoredPlant } from '../../domain/plant.ts'
-import { EMPTY_PAGE, type PlantRange, type Store } from '../../domain/store.ts'
+import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type PlantRange, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
+import type { TaggedBody } from '../etag.ts'
 
 /** How many plants the server reads from the store at once. They make one part of a list. */
 export const PAGE_PLANTS = 500
+
+/** The most bytes of a capped list's body, in UTF-8. A list of one plant may be larger. */
+export const LIST_MAX_BYTES = 8 * 1024 * 1024
 
 /** What a list shows of each plant besides its fields: its `id`, or nothing. */
 export type Include = 'id' | undefined
@@ -14,12 +18,52 @@ export interface ListRange extends PlantRange {
   readonly include: Include
 }
 
-/** The most bytes that UTF-8 takes for a UTF-16 code unit. */
-const UTF8_BYTES_PER_UNIT_MAX = 3
+/** A list with a `limit`: whole, with an `ETag`, and with a `Link` if more plants follow. */
+export interface CappedList extends TaggedBody {
+  /** The id of the last plant in the list, if more follow. */
+  readonly next: bigint | undefined
+}
 
-/** A part of the JSON of a list. With the last part, `next` is the id of the last plant if more follow. */
+/**
+ * Reads a list of at most `limit` plants and `LIST_MAX_BYTES`. A body longer than `PAGE_TEXT_LENGTH` is bytes. It is sent once, and
+ * not cached. A buffer can be freed at once: strings of 8 MiB would wait for the garbage collector until they take 100 MiB.
+ */
+export async function cappedList(
+  store: Pick<Store, 'listPlants'>,
+  user: UserId,
+  range: ListRange,
+): Promise<CappedList> {
+  const nextPart = renderList(store, user, range, LIST_MAX_BYTES)
+  const hash = new Bun.SHA256()
+  let text = ''
+  let long: Bun.ArrayBufferSink | undefined
+  let bodyBytes = 0
+  let part: ListPart
+  do {
+    part = await nextPart()
+    hash.update(part.text)
+    text += part.text
+    bodyBytes += part.bytes
+    if (long !== undefined || text.length > PAGE_TEXT_LENGTH) {
+      long ??= new Bun.ArrayBufferSink()
+      long.write(text)
+      text = ''
+    }
+  } while (!part.isLast)
+  const { next } = part
+  const include = range.include === undefined ? '' : `&include=${range.include}`
+  const link = next === undefined ? '' : `<?limit=${range.limit}&after=${next}${include}>; rel="next"`
+  // The same plants with and without others behind them are two answers.
+  const etag = `"${hash.update(link).digest('base64url')}"`
+  // The sink returns a `Uint8Array` only if it is asked to.
+  const body = (long?.end() as ArrayBuffer | undefined) ?? text
+  return { body, bodyBytes, etag, link, next }
+}
+
+/** A part of the JSON of a list, with its bytes in UTF-8. With the last part, `next` is the id of the last plant if more follow. */
 export interface ListPart {
   readonly text: string
+  readonly bytes: number
   readonly isLast: boolean
   readonly next: bigint | undefined
 }
@@ -43,32 +87,34 @@ export function renderList(
     if (!isFirst) await nextTurn()
     const range = { after: last, limit: Math.min(leftPlants, PAGE_PLANTS) }
     const page = leftPlants === 0 ? EMPTY_PAGE : await listPlants(user, range)
-    const { shown, json } = renderFitting(page.plants, include, leftBytes, isFirst)
-    const isFull = shown.length < page.plants.length
-    const opening = isFirst ? '[' : json && ','
-    last = shown.at(-1)?.id ?? last
-    leftPlants -= shown.length
-    leftBytes -= Buffer.byteLength(json) + ','.length
-    isFirst = false
+    const { json, bytes, count } = renderFitting(page.plants, include, leftBytes, isFirst)
+    last = page.plants[count - 1]?.id ?? last
+    leftPlants -= count
+    leftBytes -= bytes + ','.length
+    const isFull = count < page.plants.length
     const isLast = page.isLast || isFull || leftPlants === 0
-    return { text: opening + json + (isLast ? ']' : ''), isLast, next: page.isLast && !isFull ? undefined : last }
+    const opening = isFirst ? '[' : json && ','
+    const closing = isLast ? ']' : ''
+    isFirst = false
+    const next = page.isLast && !isFull ? undefined : last
+    return { text: opening + json + closing, bytes: opening.length + bytes + closing.length, isLast, next }
   }
 }
 
 /** Renders as many of these plants as fit into `leftBytes`, and at least one if `isFirst`. */
 function renderFitting(plants: readonly StoredPlant[], include: Include, leftBytes: number, isFirst: boolean) {
   const json = renderPlants(plants, include)
-  const fits = json.length * UTF8_BYTES_PER_UNIT_MAX <= leftBytes || Buffer.byteLength(json) <= leftBytes
-  if (fits) return { shown: plants, json }
-  let count = 0
-  let bytes = 0
-  for (const plant of plants) {
-    bytes += Buffer.byteLength(renderPlants([plant], include)) + (count > 0 ? ','.length : 0)
-    if (bytes > leftBytes && !(isFirst && count === 0)) break
-    count++
-  }
-  const shown = plants.slice(0, count)
-  return { shown, json: renderPlants(shown, include) }
+  const bytes = Buffer.byteLength(json)
+  if (bytes <= leftBytes) return { json, bytes, count: plants.length }
+  const each = plants.map((plant) => renderPlants([plant], include))
+  let usedBytes = -','.length
+  const fitting = each.findIndex((one) => {
+    usedBytes += ','.length + Buffer.byteLength(one)
+    return usedBytes > leftBytes
+  })
+  const count = Math.max(fitting, isFirst ? 1 : 0)
+  const shown = each.slice(0, count).join()
+  return { json: shown, bytes: Buffer.byteLength(shown), count }
 }
 
 /** The JSON of plants, without the brackets around them. */

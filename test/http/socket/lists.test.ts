@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { LIST_MAX_BYTES } from '../../../src/http/lists/capped-list.ts'
+import { LIST_MAX_BYTES } from '../../../src/http/lists/render-list.ts'
 import { createMany } from '../support/long-lists.ts'
 import { type Service, startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
