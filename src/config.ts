@@ -6,8 +6,6 @@ import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import * as kinds from './values.ts'
 import { defaulted, valued } from './values.ts'
 
-type OptionGroup = Readonly<Record<string, Pick<Option, 'name' | 'env' | 'helpGroup'>>>
-
 /** What the names of all variables begin with. */
 export const VARIABLE_PREFIX = 'PLANTSTORE_'
 
@@ -107,41 +105,35 @@ export const SETTINGS = {
  */
 export const OPTIONS = {
   ...SETTINGS,
-  ...group('Tokens:', {
-    owner: valued('--user <name>', kinds.userName).help(
-      'The user of the new token. The command creates a missing user.',
-    ),
-    batch: new Option(
-      '--batch',
-      'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
-    ),
-    scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help(
-      `What the token may do: ${SCOPES.join(' or ')}.`,
-    ),
-    expires: valued('--expires <duration>', kinds.duration('1s')).help(
-      'The token expires after this time, like 90d. By default never.',
-    ),
-    newExpires: valued('--expires <duration>', kinds.duration('1s')).help(
-      'The new token expires after this time, like 90d. By default after the lifetime of the old token.',
-    ),
-    overlap: defaulted('--overlap <duration>', kinds.duration('0s'), '24h').help(
-      'How long the old token stays valid: a number with s, m, h or d. 0 revokes it at once.',
-    ),
-    label: valued('--label <text>', kinds.label).help('A note on the purpose of the token.'),
-  }),
-  ...group('Copying:', {
-    from: valued('--from <where>', kinds.database)
-      .help('The store to copy, in the form of --database.')
-      .makeOptionMandatory(true),
-    fromPasswordFile: valued('--from-password-file <path>', kinds.path).help('The file with the password of --from.'),
-    to: valued('--to <where>', kinds.database)
-      .help(
-        'The store to fill, in the form of --database: a new file, or a PostgreSQL database without plants, tokens and users.',
-      )
-      .makeOptionMandatory(true),
-    toPasswordFile: valued('--to-password-file <path>', kinds.path).help('The file with the password of --to.'),
-    snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
-  }),
+  owner: valued('--user <name>', kinds.userName).help('The user of the new token. The command creates a missing user.'),
+  batch: new Option(
+    '--batch',
+    'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
+  ),
+  scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help(
+    `What the token may do: ${SCOPES.join(' or ')}.`,
+  ),
+  expires: valued('--expires <duration>', kinds.duration('1s')).help(
+    'The token expires after this time, like 90d. By default never.',
+  ),
+  newExpires: valued('--expires <duration>', kinds.duration('1s')).help(
+    'The new token expires after this time, like 90d. By default after the lifetime of the old token.',
+  ),
+  overlap: defaulted('--overlap <duration>', kinds.duration('0s'), '24h').help(
+    'How long the old token stays valid: a number with s, m, h or d. 0 revokes it at once.',
+  ),
+  label: valued('--label <text>', kinds.label).help('A note on the purpose of the token.'),
+  from: valued('--from <where>', kinds.database)
+    .help('The store to copy, in the form of --database.')
+    .makeOptionMandatory(true),
+  fromPasswordFile: valued('--from-password-file <path>', kinds.path).help('The file with the password of --from.'),
+  to: valued('--to <where>', kinds.database)
+    .help(
+      'The store to fill, in the form of --database: a new file, or a PostgreSQL database without plants, tokens and users.',
+    )
+    .makeOptionMandatory(true),
+  toPasswordFile: valued('--to-password-file <path>', kinds.path).help('The file with the password of --to.'),
+  snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
   tokensOf: valued('--user <name>', kinds.userName).help('Only the tokens of this user.'),
   plantsOf: valued('--user <name>', kinds.userName).help('Only the plants of this user.'),
   userOfLines: valued('--user <name>', kinds.userName).help('The user of the lines that name none.'),
@@ -175,14 +167,9 @@ export const REMOVED: Readonly<Record<string, string>> = {
 }
 
 /** Gives options their variables, and a heading in the help. */
-function settings<T extends OptionGroup>(heading: string, options: T): T {
+function settings<T extends Readonly<Record<string, Option>>>(heading: string, options: T): T {
   for (const option of Object.values(options)) {
-    option.env(VARIABLE_PREFIX + option.name().replaceAll('-', '_').toUpperCase())
+    option.env(VARIABLE_PREFIX + option.name().replaceAll('-', '_').toUpperCase()).helpGroup(heading)
   }
-  return group(heading, options)
-}
-
-function group<T extends OptionGroup>(heading: string, options: T): T {
-  for (const option of Object.values(options)) option.helpGroup(heading)
   return options
 }

@@ -8,19 +8,19 @@ interface LineForm {
 }
 
 /**
- * The lines of a text, without empty lines and comments. `where` begins a message that refuses the line. `parse` returns the
+ * The lines of a text, without empty lines and comments. `subject` begins a message that refuses the line. `parse` returns the
  * value of a word, or `missing` if the line lacks the word. Both throw `misused` if they refuse something.
  */
 export function* readTokenLines(text: string, source: string, { pattern, form }: LineForm) {
   for (const [index, line] of text.split('\n').entries()) {
     if (/^\s*(?:#|$)/.test(line)) continue
-    const where = `Line ${index + 1} of ${source}`
+    const subject = `Line ${index + 1} of ${source}`
     const words = pattern.exec(line.trim())?.groups
-    if (words === undefined) throw misused(`${where} must be: ${form}.`)
+    if (words === undefined) throw misused(`${subject} must be: ${form}.`)
     const parse = <T, Missing>(word: string, kind: Kind<T>, missing: Missing): T | Missing => {
       const text = words[word]
-      return text === undefined ? missing : parseValue(text, kind, `${where}: the ${word}`)
+      return text === undefined ? missing : parseValue(text, kind, `${subject}: the ${word}`)
     }
-    yield { number: index + 1, where, words, parse }
+    yield { number: index + 1, subject, words, parse }
   }
 }

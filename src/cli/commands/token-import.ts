@@ -36,7 +36,7 @@ export const importCommand = (token: Command, io: Io) =>
       const lines = parseTokens(await readText(input, IMPORT_MAX_BYTES), input.name, io.nowMs())
       const result = await withNewStore(options, io, (store) => store.importTokens(lines))
       const { created, newUsers, refused } = result
-      if (refused !== undefined) throw refusal(`${lines[refused.index]?.where}`, refused.stored)
+      if (refused !== undefined) throw refusal(`${lines[refused.index]?.subject}`, refused.stored)
       const skipped = lines.length - created
       if (newUsers.length > 0) await io.tell(`Created ${counted(newUsers.length, 'user')}.`)
       await io.tell(`Created ${counted(created, 'token')}, and left ${counted(skipped, 'token')} as they were.`)
@@ -47,9 +47,9 @@ function parseTokens(text: string, source: string, createdAtMs: number) {
   if (!text.endsWith('\n'))
     throw misused(`There is no line feed at the end of ${source}, so a part of it may be missing: complete it.`)
   const numbers = new Map<string, number>()
-  return Array.from(readTokenLines(text, source, LINES), ({ number, where, words: { hash = '' }, parse }) => {
+  return Array.from(readTokenLines(text, source, LINES), ({ number, subject, words: { hash = '' }, parse }) => {
     const same = numbers.get(hash)
-    if (same !== undefined) throw misused(`${where} has the same hash as line ${same}: delete one of them.`)
+    if (same !== undefined) throw misused(`${subject} has the same hash as line ${same}: delete one of them.`)
     numbers.set(hash, number)
     const token: NewToken = {
       userName: parse('user', userName, ''),
@@ -59,14 +59,14 @@ function parseTokens(text: string, source: string, createdAtMs: number) {
       label: parse('label', label, undefined),
       createdAtMs,
     }
-    return { where, ...token }
+    return { subject, ...token }
   })
 }
 
 /** The error for a line whose token exists and would have to change. */
-function refusal(where: string, { id, userName, scope, revokedAtMs }: Token): AppError {
+function refusal(subject: string, { id, userName, scope, revokedAtMs }: Token): AppError {
   const [found, remedy] =
     revokedAtMs === undefined ? [`of user ${userName} with scope ${scope}`, 'correct'] : ['which is revoked', 'delete']
-  const message = `${where} has the hash of token ${id}, ${found}: ${remedy} the line. Nothing was created.`
+  const message = `${subject} has the hash of token ${id}, ${found}: ${remedy} the line. Nothing was created.`
   return new AppError('file_unusable', { message })
 }
