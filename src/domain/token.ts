@@ -44,7 +44,8 @@ export interface Token {
   readonly lastUsedAtMs: number | undefined
   /** The token that replaces this one, if this one was rotated. */
   readonly replacedBy: TokenId | undefined
-  readonly userIsBlocked: boolean
+  /** Since when the user is blocked. */
+  readonly userBlockedAtMs: number | undefined
 }
 
 /** The token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. */
@@ -54,7 +55,7 @@ export type Caller = Omit<Token, 'lastUsedAtMs'> & { lastUsedAtMs: Token['lastUs
 export function tokenState(token: Token, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'
-  return token.userIsBlocked ? 'blocked' : 'active'
+  return token.userBlockedAtMs === undefined ? 'active' : 'blocked'
 }
 
 /** Bytes of randomness in a token: 256 bits. */

@@ -1,15 +1,7 @@
 import { AppError } from '../domain/error.ts'
-import {
-  isOptional,
-  mapFields,
-  PLANT_FIELDS,
-  type Plant,
-  type PlantValues,
-  type StoredPlant,
-  valuesOf,
-} from '../domain/plant.ts'
+import { isOptional, PLANT_FIELDS, type Plant, type PlantValues, type StoredPlant, valuesOf } from '../domain/plant.ts'
 import { type NewToken, PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage } from '../domain/store.ts'
-import { SCOPES, type Scope, type Token, tokenState, type User } from '../domain/token.ts'
+import { type Token, tokenState, type User } from '../domain/token.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
 export const PLANT_KEY = ['user_id', 'id'] as const
@@ -21,7 +13,7 @@ export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
 const CONDITION_ATTEMPTS_MAX = 10
 
 /** No plant has these values, because the required ones are missing. */
-export const NO_PLANT = mapFields((field) => (isOptional(field) ? '' : null))
+export const NO_PLANT: PlantValues = PLANT_FIELDS.map((field) => (isOptional(field) ? '' : null))
 
 const isMissing = (error: unknown): boolean => error instanceof AppError && error.kind === 'plant_not_found'
 
@@ -52,63 +44,62 @@ export async function deleteIf(
 }
 
 /** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */
-export function takePage<Row>(rows: Iterable<Row>, limit: number, toStored: (row: Row) => StoredPlant): PlantPage {
+export function takePage<Row extends Pick<StoredPlant, 'id'>>(
+  rows: Iterable<Row>,
+  limit: number,
+  toPlant: (row: Row) => Plant,
+): PlantPage {
   const plants: StoredPlant[] = []
   let length = 0
   for (const row of rows) {
     if (plants.length === limit || length >= PAGE_TEXT_LENGTH) return { plants, isLast: false }
-    const stored = toStored(row)
-    plants.push(stored)
-    for (const field of PLANT_FIELDS) length += stored.plant[field]?.length ?? 0
+    const plant = toPlant(row)
+    plants.push({ id: row.id, plant })
+    for (const field of PLANT_FIELDS) length += plant[field]?.length ?? 0
   }
   return { plants, isLast: true }
 }
 
-/** A row of a token and its user, in every database. */
-export type TokenRow = [
-  id: bigint,
-  userId: bigint,
-  userName: string,
-  scope: Scope,
-  label: string | null,
-  createdAtMs: bigint,
-  expiresAtMs: bigint | null,
-  revokedAtMs: bigint | null,
-  lastUsedAtMs: bigint | null,
-  replacedBy: bigint | null,
-  userBlockedAtMs: bigint | null,
-]
-
-export const toToken = ([id, userId, userName, scope, label, ...numbers]: TokenRow): Token => {
-  const [createdAtMs, expiresAtMs, revokedAtMs, lastUsedAtMs, replacedBy, userBlockedAtMs] = numbers
-  return {
-    id: Number(id),
-    userId: Number(userId),
-    userName,
-    // The driver makes a new string for each row. Keep one.
-    scope: SCOPES.find((known) => known === scope) ?? scope,
-    label: label ?? undefined,
-    createdAtMs: Number(createdAtMs),
-    expiresAtMs: optionalNumber(expiresAtMs),
-    revokedAtMs: optionalNumber(revokedAtMs),
-    lastUsedAtMs: optionalNumber(lastUsedAtMs),
-    replacedBy: optionalNumber(replacedBy),
-    userIsBlocked: userBlockedAtMs !== null,
-  }
+/** The columns of a token and its user in every database, by their names in `Token`. */
+const TOKEN_COLUMNS: Readonly<Record<keyof Token, string>> = {
+  id: 'tokens.id',
+  userId: 'tokens.user_id',
+  userName: 'users.name',
+  scope: 'tokens.scope',
+  label: 'tokens.label',
+  createdAtMs: 'tokens.created_at_ms',
+  expiresAtMs: 'tokens.expires_at_ms',
+  revokedAtMs: 'tokens.revoked_at_ms',
+  lastUsedAtMs: 'tokens.last_used_at_ms',
+  replacedBy: 'tokens.replaced_by',
+  userBlockedAtMs: 'users.blocked_at_ms',
 }
+const TOKEN_NAMES = Object.keys(TOKEN_COLUMNS)
+const USER_NAMES: readonly (keyof User)[] = ['name', 'createdAtMs', 'blockedAtMs', 'plants', 'tokens']
 
-const optionalNumber = (value: bigint | null): number | undefined => (value === null ? undefined : Number(value))
+/** Selects rows for `toToken`. `prefix` stands before the names of the tables, and `others` are columns behind those of the token. */
+export const selectTokens = (prefix = '', ...others: readonly string[]): string =>
+  `select ${[...Object.values(TOKEN_COLUMNS), ...others].join(', ')}
+   from ${prefix}tokens join ${prefix}users on users.id = tokens.user_id`
 
-/** A user with the numbers of plants and tokens, as every database returns it. */
-export type UserRow = [name: string, createdAtMs: bigint, blockedAtMs: bigint | null, plants: bigint, tokens: bigint]
+/** A row of a table, as the drivers return it. */
+export type Row = readonly (bigint | string | null)[]
 
-export const toUser = ([name, createdAtMs, blockedAtMs, plants, tokens]: UserRow): User => ({
-  name,
-  createdAtMs: Number(createdAtMs),
-  plants: Number(plants),
-  tokens: Number(tokens),
-  blockedAtMs: optionalNumber(blockedAtMs),
-})
+/** The token in a row of `selectTokens`. */
+export const toToken = (row: Row): Token => toObject(TOKEN_NAMES, row) as Token
+
+/** The user in a row of the name, both times, and the numbers of plants and tokens. */
+export const toUser = (row: Row): User => toObject(USER_NAMES, row) as User
+
+/** Names the first values of a row. Integers become numbers, and null becomes `undefined`. The caller knows the types. */
+function toObject(names: readonly string[], row: Row): unknown {
+  const object: Record<string, unknown> = {}
+  for (const [index, name] of names.entries()) {
+    const value = row[index] ?? undefined
+    object[name] = typeof value === 'bigint' ? Number(value) : value
+  }
+  return object
+}
 
 /** Which tokens an import stores, or why it stores none. `stored` has the tokens with the same hashes, at the same indexes. */
 export function compareTokens(tokens: readonly NewToken[], stored: readonly (Token | undefined)[]) {

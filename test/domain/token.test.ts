@@ -70,7 +70,7 @@ describe('a token', () => {
   const token: Token = {
     ...{ id: 1, userId: 1, userName: 'me', scope: 'write', label: undefined, createdAtMs: 0 },
     ...{ expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined },
-    ...{ replacedBy: undefined, userIsBlocked: false },
+    ...{ replacedBy: undefined, userBlockedAtMs: undefined },
   }
   const statesOf = (times: Partial<Token>, atMs: readonly number[]) =>
     atMs.map((nowMs) => tokenState({ ...token, ...times }, nowMs))
@@ -84,9 +84,9 @@ describe('a token', () => {
   })
 
   test('is blocked while its user is, unless it is expired or revoked', () => {
-    const userIsBlocked = true
-    expect(statesOf({ userIsBlocked, expiresAtMs: 1000 }, [999, 1000])).toEqual(['blocked', 'expired'])
-    expect(statesOf({ userIsBlocked, expiresAtMs: 1000, revokedAtMs: 0 }, [999, 1000])).toEqual(['revoked', 'revoked'])
+    const blocked = { userBlockedAtMs: 0, expiresAtMs: 1000 }
+    expect(statesOf(blocked, [999, 1000])).toEqual(['blocked', 'expired'])
+    expect(statesOf({ ...blocked, revokedAtMs: 0 }, [999, 1000])).toEqual(['revoked', 'revoked'])
   })
 
   test('is revoked at once after a revocation, also before its time and after the expiry', () => {

@@ -126,7 +126,7 @@ describe.skipIf(EXECUTABLE !== undefined)('the counts of the rate limit', () => 
     revokedAtMs: undefined,
     lastUsedAtMs: undefined,
     replacedBy: undefined,
-    userIsBlocked: false,
+    userBlockedAtMs: undefined,
   })
 
   test('are one for a token, however many requests it makes', async () => {

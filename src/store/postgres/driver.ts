@@ -1,4 +1,4 @@
-import { SQL, type TransactionSQL } from 'bun'
+import { SQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
 import type { OpenOptions } from '../engine.ts'
 
@@ -14,12 +14,22 @@ export interface ConnectionOptions extends Pick<OpenOptions, 'passwordFile' | 'p
   readonly address: PostgresAddress
 }
 
-/** A parameter that is an array of the database: a column of values. */
-type Column = ReturnType<SQL['array']>
+/** A parameter that is an array of the database. */
+class Column {
+  constructor(
+    readonly type: 'int8' | 'text',
+    readonly values: readonly (string | number | bigint | null | undefined)[],
+  ) {}
+}
+/** Lists of values as parameters. A missing value is null. */
+export const columns = (type: Column['type'], ...lists: readonly Column['values'][]): Column[] =>
+  lists.map((values) => new Column(type, values))
 export type Parameter = string | number | bigint | boolean | Uint8Array | Column | null
 
+/** Runs one statement. A row is an array of its columns' values. Rejects with an error of the driver or `AnswerTimeout`. */
+export type Query = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>
+
 export type Client = ReturnType<typeof createClient>
-export type Transaction = ReturnType<typeof inTransaction>
 
 /** The server did not answer a statement in time. It may still execute the statement. */
 export class AnswerTimeout extends Error {
@@ -30,7 +40,7 @@ export class AnswerTimeout extends Error {
 export function createClient(options: ConnectionOptions, connections: number) {
   let pool = createPool(options, connections)
 
-  /** A server that does not answer blocks its connections. After the timeout other connections take their place. */
+  /** A server that does not answer blocks its connections. After the timeout it gets other connections. */
   const answered = async <T>(work: Promise<T>, limitMs: number): Promise<T> => {
     const used = pool
     // The rest of a caller's time may be negative.
@@ -49,30 +59,30 @@ export function createClient(options: ConnectionOptions, connections: number) {
   }
 
   return {
-    /** Runs one statement. A row is an array of its columns' values. Rejects with an error of the driver or `AnswerTimeout`. */
-    query: <Values>(text: string, parameters: readonly Parameter[] = [], timeoutMs = ANSWER_TIMEOUT_MS) =>
-      answered(rowsOf<Values>(pool, text, parameters), timeoutMs),
-    /** Does all of the work or nothing, within this time. A statement sees what was committed while the one before it waited. */
-    transaction: <T>(work: (inside: Transaction) => Promise<T>, timeoutMs = ANSWER_TIMEOUT_MS): Promise<T> =>
+    /** A `Query` with a timeout. */
+    query: <Row>(text: string, parameters?: readonly Parameter[], timeoutMs = ANSWER_TIMEOUT_MS) =>
+      answered(queryWith(pool)<Row>(text, parameters), timeoutMs),
+    /**
+     * Does all of the work or nothing, within this time. The work runs one statement after the other, and each sees what was
+     * committed while the one before it waited.
+     */
+    transaction: <T>(work: (query: Query) => Promise<T>, timeoutMs = ANSWER_TIMEOUT_MS): Promise<T> =>
       answered(
-        pool.begin('isolation level read committed', (transaction) => work(inTransaction(transaction))),
+        pool.begin('isolation level read committed', (transaction) => work(queryWith(transaction))),
         timeoutMs,
       ),
-    column: (values: readonly (string | number | bigint | null)[], type: 'text' | 'int8'): Column =>
-      pool.array([...values], type),
     /** Closes the connections. Statements that have no answer yet reject. */
     close: () => pool.close({ timeout: 0 }),
   }
 }
 
-/** A transaction runs one statement after the other. */
-const inTransaction = (transaction: TransactionSQL) => ({
-  query: <Values>(text: string, parameters: readonly Parameter[] = []) => rowsOf<Values>(transaction, text, parameters),
-})
-
-/** Rows as arrays, as `bun:sqlite` returns them. */
-const rowsOf = async <Values>(sql: SQL, text: string, parameters: readonly Parameter[]): Promise<readonly Values[]> =>
-  (await sql.unsafe(text, [...parameters]).values()) as Values[]
+const queryWith =
+  (sql: SQL): Query =>
+  async <Row>(text: string, parameters: readonly Parameter[] = []) => {
+    const bound = parameters.map((each) => (each instanceof Column ? sql.array([...each.values], each.type) : each))
+    // The caller names the types of the columns.
+    return (await sql.unsafe(text, bound).values()) as Row[]
+  }
 
 /** Sets every option: the driver takes others from environment variables, such as DATABASE_URL or PGSSLMODE. */
 function createPool({ address, passwordFile, preparesNothing = false }: ConnectionOptions, connections: number): SQL {

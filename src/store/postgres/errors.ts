@@ -14,44 +14,42 @@ const ATTEMPT_MIN_MS = 300
 const PAUSE_MAX_MS = 20
 
 /**
- * The meaning of SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html) and of the driver's codes. After
- * an error of a statement, the statement has done nothing. After a lost connection, its outcome is unknown.
+ * The meaning of SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html), and of other codes. After `lost` the
+ * outcome of a statement is unknown, and after any other error it has done nothing. A server that was `unreached` may be reached
+ * later. One that `refused` the connection does so with these options.
  */
-const CONFLICT = /^(?:40001|40P01|23503)$/
-const BUSY = /^(?:53200|53300|53400|55P03|57014|25P0[34])$/
-const FULL = /^(?:53100|25006)$/
-const UNSUPPORTED = /^(?:0A000|42883)$/
-const CONNECTION_LOST = /^(?:08\w{3}|40003|57P0[1245])$/
-const UNREACHED = /^(?:57P03|28\w{3}|3D000)$/
-const LOGIN_REFUSED = /^(?:28\w{3}|3D000)$/
-const NOT_CONNECTED =
-  /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED)|TLS_\w+|CHANNEL_BINDING_\w+|\w*AUTHENTICATION\w*)$/
-/** Codes of OpenSSL, of the check of the host name, and of a certificate or password file that cannot be read. */
-const CREDENTIALS_FAILED = /^(?:ENOENT|EACCES|EISDIR|(?:ERR_(?:OSSL|TLS)|CERT|UNABLE|DEPTH|SELF|HOSTNAME|INVALID)_\w+)$/
+const MEANINGS = [
+  ['conflict', /^(?:40001|40P01|23503)$/],
+  ['busy', /^(?:53200|53300|53400|55P03|57014|25P0[34])$/],
+  ['full', /^(?:53100|25006)$/],
+  ['unsupported', /^(?:0A000|42883)$/],
+  ['unreached', /^(?:57P03|ERR_POSTGRES_CONNECTION_(?:REFUSED|FAILED))$/],
+  ['lost', /^(?:08\w{3}|40003|57P0[1245]|ERR_POSTGRES_CONNECTION_\w+)$/],
+  ['refused', /^(?:28\w{3}|3D000|ERR_POSTGRES_(?:TLS_|CHANNEL_BINDING_|\w*AUTHENTICATION)\w*)$/],
+  // Codes of OpenSSL, of the check of the host name, and of a certificate or password file that cannot be read.
+  ['refused', /^(?:ENOENT|EACCES|EISDIR|(?:ERR_(?:OSSL|TLS)|CERT|UNABLE|DEPTH|SELF|HOSTNAME|INVALID)_\w+)$/],
+  ['bug', /^(?:22|23|42(?!5|P01))\w+$/],
+] as const
 
-/** Whether the database lacks a function, a view or a feature that a statement uses, or does not let this user use it. */
-export const isUnsupported = (error: unknown): boolean => /^(?:0A000|42883|42P01|42501)$/.test(sqlState(error))
+function meaningOf(error: unknown) {
+  if (error instanceof AnswerTimeout) return 'lost'
+  const state = sqlState(error)
+  const found = MEANINGS.find(([, pattern]) => pattern.test(state || codeOf(error)))
+  return found?.[0] ?? (state === '' ? 'bug' : 'failed')
+}
 
-/** Whether a statement conflicted with another transaction. It has done nothing and can be repeated. */
-export const isConflict = (error: unknown): boolean => CONFLICT.test(sqlState(error))
+/** Whether a statement conflicted with another transaction. It can be repeated. */
+export const isConflict = (error: unknown): boolean => meaningOf(error) === 'conflict'
 
-/** Whether there was no connection. Then nothing was sent. */
-const isUnreached = (error: unknown): boolean =>
-  UNREACHED.test(sqlState(error)) || NOT_CONNECTED.test(codeOf(error)) || CREDENTIALS_FAILED.test(codeOf(error))
+/** Whether a connection ended before the answer came. */
+export const isConnectionLost = (error: unknown): boolean => meaningOf(error) === 'lost'
 
-/** Whether a connection ended before the answer came. The outcome of the statement is unknown. */
-export const isConnectionLost = (error: unknown): boolean =>
-  !isUnreached(error) &&
-  (error instanceof AnswerTimeout ||
-    CONNECTION_LOST.test(sqlState(error)) ||
-    (sqlState(error) === '' && codeOf(error).startsWith('ERR_POSTGRES_CONNECTION_')))
+/** Whether a read can be repeated, and a write whose outcome is known. */
+export const isRepeatable = (error: unknown): boolean => isConflict(error) || isConnectionLost(error)
 
 /** Whether a later attempt may succeed with the same options. The server may be down, starting, full or busy. */
-export const isTemporary = (error: unknown): boolean => {
-  const [state, code] = [sqlState(error), codeOf(error)]
-  if (LOGIN_REFUSED.test(state) || CREDENTIALS_FAILED.test(code) || /TLS|CHANNEL|AUTH/.test(code)) return false
-  return isUnreached(error) || isConnectionLost(error) || [CONFLICT, BUSY, FULL].some((states) => states.test(state))
-}
+export const isTemporary = (error: unknown): boolean =>
+  ['conflict', 'busy', 'full', 'unreached', 'lost'].includes(meaningOf(error))
 
 /** Attempts something for this time, while it fails with errors after which it can be repeated. */
 export async function repeat<T>(
@@ -73,25 +71,21 @@ export async function repeat<T>(
 
 /** Translates an error of the database or the driver. Any other error is a bug and stays as it is. */
 export function toAppError(error: unknown, { outcomeIsUnknown = false } = {}): unknown {
-  if (error instanceof AppError) return error
-  const state = sqlState(error)
-  if (CONFLICT.test(state) || BUSY.test(state)) return new AppError('store_busy', { cause: error })
-  if (FULL.test(state)) return new AppError('store_full', { cause: error })
-  if (UNSUPPORTED.test(state)) {
-    return new AppError('store_failed', { message: `This database ${lacksSupport(error)}`, cause: error })
-  }
-  const isBug = /^(?:22|23|42[^5])/.test(state) && !/^42P01/.test(state)
-  const isFailure = state !== '' || isUnreached(error) || isConnectionLost(error)
-  return isFailure && !isBug ? new AppError('store_failed', { outcomeIsUnknown, cause: error }) : error
+  const meaning = meaningOf(error)
+  if (error instanceof AppError || meaning === 'bug') return error
+  if (meaning === 'conflict' || meaning === 'busy') return new AppError('store_busy', { cause: error })
+  if (meaning === 'full') return new AppError('store_full', { cause: error })
+  const message = meaning === 'unsupported' ? `This database ${lacksSupport(error)}` : ''
+  return new AppError('store_failed', { message, outcomeIsUnknown, cause: error })
 }
 
 /** Translates an error that keeps a store from being opened. */
 export function toOpenError(address: PostgresAddress, error: unknown): AppError {
   if (error instanceof AppError) return error
-  if (UNSUPPORTED.test(sqlState(error)))
-    return storeUnusable(`The database ${describeAddress(address)} ${lacksSupport(error)}`, error)
+  const database = `The database ${describeAddress(address)}`
+  if (meaningOf(error) === 'unsupported') return storeUnusable(`${database} ${lacksSupport(error)}`, error)
   const problem = isTemporary(error) ? 'reached' : 'used'
-  return storeUnusable(`The database ${describeAddress(address)} cannot be ${problem}: ${reasonOf(error)}.`, error)
+  return storeUnusable(`${database} cannot be ${problem}: ${reasonOf(error)}.`, error)
 }
 
 const lacksSupport = (error: unknown): string =>

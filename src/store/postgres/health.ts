@@ -4,7 +4,7 @@ import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/s
 import { findRuleBreaks, RULED_TABLES } from '../row-rules.ts'
 import { NO_PLANT } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
-import { isUnsupported, sqlState } from './errors.ts'
+import { sqlState } from './errors.ts'
 
 /** The identifiers of users begin with 1. */
 const NO_USER = 0
@@ -36,13 +36,16 @@ const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid)):
   from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
   where schemas.nspname = 'plantstore' and tables.relkind = 'r'`
 
+/** The database lacks the function, or does not let this user call it. */
+const NOT_MEASURED = /^(?:0A000|42883|42P01|42501)$/
+
 /** The health and the statistics of a store in PostgreSQL. */
-export const health = ({ read, plants }: Connections) =>
+export const health = ({ read, writePlant, load }: Connections) =>
   ({
     async checkReady() {
       await read('select 1 from plantstore.plants where user_id = $1', [NO_USER])
       // Writes have connections of their own. The create of a user who does not exist writes to the ledger, and stores no plant.
-      await plants.create({ user: NO_USER, id: 0n, values: NO_PLANT }).catch((error) => {
+      await writePlant('create', { user: NO_USER, id: 0n, values: NO_PLANT }).catch((error) => {
         if (!(error instanceof AppError && error.kind === 'token_invalid')) withKnownOutcome(error)
       })
     },
@@ -62,13 +65,13 @@ export const health = ({ read, plants }: Connections) =>
       return problems
     },
 
-    load: plants.load,
+    load,
 
     async measure(nowMs) {
       const [[expiring] = []] = await read<[bigint]>(COUNT_EXPIRING, [nowMs, nowMs + EXPIRES_SOON_MS])
       const [[bytes] = []] = await read<[bigint | null]>(MEASURE_SIZE).catch((error) => {
-        if (isUnsupported(error.cause)) return []
-        throw error
+        if (!NOT_MEASURED.test(sqlState(error.cause))) throw error
+        return []
       })
       // All databases of the server share its WAL.
       return { databaseBytes: Number(bytes ?? 0) || undefined, walBytes: 0, expiringTokens: Number(expiring) }

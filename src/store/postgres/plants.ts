@@ -28,14 +28,14 @@ const PAGE_TEXT_BYTES = 3 * PAGE_TEXT_LENGTH
 const SHORT_LIST_PLANTS = 32
 
 /** Plants in PostgreSQL. */
-export function plants({ read, plants }: Connections) {
+export function plants({ read, writePlant }: Connections) {
   const getPlant = async (user: UserId, id: bigint) => {
-    const [values] = await read<[...PlantValues]>(SELECT_ONE, [user, id])
+    const [values] = await read<PlantValues>(SELECT_ONE, [user, id])
     if (values === undefined) throw new AppError('plant_not_found')
     return plantOf(values)
   }
   return {
-    createPlant: (user, plant) => plants.create({ user, id: plant.id, values: valuesOf(plant) }),
+    createPlant: (user, plant) => writePlant('create', { user, id: plant.id, values: valuesOf(plant) }),
 
     async listPlants(user, { after, limit }) {
       if (after === INT64_MAX) return EMPTY_PAGE
@@ -44,18 +44,19 @@ export function plants({ read, plants }: Connections) {
         limit <= SHORT_LIST_PLANTS
           ? await read<SelectedPlant>(SELECT, [user, first, limit + 1])
           : await read<SelectedPlant>(SELECT_PAGE, [user, first, limit + 1, PAGE_TEXT_BYTES])
-      return takePage(rows, limit, ([id, ...values]) => ({ id, plant: plantOf(values) }))
+      const stored = rows.map(([id, ...values]) => ({ id, values }))
+      return takePage(stored, limit, ({ values }) => plantOf(values))
     },
 
     getPlant,
 
     deletePlant: (user, id, condition) =>
       condition === undefined
-        ? plants.delete({ user, id, values: [] })
+        ? writePlant('delete', { user, id, values: [] })
         : deleteIf(
             condition,
             () => getPlant(user, id),
-            (values) => plants.delete({ user, id, values }),
+            (values) => writePlant('delete', { user, id, values }),
           ),
 
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.

@@ -86,7 +86,7 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
     if (version === 0 && mustExist) {
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
     }
-    return client.transaction(async ({ query }) => {
+    return client.transaction(async (query) => {
       if (version === 0) for (const statement of BOOTSTRAP) await query(statement)
       // Other processes that have come this far wait for the lock.
       const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)

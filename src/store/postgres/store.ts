@@ -26,36 +26,38 @@ export async function openPostgresStore(
 ): Promise<Store> {
   const { isServer = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
   const connections = connect({ address, ...options })
-  const open = async () => {
-    await inspect(connections.client, address, durability)
-    const isCreated = await migrate(connections.client, address, mustExist)
-    if (isCreated) onCreated?.(describeAddress(address))
-    await connections.open()
-  }
-  const keepOpening = async (opening: Promise<void>) => {
-    for (let attempt = opening; !connections.isClosed(); attempt = open()) {
+  /** The reason if the database cannot be used in time. */
+  const delay = Promise.withResolvers<AppError>()
+  const open = async (): Promise<void> => {
+    while (!connections.isClosed()) {
       try {
-        await attempt
-        onEvent?.({ level: 'info', message: 'the database has been reached', sizes: {} })
-        return
+        await inspect(connections.client, address, durability)
+        const isCreated = await migrate(connections.client, address, mustExist)
+        if (isCreated) onCreated?.(describeAddress(address))
+        return await connections.open()
       } catch (error) {
-        if (!isTemporary(error)) return onFailure(toOpenError(address, error))
+        const reason = toOpenError(address, error)
+        if (!isServer || !isTemporary(error)) throw reason
+        delay.resolve(reason)
       }
       await Bun.sleep(REACH_RETRY_MS)
     }
   }
   const opening = open()
+  // A server listens while a long migration goes on.
+  const notReady = new AnswerTimeout(`the schema is not ready after ${ANSWER_TIMEOUT_MS} ms`)
+  if (isServer) setTimeout(delay.resolve, ANSWER_TIMEOUT_MS, toOpenError(address, notReady)).unref()
   try {
-    // A server listens while a long migration goes on.
-    await (isServer ? Promise.race([opening, rejectLater()]) : opening)
-  } catch (error) {
-    const openError = toOpenError(address, error)
-    if (!isServer || !isTemporary(error)) {
-      await connections.close()
-      throw openError
+    const reason = await Promise.race([opening, delay.promise])
+    if (reason !== undefined) {
+      onEvent?.({ level: 'warn', message: `${reason.message} The server keeps trying.`, sizes: {} })
+      opening.then(() => {
+        if (!connections.isClosed()) onEvent?.({ level: 'info', message: 'the database has been reached', sizes: {} })
+      }, onFailure)
     }
-    onEvent?.({ level: 'warn', message: `${openError.message} The server keeps trying.`, sizes: {} })
-    void keepOpening(opening)
+  } catch (error) {
+    await connections.close()
+    throw error
   }
   return {
     ...plants(connections),
@@ -65,9 +67,4 @@ export async function openPostgresStore(
     ...connections.versions,
     close: connections.close,
   }
-}
-
-async function rejectLater(): Promise<never> {
-  await Bun.sleep(ANSWER_TIMEOUT_MS)
-  throw new AnswerTimeout(`the schema is not ready after ${ANSWER_TIMEOUT_MS} ms`)
 }

@@ -1,9 +1,9 @@
-import { PAGE_ROWS, type Store } from '../../domain/store.ts'
+import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
 import { toUser, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
-import type { Parameter, Transaction } from './driver.ts'
+import { columns, type Query } from './driver.ts'
 
 const LIST_USERS = `select id, name, created_at_ms, blocked_at_ms from plantstore.users
   where name collate "C" > $1 order by name collate "C" limit $2`
@@ -14,53 +14,50 @@ const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
 
 /** Users in PostgreSQL. */
-export function users({ read, transaction, changeTokens, column }: Connections) {
-  const countRows = async (table: 'plants' | 'tokens', ids: Parameter) => {
+export function users({ read, transaction, changeTokens }: Connections) {
+  const countRows = async (table: 'plants' | 'tokens', users: readonly bigint[]) => {
     const select = `select user_id, count(*) from plantstore.${table} where user_id = any($1) group by user_id`
-    return new Map(await read<[user: bigint, count: bigint]>(select, [ids], READ_ALL_TIMEOUT_MS))
+    return new Map(await read<[user: bigint, count: bigint]>(select, columns('int8', users), READ_ALL_TIMEOUT_MS))
   }
 
   return {
     async listUsers({ after = '', limit = PAGE_ROWS } = {}) {
       const found = await read<[bigint, string, bigint, bigint | null]>(LIST_USERS, [after, limit], READ_ALL_TIMEOUT_MS)
-      const ids = column(
-        found.map(([id]) => id),
-        'int8',
-      )
+      const ids = found.map(([id]) => id)
       // A statement of its own for each count: Citus refuses subqueries that count the rows of each user.
       const [plants, tokens] = [await countRows('plants', ids), await countRows('tokens', ids)]
       return found.map(([id, ...facts]) => toUser([...facts, plants.get(id) ?? 0n, tokens.get(id) ?? 0n]))
     },
 
     setUserBlock: (name, blockedAtMs) =>
-      changeTokens(async (inside, announce) => {
-        const user = await requireUser(inside, name)
-        await announce(user)
+      changeTokens(async (query, announce) => {
+        const user = await requireUser(query, name)
+        announce(user)
         const update = `update plantstore.users set blocked_at_ms = $2::int8
           where id = $1 and (blocked_at_ms is null) <> ($2::int8 is null) returning id`
-        return (await inside.query(update, [user, blockedAtMs ?? null])).length > 0
+        return (await query(update, [user, blockedAtMs ?? null])).length > 0
       }),
 
     async deleteUser(name, { onProgress, signal } = {}) {
       const [[total] = [0n]] = await read<[bigint]>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
       signal?.throwIfAborted()
       // Without tokens, no new request can write for this user. The last transaction deletes what earlier requests wrote.
-      const { user, tokens } = await changeTokens(async (inside, announce) => {
-        const user = await requireUser(inside, name)
-        await announce(user)
-        return { user, tokens: (await inside.query(DELETE_TOKENS, [user])).length }
+      const { user, tokens } = await changeTokens(async (query, announce) => {
+        const user = await requireUser(query, name)
+        announce(user)
+        return { user, tokens: (await query(DELETE_TOKENS, [user])).length }
       })
       let plants = 0
       for (;;) {
         await onProgress?.(plants, Number(total))
         signal?.throwIfAborted()
-        const { length } = await transaction(({ query }) => query(DELETE_BATCH, [user, DELETE_BATCH_PLANTS]))
+        const { length } = await transaction((query) => query(DELETE_BATCH, [user, DELETE_BATCH_PLANTS]))
         plants += length
         if (length < DELETE_BATCH_PLANTS) break
         await Bun.sleep(DELETE_PAUSE_MS)
       }
-      plants += await changeTokens(async ({ query }, announce) => {
-        await announce(user)
+      plants += await changeTokens(async (query, announce) => {
+        announce(user)
         // The lock keeps others from creating plants for this user.
         await query('select id from plantstore.users where id = $1 for update', [user])
         const { length } = await query('delete from plantstore.plants where user_id = $1 returning id', [user])
@@ -74,37 +71,34 @@ export function users({ read, transaction, changeTokens, column }: Connections) 
 }
 
 /** The identifier of the user with this name. Rejects with `user_not_found`. */
-export async function requireUser({ query }: Pick<Transaction, 'query'>, name: string): Promise<UserId> {
+export async function requireUser(query: Query, name: string): Promise<UserId> {
   const [row] = await query<[id: bigint]>('select id from plantstore.users where name = $1', [name])
   if (row === undefined) throw userNotFound(name)
   return Number(row[0])
 }
 
-/** Stores the users of these names and times unless they are there. Returns the ids of all, and the new names. */
-export async function insertUsers(
-  inside: Transaction,
-  createdAtMs: ReadonlyMap<string, number>,
-  column: Connections['column'],
-) {
-  const names = [...createdAtMs.keys()]
+/** Stores the users of these tokens who are new. Returns the ids of all their users by name, and the new names. */
+export async function insertUsers(query: Query, tokens: readonly NewToken[]) {
+  const byUser = Map.groupBy(tokens, ({ userName }) => userName)
+  const names = [...byUser.keys()]
   const select = 'select name, id from plantstore.users where name = any($1)'
-  const known = await inside.query<[name: string, id: bigint]>(select, [column(names, 'text')])
+  const known = await query<[name: string, id: bigint]>(select, columns('text', names))
   const users = new Map(known.map(([name, id]) => [name, Number(id)]))
   const newUsers = names.filter((name) => !users.has(name))
   if (newUsers.length === 0) return { users, newUsers }
-  const firstId = await nextIds(inside, 'last_user_id', newUsers.length)
-  const times = newUsers.map((name) => createdAtMs.get(name) ?? null)
-  await inside.query(
-    `insert into plantstore.users (id, name, created_at_ms) select $1::int8 + place - 1, name, created_at_ms
-     from unnest($2::text[], $3::int8[]) with ordinality as new (name, created_at_ms, place)`,
-    [firstId, column(newUsers, 'text'), column(times, 'int8')],
+  const firstId = await nextIds(query, 'last_user_id', newUsers.length)
+  const createdAtMs = newUsers.map((name) => byUser.get(name)?.[0]?.createdAtMs)
+  await query(
+    `insert into plantstore.users (id, name, created_at_ms) select $1::int8 + number - 1, name, created_at_ms
+     from unnest($2::text[], $3::int8[]) with ordinality as new (name, created_at_ms, number)`,
+    [firstId, ...columns('text', newUsers), ...columns('int8', createdAtMs)],
   )
   for (const [index, name] of newUsers.entries()) users.set(name, firstId + index)
   return { users, newUsers }
 }
 
 /** The first of so many consecutive identifiers that nothing has had before. */
-export async function nextIds({ query }: Transaction, counter: 'last_user_id' | 'last_token_id', count: number) {
+export async function nextIds(query: Query, counter: 'last_user_id' | 'last_token_id', count: number) {
   const [[last] = [0n]] = await query<[bigint]>(
     `update plantstore.counters set ${counter} = ${counter} + $1 returning ${counter}`,
     [count],

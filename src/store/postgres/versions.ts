@@ -1,6 +1,6 @@
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { Transaction } from './driver.ts'
+import type { Query } from './driver.ts'
 
 /** The age at which the changes are read again, and the age from which they no longer count. */
 const RENEW_AFTER_MS = 300
@@ -74,12 +74,12 @@ function changedSince(known: bigint | undefined, stamp: bigint, changes: string)
   if (stamp === known) return []
   // The last change may lack its end.
   const all = [...changes.matchAll(/(\S+) (\d+);/g)]
-  const place = all.findIndex(([, each]) => each === `${known}`)
-  return all[0]?.[1] === `${stamp}` && place > 0 ? all.slice(0, place).map(([, , user]) => Number(user)) : undefined
+  const seen = all.findIndex(([, each]) => each === `${known}`)
+  return all[0]?.[1] === `${stamp}` && seen > 0 ? all.slice(0, seen).map(([, , user]) => Number(user)) : undefined
 }
 
 /** Locks tokens and users until the transaction ends. */
-export async function lockTokens({ query }: Transaction): Promise<void> {
+export async function lockTokens(query: Query): Promise<void> {
   await query('select id from plantstore.counters for update')
 }
 
@@ -87,7 +87,7 @@ export async function lockTokens({ query }: Transaction): Promise<void> {
  * Announces to all processes that tokens of the user, or the user, change with this transaction, which has the lock. An older
  * executable changes only the stamp. If the last one did, the changes before it are no longer told.
  */
-export async function announceChange({ query }: Transaction, user: UserId): Promise<void> {
+export async function announceChange(query: Query, user: UserId): Promise<void> {
   const stamp = randomStamp()
   await query(
     `update plantstore.counters set tokens_stamp = $1, token_changes = $2 ||

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { type PlantRow, type PlantValues, toPlant, valuesOf } from '../../domain/plant.ts'
+import { type PlantRow, type PlantValues, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { deleteIf, FIELD_COLUMNS, PLANT_COLUMNS, takePage } from '../rows.ts'
@@ -12,7 +12,7 @@ import type { PlantQuota } from './writing/quota.ts'
 
 /** Plants in SQLite. */
 export function plants({ reader, read, write }: Connections) {
-  const select = reader.prepare<PlantRow & { readonly id: bigint }, [UserId, bigint, number]>(
+  const select = reader.prepare<PlantRow & Pick<StoredPlant, 'id'>, [UserId, bigint, number]>(
     `select id, ${FIELD_COLUMNS} from plants where user_id = ?1 and id >= ?2 order by id limit ?3`,
   )
 
@@ -35,7 +35,7 @@ export function plants({ reader, read, write }: Connections) {
       read(() => {
         if (after === INT64_MAX) return EMPTY_PAGE
         const first = after === undefined ? INT64_MIN : after + 1n
-        return takePage(select.iterate(user, first, limit + 1), limit, (row) => ({ id: row.id, plant: toPlant(row) }))
+        return takePage(select.iterate(user, first, limit + 1), limit, toPlant)
       }),
 
     deletePlant: (user, id, condition) =>
@@ -78,7 +78,7 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       quota?.record(user, 1)
     },
     /** With values it deletes the plant only while it has them. */
-    deletePlant(user: UserId, id: bigint, ...values: PlantValues | readonly []): void {
+    deletePlant(user: UserId, id: bigint, ...values: PlantValues): void {
       const { changes } = values.length === 0 ? deleteOne.run(user, id) : deleteSame.run(user, id, ...values)
       if (changes === 0) throw new AppError('plant_not_found')
       quota?.record(user, -1)

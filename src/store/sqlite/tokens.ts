@@ -1,14 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { type NewToken, PAGE_ROWS, type Store, type TokenImport, type TokenSelection } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { compareTokens, endOfReplaced, type TokenRow, tokenNotFound, toToken } from '../rows.ts'
+import { compareTokens, endOfReplaced, type Row, selectTokens, tokenNotFound, toToken } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { rowsOf } from './driver.ts'
 import { insertUser, requireUser } from './users.ts'
 
-const SELECT = `select tokens.id, tokens.user_id, users.name, scope, label,
-    tokens.created_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, replaced_by, users.blocked_at_ms
-  from tokens join users on users.id = tokens.user_id`
+const SELECT = selectTokens()
 const SELECT_BY_HASH = `${SELECT} where hash = ?1`
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
@@ -18,7 +16,7 @@ export function tokens({ reader, read, write }: Connections) {
   return {
     findToken: (hash) =>
       read(() => {
-        const [row] = rowsOf<TokenRow>(selectByHash.values(hash))
+        const [row] = rowsOf<Row>(selectByHash.values(hash))
         return row && toToken(row)
       }),
 
@@ -35,7 +33,7 @@ export function tokens({ reader, read, write }: Connections) {
         const select = reader.prepare<unknown, number[]>(
           `${SELECT} where ${condition} tokens.id > ?1 order by tokens.id limit ?2`,
         )
-        return rowsOf<TokenRow>(select.values(after, limit, ...ofUser)).map(toToken)
+        return rowsOf<Row>(select.values(after, limit, ...ofUser)).map(toToken)
       }),
 
     rotateToken: (id, successor, overlapMs) => write(['rotateToken', id, successor, overlapMs]),
@@ -63,7 +61,7 @@ export function tokenWrites(writer: Database) {
 
     importTokens(tokens: readonly NewToken[]): TokenImport {
       const select = writer.prepare<unknown, [Uint8Array]>(SELECT_BY_HASH)
-      const stored = tokens.map(({ hash }) => rowsOf<TokenRow>(select.values(hash)).map(toToken)[0])
+      const stored = tokens.map(({ hash }) => rowsOf<Row>(select.values(hash)).map(toToken)[0])
       const { missing, refused } = compareTokens(tokens, stored)
       return { created: missing.length, newUsers: createTokens(missing).newUsers, refused }
     },
@@ -96,7 +94,7 @@ export function tokenWrites(writer: Database) {
 }
 
 function requireToken(db: Database, id: TokenId): Token {
-  const [row] = rowsOf<TokenRow>(db.prepare<unknown, [TokenId]>(`${SELECT} where tokens.id = ?1`).values(id))
+  const [row] = rowsOf<Row>(db.prepare<unknown, [TokenId]>(`${SELECT} where tokens.id = ?1`).values(id))
   if (row === undefined) throw tokenNotFound()
   return toToken(row)
 }

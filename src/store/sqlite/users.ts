@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { toUser, type UserRow, userNotFound } from '../rows.ts'
+import { type Row, toUser, userNotFound } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { rowsOf } from './driver.ts'
 import type { PlantQuota } from './writing/quota.ts'
@@ -16,7 +16,7 @@ export function users({ reader, read, write, emptyWal }: Connections) {
             (select count(*) from plants where user_id = users.id),
             (select count(*) from tokens where user_id = users.id)
           from users where name > ?1 order by name limit ?2`)
-        return rowsOf<UserRow>(select.values(after, limit)).map(toUser)
+        return rowsOf<Row>(select.values(after, limit)).map(toUser)
       }),
 
     setUserBlock: (name, blockedAtMs) => write(['setUserBlock', name, blockedAtMs]),

@@ -17,8 +17,8 @@ export function blockContract({ open }: StoreUnderTest): void {
       expect(await store.setUserBlock('me', BLOCKED_AT_MS)).toBe(true)
 
       const { hash: later } = await createToken(store, 'me')
-      expect(await findToken(store, hash)).toEqual({ ...token, userIsBlocked: true })
-      expect(await findToken(store, later)).toMatchObject({ userIsBlocked: true })
+      expect(await findToken(store, hash)).toEqual({ ...token, userBlockedAtMs: BLOCKED_AT_MS })
+      expect(await findToken(store, later)).toMatchObject({ userBlockedAtMs: BLOCKED_AT_MS })
       expect(await findToken(store, yours)).toEqual(yourToken)
       expect(await store.listUsers()).toMatchObject([
         { name: 'me', blockedAtMs: BLOCKED_AT_MS },
@@ -48,11 +48,11 @@ export function blockContract({ open }: StoreUnderTest): void {
       const { hash } = await createToken(opened.store, 'me')
 
       await other.setUserBlock('me', BLOCKED_AT_MS)
-      expect(await findToken(opened.store, hash)).toMatchObject({ userIsBlocked: true })
+      expect(await findToken(opened.store, hash)).toMatchObject({ userBlockedAtMs: BLOCKED_AT_MS })
 
       await closeNow(opened.store)
       await closeNow(other)
-      expect(await findToken(await opened.reopen(), hash)).toMatchObject({ userIsBlocked: true })
+      expect(await findToken(await opened.reopen(), hash)).toMatchObject({ userBlockedAtMs: BLOCKED_AT_MS })
     })
 
     test('reject with user_not_found for a name that is unknown or was deleted, which a later user does not inherit', async () => {
@@ -68,7 +68,7 @@ export function blockContract({ open }: StoreUnderTest): void {
         }
       }
       const { token } = await createToken(store, 'me')
-      expect(token.userIsBlocked).toBe(false)
+      expect(token.userBlockedAtMs).toBeUndefined()
     })
   })
 }

@@ -31,7 +31,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
         revokedAtMs: undefined,
         lastUsedAtMs: undefined,
         replacedBy: undefined,
-        userIsBlocked: false,
+        userBlockedAtMs: undefined,
       })
       const { token } = await createToken(opened.store, 'me')
       expect(token).toMatchObject({ scope: 'write', label: undefined, expiresAtMs: undefined })

@@ -77,7 +77,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
 
       expect(await versionsIn(database.url)).toEqual([[BigInt(SCHEMA_VERSION)]])
       expect(await store.listUsers()).toMatchObject([{ name: 'me', plants: 1, blockedAtMs: undefined }])
-      expect(await store.listTokens()).toMatchObject([{ id: 1, replacedBy: undefined, userIsBlocked: false }])
+      expect(await store.listTokens()).toMatchObject([{ id: 1, replacedBy: undefined, userBlockedAtMs: undefined }])
       expect(await store.setUserBlock('me', 8)).toBe(true)
       await store.close()
       await run(database.url, 'drop schema plantstore cascade')

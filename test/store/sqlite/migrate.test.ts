@@ -62,7 +62,7 @@ test('a database of the first schema is migrated, and keeps its users, tokens an
     { name: 'me', createdAtMs: 5, plants: 1, tokens: 1, blockedAtMs: undefined },
   ])
   expect(await opened.store.listTokens()).toMatchObject([
-    { id: 4, label: 'laptop', expiresAtMs: 7, replacedBy: undefined, userIsBlocked: false },
+    { id: 4, label: 'laptop', expiresAtMs: 7, replacedBy: undefined, userBlockedAtMs: undefined },
   ])
   expect(await opened.store.setUserBlock('me', 8)).toBe(true)
 })

@@ -10,7 +10,7 @@ import {
   TABLES,
   type Table,
 } from '../../tools/contents.ts'
-import { type Client, type ConnectionOptions, createClient, type Transaction } from '../driver.ts'
+import { type Client, type ConnectionOptions, createClient, type Query } from '../driver.ts'
 import { toAppError, toOpenError } from '../errors.ts'
 import { migrate } from '../schema.ts'
 
@@ -41,13 +41,13 @@ export const readPostgres = <T>(options: ConnectionOptions, isSnapshot: boolean,
     await migrate(client, options.address, true).catch((error) => {
       throw toOpenError(options.address, error)
     })
-    return client.transaction(async (inside) => {
+    return client.transaction(async (query) => {
       // This must be the first statement. The transaction sees no later change.
-      await inside.query('set transaction isolation level repeatable read, read only')
-      await inside.query(settingsOfCopy('0'))
-      const contents = await contentsOf(inside)
+      await query('set transaction isolation level repeatable read, read only')
+      await query(settingsOfCopy('0'))
+      const contents = await contentsOf(query)
       if (isSnapshot) return use(contents)
-      const before = await inside.query(SELECT_CHANGES)
+      const before = await query(SELECT_CHANGES)
       return use({
         ...contents,
         async requireUnchanged() {
@@ -71,7 +71,7 @@ export async function withClients<T>(options: ConnectionOptions, work: (client: 
 }
 
 /** All rows, as the transaction sees them. */
-export async function contentsOf({ query }: Transaction): Promise<Contents> {
+export async function contentsOf(query: Query): Promise<Contents> {
   const counts = TABLES.map((table) => `(select count(*) from plantstore.${table})`)
   const [[users = 0n, tokens = 0n, plants = 0n] = []] = await query<bigint[]>(`select ${counts.join(', ')}`)
   const [[userId = 0n, tokenId = 0n] = []] = await query<bigint[]>(
@@ -84,7 +84,7 @@ export async function contentsOf({ query }: Transaction): Promise<Contents> {
   }
 }
 
-async function* readBatches(query: Transaction['query'], table: Table): AsyncGenerator<readonly Row[]> {
+async function* readBatches(query: Query, table: Table): AsyncGenerator<readonly Row[]> {
   let key: readonly bigint[] = []
   for (;;) {
     const batch = await query<Row>(selectBatch(table, key), key)

@@ -2,7 +2,7 @@ import { describeAddress } from '../../../domain/database-url.ts'
 import type { CopyAccess } from '../../engine.ts'
 import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
-import { AnswerTimeout, type Client, type ConnectionOptions, type Transaction } from '../driver.ts'
+import { AnswerTimeout, type Client, type ConnectionOptions, columns, type Query } from '../driver.ts'
 import { isConnectionLost, isTemporary, repeat, sqlState, toOpenError } from '../errors.ts'
 import { inspect, migrate } from '../schema.ts'
 import { randomStamp } from '../versions.ts'
@@ -36,10 +36,10 @@ export const fillPostgres = <T>(
     const stamps = { before: 0n, after: randomStamp() }
     const commit = Promise.withResolvers<never>()
     let filled: { readonly result: T } | undefined
-    const work = async (inside: Transaction): Promise<T> => {
-      await inside.query(settingsOfCopy(IDLE_TIMEOUT))
-      stamps.before = await lockEmpty(inside, database)
-      filled = { result: await fill(targetOf(inside, client, stamps.after)) }
+    const work = async (query: Query): Promise<T> => {
+      await query(settingsOfCopy(IDLE_TIMEOUT))
+      stamps.before = await lockEmpty(query, database)
+      filled = { result: await fill(targetOf(query, stamps.after)) }
       setTimeout(() => commit.reject(new AnswerTimeout('the commit was not answered')), COMMIT_TIMEOUT_MS).unref()
       return filled.result
     }
@@ -57,7 +57,7 @@ export const fillPostgres = <T>(
   })
 
 /** Locks an empty store until the transaction ends. Returns the stamp of its tokens. */
-async function lockEmpty({ query }: Transaction, database: string): Promise<bigint> {
+async function lockEmpty(query: Query, database: string): Promise<bigint> {
   const [[stamp = 0n] = []] = await query<[bigint]>(LOCK).catch((error) => {
     if (sqlState(error) !== '55P03') throw error
     throw storeUnusable(`The database ${database} is locked, perhaps by another plantstore copy: let it end.`, error)
@@ -92,27 +92,29 @@ const ARRAY_TYPES = { integer: 'int8', text: 'text', bytes: 'text' } as const
  * hexadecimal.
  */
 const insertInto = (table: Table): string => {
-  const columns = Object.entries(COLUMNS[table])
-  const names = columns.map(([name]) => name).join(', ')
-  const values = columns.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
-  const arrays = columns.map(([, type], index) => `$${index + 1}::${ARRAY_TYPES[type]}[]`)
+  const types = Object.entries(COLUMNS[table])
+  const names = types.map(([name]) => name).join(', ')
+  const values = types.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
+  const arrays = types.map(([, type], index) => `$${index + 1}::${ARRAY_TYPES[type]}[]`)
   return `insert into plantstore.${table} (${names})
     select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`
 }
 
-const targetOf = (inside: Transaction, { column }: Client, stamp: bigint): Target => ({
+const targetOf = (query: Query, stamp: bigint): Target => ({
   async insert(table, rows) {
-    const columns = Object.values(COLUMNS[table]).map((type, index) => {
-      const texts = rows.map((row) => toText(row[index] ?? null))
-      return column(texts, ARRAY_TYPES[type])
-    })
-    await inside.query(insertInto(table), columns)
+    const parameters = Object.values(COLUMNS[table]).flatMap((type, index) =>
+      columns(
+        ARRAY_TYPES[type],
+        rows.map((row) => toText(row[index] ?? null)),
+      ),
+    )
+    await query(insertInto(table), parameters)
   },
 
   async read({ userId, tokenId }, use) {
     // Without an entry in `token_changes`, this stamp invalidates what any server has cached.
     const update = 'update plantstore.counters set last_user_id = $1, last_token_id = $2, tokens_stamp = $3'
-    await inside.query(update, [userId, tokenId, stamp])
-    return use(await contentsOf(inside))
+    await query(update, [userId, tokenId, stamp])
+    return use(await contentsOf(query))
   },
 })

@@ -1,44 +1,34 @@
 import type { UserId } from '../../../domain/token.ts'
-import type { Client, Transaction } from '../driver.ts'
-import { CREATE_PLANTS, type PlantWrite, parametersOf, type Refused, type SendGroup } from './statements.ts'
+import { columns, type Query } from '../driver.ts'
+import { keyOf, type PlantWrite } from './statements.ts'
 
 /**
- * Sends creates within a quota of plants per user. One transaction locks the users of the group, counts their plants and creates.
- * The lock waits for inserts of other servers, which have locked the user for their foreign key, and keeps back later ones. So the
- * quota is exact, however many servers create.
+ * Finds the creates for which their users have no room within a quota. A plant that exists needs no room.
+ *
+ * The transaction locks the users and counts their plants. The lock waits for inserts of other servers, which have locked the user
+ * for their foreign key, and keeps back later ones. So the quota is exact, however many servers create.
  */
-export function sendWithin(quotaPlants: number, client: Client): SendGroup {
-  return (entry, plants, leftMs) =>
-    client.transaction(async (inside) => {
-      const beyond = await findBeyond(inside, client, plants, quotaPlants)
-      const [row] = await inside.query<Refused>(CREATE_PLANTS, parametersOf(entry, plants, client, beyond))
-      return row?.[0]
-    }, leftMs())
-}
-
-/** Returns the creates for which their users have no room. A plant that exists needs no room. */
-async function findBeyond(
-  { query }: Transaction,
-  { column }: Client,
+export async function findBeyond(
+  query: Query,
   plants: readonly PlantWrite[],
   quotaPlants: number,
 ): Promise<ReadonlySet<PlantWrite>> {
   const users = plants.map(({ user }) => user)
   // The creates of a user who does not exist are refused as such: the user is not locked, and has any room.
-  const locked = await query<[bigint]>(LOCK_USERS, [column([...new Set(users)], 'int8')])
+  const locked = await query<[bigint]>(LOCK_USERS, columns('int8', [...new Set(users)]))
   const counts = locked.map(async ([user]): Promise<[UserId, number]> => {
     const [[stored] = [0n]] = await query<[bigint]>(COUNT_PLANTS, [user, quotaPlants])
     return [Number(user), quotaPlants - Number(stored)]
   })
   const rooms = new Map(await Promise.all(counts))
   const ids = plants.map(({ id }) => id)
-  const rows = await query(SELECT_STORED, [column(users, 'int8'), column(ids, 'int8')])
-  const stored = new Set(rows.map(String))
-  const beyond = plants.filter(({ user, id }) => {
-    const [key, room] = [String([user, id]), rooms.get(user) ?? Number.POSITIVE_INFINITY]
+  const rows = await query<[bigint, bigint]>(SELECT_STORED, columns('int8', users, ids))
+  const stored = new Set(rows.map(([user, id]) => keyOf({ user: Number(user), id })))
+  const beyond = plants.filter((plant) => {
+    const [key, room] = [keyOf(plant), rooms.get(plant.user) ?? Number.POSITIVE_INFINITY]
     if (stored.has(key)) return false
     if (room <= 0) return true
-    rooms.set(user, room - 1)
+    rooms.set(plant.user, room - 1)
     stored.add(key)
     return false
   })

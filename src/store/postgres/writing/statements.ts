@@ -1,19 +1,23 @@
+import type { ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { GROUP_MAX_WRITES } from '../../limits.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
-import type { Client, Parameter } from '../driver.ts'
+import { columns, type Parameter } from '../driver.ts'
 
 /** The two kinds of writes, and why one is refused whose user exists. */
-export const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
+const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
 export type WriteKind = keyof typeof REFUSALS
 
-/** A plant to create or delete. A delete with values deletes the plant only while it has them. */
-export interface PlantWrite<Values = PlantValues | readonly []> {
+/** A plant to create or delete. A delete with values deletes the plant only while it has them, and else whatever it is. */
+export interface PlantWrite {
   readonly user: UserId
   readonly id: bigint
-  readonly values: Values
+  readonly values: PlantValues
 }
+
+/** Tells plants apart. */
+export const keyOf = ({ user, id }: Pick<PlantWrite, 'user' | 'id'>): string => `${user} ${id}`
 
 /** A row of the table `writers`: the groups that were written with this id, one after the other. */
 export interface LedgerEntry {
@@ -22,32 +26,10 @@ export interface LedgerEntry {
   groups: number
 }
 
-/** A create that is refused because of a quota has this added to its number. */
-export const BEYOND_QUOTA = GROUP_MAX_WRITES
-
-/** The index of a refused write in its group, by its number. */
-export const indexOf = (number: bigint): number => (Math.abs(Number(number)) - 1) % BEYOND_QUOTA
-
-/** Sends a group. Resolves to the numbers of the refused writes, and to `undefined` if the gate is closed: then nothing was written. */
-export type SendGroup = (
-  entry: LedgerEntry,
-  plants: readonly PlantWrite[],
-  leftMs: () => number,
-) => Promise<readonly bigint[] | undefined>
-
-/** The answer to a group: the numbers of the refused writes. */
-export type Refused = [refused: bigint[]]
-
-/** Sends groups of a kind with the statement of that kind. */
-export function sender(kind: WriteKind, client: Client): SendGroup {
-  const text = kind === 'create' ? CREATE_PLANTS : groupStatement(DELETE_PLANTS)
-  return async (entry, plants, leftMs) => {
-    const [row] = await client.query<Refused>(text, parametersOf(entry, plants, client), leftMs())
-    return row?.[0]
-  }
-}
-
 const FIELD_ARRAYS = PLANT_FIELDS.map((_, index) => `$${index + 5}::text[]`).join(', ')
+
+/** A create that is refused because of a quota has this added to its number. */
+const BEYOND_QUOTA = GROUP_MAX_WRITES
 
 /**
  * Each group is one statement. The gate locks the writer's entry. It has no row if this group is not the writer's next one, or
@@ -67,38 +49,53 @@ const groupStatement = (write: string): string => `with gate as (
   )
   where id = $1 and exists (select 1 from gate) returning refused`
 
-/** A delete without values deletes the plant whatever it is. */
 const IS_ANY = PLANT_FIELDS.map((field) => `wanted.${field} is null`).join(' and ')
 const IS_SAME = `(${PLANT_FIELDS.map((field) => `plants.${field} is not distinct from wanted.${field}`).join(' and ')})`
 
-const DELETE_PLANTS = `
-    delete from plantstore.plants using gate, wanted
-    where plants.user_id = wanted.user_id and plants.id = wanted.id and (${IS_ANY} or ${IS_SAME})
-    returning plants.user_id, plants.id`
-
 /**
- * Every process inserts in the same order, so that two of them do not wait for each other. Of equal creates the first one
- * inserts its plant.
+ * The statements that write a group. Every process inserts in the same order, so that two of them do not wait for each other. Of
+ * equal creates the first one inserts its plant. A statement returns no row if the gate is closed: then nothing was written.
  */
-const INSERT_PLANTS = `
+export const GROUP_STATEMENTS: Readonly<Record<WriteKind, string>> = {
+  create: groupStatement(`
     insert into plantstore.plants (${PLANT_COLUMNS.join(', ')})
     select ${PLANT_COLUMNS.map((column) => `wanted.${column}`).join(', ')}
     from gate cross join wanted join plantstore.users on users.id = wanted.user_id
     order by wanted.user_id, wanted.id, wanted.number
     on conflict (user_id, id) do nothing
-    returning user_id, id`
+    returning user_id, id`),
+  delete: groupStatement(`
+    delete from plantstore.plants using gate, wanted
+    where plants.user_id = wanted.user_id and plants.id = wanted.id and (${IS_ANY} or ${IS_SAME})
+    returning plants.user_id, plants.id`),
+}
 
-export const CREATE_PLANTS = groupStatement(INSERT_PLANTS)
-
-/** The parameters of every statement. The creates beyond a quota get no user, so that the statement refuses them. */
+/** The parameters of both statements. The creates beyond a quota get no user, so that the statement refuses them. */
 export function parametersOf(
   { id, groups }: LedgerEntry,
   plants: readonly PlantWrite[],
-  { column }: Client,
   beyond: ReadonlySet<PlantWrite> = new Set(),
 ): Parameter[] {
   const users = plants.map((plant) => (beyond.has(plant) ? null : plant.user))
   const ids = plants.map((plant) => plant.id)
-  const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index] ?? null))
-  return [id, groups, column(users, 'int8'), column(ids, 'int8'), ...fields.map((texts) => column(texts, 'text'))]
+  const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index]))
+  return [id, groups, ...columns('int8', users, ids), ...columns('text', ...fields)]
+}
+
+/** The refusals of a group by the indexes of its writes, from the numbers that the statement has returned or stored. */
+export function refusalsOf(kind: WriteKind, plants: readonly PlantWrite[], numbers: readonly bigint[]) {
+  const refusalOf = (number: number): ErrorKind => {
+    if (number > BEYOND_QUOTA) return 'quota_exceeded'
+    return kind === 'create' && number < 0 ? 'token_invalid' : REFUSALS[kind]
+  }
+  const refused = new Map(
+    numbers.map(Number).map((number) => [(Math.abs(number) - 1) % BEYOND_QUOTA, refusalOf(number)]),
+  )
+  const keys = new Set<string>()
+  for (const [index, key] of plants.map(keyOf).entries()) {
+    // Of several creates only the first can store the plant, and of several deletes only the first can find it.
+    if (keys.has(key) && !refused.has(index)) refused.set(index, REFUSALS[kind])
+    keys.add(key)
+  }
+  return refused
 }

@@ -1,14 +1,15 @@
-import { AppError, type ErrorKind } from '../../../domain/error.ts'
-import type { Client, Transaction } from '../driver.ts'
-import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from '../errors.ts'
-import { sendWithin } from './quota.ts'
+import { AppError } from '../../../domain/error.ts'
+import type { OpenOptions } from '../../engine.ts'
+import type { GroupOutcome } from '../../group-queue.ts'
+import type { Client, Query } from '../driver.ts'
+import { isConnectionLost, isRepeatable, REPEAT_MS, repeat, toAppError } from '../errors.ts'
+import { findBeyond } from './quota.ts'
 import {
-  BEYOND_QUOTA,
-  indexOf,
+  GROUP_STATEMENTS,
   type LedgerEntry,
   type PlantWrite,
-  REFUSALS,
-  sender,
+  parametersOf,
+  refusalsOf,
   type WriteKind,
 } from './statements.ts'
 
@@ -25,30 +26,36 @@ const ENTRY_MAX_USE_MS = 300_000
 export const ENTRY_MAX_GROUPS = 1000
 
 /**
- * Writes a group durably, or nothing of it. Resolves to the refusals, by the indexes of their writes. If a plant is in the group
- * several times, all of its writes get the result of the first one. Rejects with an `AppError`.
- */
-export type WriteGroup = (plants: readonly PlantWrite[]) => Promise<ReadonlyMap<number, ErrorKind>>
-
-/**
- * Writes groups of one kind, one group at a time. `client` belongs to this writer alone, and has one connection.
+ * Returns a function that writes a group of one kind durably, or nothing of it. Of several writes of one plant only the first can
+ * succeed. It takes one group at a time, and rejects with an `AppError`. `client` belongs to this writer only, and has one connection.
  *
  * The ledger is the table `writers`. The statement that writes a group also counts the group in the writer's entry, and stores
  * which writes it refused. If a connection is lost before the answer, the entry tells whether the group was written.
  */
-export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number): WriteGroup {
-  const send = quotaPlants === undefined ? sender(kind, client) : sendWithin(quotaPlants, client)
+export function openWriter(
+  kind: WriteKind,
+  client: Client,
+  { observer, quotaPlants }: Pick<OpenOptions, 'observer' | 'quotaPlants'>,
+) {
   /** The entry of the next group, unless it is worn or a group with it got no answer. */
   let entry = NO_ENTRY
 
+  const send = (used: LedgerEntry, plants: readonly PlantWrite[], leftMs: number) => {
+    const text = GROUP_STATEMENTS[kind]
+    if (quotaPlants === undefined) return client.query<Refused>(text, parametersOf(used, plants), leftMs)
+    return client.transaction(async (query) => {
+      const beyond = await findBeyond(query, plants, quotaPlants)
+      return query<Refused>(text, parametersOf(used, plants, beyond))
+    }, leftMs)
+  }
   const attempt = async (plants: readonly PlantWrite[], leftMs: () => number): Promise<readonly bigint[]> => {
-    const used = isWorn(entry) ? await client.transaction((inside) => replaceEntry(inside, entry.id), leftMs()) : entry
+    const used = isWorn(entry) ? await client.transaction((query) => replaceEntry(query, entry.id), leftMs()) : entry
     entry = used
     try {
-      const refused = await send(used, plants, leftMs)
-      if (refused !== undefined) {
+      const [row] = await send(used, plants, leftMs())
+      if (row !== undefined) {
         used.groups++
-        return refused
+        return row[0]
       }
     } catch (error) {
       if (!isConnectionLost(error)) throw error
@@ -60,21 +67,20 @@ export function openWriter(kind: WriteKind, client: Client, quotaPlants?: number
     return attempt(plants, leftMs)
   }
 
-  const refusalOf = (number: bigint) => {
-    if (number > BEYOND_QUOTA) return 'quota_exceeded'
-    return kind === 'create' && number < 0n ? 'token_invalid' : REFUSALS[kind]
-  }
-
-  return async (plants) => {
+  return async (plants: readonly PlantWrite[]): Promise<GroupOutcome> => {
+    const startMs = performance.now()
     try {
-      const isRepeatable = (error: unknown) => isConflict(error) || isConnectionLost(error)
-      const refused = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(plants, leftMs))
-      return new Map(refused.map((number) => [indexOf(number), refusalOf(number)]))
+      const numbers = await repeat(REPEAT_MS, isRepeatable, (leftMs) => attempt(plants, leftMs))
+      observer?.recordGroup(plants.length, performance.now() - startMs)
+      return { refused: refusalsOf(kind, plants, numbers) }
     } catch (error) {
       throw toAppError(error)
     }
   }
 }
+
+/** The answer to a group: the numbers of the refused writes. */
+type Refused = [refused: bigint[]]
 
 /** Stands for no entry, or with an id for one that no group may use any more. It is worn. */
 const NO_ENTRY: LedgerEntry = { id: '', openedAtMs: Number.NEGATIVE_INFINITY, groups: 0 }
@@ -83,7 +89,7 @@ const isWorn = ({ groups, openedAtMs }: LedgerEntry): boolean =>
   groups >= ENTRY_MAX_GROUPS || Date.now() - openedAtMs >= ENTRY_MAX_USE_MS
 
 /** Adds an entry. Deletes the writer's last one, whose latest statement may still arrive, and those of others that are too old. */
-async function replaceEntry({ query }: Transaction, lastId: string): Promise<LedgerEntry> {
+async function replaceEntry(query: Query, lastId: string): Promise<LedgerEntry> {
   const [id, openedAtMs] = [crypto.randomUUID(), Date.now()]
   await query('delete from plantstore.writers where id = $1 or opened_at_ms < $2', [
     lastId,
