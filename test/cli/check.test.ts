@@ -116,23 +116,4 @@ ${RESTORE}\n`,
       exitCode: 0,
     })
   })
-
-  test('lists the tables and indexes of other programs, of which a server warns once', async () => {
-    using made = await fillDatabase(1000)
-    const path = made.database
-    runSql(path, 'create table "notes\u0085" (text)', 'create index by_text on "notes\u0085" (text)')
-    const { stderr, exitCode } = await check(path)
-    await using server = await serve(path)
-    await server.end()
-
-    const message = (name: string) =>
-      `the database has objects of other programs, which no backup holds: table ${name}, index "by_text"`
-    expect({ stderr, exitCode }).toEqual({
-      stderr: `Warning: ${message(String.raw`"notes\u0085"`)}.\nThe database ${path} is whole.\n`,
-      exitCode: 0,
-    })
-    expect(server.stdout().match(/.*objects of other programs.*/g)).toEqual([
-      expect.stringContaining(JSON.stringify(message('"notes\u0085"')).replace('\u0085', '\\u0085')),
-    ])
-  })
 })

@@ -10,33 +10,21 @@ import { serveDatabase } from './support/database.ts'
 const MISUSES: readonly string[][] = [
   [],
   ['token'],
-  ['user'],
   ['serf'],
-  ['token', 'make'],
   ['user', 'rename'],
   ['help', 'nothing'],
-  ['serve', '--colour'],
   ['serve', '-x'],
   // The name of --metrics-listen before version 1.
   ['serve', '--ops-listen', '127.0.0.1:0'],
+  ['serve', '--database'],
   ['check', 'plantstore.db'],
-  ['token', 'create'],
-  ['token', 'rotate'],
-  ['token', 'rotate', '0'],
   ['token', 'rotate', '1', '2'],
   ['token', 'revoke'],
   ['token', 'revoke', '0'],
-  ['token', 'revoke', 'one'],
-  ['token', 'revoke', '1', '2'],
   ['token', 'revoke', '1', '--user', 'me'],
-  ['user', 'block'],
   ['user', 'block', 'm e'],
-  ['user', 'unblock'],
-  ['user', 'delete'],
   ['user', 'delete', '--yes'],
-  ['user', 'delete', 'me'],
   ['user', 'delete', 'm e', '--yes'],
-  ['serve', '--database'],
 ]
 
 describe.concurrent('the command line', () => {
@@ -165,21 +153,18 @@ describe.concurrent('commands that need no database', () => {
 })
 
 describe.concurrent('commands that need a database', () => {
+  const COMMANDS = [
+    'token list',
+    'token rotate 1',
+    'token revoke 1',
+    'user list',
+    'user block me',
+    'user delete me --yes',
+  ]
+    .concat(['check', 'export', 'import /dev/null', 'status'])
+    .map((command) => command.split(' '))
   const runAll = (path: string) =>
-    Promise.all(
-      [
-        'token list',
-        'token rotate 1',
-        'token revoke 1',
-        'user list',
-        'user block me',
-        'user delete me --yes',
-        'check',
-        'export',
-        'import /dev/null',
-        'status',
-      ].map((command) => runPlantstore([...command.split(' '), '--database', path])),
-    )
+    Promise.all(COMMANDS.map((command) => runPlantstore([...command, '--database', path])))
 
   test('refuse a missing one and an empty file: only serve and token create make one', async () => {
     using folder = makeFolder()

@@ -35,7 +35,6 @@ describe.concurrent('a sentence on stderr has control characters of names, label
     ['token create', 0, ['token', 'create', '--user', 'me', '--label', '\u202e\u2028']],
     ['check', 3, ['check']],
     ['an error', 3, ['backup', join(CONTROLS, 'nowhere', 'backup.db')]],
-    ['an unknown command', 2, ['backup', `--${CONTROLS}`]],
   ] as const)('%s', async (_, exitCode, words) => {
     using made = await makeHostile()
     const answer = await runPlantstore(made.args(...words))

@@ -158,9 +158,6 @@ describe('copy', () => {
     expect(JSON.stringify(answers)).not.toContain('Sesame')
     expect(await back.dump()).toEqual(await source.dump())
   })
-})
-
-describe('copy', () => {
   test.each(KINDS)('takes a snapshot of a $name store that a server has open', async (from) => {
     await using source = await from.make()
     await using target = await SQLITE.make()
@@ -246,19 +243,5 @@ describe('copy', () => {
       refusal(2, 'A store cannot be copied to itself: name another one.'),
     )
     expect(await place.dump()).toEqual(before)
-  })
-
-  test('refuses a file that is not a store, and leaves no side files', async () => {
-    await using source = await SQLITE.make()
-    await using target = await SQLITE.make()
-    await fill(source.database)
-    await Bun.write(target.database, 'plants'.repeat(100))
-
-    const refused = await copy(source.database, target.database)
-
-    expect(refused).toEqual(refusal(3, `The file ${target.database} is not a database.`))
-    expect(await Bun.file(target.database).text()).toBe('plants'.repeat(100))
-    expect(readdirSync(dirname(target.database))).toEqual(['plantstore.db'])
-    expect(readdirSync(dirname(source.database))).toEqual(['plantstore.db'])
   })
 })

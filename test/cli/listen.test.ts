@@ -34,16 +34,6 @@ async function fillBacklog(socket: string): Promise<readonly Socket[]> {
 }
 
 describe.concurrent('a server', () => {
-  test('logs its address in one line, with the port that the system picked', async () => {
-    await using service = await serveDatabase()
-    const { server, database } = service
-    const listening = server.stdout().match(/.*listening.*/g)
-
-    expect(listening).toHaveLength(1)
-    expect(JSON.parse(listening?.[0] ?? '')).toMatchObject({ level: 'info', address: server.url, database })
-    expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/)
-  })
-
   test('refuses to listen at the port of another process, and exits with 1', async () => {
     await using service = await serveDatabase()
     const { server, folder } = service
