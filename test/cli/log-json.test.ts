@@ -15,37 +15,13 @@ const fatal = (msg: string) => ({ level: 'fatal', time: TIME, msg: expect.string
 
 describe.concurrent('stderr of a server with --log-format json', () => {
   test.each([
-    [
-      'a bad value before it',
-      ['--max-body', 'x', ...JSON_FLAGS],
-      {},
-      2,
-      '--max-body (PLANTSTORE_MAX_BODY) must be a whole number',
-    ],
-    [
-      'a bad value behind it',
-      ['--log-format=json', '--max-body', 'x'],
-      {},
-      2,
-      '--max-body (PLANTSTORE_MAX_BODY) must be',
-    ],
+    ['a bad value before it', ['--max-body', 'x', ...JSON_FLAGS], {}, 2, '--max-body (PLANTSTORE_MAX_BODY) must be'],
+    ['a bad value behind it', ['--log-format=json', '--max-body', 'x'], {}, 2, '--max-body (PLANTSTORE_MAX_BODY) must'],
     ['a bad variable', JSON_FLAGS, { PLANTSTORE_LIST_MAX: 'x' }, 2, '--list-max (PLANTSTORE_LIST_MAX) must be a whole'],
     ['an unknown option', [...JSON_FLAGS, '--bogus'], {}, 2, "unknown option '--bogus'"],
-    [
-      'the variable PLANTSTORE_LOG_FORMAT',
-      ['--bogus'],
-      { PLANTSTORE_LOG_FORMAT: 'json' },
-      2,
-      "unknown option '--bogus'",
-    ],
+    ['the variable PLANTSTORE_LOG_FORMAT', ['--bogus'], { PLANTSTORE_LOG_FORMAT: 'json' }, 2, "option '--bogus'"],
     ['options that do not fit', [...JSON_FLAGS, '--drain-wait', '9s'], {}, 2, 'must be shorter than --drain.'],
-    [
-      'a file that is missing',
-      [...JSON_FLAGS, '--tls-cert', 'no.crt', '--tls-key', 'no.key'],
-      {},
-      2,
-      'Cannot read no.crt',
-    ],
+    ['a missing file', [...JSON_FLAGS, '--tls-cert', 'no.crt', '--tls-key', 'no.key'], {}, 2, 'Cannot read no.crt'],
     ['an address of others', [...JSON_FLAGS, '--listen', '192.0.2.1:0'], {}, 1, 'Cannot listen on http://192.0.2.1:0'],
     ['a database of others', [...JSON_FLAGS, '--database', '/'], {}, 3, '/'],
   ])('has one line of JSON for an error at the start: %s', async (_, flags, env, exitCode, msg) => {

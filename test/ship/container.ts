@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import type { Requirement } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { makeDirectory, PLANTSTORE } from './image-root.ts'
 import { runIn, runWell } from './run.ts'
 
@@ -23,8 +24,6 @@ export interface ContainerOptions {
 /** What `plantRound` of a container returns if all is well. */
 export const PLANT_ROUND = ['{"name":"Fern"}', '[{"name":"Fern"}]']
 
-/** A start takes well under a second, but longer on a busy machine. */
-const START_TIMEOUT_MS = 20_000
 const NO_CAPABILITIES = { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] }
 const READ_ONLY = ['nosuid', 'noexec', 'nodev', 'ro']
 
@@ -46,16 +45,10 @@ export async function startContainer(options: ContainerOptions) {
   /** The process id outside the container. */
   const pid = async (): Promise<number> => JSON.parse(await runWell([...runc, 'state', name])).pid
   /** Runs curl with a path, by default of the server's API, from inside the container's network. */
-  const curl = async (path: string, args: readonly string[] = [], port = 3000): Promise<string> =>
-    runWell([
-      'nsenter',
-      '--net',
-      `--target=${await pid()}`,
-      'curl',
-      '--silent',
-      ...args,
-      `http://127.0.0.1:${port}${path}`,
-    ])
+  const curl = async (path: string, args: readonly string[] = [], port = 3000): Promise<string> => {
+    const inNetwork = ['nsenter', '--net', `--target=${await pid()}`]
+    return runWell([...inNetwork, 'curl', '--silent', ...args, `http://127.0.0.1:${port}${path}`])
+  }
   return {
     /** The folder outside that is /data. */
     data: volumes['/data'],
@@ -65,15 +58,12 @@ export async function startContainer(options: ContainerOptions) {
     /** Resolves to the exit code and all output, once the container has ended by itself. */
     ended,
     /** Resolves when a command in the container ends with 0. */
-    async waitFor(args: readonly string[]): Promise<void> {
-      const deadlineMs = performance.now() + START_TIMEOUT_MS
-      while ((await exec(args)).exitCode !== 0) {
-        if (child.exitCode === null && performance.now() < deadlineMs) continue
-        child.kill('SIGKILL')
+    waitFor: (args: readonly string[]): Promise<true> =>
+      until('the container is ready', async () => {
+        if (child.exitCode === null) return (await exec(args)).exitCode === 0
         const { stdout, stderr } = await ended
-        throw new Error(`the container did not become ready: ${stdout}${stderr}`)
-      }
-    },
+        throw new Error(`the container ended: ${stdout}${stderr}`)
+      }),
     pid,
     curl,
     /** Makes a token in the container, and creates and lists a plant with it. Resolves to both answers. */

@@ -64,21 +64,9 @@ async function startBehind({ file, change, command }: (typeof PROXIES)[number]) 
   const env = { PATH: process.env.PATH, HOME: folder }
   const { child, stderr, ended } = startProgram(command(config, folder), { env, cwd: folder })
   const origin = `https://${HOST}:${port}`
+  const flags = `--silent --interface ${CLIENT} --cacert ${files.certPath} --resolve ${HOST}:${port}:127.0.0.1`
   const curl = (path: string, ...args: readonly string[]) =>
-    runWell([
-      ...[
-        'curl',
-        '--silent',
-        '--interface',
-        CLIENT,
-        '--cacert',
-        files.certPath,
-        '--resolve',
-        `${HOST}:${port}:127.0.0.1`,
-      ],
-      ...args,
-      origin + path,
-    ])
+    runWell(['curl', ...flags.split(' '), ...args, origin + path])
   return {
     token,
     server,
@@ -115,11 +103,8 @@ describe.concurrent.each(PROXIES)('the example of $name', (proxy) => {
       expect(await curl('/garden/plants', ...forged, ...create)).toBe('{"name":"Fern"}')
       expect(await curl('/garden/plants', ...forged)).toBe('[{"name":"Fern"}]')
       await until('the list is logged', () => server.stdout().includes('"listPlants"'))
-      const line =
-        server
-          .stdout()
-          .split('\n')
-          .find((line) => line.includes('"createPlant"')) ?? ''
+      const log = server.stdout().split('\n')
+      const line = log.find((each) => each.includes('"createPlant"'))
       expect(line).toContain(`"remoteAddress":"${CLIENT}"`)
       expect(server.stdout()).not.toMatch(/forged|203\.0\.113\.9/)
     },
