@@ -72,17 +72,6 @@ describe.concurrent('the metrics of a server', () => {
     expect(await backupIn(server)).toEqual(before)
   })
 
-  test('still show the latest backup after a restart', async () => {
-    await using service = await startMetered()
-    await service.run('backup', join(service.folder, 'plants.db'))
-    const before = await backupIn(service.server)
-    await service.server.end()
-    await using restarted = await serve(service.database, ['--metrics-listen', '127.0.0.1:0'])
-
-    expect(before).not.toEqual(NONE)
-    expect(await backupIn(restarted)).toEqual(before)
-  })
-
   test('show no backup of a database that was restored or copied, because nobody has backed it up', async () => {
     await using service = await startMetered()
     const { folder, run, database } = service

@@ -1,15 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { COMMAND, runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
-import { lacks } from '../support/requirement.ts'
 import { runOnTerminal } from '../support/terminal.ts'
 import { until } from '../support/until.ts'
-import { refusal } from './support/answers.ts'
 import { fillDatabase } from './support/database.ts'
 
 /** Two users have so many plants. That is more than a pipe takes. */
@@ -60,19 +57,6 @@ describe.concurrent('backup -', () => {
 
     expect(await run(script, made.folder)).toEqual({ stderr: '', exitCode: 141 })
     expect(readdirSync(made.folder).sort()).toEqual(['pipe', 'plantstore.db'])
-  })
-
-  test.skipIf(lacks(MOUNTS))('says that there is no space, writes nothing and leaves no file', async () => {
-    using disk = mountDisk(200_000)
-    const database = join(disk.path, 'plantstore.db')
-    // In a process that has ended, because deleted files take space while they are open.
-    await runPlantstore(['token', 'create', '--user', 'me', '--database', database])
-    disk.fillUp(20_000)
-
-    expect(await runPlantstore(['backup', '-', '--database', database])).toEqual(
-      refusal(1, `${database}-backup cannot be made: there is no space: make room.`),
-    )
-    expect(readdirSync(disk.path).filter((name) => name.includes('backup'))).toEqual([])
   })
 
   test.skipIf(process.platform !== 'linux')('has no name, and ends by a signal while nobody reads', async () => {

@@ -11,10 +11,10 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 import { holdTransaction } from '../fault/foreign-transaction.ts'
-import { damageTable, queryAll, runSql, snapshot } from '../store/sqlite/files.ts'
+import { damageTable, queryAll, snapshot } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
-import { runPlantstore, serve, withUmask } from '../support/executable.ts'
+import { runPlantstore, withUmask } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
@@ -66,24 +66,6 @@ describe.concurrent('backup FILE', () => {
     expect(readdirSync(made.backups)).toEqual(['plants.db'])
     expect(statSync(made.file).mode & 0o777).toBe(0o600)
     expect(dump(made.file)).toEqual(dump(made.database))
-  })
-
-  test('leaves out the tables and indexes of other programs, and says so', async () => {
-    using made = await makeDatabase()
-    runSql(
-      made.database,
-      'create virtual table texts using fts5 (text)',
-      'create table notes (text); create index by_text on notes (text)',
-      'create table _litestream_seq (id integer primary key, seq integer); insert into _litestream_seq values (1, 7)',
-    )
-    const { stderr, exitCode } = await made.backup(made.file)
-
-    expect(exitCode).toBe(0)
-    expect(stderr).toMatch(/^Left out the objects of other programs: table "texts", .*index "by_text"\.\n/)
-    const names = queryAll(made.file, 'select name from sqlite_schema where sql is not null order by name').flat()
-    expect(names.filter((name) => /text|notes|litestream/.test(String(name)))).toEqual(['_litestream_seq'])
-    const plants = [made.file, made.database].map((path) => queryAll(path, 'select * from plants order by 1, 2'))
-    expect(plants[0]).toEqual(plants[1] ?? [])
   })
 
   test('prints with --json the path and the counts, as restore does', async () => {
@@ -145,26 +127,6 @@ describe.concurrent('backup FILE', () => {
       expect(snapshot(made.backups)).toEqual(before)
     },
   )
-
-  test('never replaces a database that a server has open', async () => {
-    using made = await makeDatabase()
-    const other = join(made.backups, 'other.db')
-    await createTokenIn(other)
-    await using _server = await serve(other)
-    const refused = await made.backup(other, '--force')
-
-    expect(refused).toEqual(refusal(3, `The database ${other} is open in another process: end it.`))
-    expect(dump(other).users).toHaveLength(1)
-  })
-
-  test('refuses a name that has a WAL beside it', async () => {
-    using made = await makeDatabase()
-    writeFileSync(`${made.file}-wal`, 'left')
-
-    expect(await made.backup(made.file)).toEqual(
-      refusal(3, `${made.file}-wal would be taken for a part of ${made.file}: move what is there away.`),
-    )
-  })
 
   test('leaves nothing of a backup of a damaged database, and exits with 3', async () => {
     using made = await makeDatabase(1000)

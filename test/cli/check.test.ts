@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { RESTORE } from '../../src/store/errors.ts'
-import { damageTable, overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
+import { overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { done, refusal } from './support/answers.ts'
 import { fillDatabase } from './support/database.ts'
@@ -21,16 +21,6 @@ describe.concurrent('check', () => {
     expect(JSON.parse(json.stdout)).toEqual({ database: path, isWhole: true, problems: [] })
     await using _server = await serve(path)
     expect(await check(path)).toEqual(text)
-  })
-
-  test('says that a database with a damaged page is damaged, and exits with 3', async () => {
-    using made = await fillDatabase(1000)
-    const path = made.database
-    damageTable(path, 'plants')
-    const { stdout, stderr, exitCode } = await check(path)
-
-    expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 3 })
-    expect(stderr).toMatch(/damaged/)
   })
 
   test('prints each problem in a line, with control characters as JSON escapes, and exits with 3', async () => {
