@@ -91,7 +91,6 @@ const io: Io = {
   },
   uncaught: uncaught.promise,
   onHangup: hangupListener.resolve,
-  randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
   nowMs: Date.now,
   monotonicMs: performance.now.bind(performance),
   exit: (code) => process.exit(code),

@@ -32,8 +32,6 @@ export interface Io {
    * instead, because the terminal was closed. SIGHUP kills other commands.
    */
   onHangup(listener: () => void): void
-  /** Cryptographically random bytes. */
-  randomBytes(count: number): Uint8Array
   /** Milliseconds since 1970-01-01 UTC, by the clock of the machine. */
   nowMs(): number
   /** Milliseconds of a clock that never jumps. */

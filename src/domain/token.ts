@@ -64,13 +64,9 @@ export const TOKEN_RANDOM_BYTES = 32
 /** What a new token shall be. `expiresAfterMs` counts from its creation. */
 export type TokenRequest = Pick<Token, 'userName' | 'scope' | 'label'> & { readonly expiresAfterMs: number | undefined }
 
-/** Makes a token: its text, which only its holder gets, and what the store keeps. `expiresAfterMs` counts from now. */
-export function makeToken(
-  { userName, scope, label, expiresAfterMs }: TokenRequest,
-  io: { randomBytes(count: number): Uint8Array; nowMs(): number },
-) {
-  const text = tokenText(io.randomBytes(TOKEN_RANDOM_BYTES))
-  const createdAtMs = io.nowMs()
+/** Makes a random token: its text, which only its holder gets, and what the store keeps. */
+export function makeToken({ userName, scope, label, expiresAfterMs }: TokenRequest, createdAtMs: number) {
+  const text = tokenText(crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)))
   const expiresAtMs = expiresAfterMs === undefined ? undefined : createdAtMs + expiresAfterMs
   return { text, newToken: { userName, scope, label, hash: hashToken(text), createdAtMs, expiresAtMs } }
 }

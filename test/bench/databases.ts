@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { makeToken } from '../../src/domain/token.ts'
-import { createTokenIn, randomBytes } from '../support/tokens.ts'
+import { createTokenIn } from '../support/tokens.ts'
 
 /** The content of a database. Every user has plants with the ids from 1 on. */
 export interface Content {
@@ -75,7 +75,7 @@ function insertUsers(db: Database, count: number): string[] {
   return Array.from({ length: count }, (_, index) => {
     const userName = `user-${index + 2}`
     const options = { userName, scope: 'write', label: undefined, expiresAfterMs: undefined } as const
-    const { text, newToken } = makeToken(options, { randomBytes, nowMs: Date.now })
+    const { text, newToken } = makeToken(options, Date.now())
     const { lastInsertRowid } = insertUser.run(userName, nowMs)
     insertToken.run(lastInsertRowid, newToken.hash, newToken.scope, nowMs)
     return text

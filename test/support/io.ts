@@ -20,7 +20,6 @@ export function makeIo(argv: readonly string[] = [], env: Io['env'] = {}) {
     onSignal: () => {},
     uncaught: new Promise(() => {}),
     onHangup: () => {},
-    randomBytes: (count) => crypto.getRandomValues(new Uint8Array(count)),
     nowMs: Date.now,
     monotonicMs: performance.now,
     exit(code) {

@@ -8,15 +8,13 @@ export interface TokenOptions {
   readonly expiresAtMs?: number
 }
 
-export const randomBytes = (count: number): Uint8Array => crypto.getRandomValues(new Uint8Array(count))
-
 /** Makes a token in a store, by default a write token of user `me`. */
 export async function createToken(
   store: Pick<Store, 'createTokens'>,
   { user = 'me', scope = 'write', expiresAtMs }: TokenOptions = {},
 ) {
   const request = { userName: user, scope, label: undefined, expiresAfterMs: undefined }
-  const { text, newToken } = makeToken(request, { randomBytes, nowMs: Date.now })
+  const { text, newToken } = makeToken(request, Date.now())
   const { firstId: id } = await store.createTokens([{ ...newToken, expiresAtMs }])
   return { text, id }
 }

@@ -53,7 +53,7 @@ export async function createBatch(
   async function* createGroups(signal: AbortSignal) {
     using progress = showProgress(io)
     while (printed < total && !signal.aborted) {
-      const made = requests.slice(printed, printed + GROUP_TOKENS).map((request) => makeToken(request, io))
+      const made = requests.slice(printed, printed + GROUP_TOKENS).map((request) => makeToken(request, io.nowMs()))
       const { firstId, newUsers } = await store.createTokens(made.map(({ newToken }) => newToken))
       committedIds = `${firstId} to ${firstId + made.length - 1}`
       yield made.map(({ text, newToken }, index) => ({ text, id: firstId + index, ...newToken }))

@@ -61,7 +61,7 @@ const createCommand = (token: Command, io: Io) =>
   })
 
 async function createOne(store: Store, request: TokenRequest, json: true | undefined, io: Io) {
-  const { text, newToken } = makeToken(request, io)
+  const { text, newToken } = makeToken(request, io.nowMs())
   const { firstId: id, newUsers } = await store.createTokens([newToken])
   if (newUsers.length > 0) await io.tell(`Created user ${request.userName}.`)
   await printOnce(io, text, { id, ...newToken }, json && {}, `revoke ${id}`)
@@ -95,7 +95,7 @@ const rotateCommand = (token: Command, io: Io) =>
         const oldHasEnded = oldEndsAfterMs < 0
         if (!oldHasEnded && expiresAfterMs !== undefined && expiresAfterMs <= oldEndsAfterMs)
           throw misused('The new token would expire before the old one: make --expires longer or --overlap shorter.')
-        const { text, newToken } = makeToken({ ...old, expiresAfterMs }, io)
+        const { text, newToken } = makeToken({ ...old, expiresAfterMs }, io.nowMs())
         if (newToken.expiresAtMs && newToken.expiresAtMs > TIME_MAX_MS)
           throw misused(`The times of token ${old.id} give no lifetime for the new one: say --expires.`)
         const { id, oldEndsAtMs } = await store.rotateToken(old.id, newToken, overlap)

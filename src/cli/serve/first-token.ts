@@ -20,7 +20,7 @@ interface FirstTokenParts {
   readonly address: Address
   readonly log: Logger
   readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'page' | 'docs'>
-  readonly io: Pick<Io, 'program' | 'tell' | 'randomBytes' | 'nowMs'>
+  readonly io: Pick<Io, 'program' | 'tell' | 'nowMs'>
 }
 
 /**
@@ -51,7 +51,7 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
   const page = options.page && reachesBrowser ? [`The page: ${url}/`] : []
   const docs = options.docs && reachesBrowser ? [`The API documentation: ${url}/docs`] : []
   const request = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
-  const { text, newToken } = makeToken(request, io)
+  const { text, newToken } = makeToken(request, io.nowMs())
   if (hasToken || !(await store.createFirstToken(newToken))) {
     const command = [...io.program, 'token', 'create', '--user', FIRST_USER, '--database', location]
     return io.tell(['', ...page, ...docs, `For another token, run: ${command.map(shellQuoted).join(' ')}`, ''], 'info')
