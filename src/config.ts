@@ -9,25 +9,28 @@ import { defaulted, valued } from './values.ts'
 /** What the names of all variables begin with. */
 export const VARIABLE_PREFIX = 'PLANTSTORE_'
 
+/** The settings that name the store and say how to open it. */
+export const DATABASE_SETTINGS = settings('Database:', {
+  database: defaulted('--database <where>', kinds.database, 'plantstore.db').help(
+    'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create, token import and restore make a missing database.',
+  ),
+  databasePasswordFile: valued('--database-password-file <path>', kinds.path).help(
+    'The file with the password of a PostgreSQL database.',
+  ),
+  databasePrepare: defaulted('--database-prepare <state>', kinds.oneOf(['true', 'false']), 'true').help(
+    'Say false if a pooler in transaction mode is in front of a PostgreSQL database.',
+  ),
+  durability: defaulted('--durability <level>', kinds.oneOf(DURABILITIES), 'full').help(
+    'When a write succeeds. Full: once it is on disk. Normal: before that, and a loss of power can lose the latest writes. Storage: as full, on a PostgreSQL server whose storage is durable with fsync = off.',
+  ),
+})
+
 /**
  * The options that say where things are and how the server runs: all that `serve` takes. They have variables, whose names follow
  * from the flags: `--max-body` is `PLANTSTORE_MAX_BODY`.
  */
 export const SETTINGS = {
-  ...settings('Database:', {
-    database: defaulted('--database <where>', kinds.database, 'plantstore.db').help(
-      'The SQLite file, or postgres://USER@HOST/DATABASE. Only serve, token create, token import and restore make a missing database.',
-    ),
-    databasePasswordFile: valued('--database-password-file <path>', kinds.path).help(
-      'The file with the password of a PostgreSQL database.',
-    ),
-    databasePrepare: defaulted('--database-prepare <state>', kinds.oneOf(['true', 'false']), 'true').help(
-      'Say false if a pooler in transaction mode is in front of a PostgreSQL database.',
-    ),
-    durability: defaulted('--durability <level>', kinds.oneOf(DURABILITIES), 'full').help(
-      'When a write succeeds. Full: once it is on disk. Normal: before that, and a loss of power can lose the latest writes. Storage: as full, on a PostgreSQL server whose storage is durable with fsync = off.',
-    ),
-  }),
+  ...DATABASE_SETTINGS,
   ...settings('Listening:', {
     listen: defaulted('--listen <address>', kinds.address, '127.0.0.1:3000').help(
       'The address of the server: HOST:PORT or unix:/path. Port 0 picks a free port.',

@@ -1,17 +1,12 @@
 import type { Command, CommandUnknownOpts, InferOptions, Option } from '@commander-js/extra-typings'
-import { OPTIONS } from '../config.ts'
+import { DATABASE_SETTINGS } from '../config.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
 import { EXIT, type Io } from './io.ts'
 
-/** The options that name the store and say how to open it. */
-export const DATABASE_OPTIONS = [
-  OPTIONS.database,
-  OPTIONS.databasePasswordFile,
-  OPTIONS.databasePrepare,
-  OPTIONS.durability,
-] as const
+/** The options of a command that opens the store. */
+export const DATABASE_OPTIONS = Object.values(DATABASE_SETTINGS)
 
 type DatabaseOptions = ValuesOf<(typeof DATABASE_OPTIONS)[number]>
 
