@@ -21,34 +21,29 @@ const renderPlantLine = ({ user, id, plant }: OwnedPlant): string =>
  * as a line is longer than `maxBytes`, so that no line fills the memory.
  */
 export async function* readLines(stream: AsyncIterable<Uint8Array>, maxBytes: number) {
-  /** The beginning of the current line. */
+  /** The beginning of a line that the chunks have not ended yet. */
   let parts: Uint8Array[] = []
   let bytes = 0
-  const take = (part: Uint8Array) => {
-    bytes += part.length
-    if (bytes > maxBytes) throw new AppError('file_unusable', { message: `A line is longer than ${maxBytes} bytes.` })
-    parts.push(part)
-  }
-  const end = (): Uint8Array => {
-    const [line = new Uint8Array()] = parts.length > 1 ? [Buffer.concat(parts)] : parts
-    parts = []
-    bytes = 0
-    return line
-  }
   for await (const chunk of stream) {
     const lines: Uint8Array[] = []
     let start = 0
-    for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, start)) {
-      take(chunk.subarray(start, at))
-      lines.push(end())
-      start = at + 1
+    while (start < chunk.length) {
+      const end = chunk.indexOf(LINE_FEED, start)
+      const part = chunk.subarray(start, end === -1 ? chunk.length : end)
+      bytes += part.length
+      if (bytes > maxBytes) throw new AppError('file_unusable', { message: `A line is longer than ${maxBytes} bytes.` })
+      start += part.length + 1
+      parts.push(part)
+      if (end === -1) break
+      lines.push(parts.length === 1 ? part : Buffer.concat(parts))
+      parts = []
+      bytes = 0
     }
-    if (start < chunk.length) take(chunk.slice(start))
     if (lines.length > 0) yield lines
     // Signals need a turn of the event loop, and a device like /dev/zero is read without one.
     await nextTurn()
   }
-  if (bytes > 0) yield [end()]
+  if (bytes > 0) yield [Buffer.concat(parts)]
 }
 
 /**
