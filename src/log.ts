@@ -123,9 +123,12 @@ function withVisibleControls(name: string, value: unknown): unknown {
   return name === 'stack' ? escapeControlsInLines(value) : escapeControls(value)
 }
 
-type Colours = Readonly<Record<'green' | 'yellow' | 'red', (text: string) => string>>
+type Paint = (text: string) => string
 
-function requestText(record: Readonly<Record<string, unknown>>, { green, yellow, red }: Colours): string {
+function requestText(
+  record: Readonly<Record<string, unknown>>,
+  { green, yellow, red }: Readonly<Record<'green' | 'yellow' | 'red', Paint>>,
+) {
   const { operation, method, path, status, durationMs, user, tokenId } = record
   const paint = { 4: yellow, 5: red }[Math.floor(Number(status) / 100)] ?? green
   const caller = user === undefined ? '' : `, ${user} with token ${tokenId}`

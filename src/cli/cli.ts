@@ -119,7 +119,7 @@ async function fail(io: Io, error: unknown): Promise<number> {
     await io.tell(isOfSystem ? line(`${error.message}.`) : linesOf(`plantstore: ${Bun.inspect(error)}`))
     return EXIT.failed
   }
-  await io.tell(line(error.message || messageOf(error)))
+  await io.tell(line(error.message || (STORE_MESSAGES[error.kind] ?? error.kind)))
   if (error.kind === 'misused') return EXIT.misused
   return error.kind.startsWith('store_') ? EXIT.storeUnusable : EXIT.failed
 }
@@ -139,15 +139,6 @@ function reworded(message: string, word: string): string {
 
 /** One line on stderr. Passwords in the text are hidden. */
 const line = (text: string): string => `plantstore: ${hidePasswords(text).trim()}`
-
-/** The message of an error that has none of its own, with what the operator has to know of its reason. */
-function messageOf({ kind, cause, outcomeIsUnknown }: AppError): string {
-  const outcome = outcomeIsUnknown
-    ? ' The change may have been made all the same: look before you repeat the command.'
-    : ''
-  const reason = cause === undefined ? '' : ` The reason: ${cause}.`
-  return `${STORE_MESSAGES[kind] ?? kind}${outcome}${reason}`
-}
 
 /** The messages of errors of the store that have none of their own. */
 const STORE_MESSAGES: Partial<Record<ErrorKind, string>> = {

@@ -74,6 +74,12 @@ export interface StoreEvent {
   readonly sizes: Readonly<Record<string, number>>
 }
 
+/** The clocks of `Io`. */
+export interface Clocks {
+  nowMs(): number
+  monotonicMs(): number
+}
+
 /** What can be done with a database file, also while a server uses the database. */
 export interface FileTools {
   /** Makes a backup and verifies it. Rejects with `file_unusable` if the file is there, unless the options say `force`. */
@@ -100,7 +106,11 @@ export interface FileTools {
     userName: string | undefined,
     use: (batches: Iterable<readonly OwnedPlant[]>, plants: number) => Promise<void>,
   ): Promise<void>
-  openImport(rule: ConflictRule, clocks: { nowMs(): number; monotonicMs(): number }): Promise<PlantImport>
+  /**
+   * Imports the plants that `use` adds and stores. Of several plants with the same user and id it keeps the last one with
+   * `replace`, else the first one. Servers may use the database meanwhile. If `use` rejects, what was not committed is rolled back.
+   */
+  importPlants(rule: ConflictRule, clocks: Clocks, use: (target: PlantImport) => Promise<void>): Promise<void>
 }
 
 /** The state of a database file, and how much it holds. */
@@ -116,26 +126,24 @@ export interface FileStatus extends Counts {
   readonly walBytes: number
 }
 
-/**
- * An import. All plants wait in a staging table until they are stored. Of several plants with the same user and id it keeps the
- * last one with `replace`, else the first one. All methods fail as the writes of a `Store` do. `dispose` rolls back what was not
- * committed.
- */
-export interface PlantImport extends Disposable {
-  /** What is written, and how many of these plants are durable. */
-  readonly counts: Readonly<Record<'written' | 'durable' | 'users' | 'created', number>>
-  /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id, if there is one. */
+/** An import. All plants wait in a staging table until they are stored. */
+export interface PlantImport {
+  /** Adds a plant to the staging table. Returns the line of an earlier plant with its user and id if that one stays there instead. */
   add(plant: OwnedPlant, line: number): number | undefined
-  /** Passes each line to `use` whose user has a plant with its id already, in the order of the lines. */
-  findExisting(use: (line: ExistingLine) => void): void
+  /** The lines whose user has a plant with their id already, in the order of the lines. */
+  findExisting(): Iterable<ExistingLine>
   /**
    * Stores all plants, and their users if they are new: in one transaction, or in short ones between which servers can write.
-   * Yields the number of written plants after each batch. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
+   * Yields the counts after each transaction, and now and then during a long one. With `fail` it rejects with `plant_exists` if a
+   * user has got one of the plants since.
    */
-  store(isAtomic: boolean): AsyncGenerator<number>
+  store(isAtomic: boolean): AsyncGenerator<ImportCounts>
 }
 
-/** A line whose user has a plant with its id already. */
+/** What is written: plants, how many of them are durable, and how many users and plants are new. */
+export type ImportCounts = Readonly<Record<'written' | 'durable' | 'users' | 'created', number>>
+
+/** A line of the staging table. */
 export type ExistingLine = Omit<OwnedPlant, 'plant'> & { readonly line: bigint }
 
 /** How `backup` and `restore` clone a database. */

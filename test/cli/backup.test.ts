@@ -147,12 +147,12 @@ describe.concurrent('backup FILE', () => {
 
   test.each([
     ['', 'Say where to'],
-    ['a.db --dir .', 'Say which'],
+    ['a.db --dir .', 'Say where to'],
     ['a.db --keep 3', '--keep'],
     ['--dir . --force', '--force'],
     ['- --force', '--force'],
     ['- --json', '--json'],
-    [' ', 'Say which'],
+    [' ', 'Say where to'],
   ])('refuses the arguments "%s" with 2', async (args, reason) => {
     using folder = makeFolder()
     const command = ['backup', ...(args === ' ' ? [''] : args.split(' ').filter((word) => word !== ''))]

@@ -169,11 +169,9 @@ describe.concurrent('import', () => {
   })
 
   describe('during which somebody creates one of its plants', () => {
-    const lines = Array.from({ length: 1000 }, (_, index) => lineOf({ user: 'me', id: index + 3, name: 'Ivy' })).join(
-      '',
-    )
-    const createLast = (database: string) =>
-      runSql(database, "insert into plants (user_id, id, name) select id, 1002, 'Fern' from users")
+    const lines = Array.from({ length: 10 }, (_, index) => lineOf({ user: 'me', id: index + 3, name: 'Ivy' })).join('')
+    const createOne = (database: string) =>
+      runSql(database, "insert into plants (user_id, id, name) select id, 8, 'Fern' from users")
     const importLines = async (database: string, args: readonly string[], replaced: Partial<Io>) => {
       const { io, stderr } = makeIo(['import', ...args, '--database', database])
       const stdin = async function* () {
@@ -192,12 +190,12 @@ describe.concurrent('import', () => {
       const createOnce = () => {
         if (isCreated || count() === HAD.length) return
         isCreated = true
-        createLast(made.database)
+        createOne(made.database)
       }
       const answer = await importLines(made.database, [], {
         monotonicMs() {
           queueMicrotask(createOnce)
-          // So long that each batch is a transaction.
+          // So long that each plant is a transaction.
           nowMs += 1000
           return nowMs
         },
@@ -207,11 +205,11 @@ describe.concurrent('import', () => {
 
       expect([answer.exitCode, ...saidBy(answer)]).toEqual([
         1,
-        'Stopped: 500 of 1000 lines are in. Run the same command again with --on-conflict skip to import the rest.',
+        'Stopped: 5 of 10 lines are in. Run the same command again with --on-conflict skip to import the rest.',
         'plantstore: Others have created some of these plants meanwhile.',
       ])
-      expect(countStopped).toBe(HAD.length + 500 + 1)
-      expect(JSON.parse(rest.stdout)).toMatchObject({ lines: 1000, created: 499, skipped: 501 })
+      expect(countStopped).toBe(HAD.length + 5 + 1)
+      expect(JSON.parse(rest.stdout)).toMatchObject({ lines: 10, created: 4, skipped: 6 })
     })
 
     test('imports nothing with --atomic, and says so', async () => {
@@ -220,7 +218,7 @@ describe.concurrent('import', () => {
       const { exitCode } = await importLines(made.database, ['--atomic'], {
         async tell(lines) {
           // All lines are checked when this is said.
-          if (lines.includes('Creates and deletes of servers wait')) createLast(made.database)
+          if (lines.includes('Creates and deletes of servers wait')) createOne(made.database)
           told.push(...[lines].flat())
         },
       })
@@ -231,7 +229,7 @@ describe.concurrent('import', () => {
         'Stopped: nothing was imported. Run the same command again.',
         'plantstore: Others have created some of these plants meanwhile.',
       ])
-      expect(made.plants()).toEqual([...HAD, ['me', 1002n, 'Fern', null]])
+      expect(made.plants()).toEqual([...HAD, ['me', 8n, 'Fern', null]])
     })
   })
 
@@ -269,9 +267,10 @@ describe.concurrent('import', () => {
     const { io, stderr } = makeIo(['import', file, '--database', made.database])
     await run({ ...io, monotonicMs })
 
-    expect(stderr().split('\n')).toEqual([
+    // At last a transaction finds no plant left, and the same line is due again.
+    expect([...new Set(stderr().split('\n'))]).toEqual([
       ...['33 %: 1 plant checked', '66 %: 2 plants checked', '100 %: 3 plants checked'],
-      ...['100 %: 3 of 3 plants imported'],
+      ...['33 %: 1 of 3 plants imported', '66 %: 2 of 3 plants imported', '100 %: 3 of 3 plants imported'],
       `Imported 3 lines into ${made.database}: created 3 plants, skipped 0, replaced 0.`,
       '',
     ])

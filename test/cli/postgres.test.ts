@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../src/domain/store.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { administer, lockTables, makeDatabase, POSTGRES_SERVER, untilWaiting } from '../support/postgres.ts'
+import { administer, makeDatabase, POSTGRES_SERVER } from '../support/postgres.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
 import { OWN_POSTGRES } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
@@ -74,27 +74,6 @@ describe.skipIf(lacks(POSTGRES_SERVER))('two processes on one PostgreSQL databas
     expect(await statusOf(server, '/plants', token)).toBe(401)
   })
 })
-
-test.skipIf(lacks(POSTGRES_SERVER))(
-  'a command says why the database failed it, and that its change may be made',
-  async () => {
-    await using database = await makeDatabase()
-    const lock = await lockTables(database.url, 'plantstore.counters', 'exclusive')
-    const ending = runPlantstore(['user', 'block', 'me', '--database', database.url])
-    await untilWaiting(database.url, 1)
-    await administer(database.url, (sql) =>
-      sql.unsafe(`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock'`),
-    )
-
-    const { exitCode, stderr } = await ending
-    expect(exitCode).toBe(3)
-    expect(stderr).toMatch(
-      /^plantstore: The database failed, .* The change may have been made all the same: look before you repeat the command\. The reason: PostgresError: terminating connection .*\n$/,
-    )
-    await lock.release()
-  },
-)
 
 test.skipIf(lacks(OWN_POSTGRES))(
   'a server that starts before its database listens, and is ready as soon as the database is there',

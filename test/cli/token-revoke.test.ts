@@ -123,10 +123,7 @@ describe.concurrent('token revoke', () => {
     const refusedAtRest = await revoke()
     disk.makeRoom()
 
-    const full = refusal(
-      3,
-      'The database is out of space or read-only and took no change: make room. The reason: SQLiteError: database or disk is full.',
-    )
+    const full = refusal(3, 'The database is out of space or read-only and took no change: make room.')
     expect(refused).toEqual([full, [200]])
     expect(refusedAtRest).toEqual(refusal(3, `There is no space for the database ${database}: make room.`))
     expect(await revoke()).toEqual(done('Revoked token 1 of user me (write).'))

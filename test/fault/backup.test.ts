@@ -144,11 +144,11 @@ describe('a backup', () => {
       for (const path of [made, taken]) writeFileSync(path, path)
       using trace = traceCalls({ inject: WITHOUT_LINKS })
       const program = `const { renameToNew } = await import(process.argv[1])
-      console.log(renameToNew(process.argv[2], process.argv[3]))`
+      try { renameToNew(process.argv[2], process.argv[3]) } catch ({ code }) { console.log(code) }`
       const { stdout } = await runProgram([...trace.under, process.execPath, '-e', program, NEW_DATABASE, made, taken])
 
       expect((await trace.seen()).calls.filter(({ isInjected }) => isInjected)).toHaveLength(1)
-      expect(stdout).toBe('false\n')
+      expect(stdout).toBe('EEXIST\n')
       expect([made, taken].map((path) => readFileSync(path, 'utf8'))).toEqual([made, taken])
     },
   )

@@ -76,10 +76,7 @@ async function startClients(kind: DatabaseKind, random: Random) {
     },
     async [Symbol.asyncDispose]() {
       isStopped = true
-      // After a failure they still ask the servers.
-      const listed = Promise.allSettled(listers)
       for (const server of servers) await server.kill()
-      await listed
       await place[Symbol.asyncDispose]()
     },
   }
@@ -97,9 +94,8 @@ describe.each(KINDS)('tokens of two servers under load, on $name', ({ kind, shor
     await using clients = await startClients(kind, random)
     for (let id = 1; id <= STEPS; id++) {
       const old = clients.token()
-      const rotated = await clients.run('token', 'rotate', String(id), '--overlap', OVERLAP, '--json')
-      if (rotated.exitCode !== 0) throw new Error(rotated.stderr)
-      const { token, oldEnds } = JSON.parse(rotated.stdout)
+      const { stdout } = await clients.run('token', 'rotate', String(id), '--overlap', OVERLAP, '--json')
+      const { token, oldEnds } = JSON.parse(stdout)
       await Bun.sleep(random(CHANGED_WITHIN_MS))
       clients.use(token)
       await clients.goOn()

@@ -17,45 +17,26 @@ export const backupCommand = (program: Command, io: Io): void => {
     options: [OPTIONS.dir, OPTIONS.keep, OPTIONS.force, OPTIONS.json, OPTIONS.database],
   })
     .argument('[file]', 'The backup, or - for stdout.')
-    .action(async (file, { database, ...options }) => {
-      const destination = destinationOf(file, options)
+    .action(async (file, { database, dir, keep, force = false, json = false }) => {
+      const isStdout = file === '-'
+      if (keep !== undefined && dir === undefined) throw misused('--keep counts the backups in --dir.')
+      if (force && (isStdout || dir !== undefined))
+        throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
+      if (json && isStdout) throw misused('--json and the backup cannot both go to stdout: leave --json out.')
       const tools = await engineOf(database).fileTools()
       const startedMs = io.nowMs()
-      if (file === '-') return printBackup(tools, startedMs, io)
-      const target = 'dir' in destination ? tools.backupIn(destination.dir, startedMs) : destination.file
-      const force = options.force === true
+      const target = file || (dir && tools.backupIn(dir, startedMs))
+      if (!target || (file && dir)) throw misused('Say where to: either a file or --dir.')
+      if (isStdout) return printBackup(tools, startedMs, io)
       const cloned = await runClone(io, (clone) => tools.backup(target, { ...clone, force }))
       try {
-        await tellCloned('Backed up', cloned, io, options.json)
+        await tellCloned('Backed up', cloned, io, json)
       } finally {
         // The backup counts also if its path cannot be printed.
         await record(tools, startedMs, cloned.bytes, io)
-        if ('dir' in destination) await deleteOld(tools, cloned.path, destination.keep, io)
+        if (keep !== undefined) await deleteOld(tools, cloned.path, keep, io)
       }
     })
-}
-
-interface DestinationOptions {
-  readonly dir?: string | undefined
-  readonly keep?: number | undefined
-  readonly force?: boolean | undefined
-  readonly json?: boolean | undefined
-}
-
-/** Where a backup goes: a file, which is stdout if its name is -, or a new file in a directory, of which the latest are kept. */
-type Destination = { readonly file: string } | { readonly dir: string; readonly keep: number | undefined }
-
-/** Throws `misused` if the arguments do not name one destination, or if an option does not go with it. */
-function destinationOf(file: string | undefined, { dir, keep, force, json }: DestinationOptions): Destination {
-  const isStdout = file === '-'
-  if (file === '' || (file !== undefined && dir !== undefined)) throw misused('Say which: a file, or --dir.')
-  if (keep !== undefined && dir === undefined) throw misused('--keep counts the backups in --dir.')
-  if (force && (isStdout || dir !== undefined))
-    throw misused('--force is for a file: nothing is replaced in --dir or on stdout.')
-  if (json && isStdout) throw misused('--json and the backup cannot both go to stdout: leave --json out.')
-  if (dir !== undefined) return { dir, keep }
-  if (file === undefined) throw misused('Say where to: a file, or --dir.')
-  return { file }
 }
 
 async function printBackup(tools: FileTools, startedMs: number, io: Io): Promise<void> {
@@ -74,8 +55,7 @@ const record = (tools: FileTools, startedMs: number, bytes: number, { tell }: Pi
     tell(`Warning: the backup is complete, but the database could not record it for the metrics: ${error}.`),
   )
 
-async function deleteOld(tools: FileTools, latest: string, keep: number | undefined, { tell }: Pick<Io, 'tell'>) {
-  if (keep === undefined) return
+async function deleteOld(tools: FileTools, latest: string, keep: number, { tell }: Pick<Io, 'tell'>) {
   const { deleted, future } = tools.keepBackups(latest, keep)
   for (const name of future) await tell(`Warning: ${name} is dated in the future: it is neither counted nor deleted.`)
   for (const name of deleted) await tell(`Deleted ${name}.`)

@@ -22,9 +22,9 @@ interface ImportJob {
   readonly user: string | undefined
   readonly rule: ConflictRule
   readonly isAtomic: boolean
-  readonly target: PlantImport
   /** How many lines were read. */
   lines: number
+  counts: { readonly durable: number; readonly created: number; readonly users: number }
 }
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
@@ -39,15 +39,15 @@ export const importCommand = (program: Command, io: Io): void => {
     .action(async (file, { database, user, onConflict: rule, atomic: isAtomic = false, json }) => {
       const input = await openInput(file, io)
       const tools = await engineOf(database).fileTools()
-      using target = await tools.openImport(rule, io)
-      const job: ImportJob = { input, user, rule, isAtomic, target, lines: 0 }
-      const importAll = async (signal: AbortSignal) => {
-        await checkLines(job, signal, io)
-        if (rule === 'fail') await requireFree(job, io)
-        await storeLines(job, signal, io)
-      }
+      const job: ImportJob = { input, user, rule, isAtomic, lines: 0, counts: { durable: 0, created: 0, users: 0 } }
+      const importAll = (signal: AbortSignal) =>
+        tools.importPlants(rule, io, async (target) => {
+          await requireNone(checkLines(job, target, signal, io), job, io)
+          if (rule === 'fail') await requireNone(findExisting(target), job, io)
+          await storeLines(job, target, signal, io)
+        })
       await runUntilSignal(io, importAll, () => describeStored(job))
-      const { created, users } = target.counts
+      const { created, users } = job.counts
       // The other lines have the user and the id of a stored plant or of another line.
       const others = job.lines - created
       const [skipped, replaced] = rule === 'replace' ? [0, others] : [others, 0]
@@ -61,17 +61,15 @@ export const importCommand = (program: Command, io: Io): void => {
 }
 
 /** How far an import came, and how to go on. With `fail` the lines that are stored would be refused. */
-function describeStored({ target, lines, rule }: ImportJob): string {
-  const { durable } = target.counts
+function describeStored({ counts: { durable }, lines, rule }: ImportJob): string {
   if (durable === 0) return 'nothing was imported. Run the same command again.'
   const option = rule === 'fail' ? ' with --on-conflict skip' : ''
   return `${durable} of ${counted(lines, 'line')} are in. Run the same command again${option} to import the rest.`
 }
 
-/** Reads all lines into the staging table. */
-async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<void> {
+/** Reads all lines into the staging table. Yields the line and the reason for each line that it refuses. */
+async function* checkLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): AsyncGenerator<string> {
   const { stream, bytes: total } = job.input
-  const refusals = collectRefusals(io)
   using progress = showProgress(io)
   let bytes = 0
   for await (const batch of readLines(stream, LINE_MAX_BYTES)) {
@@ -79,57 +77,53 @@ async function checkLines(job: ImportJob, signal: AbortSignal, io: Io): Promise<
     for (const line of batch) {
       job.lines++
       bytes += line.length + 1
-      const refusal = take(line, job)
-      if (refusal !== undefined) refusals.record(job.lines, refusal)
+      const refusal = take(line, job, target)
+      if (refusal !== undefined) yield `line ${job.lines}: ${refusal}`
     }
     progress.update(bytes, total, `${counted(job.lines, 'plant')} checked`)
   }
-  await refusals.end(job.lines)
 }
 
 /** Adds the line that was read last to the staging table. Returns the reason if it refuses the line. */
-function take(line: Uint8Array, job: ImportJob): string | undefined {
-  const plant = parsePlantLine(line, job.user)
+function take(line: Uint8Array, { user, rule, lines }: ImportJob, target: PlantImport): string | undefined {
+  const plant = parsePlantLine(line, user)
   if (typeof plant === 'string') return plant
-  const first = job.target.add(plant, job.lines)
-  return first !== undefined && job.rule === 'fail' ? `its user and id are those of line ${first}.` : undefined
+  const first = target.add(plant, lines)
+  return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : undefined
 }
 
-/** Refuses lines with the user and the id of a stored plant. */
-async function requireFree({ target, lines }: ImportJob, io: Io): Promise<void> {
-  const refusals = collectRefusals(io)
-  target.findExisting(({ line, user, id }) => refusals.record(line, `the user ${user} has plant ${id} already.`))
-  await refusals.end(lines)
-}
-
-/** Stores all plants of the staging table. */
-async function storeLines({ lines, isAtomic, target }: ImportJob, signal: AbortSignal, io: Io) {
-  if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.')
-  using progress = showProgress(io)
-  for await (const written of target.store(isAtomic)) {
-    progress.update(written, lines, `${written} of ${lines} plants imported`)
-    // Signals need a turn of the event loop.
-    await nextTurn()
-    signal.throwIfAborted()
+/** Yields the same for lines with the user and the id of a stored plant. */
+function* findExisting(target: PlantImport): Generator<string> {
+  for (const { line, user, id } of target.findExisting()) {
+    yield `line ${line}: the user ${user} has plant ${id} already.`
   }
 }
 
-/** Counts refused lines and keeps the first of them, to print them at the end. */
-function collectRefusals({ tell }: Pick<Io, 'tell'>) {
+/** Throws if lines are refused. Before that it prints the first of the refusals. */
+async function requireNone(refusals: AsyncIterable<string> | Iterable<string>, job: ImportJob, { tell }: Io) {
   const first: string[] = []
   let count = 0
-  return {
-    record(line: number | bigint, reason: string): void {
-      count++
-      if (first.length < REFUSALS_TOLD_MAX) first.push(`line ${line}: ${reason}`)
-    },
-    async end(lines: number): Promise<void> {
-      if (count === 0) return
-      for (const text of first) await tell(text)
-      if (count > first.length) await tell(`and ${count - first.length} more.`)
-      throw new AppError('file_unusable', {
-        message: `Of ${lines} lines ${count} are refused: nothing was imported.`,
-      })
-    },
+  for await (const text of refusals) {
+    count++
+    if (first.length < REFUSALS_TOLD_MAX) first.push(text)
+  }
+  if (count === 0) return
+  for (const text of first) await tell(text)
+  if (count > first.length) await tell(`and ${count - first.length} more.`)
+  const message = `Of ${job.lines} lines ${count} are refused: nothing was imported.`
+  throw new AppError('file_unusable', { message })
+}
+
+/** Stores all plants of the staging table. */
+async function storeLines(job: ImportJob, target: PlantImport, signal: AbortSignal, io: Io): Promise<void> {
+  const { isAtomic, lines } = job
+  if (isAtomic) await io.tell('Creates and deletes of servers wait until all is in, or are refused.')
+  using progress = showProgress(io)
+  for await (const counts of target.store(isAtomic)) {
+    job.counts = counts
+    progress.update(counts.written, lines, `${counts.written} of ${lines} plants imported`)
+    // Signals need a turn of the event loop.
+    await nextTurn()
+    signal.throwIfAborted()
   }
 }

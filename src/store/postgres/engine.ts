@@ -19,8 +19,7 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
   },
 
   async copyTools(options) {
-    const { readPostgres } = await import('./tools/contents.ts')
-    const { fillPostgres } = await import('./tools/copy-target.ts')
+    const { fillPostgres, readPostgres } = await import('./tools/copy.ts')
     warnOfPlainText(address, options)
     // Few statements are sent more than once.
     const connection = { address, passwordFile: options.passwordFile, preparesNothing: true }

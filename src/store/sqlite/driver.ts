@@ -1,4 +1,4 @@
-import { constants, Database } from 'bun:sqlite'
+import { constants, Database, type SQLQueryBindings, type Statement } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import type { Durability } from '../../domain/store.ts'
 import { LOCK_MAX_WAIT_MS } from '../limits.ts'
@@ -76,3 +76,8 @@ function enterWalMode(db: Database): void {
 
 /** Types the rows of a statement. Its columns, of strict tables, have these types. */
 export const rowsOf = <Row>(values: unknown[][]): Row[] => values as Row[]
+
+/** Reads the rows of a statement one by one. The driver iterates over objects only, whose values have the order of the columns. */
+export function* iterateRows<Row>(select: Statement<unknown, SQLQueryBindings[]>, ...parameters: SQLQueryBindings[]) {
+  for (const row of select.iterate(...parameters)) yield Object.values(row as object) as Row
+}

@@ -14,8 +14,7 @@ export const sqliteEngine = (path: string): Engine => ({
   },
 
   async copyTools({ isSnapshot = false }) {
-    const { readSqlite } = await import('./tools/contents.ts')
-    const { fillSqlite } = await import('./tools/copy-target.ts')
+    const { fillSqlite, readSqlite } = await import('./tools/copy.ts')
     return {
       read: (use) => readSqlite(path, isSnapshot, use),
       fill: (fill) => fillSqlite(path, fill),

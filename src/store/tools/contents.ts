@@ -35,6 +35,17 @@ export const BATCH_TEXT_LENGTH = 256 * 1024
 /** The number of rows of each table. */
 export type Counts = Readonly<Record<Table, number>>
 
+/** Counts the rows of each table. */
+export const selectCounts = (schema: string): string =>
+  `select ${TABLES.map((table) => `(select count(*) from ${schema}.${table})`).join(', ')}`
+
+/** The row of `selectCounts`. */
+export const toCounts = ([users, tokens, plants]: readonly unknown[] = []): Counts => ({
+  users: Number(users),
+  tokens: Number(tokens),
+  plants: Number(plants),
+})
+
 /** What a store holds at one moment. */
 export interface Contents {
   readonly counts: Counts

@@ -4,7 +4,7 @@ import { misused } from '../../../domain/error.ts'
 import type { Cloned, CloneOptions } from '../../engine.ts'
 import { openImmutable, openWriter, rowsOf } from '../driver.ts'
 import { sqliteCode } from '../errors.ts'
-import { syncDirectory } from '../files/file-system.ts'
+import { realPath, syncDirectory } from '../files/file-system.ts'
 import { databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
 import { pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
@@ -12,14 +12,14 @@ import { cloneDatabase, withClone } from './clone-database.ts'
 import { withoutTime } from './new-database.ts'
 
 /** Makes a backup of a database, while other processes may write. Rejects as `cloneDatabase` does. */
-export const backupSqlite = async (database: string, target: string, options: CloneOptions): Promise<Cloned> =>
-  cloneDatabase(sourceOf(database), target, options)
+export const backup = async (database: string, file: string, options: CloneOptions): Promise<Cloned> =>
+  cloneDatabase(sourceOf(database), realPath(file), options)
 
 /**
  * Makes and verifies a backup that can be read once. It is on the disk of the database, which has room for it, and has no name,
  * so nothing of it is left when the process ends. Rejects as `withClone` does.
  */
-export async function backupSqliteToRead(database: string, options: CloneOptions) {
+export async function backupToRead(database: string, options: CloneOptions) {
   return withClone(sourceOf(database), `${database}-backup`, options, ({ cloned, openFile }) => {
     // Nothing asks for the signal after this.
     options.signal?.throwIfAborted()
@@ -35,11 +35,12 @@ function sourceOf(path: string) {
 }
 
 /** Makes a clone of a backup the database. The backup does not change. Rejects as `cloneDatabase` does. */
-export async function restoreSqlite(backup: string, database: string, options: CloneOptions): Promise<Cloned> {
-  const { state, foreign } = inspectBackup(backup)
+export async function restore(database: string, file: string, options: CloneOptions): Promise<Cloned> {
+  const path = realPath(file)
+  const { state, foreign } = inspectBackup(path)
   // A backup may come from anybody, so the objects of other programs in it are dropped.
-  const cloned = await cloneDatabase({ role: 'backup', path: backup, state, dropped: foreign }, database, options)
-  return { ...cloned, bytes: statSync(backup).size }
+  const cloned = await cloneDatabase({ role: 'backup', path, state, dropped: foreign }, database, options)
+  return { ...cloned, bytes: statSync(path).size }
 }
 
 /**
@@ -52,9 +53,9 @@ export async function recordBackup(database: string, atMs: number, bytes: number
   writer.run('insert or replace into last_backup (id, at_ms, bytes) values (1, ?1, ?2)', [atMs, bytes])
 }
 
-/** The name of a backup: the name of the database and the time in UTC. So the order of names is the order of time. */
-export const backupName = (database: string, nowMs: number): string =>
-  `${basename(database, extname(database))}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`
+/** The path of a backup in a directory. Its name has the time in UTC, so that the order of names is the order of time. */
+export const backupIn = (database: string, directory: string, nowMs: number): string =>
+  join(directory, `${basename(database, extname(database))}-${new Date(nowMs).toISOString().replaceAll(':', '-')}.db`)
 
 /**
  * Deletes the backups of a database that are beside its latest one, but for the latest `keep`. It counts and deletes a file only

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError, misused } from '../../../domain/error.ts'
+import { AppError, codeOf, misused } from '../../../domain/error.ts'
 import type { Cloned, CloneOptions } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { Counts } from '../../tools/contents.ts'
@@ -20,6 +20,7 @@ import { createDatabase, type NewDatabase } from './new-database.ts'
 const ACCESS: Readonly<Record<FileRole, string>> = { database: 'mode=rw', backup: 'immutable=1' }
 /** Cloning so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
+const AFTER_LAST = 'where (user_id, id) > (select user_id, id from main.plants order by user_id desc, id desc limit 1)'
 
 /** A database to clone. Its schema was inspected. */
 interface Source {
@@ -46,7 +47,7 @@ export async function cloneDatabase(source: Source, target: string, options: Clo
       throw storeUnusable(`${source.path} was written to meanwhile: make a backup of it by plantstore backup.`)
     }
     if (replaced !== undefined) closeForReplacement(replaced)
-    if (!place(replaced !== undefined)) throw targetExists(target)
+    place(replaced !== undefined)
     return { ...cloned, path: target, bytes: statSync(target).size }
   })
 }
@@ -78,9 +79,9 @@ export async function withClone<T>(
   try {
     using clone = createDatabase(target)
     clone.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${ACCESS[source.role]}`])
-    const expected = await cloneRows(clone.db, source, options)
+    const counts = await cloneRows(clone.db, source, options)
     clone.db.run('detach source')
-    const counts = verify(clone.db, source, expected)
+    verify(clone.db, source, counts)
     return use({ ...clone, cloned: { ...counts, dropped: describeObjects(source.dropped) } })
   } catch (error) {
     throw toCloneError(error, source, target)
@@ -95,29 +96,35 @@ async function cloneRows(
 ): Promise<Counts> {
   clone.run('begin')
   if (pragmaNumber(clone, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(path)
+  clone.run(`pragma main.application_id = ${APPLICATION_ID}`)
+  clone.run(`pragma main.user_version = ${pragmaNumber(clone, 'user_version', 'source')}`)
   const schema = schemaToClone(clone, new Set(dropped.map(([, name]) => name)))
-  const tables = schema.filter(({ type }) => type === 'table')
-  for (const pragma of ['application_id', 'user_version'] as const) {
-    clone.run(`pragma main.${pragma} = ${pragmaNumber(clone, pragma, 'source')}`)
-  }
+  const tables = schema.filter(([type]) => type === 'table')
   // `prepare` takes only the first statement of a text. `run` would execute all of them.
-  for (const { sql } of tables) clone.prepare(sql).run()
+  for (const [, , sql] of tables) clone.prepare(sql).run()
   const expected = countRows(clone, 'source')
-  for (const { name } of tables) {
+  for (const [, name] of tables) {
     // The clone was never backed up.
     if (name !== 'plants' && name !== 'last_backup')
       clone.run(`insert into main.${quoted(name)} select * from source.${quoted(name)}`)
   }
   let plants = 0
-  for (const rows of clonePlants(clone)) {
+  let batch: number
+  do {
     signal?.throwIfAborted()
-    plants += rows
+    const condition = plants === 0 ? '' : AFTER_LAST
+    batch = clone.run(
+      `insert into main.plants select * from source.plants ${condition} order by user_id, id limit ${BATCH_ROWS}`,
+    ).changes
+    plants += batch
     onProgress(plants, expected.plants)
     await nextTurn()
-  }
-  cloneInternalTables(clone)
+  } while (batch === BATCH_ROWS)
+  // SQLite never uses an identifier again that it has given once.
+  clone.run('delete from main.sqlite_sequence')
+  clone.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
   // SQLite makes an index faster, and denser, once the rows are there.
-  for (const { type, sql } of schema) if (type !== 'table') clone.prepare(sql).run()
+  for (const [type, , sql] of schema) if (type !== 'table') clone.prepare(sql).run()
   if (role === 'database') {
     clone.run(`create table main.${BACKUP_OF} (path text not null) strict`)
     clone.run(`insert into main.${BACKUP_OF} (path) values (?1)`, [path])
@@ -129,57 +136,30 @@ async function cloneRows(
 const schemaToClone = (clone: Database, dropped: ReadonlySet<string>) =>
   rowsOf<[type: string, name: string, sql: string]>(
     clone.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
-  )
-    .map(([type, name, sql]) => ({ type, name, sql }))
-    .filter(({ name }) => !name.startsWith('sqlite_') && name !== BACKUP_OF && !dropped.has(name))
-
-/** Clones the plants in batches by their key. Yields the size of each batch. */
-function* clonePlants(clone: Database): Generator<number> {
-  let condition = ''
-  for (;;) {
-    const { changes } = clone.run(
-      `insert into main.plants select * from source.plants ${condition} order by user_id, id limit ${BATCH_ROWS}`,
-    )
-    yield changes
-    if (changes < BATCH_ROWS) return
-    condition = 'where (user_id, id) > (select user_id, id from main.plants order by user_id desc, id desc limit 1)'
-  }
-}
-
-/** Clones what SQLite keeps for itself: the statistics of `analyze`, and the last identifiers, which are never used again. */
-function cloneInternalTables(clone: Database): void {
-  if (clone.prepare(`select 1 from source.sqlite_schema where name = 'sqlite_stat1'`).values().length > 0) {
-    // Only SQLite can make this table.
-    clone.run('analyze main.sqlite_schema')
-    clone.run('insert into main.sqlite_stat1 select tbl, idx, stat from source.sqlite_stat1')
-  }
-  clone.run('delete from main.sqlite_sequence')
-  clone.run('insert into main.sqlite_sequence select * from source.sqlite_sequence')
-}
+  ).filter(([, name]) => !name.startsWith('sqlite_') && name !== BACKUP_OF && !dropped.has(name))
 
 /** Any name as an identifier in SQL. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 /** Throws if the file is damaged or lacks a row, or if another program has changed the schema since it was inspected. */
-function verify(clone: Database, source: Source, expected: Counts): Counts {
+function verify(clone: Database, source: Source, expected: Counts): void {
   // Read the file itself, and not the cache.
   clone.run('pragma shrink_memory')
   const problems = findProblems(clone)
   if (problems.length > 0) throw fileDamaged(source.role, source.path, `is damaged: ${problems.join('; ')}`)
   refuseChangedSchema(source.role, source.path, clone, pragmaNumber(clone, 'user_version'))
   const counts = countRows(clone)
-  if (!Bun.deepEquals(counts, expected)) {
-    throw new Error(`of ${JSON.stringify(expected)} rows the clone has ${JSON.stringify(counts)}`)
-  }
-  return counts
+  if (Bun.deepEquals(counts, expected)) return
+  throw new Error(`of ${JSON.stringify(expected)} rows the clone has ${JSON.stringify(counts)}`)
 }
 
 function toCloneError(error: unknown, source: Source, target: string): unknown {
   // The file of the clone is open already, and nobody else knows it.
   const isOfSource = isDamage(error) || isLocked(error) || sqliteCode(error) === 'SQLITE_CANTOPEN'
   if (isOfSource) return toOpenError(error, source.path, source.role)
-  const isSystemError = error instanceof Error && !(error instanceof AppError) && 'code' in error
-  if (!isSystemError) return error
+  if (codeOf(error) === 'EEXIST') return targetExists(target)
+  // Neither an `AppError` nor the reason of a signal has a code.
+  if (!(error instanceof Error && codeOf(error) !== '')) return error
   const reason = isOutOfSpace(error) ? 'there is no space: make room' : error.message
   return new AppError('file_unusable', { message: `${target} cannot be made: ${reason}.`, cause: error })
 }

@@ -1,27 +1,30 @@
-import { join } from 'node:path'
 import type { FileTools } from '../../engine.ts'
-import { realPath } from '../files/file-system.ts'
-import {
-  backupName,
-  backupSqlite,
-  backupSqliteToRead,
-  keepLatestBackups,
-  recordBackup,
-  restoreSqlite,
-} from './backup.ts'
+import { toAppError } from '../errors.ts'
+import { backup, backupIn, backupToRead, keepLatestBackups, recordBackup, restore } from './backup.ts'
 import { exportPlants } from './contents.ts'
-import { openImport } from './import.ts'
+import { importPlants } from './import.ts'
 import { sqliteStatus } from './status.ts'
 
-/** The tools for the SQLite file at this path. */
-export const fileTools = (path: string): FileTools => ({
-  backup: async (file, options) => backupSqlite(path, realPath(file), options),
-  backupIn: (directory, nowMs) => join(directory, backupName(path, nowMs)),
-  backupToRead: (options) => backupSqliteToRead(path, options),
-  recordBackup: (atMs, bytes) => recordBackup(path, atMs, bytes),
-  keepBackups: (latest, keep) => keepLatestBackups(path, latest, keep),
-  restore: async (backup, options) => restoreSqlite(realPath(backup), path, options),
-  status: () => sqliteStatus(path),
-  exportPlants: (userName, use) => exportPlants(path, userName, use),
-  openImport: (rule, clocks) => openImport(path, rule, clocks),
-})
+/** The tools for the SQLite file at this path. All but `recordBackup` translate SQLite's errors. */
+export const fileTools = (path: string): FileTools => {
+  const tool =
+    <Arguments extends unknown[], Result>(run: (path: string, ...args: Arguments) => Promise<Result>) =>
+    async (...args: Arguments): Promise<Result> => {
+      try {
+        return await run(path, ...args)
+      } catch (error) {
+        throw toAppError(error, path)
+      }
+    }
+  return {
+    backup: tool(backup),
+    backupToRead: tool(backupToRead),
+    restore: tool(restore),
+    status: tool(sqliteStatus),
+    exportPlants: tool(exportPlants),
+    importPlants: tool(importPlants),
+    backupIn: backupIn.bind(null, path),
+    recordBackup: recordBackup.bind(null, path),
+    keepBackups: keepLatestBackups.bind(null, path),
+  }
+}

@@ -1,12 +1,11 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import type { ConflictRule, OwnedPlant } from '../../../domain/plant.ts'
-import { PLANT_FIELDS, valuesOf } from '../../../domain/plant.ts'
-import type { ExistingLine, FileTools, PlantImport } from '../../engine.ts'
-import { PLANT_COLUMNS } from '../../rows.ts'
-import { openWriter, rowsOf } from '../driver.ts'
-import { toAppError } from '../errors.ts'
+import { type ConflictRule, PLANT_FIELDS, type PlantValues, valuesOf } from '../../../domain/plant.ts'
+import type { Clocks, ExistingLine, PlantImport } from '../../engine.ts'
+import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
+import { iterateRows, openWriter } from '../driver.ts'
+import { isLocked, isOutOfSpace, toAppError } from '../errors.ts'
 import { movedAway, watchFiles } from '../files/moved-files.ts'
 import { insertInto } from '../insert.ts'
 import { checkpoints } from '../writing/checkpoints.ts'
@@ -14,7 +13,7 @@ import { prepareCommit } from '../writing/commit.ts'
 import { updateSchema } from './contents.ts'
 
 /**
- * A transaction ends with the batch that brings it to this time. A create of a server waits at most 100 ms for an import: for a
+ * A transaction ends with the plant that brings it to this time. A create of a server waits at most 100 ms for an import: for a
  * transaction, for its fsync, and until the server tries the lock again.
  */
 const TRANSACTION_MS = 15
@@ -25,124 +24,47 @@ const LOCK_TIMEOUT_MS = 30_000
 const LOCK_RETRY_MS = 3
 /** The most memory of the staging table, in KiB. */
 const CACHE_KIB = 64 * 1024
-/** A batch ends with the plant that reaches one of these limits. The second one is the length of its text, in bytes. */
-const BATCH_PLANTS = 500
-const BATCH_TEXT_BYTES = 1024 * 1024
 
 /** Replaces the fields of a row by those of the row that would be inserted. */
 const TAKE_NEW = PLANT_FIELDS.map((field) => `${field} = excluded.${field}`).join(', ')
-/** A cross join reads the lines first (https://sqlite.org/optoverview.html#crossjoin). */
-const OF_USERS = 'from temp.lines cross join main.users on users.name = lines.user'
-const EXISTING = `${OF_USERS} cross join main.plants on plants.user_id = users.id and plants.id = lines.id`
-const IN_BATCH = 'where (lines.user, lines.id) > (?1, ?2) and (lines.user, lines.id) <= (?3, ?4)'
 
+/** The key of the staging table. */
 type Key = readonly [user: string, id: bigint]
 /** No user has an empty name. */
 const BEFORE_ALL: Key = ['', 0n]
 
-/** Some plants of the staging table: those after one key, up to another key. */
-interface ImportBatch {
-  readonly plants: number
-  readonly after: Key
-  readonly last: Key
-}
-
-/** See `FileTools.openImport`. Servers may use the database meanwhile. */
-export async function openImport(
+/** See `FileTools.importPlants`. */
+export async function importPlants(
   path: string,
   rule: ConflictRule,
-  { nowMs, monotonicMs }: Parameters<FileTools['openImport']>[1],
-): Promise<PlantImport> {
+  clocks: Clocks,
+  use: (target: PlantImport) => Promise<void>,
+): Promise<void> {
   await updateSchema(path)
-  const translate = (error: unknown) => toAppError(error, path, { duringWrite: true })
-  const { opened: db, areMoved } = attempt(translate, () => watchFiles(path, () => openConnection(path)))
-  const begin = prepareBegin(db, translate)
+  const { opened, areMoved } = watchFiles(path, () => openConnection(path))
+  using db = opened
+  const { add, findExisting } = stagingTable(db, path, rule)
+  const begin = prepareBegin(db, path)
   const commit = prepareCommit(db)
-  const staging = stagingTable(db, rule)
-  const { counts, write } = plantWriter(db, rule, nowMs)
-  const end = () => {
-    commit()
-    if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-    counts.durable = counts.written
-  }
+  const { counts, writeUntil } = plantWriter(db, rule, clocks)
 
-  return {
-    counts,
-    add: (plant, line) =>
-      attempt(
-        (error) => toStagingError(translate(error), dirname(path)),
-        () => staging.add(plant, line),
-      ),
-    findExisting: (use) => attempt(translate, () => staging.findExisting(use)),
-    async *store(isAtomic) {
-      let beginMs = 0
-      try {
-        for (const batch of staging.batches()) {
-          if (!db.inTransaction) {
-            await begin()
-            beginMs = monotonicMs()
-          }
-          write(batch)
-          if (!isAtomic && monotonicMs() - beginMs >= TRANSACTION_MS) {
-            end()
-            await Bun.sleep(PAUSE_MS)
-          }
-          yield counts.written
-        }
-        if (db.inTransaction) end()
-      } catch (error) {
-        throw translate(error)
+  async function* store(isAtomic: boolean) {
+    // The transaction of the staging table.
+    db.run('commit')
+    let after: Key | undefined = BEFORE_ALL
+    while (after !== undefined) {
+      if (!db.inTransaction) await begin()
+      after = writeUntil(clocks.monotonicMs() + TRANSACTION_MS, after)
+      if (!isAtomic || after === undefined) {
+        commit()
+        if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
+        counts.durable = counts.written
+        await Bun.sleep(PAUSE_MS)
       }
-    },
-    [Symbol.dispose]() {
-      if (db.inTransaction) db.run('rollback')
-      db.close(true)
-    },
-  }
-}
-
-/** Translates the error with which work fails. */
-function attempt<T>(translate: (error: unknown) => unknown, work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    throw translate(error)
-  }
-}
-
-/** Prepares the begin of a transaction. All other writes wait for its end. */
-function prepareBegin(db: Database, translate: (error: unknown) => unknown) {
-  const wal = checkpoints(db, translate)
-  const begin = () => {
-    // If a checkpoint fails before the transaction, nothing is in doubt.
-    wal.runIfDue()
-    db.run('begin')
-    // Takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
-    db.run('delete from main.users where false')
-  }
-  return () => untilUnlocked(db, () => attempt(translate, begin))
-}
-
-/** Says where there is no room for the staging table. Nothing else is written then. */
-function toStagingError(error: unknown, directory: string): unknown {
-  if (!(error instanceof AppError && error.kind === 'store_full')) return error
-  const message = `The lines wait in ${directory} until all are checked, and there is no room for them: nothing was imported. Make room, and run the same command again.`
-  return new AppError('store_full', { message, cause: error.cause })
-}
-
-/** Repeats work that finds the database locked. SQLite would wait inside a call, in which no signal is handled. */
-async function untilUnlocked<T>(db: Database, work: () => T): Promise<T> {
-  const deadlineMs = performance.now() + LOCK_TIMEOUT_MS
-  for (;;) {
-    try {
-      return work()
-    } catch (error) {
-      if (db.inTransaction) db.run('rollback')
-      const isBusy = error instanceof AppError && error.kind === 'store_busy'
-      if (!isBusy || performance.now() > deadlineMs) throw error
-      await Bun.sleep(LOCK_RETRY_MS)
+      yield counts
     }
   }
+  await use({ add, findExisting, store })
 }
 
 /** Opens a connection whose temporary file is beside the database. SQLite gives that file no name, so that nothing of it is left. */
@@ -161,72 +83,90 @@ function openConnection(path: string): Database {
   return db
 }
 
-function stagingTable(db: Database, rule: ConflictRule) {
+function stagingTable(db: Database, path: string, rule: ConflictRule): Pick<PlantImport, 'add' | 'findExisting'> {
   const insert = db.prepare<unknown, SQLQueryBindings[]>(
     `${insertInto('temp.lines', ['line', 'user', 'id', ...PLANT_FIELDS])}
-     on conflict do update set ${rule === 'replace' ? TAKE_NEW : 'line = line'} returning line`,
+     on conflict do ${rule === 'replace' ? `update set ${TAKE_NEW}` : 'nothing'}`,
   )
-  const selectNext = db.prepare<unknown, SQLQueryBindings[]>(
-    `select user, id, ${PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')}
-     from temp.lines where (user, id) > (?1, ?2) order by user, id limit ${BATCH_PLANTS}`,
-  )
+  const selectLine = db.prepare<unknown, [...Key]>('select line from temp.lines where user = ?1 and id = ?2')
+  // A cross join reads the lines first (https://sqlite.org/optoverview.html#crossjoin).
   const selectExisting = db.prepare<ExistingLine, []>(
-    `select lines.line, lines.user, lines.id ${EXISTING} order by lines.line`,
+    `select lines.line, lines.user, lines.id from temp.lines cross join main.users on users.name = lines.user
+     cross join main.plants on plants.user_id = users.id and plants.id = lines.id order by lines.line`,
   )
-
-  const batchAfter = (after: Key): ImportBatch => {
-    let last = after
-    let plants = 0
-    let bytes = 0
-    for (const [user, id, textBytes] of rowsOf<[...Key, bigint]>(selectNext.values(...after))) {
-      last = [user, id]
-      plants++
-      bytes += Number(textBytes)
-      if (bytes >= BATCH_TEXT_BYTES) break
-    }
-    return { plants, after, last }
-  }
-
   // One transaction for all lines, because a commit looks at every changed page that is in memory. It locks no other table.
   db.run('begin')
   return {
-    add({ user, id, plant }: OwnedPlant, line: number): number | undefined {
-      const [[kept] = []] = insert.values(line, user, id, ...valuesOf(plant))
-      return Number(kept) === line ? undefined : Number(kept)
+    add({ user, id, plant }, line) {
+      try {
+        const { changes } = insert.run(line, user, id, ...valuesOf(plant))
+        return changes > 0 ? undefined : Number(selectLine.values(user, id)[0]?.[0])
+      } catch (error) {
+        throw isOutOfSpace(error) ? stagingFull(path, error) : error
+      }
     },
-    findExisting(use: (line: ExistingLine) => void): void {
-      for (const line of selectExisting.iterate()) use(line)
-    },
-    /** Ends the transaction of the lines. All batches, in the order of the table `plants`: another order takes many times as long. */
-    *batches(): Generator<ImportBatch> {
-      db.run('commit')
-      for (let batch = batchAfter(BEFORE_ALL); batch.plants > 0; batch = batchAfter(batch.last)) yield batch
-    },
+    findExisting: () => selectExisting.iterate(),
   }
 }
 
-/** Writes the plants of a batch, inside a transaction, and counts them. */
-function plantWriter(db: Database, rule: ConflictRule, nowMs: () => number) {
-  const prepare = (sql: string) => db.prepare<unknown, SQLQueryBindings[]>(sql)
-  const insertUsers = prepare(
-    `insert into main.users (name, created_at_ms) select distinct user, ?5 from temp.lines ${IN_BATCH} on conflict do nothing`,
-  )
-  const countExisting = prepare(`select count(*) ${EXISTING} ${IN_BATCH}`)
-  const insertPlants = prepare(
-    `insert into main.plants (${PLANT_COLUMNS.join(', ')})
-     select users.id, lines.id, ${PLANT_FIELDS.map((field) => `lines.${field}`).join(', ')} ${OF_USERS} ${IN_BATCH}
-     order by lines.user, lines.id on conflict do ${rule === 'replace' ? `update set ${TAKE_NEW}` : 'nothing'}`,
-  )
+/** The disk has no room for the staging table. */
+const stagingFull = (path: string, cause: unknown) =>
+  new AppError('store_full', {
+    message: `The lines wait in ${dirname(path)} until all are checked, and there is no room for them: nothing was imported. Make room, and run the same command again.`,
+    cause,
+  })
 
-  const counts = { written: 0, durable: 0, users: 0, created: 0 }
-  const write = ({ plants, after, last }: ImportBatch): void => {
-    const keys = [...after, ...last]
-    counts.users += insertUsers.run(...keys, nowMs()).changes
-    const existing = Number(countExisting.values(...keys)[0]?.[0])
-    if (existing > 0 && rule === 'fail') throw new AppError('plant_exists')
-    insertPlants.run(...keys)
-    counts.written += plants
-    counts.created += plants - existing
+/** Prepares the begin of a transaction. All other writes wait for its end. */
+function prepareBegin(db: Database, path: string) {
+  const wal = checkpoints(db, (error) => toAppError(error, path))
+  return async () => {
+    const deadlineMs = performance.now() + LOCK_TIMEOUT_MS
+    for (;;) {
+      try {
+        // If a checkpoint fails before the transaction, nothing is in doubt.
+        wal.runIfDue()
+        db.run('begin')
+        // Takes the lock. `begin immediate` would lock the staging table, too, whose unlocking walks its pages.
+        db.run('delete from main.users where false')
+        return
+      } catch (error) {
+        if (db.inTransaction) db.run('rollback')
+        if (!isLocked(error) || performance.now() > deadlineMs) throw error
+      }
+      // SQLite would wait inside a call, in which no signal is handled.
+      await Bun.sleep(LOCK_RETRY_MS)
+    }
   }
-  return { counts, write }
+}
+
+/** Writes the plants of the staging table in the order of the table `plants`, and counts them. Another order takes many times as long. */
+function plantWriter(db: Database, rule: ConflictRule, { nowMs, monotonicMs }: Clocks) {
+  const prepare = (sql: string) => db.prepare<unknown, SQLQueryBindings[]>(sql)
+  const selectAfter = prepare(
+    `select user, id, ${FIELD_COLUMNS} from temp.lines where (user, id) > (?1, ?2) order by user, id`,
+  )
+  const insertUser = prepare('insert into main.users (name, created_at_ms) values (?1, ?2) on conflict do nothing')
+  const insertPlant = `insert into main.plants (${PLANT_COLUMNS.join(', ')})
+    select users.id, ?2, ${PLANT_FIELDS.map((_, index) => `?${index + 3}`).join(', ')}
+    from main.users where users.name = ?1 on conflict do`
+  const createPlant = prepare(`${insertPlant} nothing`)
+  const replacePlant = prepare(`${insertPlant} update set ${TAKE_NEW}`)
+  const counts = { written: 0, durable: 0, users: 0, created: 0 }
+
+  /** Writes the plants after a key, inside a transaction. If `endMs` comes first, it returns the last key, and else `undefined`. */
+  const writeUntil = (endMs: number, after: Key): Key | undefined => {
+    let lastUser = ''
+    for (const [user, id, ...values] of iterateRows<[...Key, ...PlantValues]>(selectAfter, ...after)) {
+      if (user !== lastUser) counts.users += insertUser.run(user, nowMs()).changes
+      lastUser = user
+      const { changes } = createPlant.run(user, id, ...values)
+      if (changes === 0 && rule === 'fail') throw new AppError('plant_exists')
+      if (changes === 0 && rule === 'replace') replacePlant.run(user, id, ...values)
+      counts.created += changes
+      counts.written++
+      if (monotonicMs() >= endMs) return [user, id]
+    }
+    return undefined
+  }
+  return { counts, writeUntil }
 }

@@ -27,12 +27,11 @@ export function createDatabase(target: string) {
   return {
     db,
     path,
-    /** Gives it its final path, durably. Without `replaces` it does not if there is a file. Returns whether it did. */
-    place(replaces: boolean): boolean {
+    /** Gives it its final path, durably. Unless it replaces a file, it throws as `renameToNew` does. */
+    place(replaces: boolean): void {
       if (replaces) renameSync(path, target)
-      else if (!renameToNew(path, target)) return false
+      else renameToNew(path, target)
       syncDirectory(dirname(target))
-      return true
     },
     /** Opens its file for reading. The descriptor outlives the file's name. */
     openFile: (): number => openSync(path, 'r'),
@@ -53,32 +52,20 @@ function openUnfinished(path: string): Database {
 }
 
 /**
- * Renames a file, unless a file has the new name already. Returns whether it did. `link` refuses a name that is taken, but
- * `rename` does not. If `link` fails for another reason, the file system may have no links. Then an empty file takes the name
- * first, and a kill in between leaves that empty file.
+ * Renames a file. Throws an error with the code `EEXIST` if a file has the new name, which `link` refuses and `rename` would
+ * replace. If `link` fails for another reason, the file system may have no links. Then an empty file takes the name first, and a
+ * kill in between leaves that empty file.
  */
-export function renameToNew(from: string, to: string): boolean {
+export function renameToNew(from: string, to: string): void {
   try {
     linkSync(from, to)
   } catch (error) {
-    return !isTaken(error) && renameToReserved(from, to)
+    if (codeOf(error) === 'EEXIST') throw error
+    closeSync(openSync(to, 'wx', 0o600))
+    renameSync(from, to)
   }
   rmSync(from, { force: true })
-  return true
 }
-
-function renameToReserved(from: string, to: string): boolean {
-  try {
-    closeSync(openSync(to, 'wx', 0o600))
-  } catch (error) {
-    if (isTaken(error)) return false
-    throw error
-  }
-  renameSync(from, to)
-  return true
-}
-
-const isTaken = (error: unknown): boolean => codeOf(error) === 'EEXIST'
 
 /** The name of an unfinished database is its final name, this, and a UUID. */
 const PARTIAL = '.partial-'
@@ -86,29 +73,25 @@ const PARTIAL = '.partial-'
 /** Matches these names. The group is the final name. */
 const PARTIAL_NAME = new RegExp(`^(.+)\\${PARTIAL}[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, 's')
 
-/** The name of a file, with a dash instead of the time if `backupName` gave it a time. */
+/** The name of a file, with a dash instead of the time if `backupIn` gave it a time. */
 export const withoutTime = (name: string): string => name.replace(/\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z\.db$/, '-')
 
-/** A live process may not have locked a file that is younger. */
+/** A file of less than this age may have a live process that has not locked it yet. */
 const YOUNG_MS = 10_000
 
-/**
- * Removes the unfinished databases of the same target, be it of another time, that killed processes of this program left. A live
- * process has locked the database that it makes: that one stays.
- */
+/** Removes the unfinished databases of the same target, be it of another time, that killed processes of this program left. */
 function removeLeftovers(target: string): void {
   for (const name of readdirSync(dirname(target))) {
-    const [, final] = PARTIAL_NAME.exec(name) ?? []
-    if (final !== undefined && withoutTime(final) === withoutTime(basename(target))) {
-      removeLeftover(join(dirname(target), name))
-    }
+    const [, final = ''] = PARTIAL_NAME.exec(name) ?? []
+    const path = join(dirname(target), name)
+    if (withoutTime(final) === withoutTime(basename(target)) && isLeftover(path)) rmSync(path, { force: true })
   }
 }
 
-function removeLeftover(path: string): void {
+/** Whether no process makes a database in this file any more. A live process has locked the file, unless the file is young. */
+function isLeftover(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
-  if (found?.isFile() !== true) return
+  if (found?.isFile() !== true) return false
   // A file that also has its final name is finished, and another process may use it.
-  const isYoung = Date.now() - found.mtimeMs < YOUNG_MS
-  if (found.nlink > 1 || (!isYoung && !isOpenElsewhere(path))) rmSync(path, { force: true })
+  return found.nlink > 1 || (Date.now() - found.mtimeMs >= YOUNG_MS && !isOpenElsewhere(path))
 }

@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs'
 import type { FileStatus } from '../../engine.ts'
-import { BUSY_TIMEOUT_MS, openDatabase } from '../driver.ts'
-import { toAppError } from '../errors.ts'
+import { openReader } from '../driver.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
 import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
@@ -15,24 +14,19 @@ export async function sqliteStatus(path: string): Promise<FileStatus> {
   const bytes = statSync(path).size
   if (bytes === 0) throw databaseEmpty(path)
   const isInUse = isOpenElsewhere(path)
-  try {
-    // A connection that may only read would leave side files when it is closed.
-    using reader = openDatabase(path, { readwrite: true, create: false, safeIntegers: true, strict: true })
-    reader.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
-    if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
-    reader.run('begin')
-    const [[engine] = []] = reader.prepare('select sqlite_version()').values()
-    return {
-      path,
-      engine: `SQLite ${engine}`,
-      isInUse,
-      schema: pragmaNumber(reader, 'user_version'),
-      schemaKnown: SCHEMA_VERSION,
-      bytes,
-      walBytes,
-      ...countRows(reader),
-    }
-  } catch (error) {
-    throw toAppError(error, path)
+  // A connection that may only read would leave side files when it is closed.
+  using reader = openReader(path, { recovers: true })
+  if (pragmaNumber(reader, 'application_id') !== APPLICATION_ID) throw databaseEmpty(path)
+  reader.run('begin')
+  const [[engine] = []] = reader.prepare('select sqlite_version()').values()
+  return {
+    path,
+    engine: `SQLite ${engine}`,
+    isInUse,
+    schema: pragmaNumber(reader, 'user_version'),
+    schemaKnown: SCHEMA_VERSION,
+    bytes,
+    walBytes,
+    ...countRows(reader),
   }
 }

@@ -1,14 +1,27 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
+import { codeOf } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import { COLUMNS, type Table, type Target } from '../../tools/contents.ts'
-import { sqliteCode, toOpenError } from '../errors.ts'
+import { COLUMNS, type Source, type Table, type Target } from '../../tools/contents.ts'
+import { openReader } from '../driver.ts'
+import { sqliteCode, toAppError, toOpenError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
 import { inspect, refuseSideFiles } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
 import { insertInto } from '../insert.ts'
 import { migrate } from '../migrate.ts'
-import { contentsOf } from './contents.ts'
+import { contentsOf, updateSchema } from './contents.ts'
 import { createDatabase } from './new-database.ts'
+
+/** `CopyTools.read` for SQLite. Without a snapshot no other process can open the database meanwhile. */
+export async function readSqlite<T>(path: string, isSnapshot: boolean, use: (source: Source) => Promise<T>) {
+  await updateSchema(path)
+  try {
+    using db = isSnapshot ? openReader(path) : lockAlone(path, 'end it, or use --snapshot')
+    return await use(contentsOf(db, path))
+  } catch (error) {
+    throw toAppError(error, path)
+  }
+}
 
 /** `CopyTools.fill` for SQLite. The file gets its path once it is whole and on disk. */
 export async function fillSqlite<T>(path: string, fill: (target: Target) => Promise<T>): Promise<T> {
@@ -18,9 +31,10 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
     using created = createDatabase(path)
     migrate(created.db, path)
     const result = await fill(targetOf(created.db, created.path))
-    if (!created.place(false)) throw targetExists(path)
+    created.place(false)
     return result
   } catch (error) {
+    if (codeOf(error) === 'EEXIST') throw targetExists(path)
     // The other store may have failed, or a signal has come.
     throw sqliteCode(error) === undefined ? error : toOpenError(error, path)
   }

@@ -1,38 +1,79 @@
 import { describeAddress } from '../../../domain/database-url.ts'
 import type { CopyAccess } from '../../engine.ts'
 import { storeUnusable } from '../../errors.ts'
-import { COLUMNS, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
-import { AnswerTimeout, type Client, type ConnectionOptions, columns, type Query } from '../driver.ts'
-import { isConnectionLost, isTemporary, repeat, sqlState, toOpenError } from '../errors.ts'
+import { COLUMNS, type Source, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
+import { AnswerTimeout, type Client, type ConnectionOptions, columns, createClient, type Query } from '../driver.ts'
+import { isConnectionLost, isTemporary, repeat, sqlState, toAppError, toOpenError } from '../errors.ts'
 import { inspect, migrate } from '../schema.ts'
 import { randomStamp } from '../versions.ts'
-import { COPY_TIMEOUT_MS, contentsOf, settingsOfCopy, withClients } from './contents.ts'
+import { contentsOf } from './contents.ts'
 
+/** The longest time for a copy: a day. */
+const COPY_TIMEOUT_MS = 86_400_000
 /** The longest time for the commit, and for the statistics of a table. */
 const COMMIT_TIMEOUT_MS = 60_000
-/** The database ends the transaction if it hears nothing for so long: the copy may have lost its connection. */
+/** The database ends the transaction of the target if it hears nothing for so long: the copy may have lost its connection. */
 const IDLE_TIMEOUT = '30s'
 /** How long to ask whether a commit was done whose connection was lost. It is more than `IDLE_TIMEOUT`. */
 const LOOK_MS = 45_000
 
+/**
+ * Replaces the timeouts of the role and the database for a transaction, which is idle while the other store works. The driver
+ * reads no other form of bytes. Some databases lack some of these settings.
+ */
+const settingsOfCopy = (idleTimeout: string): string =>
+  `select pg_catalog.set_config(name, case name when 'bytea_output' then 'hex' when 'lock_timeout' then '2s'
+     when 'idle_in_transaction_session_timeout' then '${idleTimeout}' else '0' end, true)
+   from pg_catalog.pg_settings where name in ('bytea_output', 'lock_timeout', 'statement_timeout', 'transaction_timeout',
+     'idle_in_transaction_session_timeout')`
+
+/** Every write of this program changes one of these values. */
+const SELECT_CHANGES = `select tokens_stamp, last_user_id, last_token_id,
+    (select string_agg(id || ' ' || groups, ',' order by id) from plantstore.writers)
+  from plantstore.counters`
+
 /** Keeps others from changing users and tokens. Without users there are no plants. It waits for a transaction that was lost. */
 const LOCK = 'select tokens_stamp from plantstore.counters for update'
+
+/**
+ * `CopyTools.read` for PostgreSQL. Without a snapshot, the source rejects at the end of a copy if this program has written to the
+ * database since. It cannot tell whether a server is connected that writes later.
+ */
+export const readPostgres = <T>(options: ConnectionOptions, isSnapshot: boolean, use: (source: Source) => Promise<T>) =>
+  withClient(
+    options,
+    (client) => migrate(client, options.address, true),
+    (client) =>
+      client.transaction(async (query) => {
+        // This must be the first statement. The transaction sees no later change.
+        await query('set transaction isolation level repeatable read, read only')
+        await query(settingsOfCopy('0'))
+        const contents = await contentsOf(query)
+        if (isSnapshot) return use(contents)
+        const before = await query(SELECT_CHANGES)
+        return use({
+          ...contents,
+          async requireUnchanged() {
+            if (Bun.deepEquals(await client.query(SELECT_CHANGES), before)) return
+            throw storeUnusable('The store was written to while it was copied: end its servers, or use --snapshot.')
+          },
+        })
+      }, COPY_TIMEOUT_MS),
+  )
 
 /** `CopyTools.fill` for PostgreSQL: one transaction, after the migrations. */
 export const fillPostgres = <T>(
   options: ConnectionOptions,
   { durability = 'full' }: CopyAccess,
   fill: (target: Target) => Promise<T>,
-): Promise<T> =>
-  withClients(options, async (client, other) => {
-    const { address } = options
-    const database = describeAddress(address)
-    try {
-      await inspect(client, address, durability)
-      await migrate(client, address, false)
-    } catch (error) {
-      throw toOpenError(address, error)
-    }
+): Promise<T> => {
+  const { address } = options
+  const database = describeAddress(address)
+  const prepare = async (client: Client) => {
+    await inspect(client, address, durability)
+    await migrate(client, address, false)
+  }
+  return withClient(options, prepare, async (client) => {
     const stamps = { before: 0n, after: randomStamp() }
     const commit = Promise.withResolvers<never>()
     let filled: { readonly result: T } | undefined
@@ -46,15 +87,36 @@ export const fillPostgres = <T>(
     const committing = Promise.race([client.transaction(work, COPY_TIMEOUT_MS), commit.promise])
     const result = await committing.catch(async (error) => {
       if (filled === undefined || !isConnectionLost(error)) throw error
-      await requireCommitted(other, stamps, database, error)
+      await requireCommitted(client, stamps, database, error)
       return filled.result
     })
-    // The first lists are slow without statistics of the tables. The database makes them later if this fails.
+    // Lists may be slow until a table has statistics. A failure is ignored, because the copy is committed and the database makes
+    // statistics by itself, if later.
     for (const table of TABLES) {
-      await other.query(`analyze plantstore.${table}`, [], COMMIT_TIMEOUT_MS).catch(() => undefined)
+      await client.query(`analyze plantstore.${table}`, [], COMMIT_TIMEOUT_MS).catch(() => undefined)
     }
     return result
   })
+}
+
+/** Prepares a store, and works with at most two connections to it. */
+async function withClient<T>(
+  options: ConnectionOptions,
+  prepare: (client: Client) => Promise<unknown>,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = createClient(options, 2)
+  try {
+    await prepare(client).catch((error) => {
+      throw toOpenError(options.address, error)
+    })
+    return await work(client)
+  } catch (error) {
+    throw toAppError(error)
+  } finally {
+    await client.close()
+  }
+}
 
 /** Locks an empty store until the transaction ends. Returns the stamp of its tokens. */
 async function lockEmpty(query: Query, database: string): Promise<bigint> {
