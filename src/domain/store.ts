@@ -1,5 +1,5 @@
 import type { NewPlant, Plant, StoredPlant } from './plant.ts'
-import type { Scope, Token, TokenId, User, UserId } from './token.ts'
+import type { Token, TokenId, User, UserId } from './token.ts'
 
 /** The largest `limit` of a list: an int32. */
 export const LIMIT_MAX = 2147483647
@@ -48,13 +48,8 @@ export interface RowRange<Key> {
 export type PlantCondition = (plant: Plant) => boolean
 
 /** A token to store. `hash` has 32 bytes. `userName` becomes a user if there is no user of that name. */
-export interface NewToken {
-  readonly userName: string
+export interface NewToken extends Pick<Token, 'userName' | 'scope' | 'label' | 'createdAtMs' | 'expiresAtMs'> {
   readonly hash: Uint8Array
-  readonly scope: Scope
-  readonly label: string | undefined
-  readonly createdAtMs: number
-  readonly expiresAtMs: number | undefined
 }
 
 /** The result of an import of tokens: how many are new, and the names of new users. Nothing is new if `refused` is there. */
@@ -68,7 +63,7 @@ export interface TokenImport {
 export type TokenSelection = { readonly id: TokenId } | { readonly userName: string }
 
 /** How to watch and stop the deletion of a user. */
-interface DeletionOptions {
+export interface DeletionOptions {
   /**
    * Called before each batch of plants, with the number of deleted plants and the number at the start. The deletion waits for it
    * and holds no lock meanwhile.

@@ -1,7 +1,14 @@
 import { AppError } from '../domain/error.ts'
 import { isOptional, PLANT_FIELDS, type Plant, type PlantValues, type StoredPlant, valuesOf } from '../domain/plant.ts'
-import { type NewToken, PAGE_TEXT_LENGTH, type PlantCondition, type PlantPage } from '../domain/store.ts'
+import {
+  type DeletionOptions,
+  type NewToken,
+  PAGE_TEXT_LENGTH,
+  type PlantCondition,
+  type PlantPage,
+} from '../domain/store.ts'
 import { type Token, tokenState, type User } from '../domain/token.ts'
+import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from './limits.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
 export const PLANT_KEY = ['user_id', 'id'] as const
@@ -41,6 +48,26 @@ export async function deleteIf(
     }
   }
   throw new AppError('store_busy', { cause: 'other requests replace the plant again and again' })
+}
+
+/**
+ * Deletes the plants of a user, and the user with the last batch. `deleteBatch` returns how many plants it has deleted: fewer than
+ * `DELETE_BATCH_PLANTS` if they were the last. Returns how many all were. `total` is their number at the start.
+ */
+export async function deleteInBatches(
+  total: number,
+  deleteBatch: () => Promise<number>,
+  { onProgress, signal }: DeletionOptions,
+): Promise<number> {
+  let plants = 0
+  for (;;) {
+    await onProgress?.(plants, total)
+    signal?.throwIfAborted()
+    const deleted = await deleteBatch()
+    plants += deleted
+    if (deleted < DELETE_BATCH_PLANTS) return plants
+    await Bun.sleep(DELETE_PAUSE_MS)
+  }
 }
 
 /** The page of at most `limit` plants that the rows begin with. A row behind the page tells that it is not the last. */

@@ -5,9 +5,7 @@ import { findRuleBreaks, RULED_TABLES } from '../row-rules.ts'
 import { NO_PLANT } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { sqlState } from './errors.ts'
-
-/** The identifiers of users begin with 1. */
-const NO_USER = 0
+import { NOBODY } from './versions.ts'
 
 /** PostgreSQL reads a whole text to count its characters. No length is negative, so these statements find nothing. */
 const NEGATIVE_LENGTH = PLANT_FIELDS.map((field) => `length(${field}) < 0`).join(' or ')
@@ -31,21 +29,18 @@ const CHECKS: readonly string[] = [
 const COUNT_EXPIRING = `select count(*) from (select 1 from plantstore.tokens
   where revoked_at_ms is null and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon`
 
-/** The size of all tables with their indexes and large texts. Some databases cannot tell it, or tell 0. */
+/** The size of all tables with their indexes and large texts. Some databases cannot tell it, do not let this user ask, or tell 0. */
 const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8
   from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
   where schemas.nspname = 'plantstore' and tables.relkind = 'r'`
-
-/** The database lacks the function, or does not let this user call it. */
-const NOT_MEASURED = /^(?:0A000|42883|42P01|42501)$/
 
 /** The health and the statistics of a store in PostgreSQL. */
 export const health = ({ read, writePlant, load }: Connections) =>
   ({
     async checkReady() {
-      await read('select 1 from plantstore.plants where user_id = $1', [NO_USER])
+      await read('select 1 from plantstore.plants where user_id = $1', [NOBODY])
       // Writes have connections of their own. The create of a user who does not exist writes to the ledger, and stores no plant.
-      await writePlant('create', { user: NO_USER, id: 0n, values: NO_PLANT }).catch((error) => {
+      await writePlant('create', { user: NOBODY, id: 0n, values: NO_PLANT }).catch((error) => {
         if (!(error instanceof AppError && error.kind === 'token_invalid')) withKnownOutcome(error)
       })
     },
@@ -69,10 +64,7 @@ export const health = ({ read, writePlant, load }: Connections) =>
 
     async measure(nowMs) {
       const [[expiring] = []] = await read<[bigint]>(COUNT_EXPIRING, [nowMs, nowMs + EXPIRES_SOON_MS])
-      const [[bytes] = []] = await read<[bigint | null]>(MEASURE_SIZE).catch((error) => {
-        if (!NOT_MEASURED.test(sqlState(error.cause))) throw error
-        return []
-      })
+      const [[bytes] = []] = await read<[bigint | null]>(MEASURE_SIZE).catch(() => [])
       // All databases of the server share its WAL.
       return { databaseBytes: Number(bytes ?? 0) || undefined, walBytes: 0, expiringTokens: Number(expiring) }
     },

@@ -1,7 +1,7 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { toUser, userNotFound } from '../rows.ts'
+import { DELETE_BATCH_PLANTS } from '../limits.ts'
+import { deleteInBatches, toUser, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'
 
@@ -14,7 +14,7 @@ const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
 
 /** Users in PostgreSQL. */
-export function users({ read, transaction, changeTokens }: Connections) {
+export function users({ read, changeTokens }: Connections) {
   const countRows = async (table: 'plants' | 'tokens', users: readonly bigint[]) => {
     const select = `select user_id, count(*) from plantstore.${table} where user_id = any($1) group by user_id`
     return new Map(await read<[user: bigint, count: bigint]>(select, columns('int8', users), READ_ALL_TIMEOUT_MS))
@@ -38,34 +38,27 @@ export function users({ read, transaction, changeTokens }: Connections) {
         return (await query(update, [user, blockedAtMs ?? null])).length > 0
       }),
 
-    async deleteUser(name, { onProgress, signal } = {}) {
+    async deleteUser(name, options = {}) {
       const [[total] = [0n]] = await read<[bigint]>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
-      signal?.throwIfAborted()
-      // Without tokens, no new request can write for this user. The last transaction deletes what earlier requests wrote.
+      options.signal?.throwIfAborted()
+      // Without tokens, no new request can write for this user.
       const { user, tokens } = await changeTokens(async (query, announce) => {
         const user = await requireUser(query, name)
         announce(user)
         return { user, tokens: (await query(DELETE_TOKENS, [user])).length }
       })
-      let plants = 0
-      for (;;) {
-        await onProgress?.(plants, Number(total))
-        signal?.throwIfAborted()
-        const { length } = await transaction((query) => query(DELETE_BATCH, [user, DELETE_BATCH_PLANTS]))
-        plants += length
-        if (length < DELETE_BATCH_PLANTS) break
-        await Bun.sleep(DELETE_PAUSE_MS)
-      }
-      plants += await changeTokens(async (query, announce) => {
-        announce(user)
-        // The lock keeps others from creating plants for this user.
-        await query('select id from plantstore.users where id = $1 for update', [user])
-        const { length } = await query('delete from plantstore.plants where user_id = $1 returning id', [user])
-        await query(DELETE_TOKENS, [user])
-        await query('delete from plantstore.users where id = $1', [user])
-        return length
-      })
-      return { plants, tokens }
+      const deleteBatch = () =>
+        changeTokens(async (query, announce) => {
+          announce(user)
+          // The lock keeps earlier requests from creating plants for this user.
+          await query('select id from plantstore.users where id = $1 for update', [user])
+          const { length } = await query(DELETE_BATCH, [user, DELETE_BATCH_PLANTS])
+          if (length === DELETE_BATCH_PLANTS) return length
+          await query(DELETE_TOKENS, [user])
+          await query('delete from plantstore.users where id = $1', [user])
+          return length
+        })
+      return { plants: await deleteInBatches(Number(total), deleteBatch, options), tokens }
     },
   } satisfies Partial<Store>
 }

@@ -1,6 +1,7 @@
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import type { Query } from './driver.ts'
+import type { Client, Query } from './driver.ts'
+import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 
 /** The age at which the changes are read again, and the age from which they no longer count. */
 const RENEW_AFTER_MS = 300
@@ -19,7 +20,7 @@ const USER_SLOTS = 65_536
 export const NOBODY: UserId = 0
 
 /**
- * Watches the changes that any process makes to tokens and users (see `announceChange`). Requests start reads of the stamp and of
+ * Watches the changes that any process makes to tokens and users (see `openTokenChanges`). Requests start reads of the stamp and of
  * the latest changes, but do not wait for them.
  */
 export function watchTokens(
@@ -78,23 +79,52 @@ function changedSince(known: bigint | undefined, stamp: bigint, changes: string)
   return all[0]?.[1] === `${stamp}` && seen > 0 ? all.slice(0, seen).map(([, , user]) => Number(user)) : undefined
 }
 
-/** Locks tokens and users until the transaction ends. */
-export async function lockTokens(query: Query): Promise<void> {
-  await query('select id from plantstore.counters for update')
-}
+/**
+ * The database ends a transaction whose process stands still for so long. It is less than `ANSWER_TIMEOUT_MS`: the others, who wait
+ * for its locks, still have time then.
+ */
+const STANDSTILL_MAX = '3s'
 
 /**
- * Announces to all processes that tokens of the user, or the user, change with this transaction, which has the lock. An older
- * executable changes only the stamp. If the last one did, the changes before it are no longer told.
+ * Returns a function that runs a transaction which creates or changes tokens or users. Only one such transaction of all processes
+ * runs at a time, and those of this process run in the order in which they were asked for. A conflict repeats the work.
+ *
+ * The work announces the user whose tokens it changes, and `changed` gets this user. A create announces `NOBODY`: no cache holds
+ * what does not exist, but the stamp must tell a standby that lacks the create. `requireOpen` throws an `AppError`.
  */
-export async function announceChange(query: Query, user: UserId): Promise<void> {
-  const stamp = randomStamp()
-  await query(
-    `update plantstore.counters set tokens_stamp = $1, token_changes = $2 ||
-       case when token_changes like tokens_stamp::text || ' %' then left(token_changes, ${CHANGES_LENGTH}) else '' end`,
-    [stamp, `${stamp} ${user};`],
-  )
+export function openTokenChanges(client: Client, requireOpen: () => void, changed: (users: Iterable<UserId>) => void) {
+  let last: Promise<unknown> = Promise.resolve()
+
+  return <T>(work: (query: Query, announce: (user: UserId) => void) => Promise<T>): Promise<T> => {
+    let user = NOBODY
+    const announce = (announced: UserId) => {
+      user = announced
+    }
+    const attempt = () => {
+      requireOpen()
+      return client.transaction(async (query) => {
+        await query(`set local idle_in_transaction_session_timeout = '${STANDSTILL_MAX}'`)
+        await query('select id from plantstore.counters for update')
+        const result = await work(query, announce)
+        const stamp = randomStamp()
+        await query(ANNOUNCE, [stamp, `${stamp} ${user};`])
+        return result
+      })
+    }
+    const done = last
+      .then(() => repeat(REPEAT_MS, isConflict, attempt))
+      .catch((error) => {
+        throw toAppError(error, { outcomeIsUnknown: isConnectionLost(error) })
+      })
+      .finally(() => changed([user]))
+    last = done.catch(() => undefined)
+    return done
+  }
 }
+
+/** An older executable changes only the stamp. If the last one did, the changes before it are no longer told. */
+const ANNOUNCE = `update plantstore.counters set tokens_stamp = $1, token_changes = $2 ||
+  case when token_changes like tokens_stamp::text || ' %' then left(token_changes, ${CHANGES_LENGTH}) else '' end`
 
 /** Returns a new stamp. It is random: a count could repeat after the promotion of a standby that lacked the latest changes. */
 export function randomStamp(): bigint {

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from '../limits.ts'
-import { type Row, toUser, userNotFound } from '../rows.ts'
+import { DELETE_BATCH_PLANTS } from '../limits.ts'
+import { deleteInBatches, type Row, toUser, userNotFound } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { rowsOf } from './driver.ts'
 import type { PlantQuota } from './writing/quota.ts'
@@ -21,24 +21,16 @@ export function users({ reader, read, write, emptyWal }: Connections) {
 
     setUserBlock: (name, blockedAtMs) => write(['setUserBlock', name, blockedAtMs]),
 
-    async deleteUser(name, { onProgress, signal } = {}) {
+    async deleteUser(name, options = {}) {
       const { user, total } = await read(() => {
         const id = requireUser(reader, name)
         const select = reader.prepare<unknown, [UserId]>('select count(*) from plants where user_id = ?1')
         return { user: id, total: Number(select.values(id)[0]?.[0]) }
       })
-      signal?.throwIfAborted()
+      options.signal?.throwIfAborted()
       // Without tokens no new request writes for this user. The last batch also deletes what earlier requests still write.
       const tokens = await write(['deleteTokensOfUser', user])
-      let plants = 0
-      for (;;) {
-        await onProgress?.(plants, total)
-        signal?.throwIfAborted()
-        const batch = await write(['deletePlantsOrUser', user])
-        plants += batch.plants
-        if (batch.userIsGone) break
-        await Bun.sleep(DELETE_PAUSE_MS)
-      }
+      const plants = await deleteInBatches(total, () => write(['deletePlantsOrUser', user]), options)
       // The WAL still has the deleted rows. If a reader needs it, the server's next checkpoints empty it.
       await emptyWal()
       return { plants, tokens }
@@ -70,17 +62,16 @@ export const userWrites = (writer: Database, quota?: PlantQuota) => ({
   deleteTokensOfUser: (user: UserId): number => writer.run('delete from tokens where user_id = ?1', [user]).changes,
 
   /** Deletes a batch of the user's plants, and with the last of them the user. */
-  deletePlantsOrUser(user: UserId): { readonly plants: number; readonly userIsGone: boolean } {
+  deletePlantsOrUser(user: UserId): number {
     const { changes: plants } = writer.run(
       'delete from plants where user_id = ?1 and id in (select id from plants where user_id = ?1 order by id limit ?2)',
       [user, DELETE_BATCH_PLANTS],
     )
     quota?.record(user, -plants)
-    const userIsGone = plants < DELETE_BATCH_PLANTS
-    if (userIsGone) {
+    if (plants < DELETE_BATCH_PLANTS) {
       writer.run('delete from tokens where user_id = ?1', [user])
       writer.run('delete from users where id = ?1', [user])
     }
-    return { plants, userIsGone }
+    return plants
   },
 })
