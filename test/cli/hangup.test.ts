@@ -63,8 +63,8 @@ describe.concurrent('SIGHUP', () => {
 
   test('ends every other command at once', async () => {
     using made = makeDatabase()
-    const args = ['token', 'create', '--batch', '--database', made.database]
-    await using child = Bun.spawn([...COMMAND, ...args], { env: ENV, stdin: 'pipe' })
+    const command = [...COMMAND, 'token', 'create', '--batch', '--database', made.database]
+    await using child = Bun.spawn(command, { env: ENV, stdin: 'pipe' })
     await until('the command handles SIGTERM', () => handles(child.pid, 15))
     child.kill('SIGHUP')
     await child.exited

@@ -24,16 +24,13 @@ export const OUTPUTS: Readonly<Record<string, (used: UsedServer) => string | Pro
   stderr: ({ server }) => server.stderr(),
   files: ({ folder }) => filesIn(folder),
   process: ({ server }) => processText(server.pid),
-  'token list': ({ database }) => outputOf('token', 'list', '--database', database),
-  'token list --json': ({ database }) => outputOf('token', 'list', '--json', '--database', database),
-  'user list': ({ database }) => outputOf('user', 'list', '--database', database),
-  status: ({ database }) => outputOf('status', '--database', database),
-  'status --json': ({ database }) => outputOf('status', '--json', '--database', database),
-  check: ({ database }) => outputOf('check', '--database', database),
-  export: ({ database }) => outputOf('export', '--database', database),
+  ...Object.fromEntries(
+    ['token list', 'token list --json', 'user list', 'status', 'status --json', 'check', 'export', 'backup -'].map(
+      (command) => [command, ({ database }) => outputOf(...command.split(' '), '--database', database)],
+    ),
+  ),
   copy: ({ database }) =>
     withFolder((path) => outputAndFiles(path, 'copy', '--snapshot', '--from', database, '--to', join(path, 'copy.db'))),
-  'backup -': ({ database }) => outputOf('backup', '-', '--database', database),
   backup: ({ database }) => withFolder((path) => outputAndFiles(path, 'backup', '--dir', path, '--database', database)),
 }
 
