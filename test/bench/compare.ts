@@ -10,7 +10,7 @@ import { type Content, makeDatabase } from './databases.ts'
 import { runOpenLoop } from './load/open-loop.ts'
 import { createLoad, freshIds, type Load, listLoad, mixLoad, type Rate } from './load/wrk.ts'
 import { requireMachine } from './machine.ts'
-import type { Goal } from './results.ts'
+import type { Goal, RowResult } from './results.ts'
 import { compareRates, interleave } from './rounds.ts'
 import { LATENCY_TIMES, listsBesideCreates } from './rows/latency.ts'
 import { memoryAfterRequests } from './rows/process.ts'
@@ -20,89 +20,114 @@ import { type Server, startPlantstore } from './servers.ts'
 import { median, ratios, spreadOf } from './statistics.ts'
 import { pinToLoadCore } from './workspace.ts'
 
-/** A load on a database, with the goal of its throughput. */
-interface Workload {
-  readonly name: string
-  readonly title: string
+/** Both executables, each on its own copy of one database. */
+type Both = Awaited<ReturnType<typeof startBoth>>
+
+/** What is compared on a database. */
+interface Workload extends Pick<Row, 'name' | 'title'> {
   readonly content: Content
-  /** Makes the load of one server. */
-  readonly load: (tokensFile: string) => Load
-  readonly goal: Goal
+  readonly hasSlowSyncs?: boolean
+  run(bench: Bench, both: Both): Promise<RowResult>
 }
 
 const ROUNDS = 10
 const SECONDS = 2
 const EXIT_FAILED = 1
 const ONE_USER: Content = { users: 1, plantsPerUser: 1000 }
+const MANY_USERS: Content = { users: 10_000, plantsPerUser: 100 }
+const SOME_USERS: Content = { users: 1000, plantsPerUser: 100 }
 /** The goal of reads, which shall not become slower. */
 const SAME: Goal = { goal: 1.05, floor: 0.95 }
+
+/** Compares the throughput under a load, and the CPU time of a request. */
+const throughput =
+  (load: (tokensFile: string) => Load, goal: Goal) =>
+  async (bench: Bench, { servers, tokensFile }: Both) => {
+    const loaded = servers.map((server) => ({ ...server, load: load(tokensFile) }))
+    const { figures, ratio, measured } = await compareRates(bench, loaded)
+    const claim = { name: 'throughput, NEW / OLD', unit: '×', ...goal } as const
+    const notes = [describeCpu(measured('NEW'), measured('OLD'))]
+    return { figures, claims: [{ ...claim, rounds: ratio('NEW', 'OLD') }], notes }
+  }
+
+/** Compares another figure. `measurer` returns the function that measures one server. */
+const figure =
+  (unit: string, measurer: (bench: Bench, tokensFile: string) => (server: Server) => Promise<number>, goal: Goal) =>
+  async (bench: Bench, { servers, tokensFile }: Both) => {
+    const contestants = servers.map(({ name, server }) => {
+      const measure = measurer(bench, tokensFile)
+      return { name, measure: () => measure(server) }
+    })
+    const measured = await interleave(contestants, bench)
+    const claim = { name: 'NEW / OLD', unit: '×', ...goal } as const
+    return {
+      figures: servers.map(({ name }) => ({ name, unit, rounds: measured(name) })),
+      claims: [{ ...claim, rounds: ratios(measured('NEW'), measured('OLD')) }],
+    }
+  }
 
 const creates = (connections: number, goal: Goal): Workload => ({
   name: `create-${connections}`,
   title: `create, one user, ${connections} ${connections === 1 ? 'connection' : 'connections'}, durable`,
   content: ONE_USER,
-  load: (tokensFile) => createLoad(tokensFile, connections),
-  goal,
+  run: throughput((tokensFile) => createLoad(tokensFile, connections), goal),
 })
 
 const WORKLOADS: readonly Workload[] = [
   creates(1, { goal: 1.2, floor: 1 }),
   creates(4, { goal: 1.3, floor: 1.1 }),
   creates(64, { goal: 1.3, floor: 1.1 }),
-  { name: 'list', title: 'list of 20, one user, 64 connections', content: ONE_USER, load: listLoad, goal: SAME },
+  {
+    name: 'list',
+    title: 'list of 20, one user, 64 connections',
+    content: ONE_USER,
+    run: throughput(listLoad, SAME),
+  },
   {
     name: 'list-users',
     title: 'list of 20, 10 000 users in random order, 64 connections',
-    content: { users: 10_000, plantsPerUser: 100 },
-    load: listLoad,
-    goal: SAME,
+    content: MANY_USERS,
+    run: throughput(listLoad, SAME),
   },
   {
     name: 'mix',
     title: '90 % list of 20, 10 % create, 1 000 users in random order, 64 connections',
-    content: { users: 1000, plantsPerUser: 100 },
-    load: mixLoad,
-    goal: SAME,
+    content: SOME_USERS,
+    run: throughput(mixLoad, SAME),
   },
-]
-
-/** What is measured of each executable for the rows that are no throughput. */
-const MEASURED = [
   {
     name: 'list-p99',
     title: 'p99 of 10 000 lists a second beside 1 000 creates a second, open loop, each sync delayed by 5 ms',
-    content: { users: 1000, plantsPerUser: 100 },
-    unit: 'ms',
+    content: SOME_USERS,
     hasSlowSyncs: true,
-    goal: { goal: 0.7, floor: 1 },
-    measurer(tokensFile: string) {
-      const firstId = freshIds()
-      return async (bench: Bench, server: Server) => {
-        const schedules = listsBesideCreates(tokensFile, firstId())
-        const [lists] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
-        return lists?.p99Ms ?? Number.NaN
-      }
-    },
+    run: figure('ms', listP99, { goal: 0.7, floor: 1 }),
   },
   {
     name: 'memory',
     title: 'resident memory after a million mixed requests of 10 000 users',
-    content: { users: 10_000, plantsPerUser: 100 },
-    unit: 'MB',
-    hasSlowSyncs: false,
-    goal: { goal: 0.9, floor: 1 },
-    measurer(tokensFile: string) {
-      const load = mixLoad(tokensFile)
-      return ({ workspace }: Bench, server: Server) => memoryAfterRequests(workspace, server, load)
-    },
+    content: MANY_USERS,
+    run: figure('MB', memory, { goal: 0.9, floor: 1 }),
   },
-] as const
-type Measurement = (typeof MEASURED)[number]
+]
+
+function listP99(bench: Bench, tokensFile: string) {
+  const firstId = freshIds()
+  return async (server: Server) => {
+    const schedules = listsBesideCreates(tokensFile, firstId())
+    const [lists] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
+    return lists?.p99Ms ?? Number.NaN
+  }
+}
+
+function memory({ workspace }: Bench, tokensFile: string) {
+  const load = mixLoad(tokensFile)
+  return (server: Server) => memoryAfterRequests(workspace, server, load)
+}
 
 const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}]
 
 OLD and NEW are executables of the service. Workloads (all of them if none is named):
-${listed([...WORKLOADS, ...MEASURED])}`
+${listed(WORKLOADS)}`
 
 const { rows, rounds, seconds } = prepare(USAGE, () => {
   const { values, positionals } = parseArgs({
@@ -114,14 +139,12 @@ const { rows, rounds, seconds } = prepare(USAGE, () => {
   requireMachine(['taskset', 'wrk'])
   pinToLoadCore()
   const executables = { OLD: resolve(oldPath), NEW: resolve(newPath) }
+  const rows = choose(WORKLOADS, names).map(({ content, hasSlowSyncs, run, ...row }) => ({
+    ...row,
+    run: async (bench: Bench) => run(bench, await startBoth(bench, content, executables, hasSlowSyncs)),
+  }))
   return {
-    rows: choose(
-      [
-        ...WORKLOADS.map((workload) => comparison(workload, executables)),
-        ...MEASURED.map((measured) => measurement(measured, executables)),
-      ],
-      names,
-    ),
+    rows,
     rounds: parseCount('--rounds', values.rounds, ROUNDS),
     seconds: parseCount('--seconds', values.seconds, SECONDS),
   }
@@ -144,46 +167,6 @@ async function startBoth({ workspace }: Bench, content: Content, executables: Ex
     return { name, server: await startPlantstore(workspace, database, { executable, hasSlowSyncs }) }
   })
   return { servers: await Promise.all(started), tokensFile: seed.tokensFile }
-}
-
-/** Measures something else of both executables in turns. */
-function measurement(
-  { content, unit, hasSlowSyncs, goal, measurer, ...row }: Measurement,
-  executables: Executables,
-): Row {
-  return {
-    ...row,
-    async run(bench) {
-      const { servers, tokensFile } = await startBoth(bench, content, executables, hasSlowSyncs)
-      const contestants = servers.map(({ name, server }) => {
-        const measure = measurer(tokensFile)
-        return { name, measure: () => measure(bench, server) }
-      })
-      const measured = await interleave(contestants, bench)
-      const figures = ['OLD', 'NEW'].map((name) => ({ name, unit, rounds: measured(name) }))
-      const claim = { name: 'NEW / OLD', unit: '×', ...goal } as const
-      return { figures, claims: [{ ...claim, rounds: ratios(measured('NEW'), measured('OLD')) }] }
-    },
-  }
-}
-
-/** Measures the throughput of both executables in turns. */
-function comparison({ name, title, content, load, goal }: Workload, executables: Executables): Row {
-  return {
-    name,
-    title,
-    async run(bench) {
-      const { servers, tokensFile } = await startBoth(bench, content, executables)
-      const loaded = servers.map((server) => ({ ...server, load: load(tokensFile) }))
-      const { figures, ratio, measured } = await compareRates(bench, loaded)
-      const claim = { name: 'throughput, NEW / OLD', unit: '×', ...goal } as const
-      return {
-        figures,
-        claims: [{ ...claim, rounds: ratio('NEW', 'OLD') }],
-        notes: [describeCpu(measured('NEW'), measured('OLD'))],
-      }
-    },
-  }
 }
 
 function describeCpu(newRates: readonly Rate[], oldRates: readonly Rate[]): string {

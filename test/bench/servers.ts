@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../support/postgres-system.ts'
 import { until } from '../support/until.ts'
 import { PROJECT, SERVER_CORE, type Workspace } from './workspace.ts'
 
@@ -108,11 +109,4 @@ export function cpuMs(pid: number, { withEnded = false } = {}): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const ticks = fields.slice(11, withEnded ? 15 : 13).reduce((sum, field) => sum + Number(field), 0)
   return (ticks * 1000) / TICKS_PER_SECOND
-}
-
-/** A port that is free now. */
-function freePort(): number {
-  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
-  listener.stop(true)
-  return listener.port
 }
