@@ -5,11 +5,10 @@ import { makeCertificate, OPENSSL } from '../support/certificates.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { administer } from '../support/postgres.ts'
-import { GUARDED, startCluster } from '../support/postgres-cluster.ts'
+import { type Cluster, GUARDED, startCluster } from '../support/postgres-cluster.ts'
 import { freePort, OWN_POSTGRES, ownedByServer } from '../support/postgres-system.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
-import { makeGuarded } from './support/guarded-role.ts'
 import { OUTPUTS } from './support/outputs.ts'
 import { statusOf } from './support/service-client.ts'
 
@@ -127,6 +126,16 @@ test('serve and copy warn of plain text to another machine, but not on this one 
   expect(await warnings(`127.0.0.1:${port}/plants`)).toBe(0)
   expect(await warnings(`localhost:${port}/plants?sslmode=disable`)).toBe(0)
 })
+
+/** Creates the role that needs a password, with a database. Returns the URL of that database, through the port. */
+async function makeGuarded({ url, port }: Cluster): Promise<string> {
+  const { user, password } = GUARDED
+  await administer(url, async (sql) => {
+    await sql.unsafe(`create role ${user} login password '${password}'`).simple()
+    await sql.unsafe(`create database ${user} owner ${user}`).simple()
+  })
+  return `postgres://${user}:${password}@127.0.0.1:${port}/${user}`
+}
 
 /** A server with a certificate for localhost, which an authority has signed. */
 async function startTlsCluster(folder: string) {
