@@ -52,9 +52,8 @@ export function routes(parts: AppParts) {
     .use(probes(parts))
   const declared: readonly InternalRoute[] = app.routes
   const operations = new Map(
-    declared.map(({ method, path, hooks }) => [`${method} ${path}`, hooks.detail?.operationId ?? OTHER_OPERATION]),
+    declared.map(({ method, path, hooks }) => [`${method} ${path}`, hooks.detail?.operationId]),
   )
-  parts.statistics?.setOperations([...operations.values(), OTHER_OPERATION])
   return app.use(otherMethods(declared))
 }
 

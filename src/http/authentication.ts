@@ -6,7 +6,7 @@ import type { Version } from '../domain/store.ts'
 import { type Caller, hashToken, isTokenText, tokenState } from '../domain/token.ts'
 import type { AppOptions } from './options.ts'
 import type { AppParts } from './parts.ts'
-import { contextOf, type RequestContext } from './request-context.ts'
+import { contextOf } from './request-context.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
@@ -16,29 +16,22 @@ const NOWHERE = '\uD800'
  * `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, admit }: AppParts) => {
-  const identify = async (context: RequestContext, text: string) => {
-    context.caller ??= await tokens.read(text)
-    await admit?.(context.caller)
-    return { caller: context.caller }
-  }
-  return new Elysia({ name: 'authentication' })
+export const authentication = ({ tokens, admit }: AppParts) =>
+  new Elysia({ name: 'authentication' })
     .onTransform({ as: 'scoped' }, ({ headers }) => {
       const token = bearerToken(headers.authorization)
       if (token === undefined) throw refusalOf(headers.authorization)
       headers.authorization = `Bearer ${token}`
     })
     .use(bearer({ extract: { header: 'Bearer', query: NOWHERE, body: NOWHERE } }))
-    .derive({ as: 'scoped' }, ({ bearer, request }) => {
+    .derive({ as: 'scoped' }, async ({ bearer = '', request }) => {
       const context = contextOf(request)
       // The search for a cached list may have found it before.
-      context.caller ??= tokens.get(bearer)
-      // Elysia awaits the promise because it finds `return` and a call in this source.
-      if (context.caller === undefined || admit !== undefined) return identify(context, bearer ?? '')
+      context.caller ??= tokens.get(bearer) ?? (await tokens.read(bearer))
+      if (admit !== undefined) await admit(context.caller)
       return { caller: context.caller }
     })
     .macro({ writes: { transform: requireWrite } })
-}
 
 /** Throws `scope_insufficient` unless the token may write. */
 export function requireWrite({ caller }: { readonly caller?: Caller }): void {

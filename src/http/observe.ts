@@ -107,10 +107,9 @@ const TOKEN_TEXT = new RegExp(`${TOKEN_PREFIX}[0-9A-Za-z]+|[0-9A-Za-z_%]{32,}`, 
 
 const withoutTokens = (text: string): string => text.replace(TOKEN_TEXT, `${TOKEN_PREFIX}***`)
 
-/** It has no whole token in it, because the server sends and logs it. */
 const CLIENT_REQUEST_ID = new RegExp(`^(?!.*${TOKEN_PREFIX})[a-z0-9._-]{1,64}$`, 'i')
 
-/** The client's own id if it is harmless and has no whole token in it, else a fresh one. */
+/** The client's own id if it is harmless and has no whole token in it, because the server sends and logs it; else a fresh one. */
 function requestId(request: Request): string {
   const own = request.headers.get('x-request-id')
   return own !== null && CLIENT_REQUEST_ID.test(own) ? own : crypto.randomUUID()

@@ -70,16 +70,18 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
 
 async function serve(address: Address, handle: Handle, { idleTimeoutMs, tls }: ListenOptions) {
   const options = {
+    ...('socketPath' in address
+      ? { unix: address.socketPath }
+      : { hostname: address.host, port: address.port, reusePort: false }),
     ...(tls !== undefined && { tls: tls.context }),
     fetch: handle,
     development: false,
     idleTimeout: idleTimeoutMs / 1000,
     // `readNewPlant` refuses large bodies while they arrive. The runtime would replace that answer by an empty one.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-  } as const
-  if ('port' in address) return Bun.serve({ ...options, hostname: address.host, port: address.port, reusePort: false })
+  }
   // The types lack the idle timeout of unix sockets. The runtime has it.
-  return Bun.serve({ ...options, unix: address.socketPath } as object as Parameters<typeof Bun.serve>[0])
+  return Bun.serve(options as Parameters<typeof Bun.serve>[0])
 }
 
 /** The errors of the system in the words of an operator. */

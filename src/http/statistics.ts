@@ -25,11 +25,6 @@ export function countRequests() {
     inFlight: 0,
     /** The bytes of all bodies that the runtime got to send, without heads. A streamed list counts part by part. */
     bodyBytes: 0,
-
-    /** Names the operations that `answer` gets. Each starts at 0. */
-    setOperations(names: Iterable<string>): void {
-      for (const name of names) operations[name] = { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
-    },
     /** Counts an answer when it is ready. A streamed answer is ready when its head and first part are. */
     answer(
       { operation, error }: Pick<RequestContext, 'operation' | 'error'>,
@@ -37,7 +32,8 @@ export function countRequests() {
       durationMs: number,
       bodyBytes: number,
     ): void {
-      const { statuses, durationsS } = operations[operation] as (typeof operations)[string]
+      operations[operation] ??= { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
+      const { statuses, durationsS } = operations[operation]
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)
       if (error !== undefined) rejected[error]++

@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/error.ts'
 import type { Caller } from '../../domain/token.ts'
-import { JSON_TYPE, SUCCESS } from '../answers.ts'
+import { SUCCESS } from '../answers.ts'
 import { answerTagged } from '../etag.ts'
 import { logFault } from '../observe.ts'
 import type { AppParts } from '../parts.ts'
@@ -100,5 +100,4 @@ async function requireSameCaller({ tokens, log }: AppParts, request: Request, ca
 const allowSlowReader = ({ connection, received }: RequestContext): void => connection?.timeout(received, SLOW_READER_S)
 
 /** The answer to `HEAD` for a list without a limit: the head of `streamedList`. Nobody reads this stream. */
-const streamedListHead = (): Response =>
-  new Response(new ReadableStream({}, { highWaterMark: 0 }), { headers: { 'content-type': JSON_TYPE } })
+const streamedListHead = (): Response => new Response(new ReadableStream({}, { highWaterMark: 0 }), SUCCESS)

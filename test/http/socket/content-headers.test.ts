@@ -41,13 +41,14 @@ const TYPES_GIVEN_TWICE = [
   ['application/json; a="x\\', 'y"'],
 ]
 
-const IDENTITIES = [[], [''], [','], ['identity'], ['IDENTITY '], ['identity, identity'], ['identity', 'identity']]
+const IDENTITIES = [[], [''], ['identity'], ['IDENTITY ']]
 
 const OTHER_ENCODINGS = [
   ...[
     'gzip',
     'BR',
     'gzip, identity',
+    'identity, identity',
     'identity;q=1',
     'identity gzip',
     'identityx',
@@ -57,6 +58,7 @@ const OTHER_ENCODINGS = [
   ],
 ].map((coding) => [coding])
 const ENCODINGS_GIVEN_TWICE = [
+  ['identity', 'identity'],
   ['identity', 'gzip'],
   ['gzip', 'identity'],
 ]
