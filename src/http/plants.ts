@@ -107,8 +107,6 @@ const CREATE = operation({
     'content_type_unsupported',
     'content_encoding_unsupported',
   ],
-  // The specification describes this answer as "unexpected error".
-  introductions: { 400: 'The plant is not created because of an unexpected error in the request:' },
 })
 
 const GET = operation({

@@ -39,8 +39,6 @@ interface Operation<Successes, Kind> {
   readonly successes: Successes
   /** The errors that not every operation has. The document shows the first of a status first. */
   readonly errors: readonly Kind[]
-  /** What the document says of a status before it lists the errors. */
-  readonly introductions?: Readonly<Record<number, string>>
 }
 
 /** The first three digits of a code, for the types of a client. A type cannot divide, so this one takes a text apart. */
@@ -58,46 +56,40 @@ type Answers<Successes extends Readonly<Record<number, Success>>, Kind extends H
 export function operation<const Successes extends Readonly<Record<number, Success>>, const Kind extends HttpErrorKind>({
   successes,
   errors,
-  introductions = {},
   ...texts
 }: Operation<Successes, Kind>) {
   // Every operation declares `default`, so that a generated client decodes any error.
-  const responses: OpenAPIV3.ResponsesObject = { default: answer('any other error', ErrorBody) }
-  for (const [status, { description, body, headers, links }] of Object.entries<Success>(successes)) {
-    responses[status] = { ...answer(description, body, headers), ...(links !== undefined && { links }) }
+  const responses: OpenAPIV3.ResponsesObject = { default: { description: 'any other error', ...carrying(ErrorBody) } }
+  for (const [status, { body, headers, ...words }] of Object.entries<Success>(successes)) {
+    responses[status] = { ...words, ...carrying(body, headers) }
   }
   const kindsByStatus = Map.groupBy<number, HttpErrorKind>([...errors, ...COMMON_ERRORS], statusOf)
-  for (const [status, kinds] of kindsByStatus) {
-    responses[status] = errorAnswer(kinds, introductions[status])
-  }
+  for (const [status, kinds] of kindsByStatus) responses[status] = errorAnswer(status, kinds)
   // For types alone. Elysia would compile a check for each status at the first request to a route, in 2 to 3 ms, and never run
   // it: all answers are a `Response`.
   const response = {} as Answers<Successes, Kind>
   return { response, detail: { ...texts, tags: ['plants'], responses } }
 }
 
-function errorAnswer(kinds: readonly HttpErrorKind[], introduction?: string): OpenAPIV3.ResponseObject {
+function errorAnswer(status: number, kinds: readonly HttpErrorKind[]): OpenAPIV3.ResponseObject {
   const entries = kinds.map((kind) => [kind, ERRORS[kind]] as const)
   const whens = entries.map(([, { code, when }]) => `${code}: ${when}`)
   const list = whens.length === 1 ? whens.join() : whens.map((each) => `- ${each}`).join('\n')
-  const description = introduction === undefined ? list : `${introduction}\n\n${list}`
+  // The specification describes this answer as "unexpected error".
+  const description = status === 400 ? `An unexpected error in the request:\n\n${list}` : list
   const headers = entries.flatMap(([, entry]) => ('headers' in entry ? Object.keys(entry.headers) : []))
   const examples = entries.map(([kind, { code, message, when }]) => [
     kind,
     { summary: when, value: { error: code, message } satisfies Static<typeof ErrorBody> },
   ])
-  return answer(description, ErrorBody, headers, { examples: Object.fromEntries(examples) })
+  return { description, ...carrying(ErrorBody, headers, { examples: Object.fromEntries(examples) }) }
 }
 
-function answer(
-  description: string,
-  body: TSchema,
-  headers: readonly string[] = [],
-  examples: OpenAPIV3.MediaTypeObject = {},
-): OpenAPIV3.ResponseObject {
+/** The headers and the content of an answer with this body. */
+function carrying(body: TSchema, headers: readonly string[] = [], examples: OpenAPIV3.MediaTypeObject = {}) {
   const references = [...COMMON_HEADERS, ...headers].map((name) => [name, ref('headers', name)])
   const content = body.type !== 'void' && { content: { [JSON_TYPE]: { schema: body, ...examples } } }
-  return { description, headers: Object.fromEntries(references), ...content }
+  return { headers: Object.fromEntries(references), ...content }
 }
 
 /** A reference to a component of the document. */
