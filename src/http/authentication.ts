@@ -4,8 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
 import { type Caller, hashToken, isTokenText, tokenState } from '../domain/token.ts'
-import type { AppOptions } from './options.ts'
-import type { AppParts } from './parts.ts'
+import type { AppOptions, AppParts } from './options.ts'
 import { contextOf } from './request-context.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
