@@ -1,7 +1,7 @@
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import { TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
-import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind, statusOf } from './answers.ts'
+import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind } from './answers.ts'
 import { clientAddressFinder } from './client-address.ts'
 import type { AppParts } from './options.ts'
 import {
@@ -169,7 +169,7 @@ export function answerError(error: unknown, context: RequestContext, log: Logger
   const isExpected = error instanceof AppError && isHttpErrorKind(error.kind)
   const kind = isExpected ? error.kind : 'bug'
   context.error ??= kind
-  if (statusOf(kind) >= 500) logFault(log, context, error)
+  if (ERRORS[kind].code >= 50000) logFault(log, context, error)
   if (!isExpected) return errorResponse(kind, `${ERRORS.bug.message.slice(0, -1)} ${context.requestId}.`)
   if (error.outcomeIsUnknown) return errorResponse(kind, `${ERRORS[kind].message} ${OUTCOME_UNKNOWN}`)
   const { retryAfterS } = error

@@ -27,7 +27,7 @@ export async function openSqliteStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
-  const { monotonicMs = () => performance.now(), quotaPlants } = options
+  const { monotonicMs = performance.now.bind(performance), quotaPlants } = options
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL alone: name full or normal for a file.')
   }
