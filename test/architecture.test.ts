@@ -144,7 +144,7 @@ describe('the house', () => {
     [
       'nothing but backups and open files is found by reading folders',
       /\breaddir|\bGlob\b|scandir/,
-      ['store/sqlite/files/moved-files.ts', 'store/sqlite/tools/backup.ts', 'store/sqlite/tools/new-database.ts'],
+      ['store/sqlite/files/moved-files.ts', 'store/sqlite/tools/backups.ts', 'store/sqlite/tools/new-database.ts'],
     ],
   ])('%s', (_, pattern, allowed) => {
     const found = sources.filter((source) => pattern.test(withoutComments(source))).map(({ file }) => file)

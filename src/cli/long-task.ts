@@ -28,7 +28,6 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
     update(done: number, total: number | undefined, text: string): void {
       if (bar !== undefined && total !== undefined) {
         if (!bar.isActive) bar.start(total, done, { text })
-        bar.setTotal(total)
         bar.update(done, { text })
         return
       }

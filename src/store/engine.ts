@@ -88,15 +88,16 @@ export interface FileTools {
   backupIn(directory: string, nowMs: number): string
   /** Makes and verifies a backup that can be read once and has no name. So nothing of it is left when the process ends. */
   backupToRead(options: CloneOptions): Promise<Omit<Cloned, 'path'> & { readonly chunks: AsyncIterable<Uint8Array> }>
-  /** Records in the database when a backup began, and its size, for the metrics of servers. */
+  /** Records in the database when a backup began, and its size, for the metrics of servers. Rejects with the driver's error. */
   recordBackup(atMs: number, bytes: number): Promise<void>
   /**
    * Deletes the backups beside the latest one, but for the latest `keep`. Returns the names of the deleted backups, and of those
    * that are dated in the future. Throws `misused` and deletes nothing if a backup of another database is there.
    */
   keepBackups(latest: string, keep: number): { readonly deleted: readonly string[]; readonly future: readonly string[] }
-  /** Makes a clone of a backup the database. No process may have the database open. */
+  /** Makes a clone of a backup the database. The backup does not change. No process may have the database open. */
   restore(backup: string, options: CloneOptions): Promise<Cloned>
+  /** Looks at the database, and does not update its schema. */
   status(): Promise<FileStatus>
   /**
    * Passes all plants, or the plants of a user, as they are now, to `use`: by user name and id, with their number. Rejects with

@@ -28,23 +28,15 @@ export const KEYS: Readonly<Record<Table, readonly string[]>> = { users: ['id'],
 /** The values of a row's columns. */
 export type Row = readonly (bigint | string | Uint8Array | null)[]
 
-/** A batch of rows ends with the row that reaches one of these limits. The second one is in characters or bytes. */
-export const BATCH_ROWS = 2000
-export const BATCH_TEXT_LENGTH = 256 * 1024
+/** A batch of rows ends with the row that reaches one of these limits. The length of its text is in characters or bytes. */
+export const BATCH = { rows: 2000, textLength: 256 * 1024 } as const
 
 /** The number of rows of each table. */
 export type Counts = Readonly<Record<Table, number>>
 
-/** Counts the rows of each table. */
+/** Counts the rows of each table, in the order of `TABLES`. */
 export const selectCounts = (schema: string): string =>
   `select ${TABLES.map((table) => `(select count(*) from ${schema}.${table})`).join(', ')}`
-
-/** The row of `selectCounts`. */
-export const toCounts = ([users, tokens, plants]: readonly unknown[] = []): Counts => ({
-  users: Number(users),
-  tokens: Number(tokens),
-  plants: Number(plants),
-})
 
 /** What a store holds at one moment. */
 export interface Contents {

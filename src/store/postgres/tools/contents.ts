@@ -1,25 +1,15 @@
 import { INT64_MIN } from '../../../domain/int64.ts'
-import {
-  BATCH_ROWS,
-  BATCH_TEXT_LENGTH,
-  COLUMNS,
-  type Contents,
-  KEYS,
-  type Row,
-  selectCounts,
-  type Table,
-  toCounts,
-} from '../../tools/contents.ts'
+import { BATCH, COLUMNS, type Contents, KEYS, type Row, selectCounts, type Table } from '../../tools/contents.ts'
 import type { Query } from '../driver.ts'
 
 /** All rows, as the transaction sees them. */
 export async function contentsOf(query: Query): Promise<Contents> {
-  const [counts] = await query<bigint[]>(selectCounts('plantstore'))
+  const [[users, tokens, plants] = []] = await query<bigint[]>(selectCounts('plantstore'))
   const [[userId = 0n, tokenId = 0n] = []] = await query<bigint[]>(
     'select last_user_id, last_token_id from plantstore.counters',
   )
   return {
-    counts: toCounts(counts),
+    counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
     lastIds: { userId, tokenId },
     batches: (table) => readBatches(query, table),
   }
@@ -53,6 +43,6 @@ function selectBatch(table: Table): string {
   return `select ${columns} from (
       select ${columns}, sum(${textBytes})
         over (order by ${key} rows between unbounded preceding and 1 preceding) as bytes_before
-      from (select ${columns} from plantstore.${table} where (${key}) > (${parameters}) order by ${key} limit ${BATCH_ROWS}) as next_rows
-    ) as measured where coalesce(bytes_before, 0) < ${BATCH_TEXT_LENGTH} order by ${key}`
+      from (select ${columns} from plantstore.${table} where (${key}) > (${parameters}) order by ${key} limit ${BATCH.rows}) as next_rows
+    ) as measured where coalesce(bytes_before, 0) < ${BATCH.textLength} order by ${key}`
 }

@@ -16,8 +16,6 @@ import { APPLICATION_ID, pragmaNumber } from '../migrate.ts'
 import { countRows } from './contents.ts'
 import { createDatabase, type NewDatabase } from './new-database.ts'
 
-/** How SQLite opens the source: other processes use a database, and nobody writes to a backup (https://sqlite.org/uri.html). */
-const ACCESS: Readonly<Record<FileRole, string>> = { database: 'mode=rw', backup: 'immutable=1' }
 /** Cloning so many rows takes a few milliseconds. After each batch, signals are handled. */
 const BATCH_ROWS = 20_000
 const AFTER_LAST = 'where (user_id, id) > (select user_id, id from main.plants order by user_id desc, id desc limit 1)'
@@ -78,7 +76,9 @@ export async function withClone<T>(
 ): Promise<T> {
   try {
     using clone = createDatabase(target)
-    clone.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${ACCESS[source.role]}`])
+    // Other processes use a database, and nobody writes to a backup (https://sqlite.org/uri.html).
+    const access = source.role === 'database' ? 'mode=rw' : 'immutable=1'
+    clone.db.run('attach ?1 as source', [`${Bun.pathToFileURL(source.path).href}?${access}`])
     const counts = await cloneRows(clone.db, source, options)
     clone.db.run('detach source')
     verify(clone.db, source, counts)

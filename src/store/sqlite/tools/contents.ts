@@ -1,17 +1,7 @@
 import type { Database, Statement } from 'bun:sqlite'
 import { PLANT_FIELDS, type PlantValues, plantOf } from '../../../domain/plant.ts'
 import type { FileTools } from '../../engine.ts'
-import {
-  BATCH_ROWS,
-  BATCH_TEXT_LENGTH,
-  COLUMNS,
-  type Contents,
-  type Counts,
-  KEYS,
-  type Row,
-  selectCounts,
-  toCounts,
-} from '../../tools/contents.ts'
+import { BATCH, COLUMNS, type Contents, type Counts, KEYS, type Row, selectCounts } from '../../tools/contents.ts'
 import { iterateRows, openReader, rowsOf } from '../driver.ts'
 import { toAppError } from '../errors.ts'
 import { openSqliteStore } from '../store.ts'
@@ -43,8 +33,10 @@ export function contentsOf(db: Database, path: string): Contents {
 }
 
 /** The number of rows of each table, in this or an attached database. */
-export const countRows = (db: Database, schema: 'main' | 'source' = 'main'): Counts =>
-  toCounts(db.prepare(selectCounts(schema)).values()[0])
+export function countRows(db: Database, schema: 'main' | 'source' = 'main'): Counts {
+  const [[users, tokens, plants] = []] = db.prepare(selectCounts(schema)).values()
+  return { users: Number(users), tokens: Number(tokens), plants: Number(plants) }
+}
 
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
@@ -81,7 +73,7 @@ function* readBatches<Columns extends Row>(select: Statement<unknown, []>): Gene
   for (const row of iterateRows<Columns>(select)) {
     batch.push(row)
     for (const value of row) if (typeof value === 'string') length += value.length
-    if (batch.length < BATCH_ROWS && length < BATCH_TEXT_LENGTH) continue
+    if (batch.length < BATCH.rows && length < BATCH.textLength) continue
     yield batch
     batch = []
     length = 0

@@ -33,8 +33,6 @@ export function createDatabase(target: string) {
       else renameToNew(path, target)
       syncDirectory(dirname(target))
     },
-    /** Opens its file for reading. The descriptor outlives the file's name. */
-    openFile: (): number => openSync(path, 'r'),
     [Symbol.dispose]: () => made.dispose(),
   }
 }

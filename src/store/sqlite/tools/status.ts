@@ -6,7 +6,7 @@ import { databaseEmpty, databaseMissing, inspect } from '../files/preflight.ts'
 import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION } from '../migrate.ts'
 import { countRows } from './contents.ts'
 
-/** Looks at a database and does not update its schema. Rejects with `store_unusable`, or as a read of a `Store` does. */
+/** See `FileTools.status`. */
 export async function sqliteStatus(path: string): Promise<FileStatus> {
   if (!inspect(path).exists) throw databaseMissing(path)
   // Before a connection is opened, because the last connection that closes brings the WAL into the database.
