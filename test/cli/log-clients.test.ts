@@ -128,9 +128,9 @@ describe.concurrent('the address of a client in the log', () => {
     await using service = await serveDatabase()
     const { server, token } = service
     const create = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json`
-    const half = sendHalf(server.port, `${create}\r\nContent-Length: 99\r\nExpect: 100-continue\r\n\r\n{`)
-    await new Promise((resolve) => half.socket.once('data', resolve))
-    half.abort()
+    using half = await sendHalf(server.port, `${create}\r\nContent-Length: 99\r\nExpect: 100-continue\r\n\r\n{`)
+    await half.until(() => half.text() !== '')
+    half.cut()
     await until('the request is logged', () => server.stdout().includes('"createPlant"'))
     await server.end()
 

@@ -120,18 +120,18 @@ describe.concurrent('the metrics of requests', () => {
     await using metered = await startMetered()
     const { server, database, token } = metered
     addLongPlants(database)
-    const held = holdCreate(metered)
+    using held = await holdCreate(metered)
     await scrapeUntil(server, isInFlight(1))
     const head = `GET /plants HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n\r\n`
-    const slow = await requestAndWait(server.port, head)
-    const gone = await requestAndWait(server.port, head)
+    using slow = await requestAndWait(server.port, head)
+    using gone = await requestAndWait(server.port, head)
     await scrapeUntil(server, isInFlight(3))
-    gone.abort()
+    gone.cut()
     await scrapeUntil(server, isInFlight(2))
-    held[Symbol.dispose]()
+    held.cut()
     await scrapeUntil(server, isInFlight(1))
 
-    expect(await slow.readOn()).toEndWith('\r\n0\r\n\r\n')
+    expect(await slow.readToEnd()).toEndWith('\r\n0\r\n\r\n')
     await scrapeUntil(server, isInFlight(0))
   })
 
@@ -345,12 +345,12 @@ describe.concurrent('the address of the metrics', () => {
   test('answers until the server has ended', async () => {
     await using metered = await startMetered()
     const { server } = metered
-    const held = holdCreate(metered)
+    using held = await holdCreate(metered)
     await scrapeUntil(server, isInFlight(1))
     server.signal('SIGTERM')
     await until('the server is ending', () => server.stdout().includes('"ending"'))
     const whileEnding = await scrape(server)
-    held[Symbol.dispose]()
+    held.cut()
     await server.ended()
 
     expect(whileEnding.plantstore_http_requests_in_flight).toBe(1)

@@ -38,7 +38,7 @@ describe('a signal', () => {
   test('ends the server at once when it comes a second time', async () => {
     await using service = await serveDatabase(['--drain', '1h'])
     const { server, token, database } = service
-    using _part = sendHalf(server.port, halfBody(token))
+    using _part = await sendHalf(server.port, halfBody(token))
     await server.request('GET', '/plants', { token })
     server.signal('SIGTERM')
     await until('the server is ending', () => server.stdout().includes('"ending"'))
@@ -81,9 +81,9 @@ describe.concurrent('a server that ends', () => {
     await using service = await serveDatabase(['--drain', '1s'])
     const { server, token, database } = service
     addLongPlants(database)
-    const reading = await requestAndWait(server.port, get('/plants', token))
+    using reading = await requestAndWait(server.port, get('/plants', token))
     const exitCode = await server.end()
-    const answer = await reading.readOn().catch(() => '')
+    const answer = await reading.readToEnd()
     const log = server.stdout().trim().split('\n')
     const { bytes } = log.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'request') ?? {}
 

@@ -71,8 +71,14 @@ export async function openConnection(port: number, { ca }: ConnectOptions = {}) 
       text = ''
       return answer
     },
-    /** Stops reading what the server sends. */
+    /** Stops reading what the server sends, until `readToEnd`. */
     pause: () => void socket.pause(),
+    /** Reads on. Resolves to all that the server has sent, once the connection has ended. */
+    async readToEnd(): Promise<string> {
+      socket.resume()
+      await ended.promise
+      return text
+    },
     /** Ends this side of the connection, as a client does that sends nothing more. */
     endOwnSide: () => void socket.shutdown(),
     /** Resolves when either side has ended the connection. */

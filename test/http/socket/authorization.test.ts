@@ -77,14 +77,15 @@ describe.each(SOCKET_TRANSPORTS)('a token that another process has changed, $nam
     const { text: yours } = await service.createToken({ user: 'you' })
     const body = '{"id":1,"name":"Fern"}'
     const lines = ['Content-Type: application/json', `Content-Length: ${body.length}`]
-    using creating = sendHalf(service.port, rawRequest('POST', '/plants', { token, lines }))
+    using creating = await sendHalf(service.port, rawRequest('POST', '/plants', { token, lines }))
     // The token of that head was accepted once a later request on another connection is answered.
     await service.exchange('GET', '/plants', { token })
 
     using db = new Database(service.database)
     db.run(change, [id])
     await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
-    const answer = await creating.sendRest(body)
+    await creating.send(body)
+    const answer = await creating.readToEnd()
 
     expect(answer).toStartWith(`HTTP/1.1 ${status} `)
     expect(answer).toContain(`"error":${error}`)

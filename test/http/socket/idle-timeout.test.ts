@@ -26,9 +26,9 @@ const head = ({ token }: Service) => `Host: a\r\nAuthorization: Bearer ${token}\
 /** Sends bytes, and then nothing or a drop now and then. Returns how long the connection lasted, and what came on it. */
 async function outlast({ port }: Service, bytes: string, drop?: string) {
   const startMs = performance.now()
-  using held = sendHalf(port, bytes)
-  const dripping = drop === undefined ? undefined : setInterval(() => held.send(drop), DROP_MS)
-  const answer = await held.ended()
+  using held = await sendHalf(port, bytes)
+  const dripping = drop === undefined ? undefined : setInterval(() => void held.send(drop), DROP_MS)
+  const answer = await held.readToEnd()
   clearInterval(dripping)
   return { ms: performance.now() - startMs, answer }
 }
@@ -94,8 +94,8 @@ describe.concurrent.each(SOCKET_TRANSPORTS)('the idle timeout, $name', (transpor
     // The clients take nothing for longer than the idle timeout lasts on this connection.
     await outlast(service, get('/healthz'))
 
-    expect((await streamed.readOn()).slice(-LIST_END.length)).toBe(LIST_END)
-    const [cappedHead = '', body] = (await capped.readOn()).split('\r\n\r\n')
+    expect((await streamed.readToEnd()).slice(-LIST_END.length)).toBe(LIST_END)
+    const [cappedHead = '', body] = (await capped.readToEnd()).split('\r\n\r\n')
     expect(cappedHead).toMatch(new RegExp(`^content-length: ${body?.length}$`, 'im'))
   })
 

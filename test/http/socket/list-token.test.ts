@@ -26,7 +26,7 @@ async function startLongList(transport: Transport, options: ServiceOptions = {})
 async function readAround(service: Service, token: string, end: () => unknown): Promise<string> {
   using list = await requestAndWait(service.port, rawRequest('GET', '/plants', { token }))
   await end()
-  return await list.readOn()
+  return await list.readToEnd()
 }
 
 async function expectCut(answer: string, service: Service, tokenId: number) {
