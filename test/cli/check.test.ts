@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { RESTORE } from '../../src/store/errors.ts'
-import { overwrite, runSql, snapshot } from '../store/sqlite/files.ts'
+import { overwrite, runSql } from '../store/sqlite/files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { done, refusal } from './support/answers.ts'
+import { done } from './support/answers.ts'
 import { fillDatabase } from './support/database.ts'
 
 const check = (database: string) => runPlantstore(['check', '--database', database])
@@ -69,28 +68,6 @@ describe.concurrent('check', () => {
 ${RESTORE}\n`,
       exitCode: 3,
     })
-  })
-
-  test('and every other command name a trigger of another program and exit with 3', async () => {
-    using made = await fillDatabase(1000)
-    const path = made.database
-    runSql(path, 'create trigger evil after insert on plants begin delete from plants; end')
-    const before = snapshot(made.folder)
-    const commands = [
-      ['check'],
-      ['serve', '--listen', '127.0.0.1:0'],
-      ['status'],
-      ['token', 'list'],
-      ['token', 'create', '--user', 'me'],
-      ['user', 'list'],
-      ['export'],
-      ['backup', join(made.folder, 'backup.db')],
-    ]
-    const answers = await Promise.all(commands.map((args) => runPlantstore([...args, '--database', path])))
-
-    const message = `The database ${path} has a schema that another program has changed: trigger "evil". Undo that, or move the database with the -wal and -shm files beside it away and run plantstore restore: see docs/how-to/backup-restore.md.`
-    expect(answers).toEqual(commands.map(() => refusal(3, message)))
-    expect(snapshot(made.folder)).toEqual(before)
   })
 
   test.each([
