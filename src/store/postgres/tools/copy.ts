@@ -40,40 +40,36 @@ const LOCK = 'select tokens_stamp from plantstore.counters for update'
  * database since. It cannot tell whether a server is connected that writes later.
  */
 export const readPostgres = <T>(options: ConnectionOptions, isSnapshot: boolean, use: (source: Source) => Promise<T>) =>
-  withClient(
-    options,
-    (client) => migrate(client, options.address, true),
-    (client) =>
-      client.transaction(async (query) => {
-        // This must be the first statement. The transaction sees no later change.
-        await query('set transaction isolation level repeatable read, read only')
-        await query(settingsOfCopy('0'))
-        const contents = await contentsOf(query)
-        if (isSnapshot) return use(contents)
-        const before = await query(SELECT_CHANGES)
-        return use({
-          ...contents,
-          async requireUnchanged() {
-            if (Bun.deepEquals(await client.query(SELECT_CHANGES), before)) return
-            throw storeUnusable('The store was written to while it was copied: end its servers, or use --snapshot.')
-          },
-        })
-      }, COPY_TIMEOUT_MS),
-  )
+  withClient(options, async (client) => {
+    await opened(options, migrate(client, options.address, true))
+    return client.transaction(async (query) => {
+      // This must be the first statement. The transaction sees no later change.
+      await query('set transaction isolation level repeatable read, read only')
+      await query(settingsOfCopy('0'))
+      const contents = await contentsOf(query)
+      if (isSnapshot) return use(contents)
+      const before = await query(SELECT_CHANGES)
+      return use({
+        ...contents,
+        async requireUnchanged() {
+          if (Bun.deepEquals(await client.query(SELECT_CHANGES), before)) return
+          throw storeUnusable('The store was written to while it was copied: end its servers, or use --snapshot.')
+        },
+      })
+    }, COPY_TIMEOUT_MS)
+  })
 
 /** `CopyTools.fill` for PostgreSQL: one transaction, after the migrations. */
 export const fillPostgres = <T>(
   options: ConnectionOptions,
   { durability = 'full' }: CopyAccess,
   fill: (target: Target) => Promise<T>,
-): Promise<T> => {
-  const { address } = options
-  const database = describeAddress(address)
-  const prepare = async (client: Client) => {
-    await inspect(client, address, durability)
-    await migrate(client, address, false)
-  }
-  return withClient(options, prepare, async (client) => {
+): Promise<T> =>
+  withClient(options, async (client) => {
+    const { address } = options
+    const database = describeAddress(address)
+    await opened(options, inspect(client, address, durability))
+    await opened(options, migrate(client, address, false))
     const stamps = { before: 0n, after: randomStamp() }
     const commit = Promise.withResolvers<never>()
     let filled: { readonly result: T } | undefined
@@ -90,26 +86,18 @@ export const fillPostgres = <T>(
       await requireCommitted(client, stamps, database, error)
       return filled.result
     })
-    // Lists may be slow until a table has statistics. A failure is ignored, because the copy is committed and the database makes
-    // statistics by itself, if later.
+    // Lists may be slow until a table has statistics. If this fails, the copy is whole all the same, and the database makes the
+    // statistics later by itself.
     for (const table of TABLES) {
       await client.query(`analyze plantstore.${table}`, [], COMMIT_TIMEOUT_MS).catch(() => undefined)
     }
     return result
   })
-}
 
-/** Prepares a store, and works with at most two connections to it. */
-async function withClient<T>(
-  options: ConnectionOptions,
-  prepare: (client: Client) => Promise<unknown>,
-  work: (client: Client) => Promise<T>,
-): Promise<T> {
+/** Works with at most two connections. */
+async function withClient<T>(options: ConnectionOptions, work: (client: Client) => Promise<T>): Promise<T> {
   const client = createClient(options, 2)
   try {
-    await prepare(client).catch((error) => {
-      throw toOpenError(options.address, error)
-    })
     return await work(client)
   } catch (error) {
     throw toAppError(error)
@@ -117,6 +105,12 @@ async function withClient<T>(
     await client.close()
   }
 }
+
+/** Translates the error with which a step fails that opens a store. */
+const opened = ({ address }: ConnectionOptions, step: Promise<unknown>): Promise<unknown> =>
+  step.catch((error) => {
+    throw toOpenError(address, error)
+  })
 
 /** Locks an empty store until the transaction ends. Returns the stamp of its tokens. */
 async function lockEmpty(query: Query, database: string): Promise<bigint> {

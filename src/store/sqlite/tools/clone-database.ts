@@ -100,10 +100,10 @@ async function cloneRows(
   clone.run(`pragma main.user_version = ${pragmaNumber(clone, 'user_version', 'source')}`)
   const schema = schemaToClone(clone, new Set(dropped.map(([, name]) => name)))
   const tables = schema.filter(([type]) => type === 'table')
-  // `prepare` takes only the first statement of a text. `run` would execute all of them.
-  for (const [, , sql] of tables) clone.prepare(sql).run()
   const expected = countRows(clone, 'source')
-  for (const [, name] of tables) {
+  for (const [, name, sql] of tables) {
+    // `prepare` takes only the first statement of a text. `run` would execute all of them.
+    clone.prepare(sql).run()
     // The clone was never backed up.
     if (name !== 'plants' && name !== 'last_backup')
       clone.run(`insert into main.${quoted(name)} select * from source.${quoted(name)}`)
