@@ -11,7 +11,7 @@ export const DATABASE_OPTIONS = Object.values(DATABASE_SETTINGS)
 type DatabaseOptions = ValuesOf<(typeof DATABASE_OPTIONS)[number]>
 
 /** These options as the store takes them. */
-export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions): OpenOptions => ({
+export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions) => ({
   passwordFile: databasePasswordFile,
   preparesNothing: databasePrepare === 'false',
   durability,

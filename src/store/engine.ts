@@ -17,11 +17,19 @@ export interface Engine {
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
   /** Loads what `copy` needs. */
-  copyTools(options: CopyAccess): Promise<CopyTools>
+  copyTools(options: CopyOptions): Promise<CopyTools>
+}
+
+/** How to reach a PostgreSQL database. A file has no such options. */
+export interface DatabaseAccess {
+  /** A file with the password, which replaces the one in the URL. It is read for each connection. */
+  readonly passwordFile?: string | undefined
+  /** Prepares no statements, because a pooler of transactions cannot keep them. */
+  readonly preparesNothing?: boolean
 }
 
 /** How `copy` uses both stores. */
-export interface CopyAccess extends Pick<OpenOptions, 'onEvent' | 'passwordFile' | 'durability'> {
+export interface CopyOptions extends Pick<OpenOptions, 'onEvent' | 'durability'> {
   /** Other processes may write to the source, and the copy lacks their writes. */
   readonly isSnapshot?: boolean
 }
@@ -53,10 +61,6 @@ export interface OpenOptions {
    * be reached, it opens all the same and keeps trying: until then all methods reject.
    */
   readonly isServer?: boolean
-  /** PostgreSQL: a file with the password, which replaces the one in the URL. It is read for each connection. */
-  readonly passwordFile?: string | undefined
-  /** PostgreSQL: prepares no statements, because a pooler of transactions cannot keep them. */
-  readonly preparesNothing?: boolean
   /** Called with the location of the store if this created it. */
   readonly onCreated?: (where: string) => void
   /** A clock that never jumps, in milliseconds: `performance.now` if left out. */

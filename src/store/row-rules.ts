@@ -24,29 +24,24 @@ const NAME: Rule = {
 const RULES = {
   users: { id: IDENTIFIER, name: NAME, created_at_ms: TIME, blocked_at_ms: TIME },
   tokens: { id: IDENTIFIER, created_at_ms: TIME, expires_at_ms: TIME, revoked_at_ms: TIME, last_used_at_ms: TIME },
-} as const
+}
 
 /** A statement finds at most so many rows, as `pragma integrity_check` does, and shows so many characters of a value. */
 export const FOUND_MAX = 100
 const SHOWN_LENGTH = 100
 
-/** The tables whose rows have such rules. */
-export const RULED_TABLES = ['users', 'tokens'] as const
-
 /**
- * Statements for every database that find the rows of a table which break a rule: a line for each row and rule. `prefix` stands
- * before the name of the table. Columns are left out if the table does not have them.
+ * Statements for every database that find the rows which break a rule: a line for each row and rule. `prefix` stands before the
+ * names of the tables. They leave out a column that its table does not have.
  */
-export const findRuleBreaks = (
-  table: (typeof RULED_TABLES)[number],
-  prefix = '',
-  hasColumn = (_: string) => true,
-): readonly string[] =>
-  Object.entries<Rule>(RULES[table])
-    .filter(([column]) => hasColumn(column))
-    .map(
-      ([column, { words, isBrokenBy }]) =>
-        `select '${table.slice(0, -1)} ' || cast(id as text) || ': ${column} "' ||
-           substr(cast(${column} as text), 1, ${SHOWN_LENGTH}) || '" is not ${words}'
-         from ${prefix}${table} where ${isBrokenBy(column)} limit ${FOUND_MAX}`,
-    )
+export const findRuleBreaks = (prefix: string, hasColumn = (_table: string, _column: string) => true) =>
+  Object.entries(RULES).flatMap(([table, rules]) =>
+    Object.entries<Rule>(rules)
+      .filter(([column]) => hasColumn(table, column))
+      .map(
+        ([column, { words, isBrokenBy }]) =>
+          `select '${table.slice(0, -1)} ' || cast(id as text) || ': ${column} "' ||
+             substr(cast(${column} as text), 1, ${SHOWN_LENGTH}) || '" is not ${words}'
+           from ${prefix}${table} where ${isBrokenBy(column)} limit ${FOUND_MAX}`,
+      ),
+  )

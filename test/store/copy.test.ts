@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { CopyAccess, CopyTools } from '../../src/store/engine.ts'
+import type { CopyOptions, CopyTools } from '../../src/store/engine.ts'
 import { engineOf, openStore } from '../../src/store/open.ts'
 import { type ContentsOptions, copyContents, type Target } from '../../src/store/tools/contents.ts'
 import { type EmptyDatabase, POSTGRES, SQLITE } from '../support/empty-databases.ts'
@@ -19,10 +19,10 @@ const KINDS = [
 
 type Database = Pick<EmptyDatabase, 'database'>
 
-const toolsOf = ({ database }: Database, access: CopyAccess = {}): Promise<CopyTools> =>
+const toolsOf = ({ database }: Database, access: CopyOptions = {}): Promise<CopyTools> =>
   engineOf(database).copyTools(access)
 
-interface TestedOptions extends Partial<ContentsOptions>, CopyAccess {
+interface TestedOptions extends Partial<ContentsOptions>, CopyOptions {
   /** Replaces methods of the target. */
   readonly change?: (target: Target) => Partial<Target>
 }

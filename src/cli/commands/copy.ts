@@ -25,7 +25,8 @@ export const copyCommand = (program: Command, io: Io): void => {
       OPTIONS.json,
     ],
   }).action(async ({ json, snapshot: isSnapshot = false, ...options }) => {
-    const [source, target] = [engineOf(options.from), engineOf(options.to)]
+    const source = engineOf(options.from, { passwordFile: options.fromPasswordFile })
+    const target = engineOf(options.to, { passwordFile: options.toPasswordFile })
     const [from, to] = [source.location, target.location]
     if (isSnapshot) await io.tell(`The copy will not contain later writes to ${from}.`)
     let stopped = 'nothing was copied. Run the same command again.'

@@ -17,12 +17,10 @@ export const READ_ALL_TIMEOUT_MS = 3_600_000
 /** All connections of a store. Every read and every write passes through them. */
 export type Connections = ReturnType<typeof connect>
 
-type ConnectOptions = ConnectionOptions & Pick<OpenOptions, 'isServer' | 'quotaPlants' | 'observer'>
-
 /** Prepares the connections. None is made before the first statement. */
-export function connect(options: ConnectOptions) {
-  const client = createClient(options, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
-  const queue = queueWrites(options)
+export function connect(connection: ConnectionOptions, options: OpenOptions) {
+  const client = createClient(connection, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
+  const queue = queueWrites(connection, options)
   /** Why nothing can be read or written now. */
   let refusal: AppError | undefined = new AppError('store_failed', { cause: 'the database has not been reached yet' })
   let closing: Promise<unknown> | undefined

@@ -1,6 +1,6 @@
 import { SQL } from 'bun'
 import type { PostgresAddress } from '../../domain/database-url.ts'
-import type { OpenOptions } from '../engine.ts'
+import type { DatabaseAccess } from '../engine.ts'
 
 /** How long the server may take to accept a connection, and to answer a statement. Later it counts as unreachable. */
 const CONNECT_TIMEOUT_S = 2
@@ -10,7 +10,7 @@ export const ANSWER_TIMEOUT_MS = 5000
 export const APPLICATION_NAME = 'plantstore'
 
 /** How to connect to a database. */
-export interface ConnectionOptions extends Pick<OpenOptions, 'passwordFile' | 'preparesNothing'> {
+export interface ConnectionOptions extends DatabaseAccess {
   readonly address: PostgresAddress
 }
 

@@ -1,17 +1,18 @@
 import { describeAddress, isLocal, type PostgresAddress } from '../../domain/database-url.ts'
 import { misused } from '../../domain/error.ts'
 import type { Engine, OpenOptions } from '../engine.ts'
+import type { ConnectionOptions } from './driver.ts'
 
 /** The database at this address. Its driver is loaded when it is first used. */
-export const postgresEngine = (address: PostgresAddress): Engine => ({
-  location: describeAddress(address),
+export const postgresEngine = (connection: ConnectionOptions): Engine => ({
+  location: describeAddress(connection.address),
   repairAdvice:
     'End all servers that use the database, then restore a backup of it: see docs/how-to/backup-restore.md.',
 
   async open(onFailure, options = {}) {
     const { openPostgresStore } = await import('./store.ts')
-    warnOfPlainText(address, options)
-    return openPostgresStore(address, onFailure, options)
+    warnOfPlainText(connection.address, options)
+    return openPostgresStore(connection, onFailure, options)
   },
 
   async fileTools() {
@@ -20,12 +21,12 @@ export const postgresEngine = (address: PostgresAddress): Engine => ({
 
   async copyTools(options) {
     const { fillPostgres, readPostgres } = await import('./tools/copy.ts')
-    warnOfPlainText(address, options)
+    warnOfPlainText(connection.address, options)
     // Few statements are sent more than once.
-    const connection = { address, passwordFile: options.passwordFile, preparesNothing: true }
+    const unprepared = { ...connection, preparesNothing: true }
     return {
-      read: (use) => readPostgres(connection, options.isSnapshot === true, use),
-      fill: (fill) => fillPostgres(connection, options, fill),
+      read: (use) => readPostgres(unprepared, options.isSnapshot === true, use),
+      fill: (fill) => fillPostgres(unprepared, options, fill),
     }
   },
 })

@@ -1,7 +1,7 @@
 import { AppError, withKnownOutcome } from '../../domain/error.ts'
 import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
-import { findRuleBreaks, RULED_TABLES } from '../row-rules.ts'
+import { findRuleBreaks } from '../row-rules.ts'
 import { NO_PLANT } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { sqlState } from './errors.ts'
@@ -22,7 +22,7 @@ const CHECKS: readonly string[] = [
     where last_user_id < (select max(id) from plantstore.users)`,
   `select 'tokens are miscounted' from plantstore.counters
     where last_token_id < (select max(id) from plantstore.tokens)`,
-  ...RULED_TABLES.flatMap((table) => findRuleBreaks(table, 'plantstore.')),
+  ...findRuleBreaks('plantstore.'),
 ]
 
 /** The number of tokens that expire soon. */

@@ -1,9 +1,9 @@
-import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
+import { describeAddress } from '../../domain/database-url.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
 import { connect } from './connections.ts'
-import { ANSWER_TIMEOUT_MS, AnswerTimeout } from './driver.ts'
+import { ANSWER_TIMEOUT_MS, AnswerTimeout, type ConnectionOptions } from './driver.ts'
 import { isTemporary, toOpenError } from './errors.ts'
 import { health } from './health.ts'
 import { plants } from './plants.ts'
@@ -20,12 +20,13 @@ const REACH_RETRY_MS = 200
  * proves unusable later, it calls `onFailure`.
  */
 export async function openPostgresStore(
-  address: PostgresAddress,
+  connection: ConnectionOptions,
   onFailure: (error: AppError) => void,
   options: OpenOptions,
 ): Promise<Store> {
   const { isServer = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
-  const connections = connect({ address, ...options })
+  const { address } = connection
+  const connections = connect(connection, options)
   /** The reason if the database cannot be used in time. */
   const delay = Promise.withResolvers<AppError>()
   const open = async (): Promise<void> => {

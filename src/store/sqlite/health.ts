@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { withKnownOutcome } from '../../domain/error.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
-import { findRuleBreaks, RULED_TABLES } from '../row-rules.ts'
+import { findRuleBreaks } from '../row-rules.ts'
 import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
 
@@ -55,11 +55,9 @@ export function findProblems(db: Database): readonly string[] {
   try {
     const found = db.prepare('pragma main.integrity_check').values().flat().map(String)
     const orphans = OWNED.flatMap((table) => db.prepare(`pragma main.foreign_key_check('${table}')`).values())
-    const breaks = RULED_TABLES.flatMap((table) => {
-      // A backup may have an older schema.
-      const columns = new Set(db.prepare('select name from pragma_table_info(?1)').values(table).flat())
-      return findRuleBreaks(table, 'main.', (column) => columns.has(column))
-    })
+    // A backup may have an older schema.
+    const selectColumn = db.prepare('select 1 from pragma_table_info(?1) where name = ?2')
+    const breaks = findRuleBreaks('main.', (...column) => selectColumn.values(...column).length > 0)
     return [
       // SQLite reports several problems of one b-tree in one text.
       ...found.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok'),

@@ -1,5 +1,5 @@
 import { describeAddress } from '../../../domain/database-url.ts'
-import type { CopyAccess } from '../../engine.ts'
+import type { CopyOptions } from '../../engine.ts'
 import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, type Source, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
 import { AnswerTimeout, type Client, type ConnectionOptions, columns, createClient, type Query } from '../driver.ts'
@@ -62,7 +62,7 @@ export const readPostgres = <T>(options: ConnectionOptions, isSnapshot: boolean,
 /** `CopyTools.fill` for PostgreSQL: one transaction, after the migrations. */
 export const fillPostgres = <T>(
   options: ConnectionOptions,
-  { durability = 'full' }: CopyAccess,
+  { durability = 'full' }: CopyOptions,
   fill: (target: Target) => Promise<T>,
 ): Promise<T> =>
   withClient(options, async (client) => {

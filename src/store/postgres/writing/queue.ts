@@ -9,9 +9,8 @@ import { openWriter } from './writer.ts'
  * All writes of plants pass through this queue. One statement writes a group of creates, and another one a group of deletes, each
  * on a connection of its own.
  */
-export function queueWrites(options: ConnectionOptions & Pick<OpenOptions, 'quotaPlants' | 'observer'>) {
-  const { quotaPlants, observer } = options
-  const [creates, deletes] = [createClient(options, 1), createClient(options, 1)]
+export function queueWrites(connection: ConnectionOptions, { quotaPlants, observer }: OpenOptions) {
+  const [creates, deletes] = [createClient(connection, 1), createClient(connection, 1)]
   const queue = queueGroups({
     perform: {
       create: openWriter('create', creates, { quotaPlants, observer }),
