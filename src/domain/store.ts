@@ -52,9 +52,10 @@ export interface NewToken extends Pick<Token, 'userName' | 'scope' | 'label' | '
   readonly hash: Uint8Array
 }
 
-/** The result of an import of tokens: how many are new, and the names of new users. Nothing is new if `refused` is there. */
-export interface TokenImport {
+/** How many tokens were created, the id of the first one, and the names of new users. Nothing is new if `refused` is there. */
+export interface CreatedTokens {
   readonly created: number
+  readonly firstId: TokenId
   readonly newUsers: readonly string[]
   readonly refused?: { readonly index: number; readonly stored: Token } | undefined
 }
@@ -150,20 +151,13 @@ export interface Store {
    */
   hasSameTokens(user: UserId, since: Version): boolean
   /**
-   * Stores tokens in one transaction, and the users whose names are new. Returns the id of the first token and the new names; the
-   * ids of the tokens follow each other. Others wait meanwhile, so the caller limits the number of tokens.
+   * Stores tokens in one transaction, and the users whose names are new. Their ids follow each other. Others wait meanwhile, so the
+   * caller limits the number of tokens. With `ifNone`, it stores nothing if there is a token in any state.
+   *
+   * The hashes must differ. A token whose hash is stored already stays as it is. If it is revoked, or has another user or scope,
+   * nothing is stored, and `refused` has it and the index of the other.
    */
-  createTokens(
-    tokens: readonly NewToken[],
-  ): Promise<{ readonly firstId: TokenId; readonly newUsers: readonly string[] }>
-  /**
-   * Stores in one transaction the tokens whose hashes are not stored, as `createTokens` does. The hashes must differ. A stored token
-   * stays as it is. If one is revoked, or has another user or scope than the token with its hash, nothing is stored, and `refused` has
-   * it and the index of the other.
-   */
-  importTokens(tokens: readonly NewToken[]): Promise<TokenImport>
-  /** Stores a token if there is none in any state. Of several calls at once, one does. Returns whether this one did. */
-  createFirstToken(token: NewToken): Promise<boolean>
+  createTokens(tokens: readonly NewToken[], options?: { readonly ifNone?: boolean }): Promise<CreatedTokens>
   /** Tokens, or those of a user, by ascending id. Rejects with `user_not_found`. */
   listTokens(range?: RowRange<TokenId> & { readonly userName?: string | undefined }): Promise<readonly Token[]>
   /**

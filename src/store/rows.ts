@@ -1,6 +1,7 @@
 import { AppError } from '../domain/error.ts'
 import { isOptional, PLANT_FIELDS, type Plant, type PlantValues, type StoredPlant, valuesOf } from '../domain/plant.ts'
 import {
+  type CreatedTokens,
   type DeletionOptions,
   type NewToken,
   PAGE_TEXT_LENGTH,
@@ -128,7 +129,9 @@ function toObject(names: readonly string[], row: Row): unknown {
   return object
 }
 
-/** Which tokens an import stores, or why it stores none. `stored` has the tokens with the same hashes, at the same indexes. */
+export const NONE_CREATED: CreatedTokens = { created: 0, firstId: 0, newUsers: [] }
+
+/** Which tokens to store, or why to store none. `stored` has the tokens with the same hashes, at the same indexes. */
 export function compareTokens(tokens: readonly NewToken[], stored: readonly (Token | undefined)[]) {
   for (const [index, { userName, scope }] of tokens.entries()) {
     const same = stored[index]

@@ -77,7 +77,9 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
   test('holds no unknown token, and text that cannot be a token is not looked up', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { ask, reads, token } = await countReads(opened)
-    const { text: unknown } = await createToken({ createTokens: async () => ({ firstId: 0, newUsers: [] }) })
+    const { text: unknown } = await createToken({
+      createTokens: async () => ({ created: 0, firstId: 0, newUsers: [] }),
+    })
 
     for (const text of [unknown, unknown, 'nobody', `${token}x`]) expect((await ask(text)).status).toBe(401)
 

@@ -34,7 +34,7 @@ export const importCommand = (token: Command, io: Io) =>
     .action(async (file, { json, ...options }) => {
       const input = await openInput(file, io)
       const lines = parseTokens(await readText(input, IMPORT_MAX_BYTES), input.name, io.nowMs())
-      const result = await withNewStore(options, io, (store) => store.importTokens(lines))
+      const result = await withNewStore(options, io, (store) => store.createTokens(lines))
       const { created, newUsers, refused } = result
       if (refused !== undefined) throw refusal(`${lines[refused.index]?.subject}`, refused.stored)
       const skipped = lines.length - created

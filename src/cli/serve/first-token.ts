@@ -16,7 +16,7 @@ const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full
 const RETRY_EVERY_MS = 500
 
 interface FirstTokenParts {
-  readonly store: Pick<Store, 'listTokens' | 'createFirstToken'>
+  readonly store: Pick<Store, 'listTokens' | 'createTokens'>
   readonly address: Address
   readonly log: Logger
   readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'page' | 'docs'>
@@ -52,7 +52,7 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
   const docs = options.docs && reachesBrowser ? [`The API documentation: ${url}/docs`] : []
   const request = { userName: FIRST_USER, scope: 'write', label: 'first token', expiresAfterMs: undefined } as const
   const { text, newToken } = makeToken(request, io.nowMs())
-  if (hasToken || !(await store.createFirstToken(newToken))) {
+  if (hasToken || (await store.createTokens([newToken], { ifNone: true })).created === 0) {
     const command = [...io.program, 'token', 'create', '--user', FIRST_USER, '--database', location]
     return io.tell(['', ...page, ...docs, `For another token, run: ${command.map(shellQuoted).join(' ')}`, ''], 'info')
   }

@@ -1,6 +1,6 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { compareTokens, endOfReplaced, type Row, selectTokens, tokenNotFound, toToken } from '../rows.ts'
+import { compareTokens, endOfReplaced, NONE_CREATED, type Row, selectTokens, tokenNotFound, toToken } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { ANSWER_TIMEOUT_MS, columns, type Query } from './driver.ts'
 import { insertUsers, nextIds, requireUser } from './users.ts'
@@ -15,22 +15,11 @@ export function tokens({ read, changeTokens }: Connections) {
       return row && toToken(row)
     },
 
-    createTokens: (tokens) => changeTokens((query) => insertTokens(query, tokens)),
-
-    importTokens: (tokens) =>
+    createTokens: (tokens, { ifNone = false } = {}) =>
       changeTokens(async (query) => {
-        const stored = await findStored(query, tokens)
-        const { missing, refused } = compareTokens(tokens, stored)
-        const { newUsers } = await insertTokens(query, missing)
-        return { created: missing.length, newUsers, refused }
-      }),
-
-    createFirstToken: (token) =>
-      changeTokens(async (query) => {
-        const found = await query('select 1 from plantstore.tokens limit 1')
-        if (found.length > 0) return false
-        await insertTokens(query, [token])
-        return true
+        if (ifNone && (await query('select 1 from plantstore.tokens limit 1')).length > 0) return NONE_CREATED
+        const { missing, refused } = compareTokens(tokens, await findStored(query, tokens))
+        return { created: missing.length, ...(await insertTokens(query, missing)), refused }
       }),
 
     async listTokens({ userName, after = 0, limit = PAGE_ROWS } = {}) {

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
-import { type NewToken, PAGE_ROWS, type Store, type TokenImport, type TokenSelection } from '../../domain/store.ts'
+import { type CreatedTokens, type NewToken, PAGE_ROWS, type Store, type TokenSelection } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { compareTokens, endOfReplaced, type Row, selectTokens, tokenNotFound, toToken } from '../rows.ts'
+import { compareTokens, endOfReplaced, NONE_CREATED, type Row, selectTokens, tokenNotFound, toToken } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { rowsOf } from './driver.ts'
 import { insertUser, requireUser } from './users.ts'
@@ -20,11 +20,7 @@ export function tokens({ reader, read, write }: Connections) {
         return row && toToken(row)
       }),
 
-    createTokens: (tokens) => write(['createTokens', tokens]),
-
-    importTokens: (tokens) => write(['importTokens', tokens]),
-
-    createFirstToken: (token) => write(['createFirstToken', token]),
+    createTokens: (tokens, { ifNone = false } = {}) => write(['createTokens', tokens, ifNone]),
 
     listTokens: ({ userName, after = 0, limit = PAGE_ROWS } = {}) =>
       read(() => {
@@ -50,26 +46,15 @@ export function tokenWrites(writer: Database) {
     'update tokens set last_used_at_ms = ?2 where id = ?1 and (last_used_at_ms between ?2 and ?3) is not true',
   )
 
-  const createTokens = (tokens: readonly NewToken[]) => {
-    const created = tokens.map((token) => insertToken(writer, token))
-    const newUsers = tokens.map(({ userName }) => userName).filter((_, index) => created[index]?.userIsNew)
-    return { firstId: created[0]?.id ?? 0, newUsers }
-  }
-
   return {
-    createTokens,
-
-    importTokens(tokens: readonly NewToken[]): TokenImport {
+    createTokens(tokens: readonly NewToken[], ifNone: boolean): CreatedTokens {
+      if (ifNone && writer.prepare('select 1 from tokens limit 1').values().length > 0) return NONE_CREATED
       const select = writer.prepare<unknown, [Uint8Array]>(SELECT_BY_HASH)
       const stored = tokens.map(({ hash }) => rowsOf<Row>(select.values(hash)).map(toToken)[0])
       const { missing, refused } = compareTokens(tokens, stored)
-      return { created: missing.length, newUsers: createTokens(missing).newUsers, refused }
-    },
-
-    createFirstToken(token: NewToken): boolean {
-      if (writer.prepare('select 1 from tokens limit 1').values().length > 0) return false
-      insertToken(writer, token)
-      return true
+      const created = missing.map((token) => insertToken(writer, token))
+      const newUsers = missing.map(({ userName }) => userName).filter((_, index) => created[index]?.userIsNew)
+      return { created: created.length, firstId: created[0]?.id ?? 0, newUsers, refused }
     },
 
     revokeTokens(selection: TokenSelection, nowMs: number): number {

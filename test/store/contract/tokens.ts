@@ -7,6 +7,7 @@ import { rejectionOf } from '../rejection.ts'
 
 const REVOKED_AT_MS = CREATED_AT_MS + 5000
 const FAR_FUTURE_MS = CREATED_AT_MS + 36_500 * 86_400_000
+const FIRST = { ifNone: true }
 
 /** Tests what the comments of `Store` say about creating, finding and listing tokens. */
 export function tokensContract({ open }: StoreUnderTest): void {
@@ -19,7 +20,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
         newToken('me', { hash, scope: 'read', label: "Ana's 🌱 'phone'", expiresAtMs: FAR_FUTURE_MS }),
       ])
 
-      expect(created).toEqual({ firstId: expect.any(Number), newUsers: ['me'] })
+      expect(created).toEqual({ created: 1, firstId: expect.any(Number), newUsers: ['me'] })
       expect(await opened.store.findToken(hash)).toStrictEqual({
         id: created.firstId,
         userId: expect.any(Number),
@@ -75,7 +76,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
       ])
     })
 
-    test('importTokens stores the tokens that are missing, and leaves the others as they are', async () => {
+    test('createTokens stores the tokens that are missing, and leaves the others as they are', async () => {
       await using opened = await open()
       const { store } = opened
       const { hash, token } = await createToken(store, 'me', { expiresAtMs: CREATED_AT_MS, label: 'old' })
@@ -86,13 +87,13 @@ export function tokensContract({ open }: StoreUnderTest): void {
       const [first = newToken(''), ...others] = added
       const tokens = [newToken('me', { hash, label: 'new' }), first, newToken('me', { hash: rotated }), ...others]
 
-      expect(await store.importTokens(tokens)).toEqual({ created: 3, newUsers: ['you'] })
+      expect(await store.createTokens(tokens)).toMatchObject({ created: 3, newUsers: ['you'] })
       const list = await store.listTokens()
       expect(list.slice(0, before.length)).toEqual([...before])
       expect(list[0]).toEqual(token)
       expect(list.slice(before.length)).toMatchObject(added.map(({ hash: _, ...facts }) => facts))
       expect(await store.findToken(first.hash)).toEqual(list[before.length])
-      expect(await store.importTokens(tokens)).toEqual({ created: 0, newUsers: [] })
+      expect(await store.createTokens(tokens)).toMatchObject({ created: 0, newUsers: [] })
       expect(await store.listTokens()).toEqual(list)
     })
 
@@ -100,7 +101,7 @@ export function tokensContract({ open }: StoreUnderTest): void {
       ['has another user', 'you', 'write', false],
       ['has another scope', 'me', 'read', false],
       ['is revoked', 'me', 'write', true],
-    ] as const)('importTokens stores nothing if a stored token %s', async (_, userName, scope, isRevoked) => {
+    ] as const)('createTokens stores nothing if a stored token %s', async (_, userName, scope, isRevoked) => {
       await using opened = await open()
       const { store } = opened
       const { hash, token } = await createToken(store, 'me')
@@ -108,36 +109,36 @@ export function tokensContract({ open }: StoreUnderTest): void {
       const before = await store.listTokens()
       const refused = { index: 1, stored: before[0] as Token }
 
-      const imported = await store.importTokens([newToken('they'), newToken(userName, { hash, scope }), newToken('me')])
+      const imported = await store.createTokens([newToken('they'), newToken(userName, { hash, scope }), newToken('me')])
 
-      expect(imported).toEqual({ created: 0, newUsers: [], refused })
+      expect(imported).toMatchObject({ created: 0, newUsers: [], refused })
       expect(await store.listTokens()).toEqual(before)
       expect(await store.listUsers()).toMatchObject([{ name: 'me' }])
     })
 
-    test('importTokens of the same tokens from two openings at once stores each one once', async () => {
+    test('createTokens of the same tokens from two openings at once stores each one once', async () => {
       await using opened = await open()
       const stores = [opened.store, await opened.reopen()]
       const tokens = Array.from({ length: 100 }, (_, index) => newToken(`${index % 3}`))
 
-      const imported = await Promise.all(stores.map((store) => store.importTokens(tokens)))
+      const imported = await Promise.all(stores.map((store) => store.createTokens(tokens)))
 
       expect(imported.map(({ created }) => created).sort()).toEqual([0, 100])
       expect(await opened.store.listTokens()).toHaveLength(100)
     })
 
-    test('createFirstToken creates one token of many calls at once, and none beside a token in any state', async () => {
+    test('createTokens with ifNone creates one token of many calls at once, and none beside a token in any state', async () => {
       await using opened = await open()
       const stores = [opened.store, await opened.reopen()]
 
       const firsts = await Promise.all(
-        [0, 1, 2, 3].map((index) => (stores[index % 2] ?? opened.store).createFirstToken(newToken('me'))),
+        [0, 1, 2, 3].map((index) => (stores[index % 2] ?? opened.store).createTokens([newToken('me')], FIRST)),
       )
 
-      expect(firsts.filter((isFirst) => isFirst)).toHaveLength(1)
+      expect(firsts.map(({ created }) => created).toSorted()).toEqual([0, 0, 0, 1])
       expect(await opened.store.listTokens()).toMatchObject([{ userName: 'me' }])
       await opened.store.revokeTokens({ userName: 'me' }, REVOKED_AT_MS)
-      expect(await opened.store.createFirstToken(newToken('you'))).toBe(false)
+      expect(await opened.store.createTokens([newToken('you')], FIRST)).toMatchObject({ created: 0 })
       expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', tokens: 1 }])
     })
 

@@ -28,8 +28,6 @@ export const CHANGES = {
   deletePlant: 'plants',
   deletePlantsOrUser: 'everything',
   createTokens: 'tokens',
-  importTokens: 'tokens',
-  createFirstToken: 'tokens',
   revokeTokens: 'tokens',
   rotateToken: 'tokens',
   setUserBlock: 'tokens',
