@@ -59,14 +59,14 @@ export const ListedPlant = Type.Intersect(
 /** The fields of a plant, in the order in which they are stored and sent. */
 export const PLANT_FIELDS = Object.keys(Plant.properties) as readonly (keyof Plant)[]
 /** The same for a sentence. */
-export const LISTED_FIELDS = enumerate(PLANT_FIELDS)
+export const FIELDS_IN_WORDS = enumerate(PLANT_FIELDS)
 
 const newPlantProperties = { id: Id(`The client chooses it: ${INT64_RULE}.`), ...plantProperties }
 
 /** What a client sends to create a plant. `id` is exact over the whole int64 range, hence a bigint. */
 export const NewPlant = Type.Object(newPlantProperties, {
   title: 'NewPlant',
-  description: `A plant as it is sent. ${LISTED_FIELDS} must hold neither U+0000 nor an unpaired surrogate. Properties that NewPlant does not have are ignored.`,
+  description: `A plant as it is sent. ${FIELDS_IN_WORDS} must hold neither U+0000 nor an unpaired surrogate. Properties that NewPlant does not have are ignored.`,
   example: exampleOf(newPlantProperties),
 })
 export type NewPlant = Static<typeof NewPlant>

@@ -44,7 +44,7 @@ export interface RowRange<Key> {
   readonly limit?: number | undefined
 }
 
-/** Whether a plant may be deleted. It depends on the plant alone. */
+/** Whether a plant may be deleted. It depends on nothing but the plant. */
 export type PlantCondition = (plant: Plant) => boolean
 
 /** A token to store. `hash` has 32 bytes. `userName` becomes a user if there is no user of that name. */

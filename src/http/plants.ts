@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { LISTED_FIELDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
+import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
 import { respond } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
@@ -112,7 +112,7 @@ const CREATE = operation({
 const GET = operation({
   operationId: 'getPlant',
   summary: 'Get a plant',
-  description: `A plant of the calling user. Its \`ETag\` depends on ${LISTED_FIELDS} alone. \`If-None-Match\` compares weakly, and \`*\` names any plant. \`If-Match\` is ignored. The id is percent-decoded once, and \`include\` is given at most once.`,
+  description: `A plant of the calling user. Its \`ETag\` depends on ${FIELDS_IN_WORDS} alone. \`If-None-Match\` compares weakly, and \`*\` names any plant. \`If-Match\` is ignored. The id is percent-decoded once, and \`include\` is given at most once.`,
   successes: {
     200: { description: 'The plant', body: ListedPlant, headers: ['ETag'] },
     304: { description: 'The plant is that of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },
@@ -123,7 +123,7 @@ const GET = operation({
 const DELETE = operation({
   operationId: 'deletePlant',
   summary: 'Delete a plant',
-  description: `Deletes a plant of the calling user. When the client reads the answer, the deletion is on disk. \`If-Match\` with the \`ETag\` of \`getPlant\` deletes the plant only while it has the same ${LISTED_FIELDS}. \`If-Match\` compares strongly, \`If-None-Match\` weakly, and \`*\` names any plant. If the user has no such plant, the answer is 404, whatever the preconditions say. The id is percent-decoded once.`,
+  description: `Deletes a plant of the calling user. When the client reads the answer, the deletion is on disk. \`If-Match\` with the \`ETag\` of \`getPlant\` deletes the plant only while it has the same ${FIELDS_IN_WORDS}. \`If-Match\` compares strongly, \`If-None-Match\` weakly, and \`*\` names any plant. If the user has no such plant, the answer is 404, whatever the preconditions say. The id is percent-decoded once.`,
   successes: { 204: { description: 'The plant is deleted', body: Type.Void() } },
   errors: ['id_invalid', 'scope_insufficient', 'plant_not_found', 'precondition_failed'],
 })

@@ -4,7 +4,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
 import { OPTIONS } from '../../src/config.ts'
-import { LISTED_FIELDS } from '../../src/domain/plant.ts'
+import { FIELDS_IN_WORDS } from '../../src/domain/plant.ts'
 import { ERRORS } from '../../src/http/answers.ts'
 import { routes } from '../../src/http/app.ts'
 import { documentText, openApiDocument } from '../../src/http/docs/document.ts'
@@ -198,8 +198,11 @@ describe('the document', () => {
     ],
     ['createPlant', ['the plant is on disk', 'Preconditions are not evaluated']],
     ['createPlant', ['If a property is given twice, the last one counts']],
-    ['getPlant', [`${LISTED_FIELDS} alone`, '`If-None-Match` compares weakly', 'percent-decoded once', 'at most once']],
-    ['deletePlant', [`only while it has the same ${LISTED_FIELDS}`]],
+    [
+      'getPlant',
+      [`${FIELDS_IN_WORDS} alone`, '`If-None-Match` compares weakly', 'percent-decoded once', 'at most once'],
+    ],
+    ['deletePlant', [`only while it has the same ${FIELDS_IN_WORDS}`]],
     ['deletePlant', ['the deletion is on disk', '`If-Match` compares strongly, `If-None-Match` weakly, and `*`']],
     ['deletePlant', ['percent-decoded once', 'the answer is 404, whatever the preconditions say']],
   ])('says of %s what no schema can say: %j', (operationId, said) => {
