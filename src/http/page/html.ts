@@ -9,16 +9,14 @@ export type HtmlPage = Awaited<ReturnType<typeof makePage>>
 interface PageParts {
   /** The styles and scripts by their names, in the order in which they run. */
   readonly files: Readonly<Record<string, string | Blob>>
-  /** Whether the page leads to the documentation. */
-  readonly hasHelp?: boolean
-  /** What the scripts read in `meta` elements, by name. No value needs an escape. */
-  readonly meta?: Readonly<Record<string, string>>
+  /** Further elements of its head, which scripts read. */
+  readonly head?: string
   /** What the page may do beyond running its scripts (Content Security Policy Level 3). */
   readonly policy: readonly string[]
 }
 
 /** Makes a page. It runs its own scripts alone, no text becomes code, and no other page may show this one in a frame. */
-export async function makePage({ files, hasHelp = false, meta = {}, policy }: PageParts) {
+export async function makePage({ files, head = '', policy }: PageParts) {
   const assets = await Promise.all(Object.entries({ 'icon.svg': ICON, ...files }).map(makeAsset))
   const html = `<!doctype html>
 <html lang="en">
@@ -27,10 +25,7 @@ export async function makePage({ files, hasHelp = false, meta = {}, policy }: Pa
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Plant Store</title>
 ${assets.map(({ path }) => linkTo(path)).join('\n')}
-${Object.entries(meta)
-  .map(([name, content]) => `<meta name="${name}" content="${content}">`)
-  .join('\n')}
-${hasHelp ? '<link rel="help" href="docs">' : ''}
+${head}
 </head>
 <body>
 <noscript>This page needs JavaScript. Without it, use the API with a program like curl.</noscript>

@@ -7,10 +7,11 @@ const SCRIPT = bundle('main.tsx')
 
 /** Makes the page on which users see and tend their plants. It uses the public API alone. */
 export async function makePlantsPage(hasDocs: boolean): Promise<HtmlPage> {
+  const fields = NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ')
+  const help = hasDocs ? '<link rel="help" href="docs">' : ''
   return makePage({
     files: { 'page.css': STYLE, 'page.js': SCRIPT },
-    hasHelp: hasDocs,
-    meta: { fields: NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ') },
+    head: `<meta name="fields" content="${fields}">${help}`,
     // The style has small images in it.
     policy: ["style-src 'self'", "img-src 'self' data:", "connect-src 'self'"],
   })
