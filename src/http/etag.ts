@@ -14,19 +14,14 @@ export interface TaggedBody {
   readonly link: string
 }
 
-/** Answers with a tagged body, or with 304 if the client has it already. With `isHead` the answer has the length of the body alone. */
-export function answerTagged(
-  { method, headers }: Request,
-  { body, bodyBytes, etag, link }: TaggedBody,
-  isHead = method === 'HEAD',
-): Response {
+/** Answers with a tagged body, or with 304 if the client has it already. */
+export function answerTagged({ headers }: Request, { body, bodyBytes, etag, link }: TaggedBody): Response {
   const ifNoneMatch = headers.get('if-none-match')
   if (ifNoneMatch !== null && names(ifNoneMatch, etag, true))
     return new Response(null, { status: 304, headers: { etag } })
-  const response = isHead ? new Response(null, TAGGED) : respond(body, TAGGED, bodyBytes)
+  const response = respond(body, TAGGED, bodyBytes)
   response.headers.set('etag', etag)
   if (link !== '') response.headers.set('link', link)
-  if (isHead) response.headers.set('content-length', String(bodyBytes))
   return response
 }
 

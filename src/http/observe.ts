@@ -26,7 +26,8 @@ export function observe(answer: Answer, parts: AppParts): Handle {
     setCommonHeaders(response, context, parts)
     if (!isRecording) return response
     const durationMs = monotonicMs() - context.startedMs
-    const bodyBytes = bodyBytesOf(response)
+    // The runtime drops the body of an answer to HEAD, and sends its length.
+    const bodyBytes = context.received.method === 'HEAD' ? 0 : bodyBytesOf(response)
     statistics?.answer(context, response.status, durationMs, bodyBytes)
     if (context.streamEnd === undefined) end(context, response.status, durationMs, bodyBytes, parts)
     else void context.streamEnd.then((bytes) => end(context, response.status, durationMs, bytes, parts))

@@ -49,9 +49,7 @@ export const plants = (parts: AppParts) => {
           const plant = await store.getPlant(caller.userId, id)
           const json = plantJson(plant)
           const body = include === undefined ? json : plantJson(plant, id)
-          // Elysia makes the answer to HEAD of this one.
-          const tagged = { body, bodyBytes: Buffer.byteLength(body), etag: entityTagOf(json), link: '' }
-          return answerTagged(request, tagged, false)
+          return answerTagged(request, { body, bodyBytes: Buffer.byteLength(body), etag: entityTagOf(json), link: '' })
         },
         { params: PlantPath, query: PlantQuery, headers: IfNoneMatch, ...GET },
       )
