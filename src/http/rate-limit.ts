@@ -1,24 +1,19 @@
+import type { RateLimiterRes } from 'rate-limiter-flexible'
 import { AppError } from '../domain/error.ts'
 import type { Caller } from '../domain/token.ts'
 import type { RateLimit } from './options.ts'
 
 /** Counts a request of a token, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
-export function limitRate(limit: RateLimit): (token: Caller) => Promise<void> {
-  let loading: ReturnType<typeof loadLimiter> | undefined
+export function limitRate({ requests, periodMs }: RateLimit): (token: Caller) => Promise<void> {
+  // Only a server with a limit loads the library.
+  const loading = import('rate-limiter-flexible').then(
+    ({ RateLimiterMemory }) => new RateLimiterMemory({ points: requests, duration: periodMs / 1000 }),
+  )
   return async ({ id }) => {
-    // The library loads at the first request: it would take a quarter of a start.
-    loading ??= loadLimiter(limit)
-    const { limiter, RateLimiterRes } = await loading
-    try {
-      await limiter.consume(id)
-    } catch (thrown) {
-      if (!(thrown instanceof RateLimiterRes)) throw thrown
-      throw new AppError('rate_exceeded', { retryAfterS: Math.max(1, Math.ceil(thrown.msBeforeNext / 1000)) })
-    }
+    const limiter = await loading
+    // A limiter in memory has no other reason to reject.
+    await limiter.consume(id).catch(({ msBeforeNext }: RateLimiterRes) => {
+      throw new AppError('rate_exceeded', { retryAfterS: Math.max(1, Math.ceil(msBeforeNext / 1000)) })
+    })
   }
-}
-
-async function loadLimiter({ requests, periodMs }: RateLimit) {
-  const { RateLimiterMemory, RateLimiterRes } = await import('rate-limiter-flexible')
-  return { limiter: new RateLimiterMemory({ points: requests, duration: periodMs / 1000 }), RateLimiterRes }
 }
