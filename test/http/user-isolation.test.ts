@@ -34,21 +34,6 @@ async function sendAll(service: Service, token: string, requests = GUESSES): Pro
 }
 
 describe.each(TRANSPORTS)('the plants of a user, $name', (transport) => {
-  test('may have the ids of plants of another user, and both stay apart', async () => {
-    await using service = await startService(transport)
-    const { text: token } = await service.createToken({ user: 'you' })
-    await service.create({ id: 1, name: 'Fern', tag: 'mine' })
-
-    expect(await service.names(token)).toEqual([])
-    expect(await service.create({ id: 1, name: 'Ivy' }, { token })).toMatchObject({
-      status: 200,
-      body: { name: 'Ivy' },
-    })
-    expect([await service.names(), await service.names(token)]).toEqual([['Fern'], ['Ivy']])
-    expect((await service.delete(1, { token })).status).toBe(204)
-    expect([await service.names(), await service.names(token)]).toEqual([['Fern'], []])
-  })
-
   test('look to another user as if there were none, whatever is guessed and even if their lists are cached', async () => {
     await using service = await startService(transport)
     const { text: token } = await service.createToken({ user: 'you' })

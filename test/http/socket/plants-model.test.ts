@@ -63,7 +63,7 @@ type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never
 
 describe.each(STORES_ON_SOCKETS)('anything that several users do, $name', (transport) => {
   test(
-    'is answered as by the model, and so is a list of every user after every step',
+    'is answered as by the model, and so is a get and a list of every user after every step',
     async () => {
       await using service = await startService(transport)
       const anySteps = fc.array(anyStep, { maxLength: STEPS_MAX })
@@ -83,14 +83,22 @@ async function take(service: Service, steps: readonly Step[]): Promise<void> {
     expect(said(await service.list(queryOf(asked), { token: tokenOf(who) }))).toEqual(expected)
     return expected
   }
+  const expectPlant = async (id: bigint) => {
+    for (const user of USERS) {
+      const who: Who = { user, scope: 'read' }
+      expect(said(await service.get(id, { token: tokenOf(who) }))).toEqual(model.get(who, id))
+    }
+  }
   for (const { who, action, thenAsked } of steps) {
     const token = tokenOf(who)
     if ('create' in action) {
       const { id, ...plant } = action.create
       const body = JSON.stringify({ id: 0, ...plant }).replace('0', String(id))
       expect(said(await service.create(body, { token }))).toEqual(model.create(who, action.create))
+      await expectPlant(id)
     } else if ('delete' in action) {
       expect(said(await service.delete(action.delete, { token }))).toEqual(model.delete(who, action.delete))
+      await expectPlant(action.delete)
     } else {
       const pages = await follow((asked) => expectList(who, asked), action.follow)
       expect(pages.flat()).toEqual([model.list(who, {}).body].flat())
@@ -140,7 +148,7 @@ interface Asked {
 }
 
 /** The plants that a list of a user must show, by id. */
-type Model<T = string> = Map<bigint, T>
+type Model = Map<bigint, Plant>
 
 /** The query string with these parameters. */
 function queryOf({ limit, after }: Asked): string {
@@ -152,7 +160,7 @@ function queryOf({ limit, after }: Asked): string {
 }
 
 /** The answer to a list: the plants in the order of their ids, and the `Link` if more follow. */
-function expectedList<T>(model: Model<T>, { limit = Number.POSITIVE_INFINITY, after }: Asked) {
+function expectedList(model: Model, { limit = Number.POSITIVE_INFINITY, after }: Asked) {
   const following = [...model].filter(([id]) => after === undefined || id > after).sort(([a], [b]) => (a < b ? -1 : 1))
   const page = following.slice(0, Math.min(limit, following.length))
   const leadsOn = page.length > 0 && page.length < following.length
@@ -178,14 +186,18 @@ interface Expected {
 
 /** A model of the service: the plants of its users, and the answer to each request. */
 function createModel() {
-  const plants = new Map<string, Model<Plant>>()
-  const plantsOf = (user: string): Model<Plant> => plants.getOrInsertComputed(user, () => new Map())
+  const plants = new Map<string, Model>()
+  const plantsOf = (user: string): Model => plants.getOrInsertComputed(user, () => new Map())
   return {
     create({ user, scope }: Who, plant: NewPlant): Expected {
       if (scope === 'read') return refusal(40301)
       if (plantsOf(user).has(plant.id)) return refusal(40901)
       plantsOf(user).set(plant.id, toPlant(plant))
       return { status: 200, body: toPlant(plant), link: null }
+    },
+    get({ user }: Who, id: bigint): Expected {
+      const plant = plantsOf(user).get(id)
+      return plant === undefined ? refusal(40402) : { status: 200, body: plant, link: null }
     },
     delete({ user, scope }: Who, id: bigint): Expected {
       if (scope === 'read') return refusal(40301)
