@@ -35,13 +35,13 @@ describe.each(SOCKET_TRANSPORTS)('a list on a connection of its own, $name', (tr
     })
   })
 
-  test('has the same head for HEAD, Content-Length included, if it is capped or refused', async () => {
+  test('has the same head for HEAD, Content-Length included, if it is capped or refused, as a plant has', async () => {
     await using service = await startService(transport)
     for (const id of [1, 2, 3]) await service.create({ id, name: `Grünlilie 🌱 ${id}` })
     await service.store.createPlant(await service.userIdOf('me'), { id: 4n, name: 'x'.repeat(LIST_MAX_BYTES) })
     const queries = ['?limit=0', '?limit=1', '?limit=3', '?limit=9', '?limit=1&after=3', '?limit=-1', '?after=x']
 
-    for (const query of queries) {
+    for (const query of [...queries, '/1', '/1?include=id', '/7', '/x']) {
       const get = await answer(service, 'GET', query)
       expect([query, await answer(service, 'HEAD', query)]).toEqual([query, { ...get, body: '' }])
       expect([query, get.headers['content-length']]).toEqual([query, String(get.body.length)])
