@@ -92,16 +92,4 @@ describe.each(TRANSPORTS)('pages of other origins, $name', (transport) => {
     const unknown = await ask('/nothing', 'GET')
     expect([unknown.status, unknown.body.error, unknown.headers.get('allow')]).toEqual([404, 40401, null])
   })
-
-  test('may read that a token has made too many requests, and Retry-After', async () => {
-    const rateLimit = { requests: 1, periodMs: 3_600_000 }
-    await using service = await startService(transport, { corsOrigins: [ORIGIN], rateLimit })
-    const headers = { origin: ORIGIN }
-    await service.list('?limit=1', { headers })
-
-    const answer = await service.list('?limit=1', { headers })
-
-    expect([answer.status, answer.headers.has('retry-after')]).toEqual([429, true])
-    expect(corsHeaders(answer)).toEqual(sharedWith(ORIGIN))
-  })
 })

@@ -125,13 +125,6 @@ describe.each(OVER_TCP)('a list without a limit of a store whose reads are count
       )
     },
   )
-
-  test('is answered with an error when its first page fails', async () => {
-    await using service = await startService(transport, countPages({ failAt: 1 }))
-
-    const message = expect.not.stringContaining(FAULT.message)
-    expect(await service.list()).toMatchObject({ status: 500, body: { error: 50000, message } })
-  })
 })
 
 /** Expects a list in order that has each plant once, and all plants that were kept. */

@@ -71,27 +71,6 @@ describe.each(TRANSPORTS)('DELETE /plants/{id} with preconditions, $name', (tran
       for (const id of [1, 7]) expect([id, bytesOf(await remove(service, headers, id))]).toEqual([id, absent])
   })
 
-  test('answers two deletes with the same If-Match at once with 204 and 404', async () => {
-    await using service = await startService(transport)
-    for (let round = 0; round < 20; round++) {
-      const etag = await plant(service)
-
-      const answers = await Promise.all([remove(service, { 'if-match': etag }), remove(service, { 'if-match': etag })])
-
-      expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([204, 404])
-    }
-  })
-
-  test('keeps a plant that was deleted and created anew with other values', async () => {
-    await using service = await startService(transport)
-    const etag = await plant(service)
-    await remove(service, {})
-    await service.create({ id: 1, name: 'Ivy' })
-
-    expect((await remove(service, { 'if-match': etag })).status).toBe(412)
-    expect(await service.names()).toEqual(['Ivy'])
-  })
-
   test('never deletes another plant than the expected one while others replace it', async () => {
     await using service = await startService(transport)
     for (let round = 0; round < 20; round++) {

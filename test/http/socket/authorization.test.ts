@@ -51,10 +51,10 @@ describe.each(SOCKET_TRANSPORTS)('Authorization lines, $name', (transport) => {
     expect(answers).toEqual(answers.map(() => text))
   })
 
-  test('may have spaces around their value, and several before the token', async () => {
+  test('may have the scheme in any letter case, spaces around their value, and several before the token', async () => {
     await using service = await startService(transport)
 
-    for (const value of ['Bearer T', '   Bearer T', 'Bearer T   ', 'bearer    T', '\tBearer T\t']) {
+    for (const value of ['Bearer T', '   BEARER T', 'bEaReR T   ', 'bearer    T', '\tBearer T\t']) {
       const lines = [`Authorization:${value.replace('T', service.token)}`]
       expect([value, (await service.exchange('GET', '/plants', { token: null, lines })).status]).toEqual([value, 200])
     }
