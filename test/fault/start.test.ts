@@ -73,7 +73,7 @@ const UNUSABLE: Rows = [
 const UNREACHABLE: Rows = [
   [
     'a database whose directory the process may not write',
-    /is not writable/,
+    /: The directory \S+ is not writable: let this user write to it\.$/m,
     (path) => chmodSync(dirname(path), 0o500),
   ],
   ['a database that the process may only read', /cannot be read and written/, withMode(0o400)],

@@ -5,7 +5,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { StoreEvent } from '../../../src/store/engine.ts'
 import { openWriter } from '../../../src/store/sqlite/driver.ts'
 import { checkpoints, KEPT_WAL_BYTES, LONG_WAL_BYTES } from '../../../src/store/sqlite/writing/checkpoints.ts'
-import { listIds } from '../fixtures.ts'
 import { makeDatabaseFolder, openWithUser, SHM, WAL } from './files.ts'
 
 /** The WAL grows less than this from one checkpoint to the next, the last group included. */
@@ -14,7 +13,7 @@ const NAME = 'x'.repeat(60_000)
 const AT_ONCE = 16
 const MIB = 1024 ** 2
 
-/** A store with its events, and a reader of another program. */
+/** A store with its events. */
 async function open() {
   const events: StoreEvent[] = []
   const opened = await openWithUser({ isServer: true, onEvent: (event) => events.push(event) })
@@ -24,22 +23,14 @@ async function open() {
     ...opened,
     events,
     walBytes: () => statSync(path + WAL).size,
-    /** Creates plants until the condition holds. Returns their number. */
-    async createUntil(isDone: () => boolean): Promise<number> {
+    /** Creates plants until the condition holds. */
+    async createUntil(isDone: () => boolean): Promise<void> {
       while (!isDone()) {
         const ids = Array.from({ length: AT_ONCE }, () => BigInt(created++))
         await Promise.all(ids.map((id) => store.createPlant(user, { id, name: NAME })))
         // As between two requests.
         await nextTurn()
       }
-      return created
-    },
-    countPlants: async () => (await listIds(store, user)).length,
-    beginToRead() {
-      const reader = new Database(path, { readonly: true })
-      reader.run('begin')
-      reader.run('select count(*) from plants')
-      return { end: () => reader.close(true) }
     },
   }
 }
@@ -65,25 +56,8 @@ async function lockCheckpoints(path: string) {
 const sizes = { walBytes: expect.any(Number) }
 const WARNING: StoreEvent = { level: 'warn', message: expect.stringContaining('end that program'), sizes }
 
+// test/fault/snapshot.test.ts tests the warnings while a program reads, and the length of the WAL after it.
 describe('the store of a server', () => {
-  test('tells when a reader makes the WAL long, and cuts its file when the reader has ended', async () => {
-    await using opened = await open()
-    const { events, walBytes } = opened
-    const reader = opened.beginToRead()
-
-    await opened.createUntil(() => walBytes() >= LONG_WAL_BYTES - STEP_BYTES)
-    expect(events).toEqual([])
-    await opened.createUntil(() => walBytes() >= 2 * LONG_WAL_BYTES + STEP_BYTES)
-    reader.end()
-    const plants = await opened.createUntil(() => walBytes() <= KEPT_WAL_BYTES)
-
-    expect(events).toEqual([WARNING, WARNING])
-    const [first, second] = events.map(({ sizes }) => sizes.walBytes)
-    expect(first).toBeWithin(LONG_WAL_BYTES, LONG_WAL_BYTES + STEP_BYTES)
-    expect(second).toBeWithin(2 * LONG_WAL_BYTES, 2 * LONG_WAL_BYTES + STEP_BYTES)
-    expect(await opened.countPlants()).toBe(plants)
-  })
-
   test('tells of a checkpoint of another program that stops, and counts none of its own as whole meanwhile', async () => {
     await using opened = await open()
     const { store, path, events, walBytes } = opened

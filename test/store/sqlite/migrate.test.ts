@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { MIGRATIONS, migrate, requireSafeSqlite, SCHEMA_VERSION } from '../../../src/store/sqlite/migrate.ts'
 import { createUser } from '../fixtures.ts'
-import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf, runSql } from './files.ts'
+import { makeDatabaseFolder, openForTest, queryAll, refusalOf, runSql } from './files.ts'
 
 const SCHEMA = 'select name from sqlite_schema order by name'
 const VERSIONS = 'select user_version, application_id from pragma_user_version, pragma_application_id'
@@ -30,18 +30,6 @@ describe('a migration that fails', () => {
     expect(await opened.store.checkIntegrity()).toEqual([])
     expect(await createUser(opened.store, 'me')).toBe(1)
   })
-})
-
-test('a database of this schema is not migrated again', async () => {
-  using files = makeDatabaseFolder()
-  await makeDatabase(files.path)
-  const before = queryAll(files.path, SCHEMA)
-
-  await using opened = await openForTest(files.path)
-
-  expect(queryAll(files.path, SCHEMA)).toEqual(before)
-  expect(queryAll(files.path, VERSIONS)).toEqual([[BigInt(SCHEMA_VERSION), BigInt(OURS)]])
-  expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', plants: 20, tokens: 1 }])
 })
 
 test('a database of the first schema is migrated, and keeps its users, tokens and plants', async () => {

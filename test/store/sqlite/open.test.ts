@@ -1,19 +1,15 @@
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync } from 'node:fs'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { PLANT_FIELDS } from '../../../src/domain/plant.ts'
 import { BUSY_TIMEOUT_MS, openImmutable, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
-import { runPlantstore, serve } from '../../support/executable.ts'
+import { runPlantstore } from '../../support/executable.ts'
 import { SLACK_MS } from '../../support/slack.ts'
-import { until } from '../../support/until.ts'
 import { createUser } from '../fixtures.ts'
-import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf, WAL } from './files.ts'
+import { makeDatabase, makeDatabaseFolder, openForTest, queryAll, refusalOf } from './files.ts'
 
 const OPENINGS_AT_ONCE = 10
-/** The position of `user_version` in the header (https://sqlite.org/fileformat.html#the_database_header). */
-const USER_VERSION_OFFSET = 60
 
 test('every connection distrusts functions in a schema and checks the cells of the pages that it reads', async () => {
   using files = makeDatabaseFolder()
@@ -98,19 +94,6 @@ test('other programs find ids as integers and absent tags as null', async () => 
   ])
 })
 
-test('only their owner may read and write the files of a new database', async () => {
-  using files = makeDatabaseFolder()
-  await using _server = await serve(files.path)
-
-  const modes = readdirSync(files.folder).map((name) => [name, statSync(join(files.folder, name)).mode & 0o777])
-
-  expect(Object.fromEntries(modes)).toEqual({
-    'plantstore.db': 0o600,
-    'plantstore.db-shm': 0o600,
-    'plantstore.db-wal': 0o600,
-  })
-})
-
 test('many processes that open a new database at once all come up', async () => {
   using files = makeDatabaseFolder()
 
@@ -125,20 +108,6 @@ test('many processes that open a new database at once all come up', async () => 
   await using opened = await openForTest(files.path)
   expect(await opened.store.listUsers()).toMatchObject([{ name: 'me', tokens: OPENINGS_AT_ONCE }])
   expect(await opened.store.checkIntegrity()).toEqual([])
-})
-
-test('a database whose server was killed before the first checkpoint opens with everything in its WAL', async () => {
-  using files = makeDatabaseFolder()
-  await using server = await serve(files.path, ['--first-token'])
-  await until('the token is printed', () => server.stderr().includes('plst_'))
-  await server.kill()
-  const header = readFileSync(files.path)
-  expect(statSync(files.path + WAL).size).toBeGreaterThan(0)
-
-  await using opened = await openForTest(files.path)
-
-  expect(header.readUInt32BE(USER_VERSION_OFFSET)).toBe(0)
-  expect((await opened.store.listTokens()).map(({ userName }) => userName)).toEqual(['me'])
 })
 
 test.each([

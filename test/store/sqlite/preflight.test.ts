@@ -2,9 +2,7 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { cpSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { lacks } from '../../support/requirement.ts'
 import { createUser } from '../fixtures.ts'
 import {
   copyAsKilled,
@@ -28,13 +26,7 @@ const JOURNAL_MAGIC = Buffer.from('d9d505f920a163d7', 'hex')
 /** Refused files, with the message of each. test/fault/start.test.ts has those that need no WAL and no exact length. */
 const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown, message: RegExp])[] = [
   ['a text file of one byte', (path) => writeFileSync(path, 'F'), /\.db is not a database\.$/],
-  ['zeros', makeZeros, /\.db is not a database\.$/],
   ['a part of the first word', (path) => writeFileSync(path, 'SQLite for'), /\.db is not a database\.$/],
-  [
-    'of another application that says its name',
-    (path) => makeForeign(path, `pragma application_id = ${FOREIGN_ID}`),
-    /\.db belongs to another application: /,
-  ],
   [
     'of another application, in WAL mode',
     (path) => makeForeign(path, 'pragma journal_mode = wal'),
@@ -142,19 +134,6 @@ describe('a path where no database can be is refused in one line that says which
     expect(snapshot(folder.path)).toEqual(before)
   })
 
-  test.skipIf(lacks(MOUNTS))('a directory that is not writable', async () => {
-    using disk = mountDisk(1_000_000)
-    const [path, absent] = [join(disk.path, 'plantstore.db'), join(disk.path, 'absent.db')]
-    await makeDatabase(path)
-    const before = snapshot(disk.path)
-    disk.makeReadOnly()
-
-    for (const each of [path, absent]) {
-      expect(await refusalOf(each)).toBe(`The directory ${disk.path} is not writable: let this user write to it.`)
-    }
-    expect(snapshot(disk.path)).toEqual(before)
-  })
-
   test.each(['\r', ' ', '\u00a0'])('a name that ends in the white space %j', async (end) => {
     using folder = makeFolder()
     const path = join(folder.path, `plantstore.db${end}`)
@@ -163,10 +142,6 @@ describe('a path where no database can be is refused in one line that says which
       `The path ${JSON.stringify(path)} ends in white space: leave it out, or rename the file.`,
     )
     expect(snapshot(folder.path)).toEqual({})
-  })
-
-  test('a device', async () => {
-    expect(await refusalOf('/dev/null')).toBe('The database /dev/null is not a regular file: name one.')
   })
 })
 

@@ -2,7 +2,6 @@ import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { statfsSync, statSync } from 'node:fs'
 import type { StoreObserver } from '../../../src/domain/store.ts'
-import { QUEUE_MAX_WRITES } from '../../../src/store/limits.ts'
 import { engineOf } from '../../../src/store/open.ts'
 import { openReader } from '../../../src/store/sqlite/driver.ts'
 import { openWithUser, queryAll, WAL } from './files.ts'
@@ -35,20 +34,6 @@ describe('the observer of the store of a server', () => {
     expect(groups.map(({ writes }) => writes)).toEqual([4, 1])
     for (const { syncMs } of groups) expect(syncMs).toBeWithin(0.001, tookMs)
     expect(refusals).toEqual([])
-  })
-
-  test('gets each write that the full queue refused', async () => {
-    await using opened = await openObserved()
-    const { store, user, groups, refusals } = opened
-    const creates = Array.from({ length: QUEUE_MAX_WRITES + 2 }, (_, id) =>
-      store.createPlant(user, { id: BigInt(id), name: '' }),
-    )
-    const atOnce = [...refusals]
-    await Promise.allSettled(creates)
-
-    expect(atOnce).toEqual(['queue_full', 'queue_full'])
-    // On a busy machine some writes wait for too long.
-    expect(groups.reduce((sum, { writes }) => sum + writes, refusals.length)).toBe(QUEUE_MAX_WRITES + 2)
   })
 
   test('gets each write that was refused because another process kept the database locked', async () => {
