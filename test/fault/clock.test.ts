@@ -2,9 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/driver.ts'
-import { COMMAND, runPlantstore } from '../support/executable.ts'
+import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { startProgram } from '../support/program.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { lacks, type Requirement } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
@@ -42,15 +41,6 @@ async function serveByClock(flags: readonly string[] = []) {
     jumpTo: clock.jumpTo,
     async createToken(...options: readonly string[]) {
       const { stdout } = await runPlantstore(['token', 'create', '--user', 'me', ...options, '--database', db.database])
-      return stdout.trim()
-    },
-    /** Rotates a token, by the clock of the server. Resolves to the new token. Rejects with the refusal. */
-    async rotate(id: number, overlap: string) {
-      const args = ['token', 'rotate', String(id), '--overlap', overlap, '--database', db.database]
-      const { child, ended } = startProgram([...COMMAND, ...args], { env: { PATH: process.env.PATH, ...clock.env } })
-      const { stdout, stderr, exitCode } = await ended
-      clock.forget(child.pid)
-      if (exitCode !== 0) throw new Error(stderr)
       return stdout.trim()
     },
     /** The error code for a token, or 0 if the server accepts the token. */
@@ -100,53 +90,6 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     expect(durationsMs.length).toBeGreaterThan(JUMPS.length * ENOUGH)
     expect(Math.min(...durationsMs)).toBeGreaterThanOrEqual(0)
     expect(Math.max(...durationsMs)).toBeLessThan(MINUTE_MS)
-  })
-
-  test.concurrent('ends the old token of a rotation by the clock, and one without an overlap for good', async () => {
-    await using server = await serveByClock()
-    const [first, cut] = [await server.createToken(), await server.createToken()]
-    const second = await server.rotate(2, '1h')
-    const next = await server.rotate(3, '0')
-    const states = async () => Promise.all([first, second, cut, next].map((token) => server.refusalOf(token)))
-
-    for (const days of JUMPS) {
-      server.jumpTo(days)
-      expect([days, await states()]).toEqual([days, [days > 0 ? 40102 : 0, 0, 40102, 0]])
-    }
-
-    expect(await server.end()).toBe(0)
-    expect(server.daysAhead()).toEqual([-1, 0, 1])
-  })
-
-  test.concurrent('keeps a token from being rotated twice, and leaves the new token valid at any time', async () => {
-    await using server = await serveByClock()
-    const first = await server.createToken()
-    server.jumpTo(1)
-    const second = await server.rotate(2, '1h')
-    server.jumpTo(0)
-
-    await expect(server.rotate(2, '1h')).rejects.toThrow('Token 3 replaces token 2 already')
-    const third = await server.rotate(3, '1h')
-    const states = async () => Promise.all([first, second, third].map((token) => server.refusalOf(token)))
-    expect(await states()).toEqual([0, 0, 0])
-    server.jumpTo(1)
-    // The first token still has its overlap, and that of the second one has ended a day ago.
-    expect(await states()).toEqual([0, 40102, 0])
-    server.jumpTo(-1)
-    expect(await states()).toEqual([0, 0, 0])
-    expect(await server.end()).toBe(0)
-  })
-
-  test.concurrent('leaves the recorded last use of a token within a minute of the real one', async () => {
-    await using server = await serveByClock()
-    for (const days of [0, 1, 0]) {
-      server.jumpTo(days)
-      expect(await server.refusalOf(server.token)).toBe(0)
-    }
-
-    expect(await server.end()).toBe(0)
-    expect(server.daysAhead()).toEqual([0, 1])
-    expect(Math.abs((await server.lastUseMs()) - Date.now())).toBeLessThan(MINUTE_MS + SLACK_MS)
   })
 
   test.concurrent('does not change how long the server waits for a lock, nor the age of its readiness', async () => {
