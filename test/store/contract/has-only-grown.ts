@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import type { Store, Version } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
-import { runElsewhere } from '../../support/elsewhere.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
 import { until } from '../../support/until.ts'
 import { createUser } from '../fixtures.ts'
@@ -43,19 +42,6 @@ export function hasOnlyGrownContract({ open, othersSeenWithinMs }: StoreUnderTes
 
         for (const _ of [1, 2]) expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
       }
-    })
-
-    test('is false after a delete by another process, also with creates before and after it', async () => {
-      await using opened = await openWithPlants(open)
-      const { store, me, before } = opened
-      await store.createPlant(me, { id: 20n, name: 'Ivy' })
-
-      await runElsewhere(opened.database, `await store.deletePlant(${me}, 5n)`)
-      await untilSeen(store, me, before)
-
-      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
-      await store.createPlant(me, { id: 21n, name: 'Ivy' })
-      expect(store.hasOnlyGrown(me, before, 5n)).toBe(false)
     })
 
     test('is true after creates above the id, one by one and together, if versions are known', async () => {

@@ -14,17 +14,6 @@ const idsUpTo = (count: number) => Array.from({ length: count }, (_, index) => i
 /** Tests what the comments of `Store` say about the quota of plants. */
 export function quotaContract({ open }: StoreUnderTest): void {
   describe('the quota of plants', () => {
-    test('lets a user have so many plants, and refuses one more with quota_exceeded', async () => {
-      await using opened = await open({ quotaPlants: 3 })
-      const user = await createUser(opened.store, 'me')
-
-      const outcomes: string[] = []
-      for (const id of idsUpTo(5)) outcomes.push(...(await outcomesOf([opened.store.createPlant(user, fern(id))])))
-
-      expect(outcomes).toEqual(['done', 'done', 'done', 'quota_exceeded', 'quota_exceeded'])
-      expect(await listIds(opened.store, user)).toEqual([1n, 2n, 3n])
-    })
-
     test('of 0 leaves the store ready, refuses every create, and rejects with plant_exists for a plant that exists', async () => {
       await using opened = await open()
       const user = await createUser(opened.store, 'me')
@@ -38,18 +27,6 @@ export function quotaContract({ open }: StoreUnderTest): void {
       expect(await listIds(opened.store, user)).toEqual([1n])
     })
 
-    test('counts for each user alone', async () => {
-      await using opened = await open({ quotaPlants: 2 })
-      const { store } = opened
-      const [me, you] = [await createUser(store, 'me'), await createUser(store, 'you')]
-
-      const outcomes = await outcomesOf(
-        [me, you, me, you, me, you].map((user, id) => store.createPlant(user, fern(id))),
-      )
-
-      expect(outcomes).toEqual(['done', 'done', 'done', 'done', 'quota_exceeded', 'quota_exceeded'])
-    })
-
     test('is checked after the id: a plant that exists is plant_exists for a user with as many plants as it allows', async () => {
       await using opened = await open({ quotaPlants: 2 })
       const { store } = opened
@@ -59,29 +36,6 @@ export function quotaContract({ open }: StoreUnderTest): void {
 
       const exists = 'plant_exists'
       expect(outcomes).toEqual(['done', exists, 'done', 'quota_exceeded', 'quota_exceeded', exists, exists])
-    })
-
-    test('has room again after a delete, in this store and in another one', async () => {
-      await using opened = await open({ quotaPlants: 2 })
-      const { store } = opened
-      const other = await opened.reopen({ quotaPlants: 2 })
-      const user = await createUser(store, 'me')
-      for (const id of [1, 2]) await store.createPlant(user, fern(id))
-
-      for (const [deleting, id] of [
-        [store, 3],
-        [other, 4],
-      ] as const) {
-        expect(await outcomesOf([store.createPlant(user, fern(id))])).toEqual(['quota_exceeded'])
-        await deleting.deletePlant(user, BigInt(id - 2))
-        expect(await outcomesOf([store.createPlant(user, fern(id))])).toEqual(['done'])
-      }
-
-      expect(await outcomesOf([other, store].map((each) => each.createPlant(user, fern(9))))).toEqual([
-        'quota_exceeded',
-        'quota_exceeded',
-      ])
-      expect(await listIds(store, user)).toEqual([3n, 4n])
     })
 
     test('holds for plants that another store without a quota creates, and for a user with more plants than it allows', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { tokenState } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { CREATED_AT_MS, closeNow, createToken, findToken, newToken, outcomesOf } from '../fixtures.ts'
+import { CREATED_AT_MS, createToken, findToken, newToken, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 
 const HOUR_MS = 3_600_000
@@ -148,22 +148,6 @@ export function rotateContract({ open }: StoreUnderTest): void {
       expect(statesAt(earlierMs)).toEqual(['active', 'active', 'active'])
       expect(statesAt(ROTATED_AT_MS)).toEqual(['active', 'expired', 'active'])
       expect(statesAt(ROTATED_AT_MS + HOUR_MS)).toEqual(['expired', 'expired', 'active'])
-    })
-
-    test('shows both tokens in another opening, and after all were closed', async () => {
-      await using opened = await open()
-      const other = await opened.reopen()
-      const { hash, token } = await createToken(opened.store, 'me')
-
-      const { id } = await opened.store.rotateToken(token.id, successor(), HOUR_MS)
-      const both = await other.listTokens()
-
-      expect(both).toMatchObject([{ replacedBy: id }, { id }])
-      await closeNow(opened.store)
-      await closeNow(other)
-      const later = await opened.reopen()
-      expect(await later.listTokens()).toEqual(both)
-      expect(await findToken(later, hash)).toMatchObject({ expiresAtMs: ROTATED_AT_MS + HOUR_MS })
     })
   })
 }

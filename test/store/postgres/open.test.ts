@@ -117,18 +117,6 @@ describe.skipIf(lacks(POSTGRES_SERVER))('opening a PostgreSQL database', () => {
     await store.close()
   })
 
-  test('creates nothing if the store must exist already', async () => {
-    await using database = await makeDatabase({ isEmpty: true })
-
-    const refused = await rejectionOf(open(database.url, { mustExist: true }))
-
-    expect(refused).toMatchObject(unusable(/There is no plant store/))
-    const schemas = await administer(database.url, (sql) =>
-      sql.unsafe(`select 1 from pg_catalog.pg_namespace where nspname = 'plantstore'`).values(),
-    )
-    expect(schemas.length).toBe(0)
-  })
-
   test('says what the database does not support', async () => {
     await using database = await makeDatabase({ isEmpty: true })
     // PostgreSQL cannot lock the rows of such a view.

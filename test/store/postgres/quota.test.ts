@@ -4,49 +4,12 @@ import { GROUP_MAX_WRITES } from '../../../src/store/limits.ts'
 import { administer, lockTables, POSTGRES_SERVER, serverUrl, untilWaiting } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'
-import { createUser, listIds, outcomesOf } from '../fixtures.ts'
+import { listIds, outcomesOf } from '../fixtures.ts'
 import { openDatabase } from './open-database.ts'
 
 const fern = (id: number) => ({ id: BigInt(id), name: 'Fern' })
 
 describe.skipIf(lacks(POSTGRES_SERVER))('the quota of plants on PostgreSQL', () => {
-  test('gives each create of a group its own result', async () => {
-    await using opened = await openDatabase({ quotaPlants: 2 })
-    const { store, user } = opened
-    const other = await createUser(store, 'other')
-    await store.createPlant(user, fern(1))
-
-    const creates = [1, 2, 3, 3, 2].map((id) => store.createPlant(user, fern(id)))
-    const others = [1, 2, 3].map((id) => store.createPlant(other, fern(id)))
-    const gone = [1, 2, 3].map((id) => store.createPlant(9999, fern(id)))
-
-    expect(await outcomesOf([...creates, ...others, ...gone])).toEqual([
-      ...['plant_exists', 'done', 'quota_exceeded', 'quota_exceeded', 'plant_exists'],
-      ...['done', 'done', 'quota_exceeded', 'token_invalid', 'token_invalid', 'token_invalid'],
-    ])
-  })
-
-  test('is exact for three stores that fill it at once', async () => {
-    const quotaPlants = 3 * GROUP_MAX_WRITES + 1
-    await using opened = await openDatabase({ quotaPlants })
-    const stores = [opened.store, await opened.open(), await opened.open()]
-
-    const outcomes = await Promise.all(
-      stores.map(async (store, side) => {
-        const all: string[] = []
-        for (let first = 0; first < quotaPlants; first += 100) {
-          const ids = Array.from({ length: 100 }, (_, index) => 4 * (first + index) + side)
-          all.push(...(await outcomesOf(ids.map((id) => store.createPlant(opened.user, fern(id))))))
-        }
-        return all
-      }),
-    )
-
-    expect(new Set(outcomes.flat())).toEqual(new Set(['done', 'quota_exceeded']))
-    expect(outcomes.flat().filter((outcome) => outcome === 'done')).toHaveLength(quotaPlants)
-    expect(await listIds(opened.store, opened.user)).toHaveLength(quotaPlants)
-  })
-
   test.each(['read committed', 'repeatable read', 'serializable'])(
     'counts a group of another store that has checked its user and is not committed, by default %s',
     async (isolation) => {
