@@ -1,14 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { Type } from '@sinclair/typebox'
-import { Elysia } from 'elysia'
 import type { OpenAPIV3 } from 'openapi-types'
 import { OPTIONS } from '../../src/config.ts'
 import { FIELDS_IN_WORDS } from '../../src/domain/plant.ts'
 import { ERRORS } from '../../src/http/answers.ts'
 import { routes } from '../../src/http/app.ts'
-import { documentText, openApiDocument } from '../../src/http/docs/document.ts'
-import { operation } from '../../src/http/docs/operation.ts'
+import { openApiDocument } from '../../src/http/docs/document.ts'
 import { makeParts } from '../../src/http/options.ts'
 import { openStore } from '../../src/store/open.ts'
 import { appOptions } from '../support/app.ts'
@@ -276,32 +273,6 @@ function codesOf(status: string, response: OpenAPIV3.ReferenceObject | OpenAPIV3
   expect(codes.map((code) => Math.floor(code / 100))).toEqual(codes.map(() => Number(status)))
   return codes
 }
-
-test('a model is a component, to which answers and other models refer', async () => {
-  const Leaf = Type.Object({ size: Type.Integer() }, { title: 'Leaf' })
-  const Twig = Type.Object({ leaves: Type.Array(Leaf) }, { title: 'Twig' })
-  const texts = { operationId: 'listTwigs', summary: 'List twigs', description: 'All twigs.' }
-  const successes = { 200: { description: 'The twigs', body: Type.Array(Twig) } }
-  const models = { Leaf: { ...Leaf }, Twig: { ...Twig } }
-  const api = new Elysia()
-    .model(models)
-    .get('/twigs', () => new Response(), operation({ ...texts, successes, errors: [] }))
-
-  const document: OpenAPIV3.Document = JSON.parse(await documentText(api, { publicUrl: undefined, servesPage: false }))
-
-  expect<object | undefined>(document.components?.schemas).toEqual({
-    Leaf: { title: 'Leaf', type: 'object', required: ['size'], properties: { size: { type: 'integer' } } },
-    Twig: {
-      title: 'Twig',
-      type: 'object',
-      required: ['leaves'],
-      properties: { leaves: { type: 'array', items: { $ref: '#/components/schemas/Leaf' } } },
-    },
-  })
-  expect(document.paths['/twigs']?.get?.responses[200]).toMatchObject({
-    content: { 'application/json': { schema: { type: 'array', items: { $ref: '#/components/schemas/Twig' } } } },
-  })
-})
 
 test('the routes are those of the document, and the pages and probes that need no token', async () => {
   using folder = makeFolder()

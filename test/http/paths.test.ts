@@ -29,20 +29,8 @@ const UNKNOWN_PATHS = [
   ...['/nothing', '/plants/', '/plants//', '/plants//1', '/plants/1/', '/plants/1/2', '/Plants', '/PLANTS'],
   ...['/Plants/1', '/%70lants', '/plant%73', '/%2Fplants', '/plants%2F1', '/plants%3Flimit=0', '/plants;limit=0'],
   ...['/plants.json', '/plants%00', '/plants%20', '/v1/plants', '/api/plants', '/healthz/', '/Healthz', '/readyz/1'],
-  ...[
-    '/docs/',
-    '/docs/json',
-    '/assets',
-    '/assets/',
-    '/assets/a/b',
-    '/assets/nothing.js',
-    '/swagger',
-    '/openapi',
-    '/openapi.yaml',
-    '/metrics',
-    '/.env',
-  ],
-  ...['/plantstore.db', '/index.html'],
+  ...['/docs/', '/docs/json', '/assets', '/assets/', '/assets/a/b', '/assets/nothing.js', '/swagger', '/openapi'],
+  ...['/openapi.yaml', '/metrics', '/.env', '/plantstore.db', '/index.html'],
 ]
 
 describe.each(TRANSPORTS)('paths, $name', (transport) => {

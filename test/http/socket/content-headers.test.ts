@@ -14,17 +14,12 @@ const TYPES = [
 
 const OTHER_TYPES = [
   ...['', 'text/plain', 'application/jsonx', 'application/vnd.api+json', 'application/x-www-form-urlencoded'],
-  ...[
-    'multipart/form-data; boundary=x',
-    'application/*',
-    'json',
-    'application/ json',
-    'text/plain; x=application/json',
-  ],
-  ...['application/json charset=utf-8', 'application/json, application/json', 'application/json; charset=latin1'],
-  ...['application/json; CHARSET=us-ascii', 'application/json; charset=utf-8x', 'application/json; charset=""'],
-  ...['application/json; charset="utf\\-16"', 'application/json; profile=x; charset=latin1'],
-  ...['application/json; charset=utf-8; charset=latin1', 'application/json; charset=latin1; charset=utf-8'],
+  ...['multipart/form-data; boundary=x', 'application/*', 'json', 'application/ json'],
+  ...['text/plain; x=application/json', 'application/json charset=utf-8', 'application/json, application/json'],
+  ...['application/json; charset=latin1', 'application/json; CHARSET=us-ascii', 'application/json; charset=utf-8x'],
+  ...['application/json; charset=""', 'application/json; charset="utf\\-16"'],
+  ...['application/json; profile=x; charset=latin1', 'application/json; charset=utf-8; charset=latin1'],
+  ...['application/json; charset=latin1; charset=utf-8'],
 ]
 
 /** Two `Content-Type` lines each. */
@@ -40,24 +35,10 @@ const TYPES_GIVEN_TWICE = [
 
 const IDENTITIES = [[], [''], ['identity'], ['IDENTITY ']]
 
+/** The values of one line or two. */
 const OTHER_ENCODINGS = [
-  ...[
-    'gzip',
-    'BR',
-    'gzip, identity',
-    'identity, identity',
-    'identity;q=1',
-    'identity gzip',
-    'identityx',
-    '"identity"',
-    '*',
-    'a,'.repeat(7000),
-  ],
-].map((coding) => [coding])
-const ENCODINGS_GIVEN_TWICE = [
-  ['identity', 'identity'],
-  ['identity', 'gzip'],
-  ['gzip', 'identity'],
+  ...[['gzip'], ['BR'], ['gzip, identity'], ['identity, identity'], ['identity;q=1'], ['identity gzip'], ['identityx']],
+  ...[['"identity"'], ['*'], ['a,'.repeat(7000)], ['identity', 'identity'], ['identity', 'gzip'], ['gzip', 'identity']],
 ]
 
 /** Creates a plant with these lines in the head. */
@@ -103,7 +84,7 @@ describe.each(SOCKET_TRANSPORTS)('a create, $name', (transport) => {
   test('is refused with 41502 and Accept-Encoding if Content-Encoding is not identity', async () => {
     await using service = await startService(transport)
 
-    for (const codings of [...OTHER_ENCODINGS, ...ENCODINGS_GIVEN_TWICE]) {
+    for (const codings of OTHER_ENCODINGS) {
       const { status, headers, body } = await post(service, encoded(codings))
       const accepted = headers.get('accept-encoding')
       expect({ codings, status, accepted, body }).toEqual({
