@@ -116,16 +116,6 @@ export function toPlant(row: PlantRow): Plant {
   return plant as Plant
 }
 
-/** The plant with these values. */
-export function plantOf(values: PlantValues): Plant {
-  const plant: Partial<Record<keyof Plant, string>> = {}
-  for (const [index, field] of PLANT_FIELDS.entries()) {
-    const value = values[index]
-    if (value !== null && value !== undefined) plant[field] = value
-  }
-  return plant as Plant
-}
-
 /** The JSON of a plant, with its `id` if one is given, exact at every digit. */
 export function plantJson(plant: Plant, id?: bigint): string {
   const json = JSON.stringify(plant)

@@ -88,45 +88,24 @@ export function takePage<Row extends Pick<StoredPlant, 'id'>>(
   return { plants, isLast: true }
 }
 
-/** The columns of a token and its user in every database, by their names in `Token`. */
-const TOKEN_COLUMNS: Readonly<Record<keyof Token, string>> = {
-  id: 'tokens.id',
-  userId: 'tokens.user_id',
-  userName: 'users.name',
-  scope: 'tokens.scope',
-  label: 'tokens.label',
-  createdAtMs: 'tokens.created_at_ms',
-  expiresAtMs: 'tokens.expires_at_ms',
-  revokedAtMs: 'tokens.revoked_at_ms',
-  lastUsedAtMs: 'tokens.last_used_at_ms',
-  replacedBy: 'tokens.replaced_by',
-  userBlockedAtMs: 'users.blocked_at_ms',
-}
-const TOKEN_NAMES = Object.keys(TOKEN_COLUMNS)
-const USER_NAMES: readonly (keyof User)[] = ['name', 'createdAtMs', 'blockedAtMs', 'plants', 'tokens']
+/** Selects rows of tokens in any database. `prefix` stands before the names of the tables, and `others` are further columns. */
+export const selectTokens = (prefix = '', others = ''): string => `
+  select tokens.id, tokens.user_id as "userId", users.name as "userName", tokens.scope, tokens.label,
+    tokens.created_at_ms as "createdAtMs", tokens.expires_at_ms as "expiresAtMs", tokens.revoked_at_ms as "revokedAtMs",
+    tokens.last_used_at_ms as "lastUsedAtMs", tokens.replaced_by as "replacedBy",
+    users.blocked_at_ms as "userBlockedAtMs" ${others}
+  from ${prefix}tokens join ${prefix}users on users.id = tokens.user_id`
 
-/** Selects rows for `toToken`. `prefix` stands before the names of the tables, and `others` are columns behind those of the token. */
-export const selectTokens = (prefix = '', ...others: readonly string[]): string =>
-  `select ${[...Object.values(TOKEN_COLUMNS), ...others].join(', ')}
-   from ${prefix}tokens join ${prefix}users on users.id = tokens.user_id`
+/** A row, as the drivers return it: the values of its columns by their names. */
+export type Row = Readonly<Record<string, bigint | string | null>>
 
-/** A row of a table, as the drivers return it. */
-export type Row = readonly (bigint | string | null)[]
-
-/** The token in a row of `selectTokens`. */
-export const toToken = (row: Row): Token => toObject(TOKEN_NAMES, row) as Token
-
-/** The user in a row of the name, both times, and the numbers of plants and tokens. */
-export const toUser = (row: Row): User => toObject(USER_NAMES, row) as User
-
-/** Names the first values of a row. Integers become numbers, and null becomes `undefined`. The caller knows the types. */
-function toObject(names: readonly string[], row: Row): unknown {
+/** What a row says: integers become numbers, and null becomes `undefined`. The caller has given the columns the names of the type. */
+export function fromRow<T extends Token | User>(row: Row): T {
   const object: Record<string, unknown> = {}
-  for (const [index, name] of names.entries()) {
-    const value = row[index] ?? undefined
-    object[name] = typeof value === 'bigint' ? Number(value) : value
+  for (const [name, value] of Object.entries(row)) {
+    object[name] = typeof value === 'bigint' ? Number(value) : (value ?? undefined)
   }
-  return object
+  return object as unknown as T
 }
 
 export const NONE_CREATED: CreatedTokens = { created: 0, firstId: 0, newUsers: [] }

@@ -2,7 +2,7 @@ import { AppError } from '../../domain/error.ts'
 import type { OpenOptions } from '../engine.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
-import { openTokenChanges, watchTokens } from './versions.ts'
+import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
 import { queueWrites } from './writing/queue.ts'
 import type { PlantWrite, WriteKind } from './writing/statements.ts'
 
@@ -30,7 +30,9 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
   }
   const read = openReads(client, requireOpen)
   const { renew, changed, ...versions } = watchTokens(async () => {
-    const [row] = await read<[bigint, string]>('select tokens_stamp, token_changes from plantstore.counters')
+    const [row] = await read<TokenChanges>(
+      'select tokens_stamp as stamp, token_changes as changes from plantstore.counters',
+    )
     if (row === undefined) throw new TypeError('the table plantstore.counters is empty')
     return row
   })

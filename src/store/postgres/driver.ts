@@ -26,7 +26,7 @@ export const columns = (type: Column['type'], ...lists: readonly Column['values'
   lists.map((values) => new Column(type, values))
 export type Parameter = string | number | bigint | boolean | Uint8Array | Column | null
 
-/** Runs one statement. A row is an array of its columns' values. Rejects with an error of the driver or `AnswerTimeout`. */
+/** Runs one statement. A row has the values of its columns by their names. Rejects with an error of the driver or `AnswerTimeout`. */
 export type Query = <Row>(text: string, parameters?: readonly Parameter[]) => Promise<readonly Row[]>
 
 export type Client = ReturnType<typeof createClient>
@@ -81,7 +81,7 @@ const queryWith =
   async <Row>(text: string, parameters: readonly Parameter[] = []) => {
     const bound = parameters.map((each) => (each instanceof Column ? sql.array([...each.values], each.type) : each))
     // The caller names the types of the columns.
-    return (await sql.unsafe(text, bound).values()) as Row[]
+    return (await sql.unsafe(text, bound)) as Row[]
   }
 
 /** Sets every option: the driver takes others from environment variables, such as DATABASE_URL or PGSSLMODE. */

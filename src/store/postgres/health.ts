@@ -26,11 +26,11 @@ const CHECKS: readonly string[] = [
 ]
 
 /** The number of tokens that expire soon. */
-const COUNT_EXPIRING = `select count(*) from (select 1 from plantstore.tokens
+const COUNT_EXPIRING = `select count(*) as tokens from (select 1 from plantstore.tokens
   where revoked_at_ms is null and replaced_by is null and expires_at_ms > $1 and expires_at_ms <= $2 limit ${EXPIRING_TOKENS_MAX}) as soon`
 
 /** The size of all tables with their indexes and large texts. Some databases cannot tell it, do not let this user ask, or tell 0. */
-const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8
+const MEASURE_SIZE = `select sum(pg_catalog.pg_total_relation_size(tables.oid))::int8 as bytes
   from pg_catalog.pg_class as tables join pg_catalog.pg_namespace as schemas on schemas.oid = tables.relnamespace
   where schemas.nspname = 'plantstore' and tables.relkind = 'r'`
 
@@ -49,7 +49,8 @@ export const health = ({ read, writePlant, load }: Connections) =>
       const problems: string[] = []
       for (const select of CHECKS) {
         try {
-          problems.push(...(await read<[string]>(select, [], READ_ALL_TIMEOUT_MS)).flat())
+          const found = await read<Record<string, string>>(select, [], READ_ALL_TIMEOUT_MS)
+          problems.push(...found.flatMap(Object.values))
         } catch (error) {
           const cause = error instanceof Error ? error.cause : undefined
           // A damaged table or index is a result, too.
@@ -63,9 +64,13 @@ export const health = ({ read, writePlant, load }: Connections) =>
     load,
 
     async measure(nowMs) {
-      const [[expiring] = []] = await read<[bigint]>(COUNT_EXPIRING, [nowMs, nowMs + EXPIRES_SOON_MS])
-      const [[bytes] = []] = await read<[bigint | null]>(MEASURE_SIZE).catch(() => [])
+      const [expiring] = await read<{ readonly tokens: bigint }>(COUNT_EXPIRING, [nowMs, nowMs + EXPIRES_SOON_MS])
+      const [size] = await read<{ readonly bytes: bigint | null }>(MEASURE_SIZE).catch(() => [])
       // All databases of the server share its WAL.
-      return { databaseBytes: Number(bytes ?? 0) || undefined, walBytes: 0, expiringTokens: Number(expiring) }
+      return {
+        databaseBytes: Number(size?.bytes ?? 0) || undefined,
+        walBytes: 0,
+        expiringTokens: Number(expiring?.tokens),
+      }
     },
   }) satisfies Partial<Store>

@@ -1,12 +1,10 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { PLANT_FIELDS, type PlantValues, plantOf, valuesOf } from '../../domain/plant.ts'
+import { PLANT_FIELDS, type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
 import { deleteIf, FIELD_COLUMNS, takePage } from '../rows.ts'
 import type { Connections } from './connections.ts'
-
-type SelectedPlant = [id: bigint, ...values: PlantValues]
 
 /** The length of a plant's text in bytes. PostgreSQL knows it without reading the text. */
 const PLANT_TEXT_BYTES = PLANT_FIELDS.map((field) => `coalesce(octet_length(${field}), 0)`).join(' + ')
@@ -30,9 +28,9 @@ const SHORT_LIST_PLANTS = 32
 /** Plants in PostgreSQL. */
 export function plants({ read, writePlant }: Connections) {
   const getPlant = async (user: UserId, id: bigint) => {
-    const [values] = await read<PlantValues>(SELECT_ONE, [user, id])
-    if (values === undefined) throw new AppError('plant_not_found')
-    return plantOf(values)
+    const [row] = await read<PlantRow>(SELECT_ONE, [user, id])
+    if (row === undefined) throw new AppError('plant_not_found')
+    return toPlant(row)
   }
   return {
     createPlant: (user, plant) => writePlant('create', { user, id: plant.id, values: valuesOf(plant) }),
@@ -40,12 +38,9 @@ export function plants({ read, writePlant }: Connections) {
     async listPlants(user, { after, limit }) {
       if (after === INT64_MAX) return EMPTY_PAGE
       const first = after === undefined ? INT64_MIN : after + 1n
-      const rows =
-        limit <= SHORT_LIST_PLANTS
-          ? await read<SelectedPlant>(SELECT, [user, first, limit + 1])
-          : await read<SelectedPlant>(SELECT_PAGE, [user, first, limit + 1, PAGE_TEXT_BYTES])
-      const stored = rows.map(([id, ...values]) => ({ id, values }))
-      return takePage(stored, limit, ({ values }) => plantOf(values))
+      const [select, parameters] = limit <= SHORT_LIST_PLANTS ? [SELECT, []] : [SELECT_PAGE, [PAGE_TEXT_BYTES]]
+      const rows = await read<PlantRow & Pick<StoredPlant, 'id'>>(select, [user, first, limit + 1, ...parameters])
+      return takePage(rows, limit, toPlant)
     },
 
     getPlant,

@@ -32,6 +32,7 @@ const MIGRATE_MS = 10_000
 /** The longest time for a migration. To build an index of many tokens takes minutes. */
 const MIGRATION_TIMEOUT_MS = 3_600_000
 
+type VersionRow = { readonly version: bigint }
 const SELECT_VERSION = 'select version from plantstore.schema_version'
 /** What every database has before its first migration. */
 export const BOOTSTRAP = [
@@ -45,11 +46,11 @@ export const BOOTSTRAP = [
  * may lack some of these settings.
  */
 export async function inspect(client: Client, address: PostgresAddress, durability: Durability): Promise<void> {
-  const rows = await client.query<[name: string, setting: string]>(
+  const rows = await client.query<{ readonly name: string; readonly setting: string }>(
     `select name, setting from pg_catalog.pg_settings
      where name in ('fsync', 'synchronous_commit', 'server_encoding', 'array_nulls')`,
   )
-  const settings = new Map(rows)
+  const settings = new Map(rows.map(({ name, setting }) => [name, setting]))
   const database = `The database ${describeAddress(address)}`
   if (settings.get('fsync') === 'off' && durability !== 'storage') {
     throw storeUnusable(
@@ -89,10 +90,10 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
     return client.transaction(async (query) => {
       if (version === 0) for (const statement of BOOTSTRAP) await query(statement)
       // Other processes that have come this far wait for the lock.
-      const [[locked] = []] = await query<[bigint]>(`${SELECT_VERSION} for update`)
-      for (const statement of MIGRATIONS.slice(Number(locked)).flat()) await query(statement)
+      const [locked] = await query<VersionRow>(`${SELECT_VERSION} for update`)
+      for (const statement of MIGRATIONS.slice(Number(locked?.version)).flat()) await query(statement)
       await query('update plantstore.schema_version set version = $1', [SCHEMA_VERSION])
-      return locked === 0n
+      return locked?.version === 0n
     }, MIGRATION_TIMEOUT_MS)
   })
 }
@@ -100,8 +101,8 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
 /** The version of a database's schema. It is 0 if there is none, or only its beginning. */
 export async function schemaVersion(client: Client): Promise<number> {
   try {
-    const [row] = await client.query<[bigint]>(SELECT_VERSION)
-    return Number(row?.[0] ?? 0)
+    const [row] = await client.query<VersionRow>(SELECT_VERSION)
+    return Number(row?.version ?? 0)
   } catch (error) {
     // The table or the schema does not exist.
     if (/^(?:42P01|3F000)$/.test(sqlState(error))) return 0

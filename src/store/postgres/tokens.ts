@@ -1,6 +1,6 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { compareTokens, endOfReplaced, NONE_CREATED, type Row, selectTokens, tokenNotFound, toToken } from '../rows.ts'
+import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens, tokenNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { ANSWER_TIMEOUT_MS, columns, type Query } from './driver.ts'
 import { insertUsers, nextIds, requireUser } from './users.ts'
@@ -12,7 +12,7 @@ export function tokens({ read, changeTokens }: Connections) {
   return {
     async findToken(hash) {
       const [row] = await read<Row>(`${SELECT} where tokens.hash = $1`, [hash])
-      return row && toToken(row)
+      return row && fromRow<Token>(row)
     },
 
     createTokens: (tokens, { ifNone = false } = {}) =>
@@ -27,7 +27,7 @@ export function tokens({ read, changeTokens }: Connections) {
       const select = `${SELECT} where ${condition} tokens.id > $1 order by tokens.id limit $2`
       const rows = await read<Row>(select, [after, limit, ...ofUser], READ_ALL_TIMEOUT_MS)
       if (rows.length === 0 && userName !== undefined) await requireUser(read, userName)
-      return rows.map(toToken)
+      return rows.map(fromRow<Token>)
     },
 
     revokeTokens: (selection, nowMs) =>
@@ -68,13 +68,13 @@ export function tokens({ read, changeTokens }: Connections) {
 
 /** The stored tokens with the hashes of these, at the same indexes. */
 async function findStored(query: Query, tokens: readonly NewToken[]) {
-  const rows = await query<Row>(
-    `${selectTokens('plantstore.', 'number')}
+  const rows = await query<Row & { readonly number: bigint }>(
+    `${selectTokens('plantstore.', ', number')}
      join unnest($1::text[]) with ordinality as wanted (hash, number) on tokens.hash = decode(wanted.hash, 'hex')`,
     columns('text', tokens.map(hexOf)),
   )
   const stored: Token[] = []
-  for (const row of rows) stored[Number(row.at(-1)) - 1] = toToken(row)
+  for (const { number, ...row } of rows) stored[Number(number) - 1] = fromRow(row)
   return stored
 }
 
@@ -108,5 +108,5 @@ async function insertTokens(query: Query, tokens: readonly NewToken[]) {
 async function requireToken(query: Query, id: TokenId): Promise<Token> {
   const [row] = await query<Row>(`${SELECT} where tokens.id = $1`, [id])
   if (row === undefined) throw tokenNotFound()
-  return toToken(row)
+  return fromRow(row)
 }

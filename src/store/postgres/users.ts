@@ -1,14 +1,14 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
+import type { User, UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS } from '../limits.ts'
-import { deleteInBatches, toUser, userNotFound } from '../rows.ts'
+import { deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'
 
-const LIST_USERS = `select id, name, created_at_ms, blocked_at_ms from plantstore.users
+const LIST_USERS = `select id, name, created_at_ms as "createdAtMs", blocked_at_ms as "blockedAtMs" from plantstore.users
   where name collate "C" > $1 order by name collate "C" limit $2`
 const COUNT_PLANTS =
-  'select count(*) from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
+  'select count(*) as plants from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
 const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
@@ -16,17 +16,20 @@ const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
 /** Users in PostgreSQL. */
 export function users({ read, changeTokens }: Connections) {
   const countRows = async (table: 'plants' | 'tokens', users: readonly bigint[]) => {
-    const select = `select user_id, count(*) from plantstore.${table} where user_id = any($1) group by user_id`
-    return new Map(await read<[user: bigint, count: bigint]>(select, columns('int8', users), READ_ALL_TIMEOUT_MS))
+    const select = `select user_id, count(*) as rows from plantstore.${table} where user_id = any($1) group by user_id`
+    const counts = await read<Record<'user_id' | 'rows', bigint>>(select, columns('int8', users), READ_ALL_TIMEOUT_MS)
+    return new Map(counts.map(({ user_id, rows }) => [user_id, rows]))
   }
 
   return {
     async listUsers({ after = '', limit = PAGE_ROWS } = {}) {
-      const found = await read<[bigint, string, bigint, bigint | null]>(LIST_USERS, [after, limit], READ_ALL_TIMEOUT_MS)
-      const ids = found.map(([id]) => id)
+      const found = await read<Row & { readonly id: bigint }>(LIST_USERS, [after, limit], READ_ALL_TIMEOUT_MS)
+      const ids = found.map(({ id }) => id)
       // A statement of its own for each count: Citus refuses subqueries that count the rows of each user.
       const [plants, tokens] = [await countRows('plants', ids), await countRows('tokens', ids)]
-      return found.map(([id, ...facts]) => toUser([...facts, plants.get(id) ?? 0n, tokens.get(id) ?? 0n]))
+      return found.map(({ id, ...user }) =>
+        fromRow<User>({ ...user, plants: plants.get(id) ?? 0n, tokens: tokens.get(id) ?? 0n }),
+      )
     },
 
     setUserBlock: (name, blockedAtMs) =>
@@ -39,7 +42,7 @@ export function users({ read, changeTokens }: Connections) {
       }),
 
     async deleteUser(name, options = {}) {
-      const [[total] = [0n]] = await read<[bigint]>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
+      const [total] = await read<{ readonly plants: bigint }>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
       options.signal?.throwIfAborted()
       // Without tokens, no new request can write for this user.
       const { user, tokens } = await changeTokens(async (query, announce) => {
@@ -58,16 +61,16 @@ export function users({ read, changeTokens }: Connections) {
           await query('delete from plantstore.users where id = $1', [user])
           return length
         })
-      return { plants: await deleteInBatches(Number(total), deleteBatch, options), tokens }
+      return { plants: await deleteInBatches(Number(total?.plants), deleteBatch, options), tokens }
     },
   } satisfies Partial<Store>
 }
 
 /** The identifier of the user with this name. Rejects with `user_not_found`. */
 export async function requireUser(query: Query, name: string): Promise<UserId> {
-  const [row] = await query<[id: bigint]>('select id from plantstore.users where name = $1', [name])
+  const [row] = await query<{ readonly id: bigint }>('select id from plantstore.users where name = $1', [name])
   if (row === undefined) throw userNotFound(name)
-  return Number(row[0])
+  return Number(row.id)
 }
 
 /** Stores the users of these tokens who are new. Returns the ids of all their users by name, and the new names. */
@@ -75,8 +78,8 @@ export async function insertUsers(query: Query, tokens: readonly NewToken[]) {
   const byUser = Map.groupBy(tokens, ({ userName }) => userName)
   const names = [...byUser.keys()]
   const select = 'select name, id from plantstore.users where name = any($1)'
-  const known = await query<[name: string, id: bigint]>(select, columns('text', names))
-  const users = new Map(known.map(([name, id]) => [name, Number(id)]))
+  const known = await query<{ readonly name: string; readonly id: bigint }>(select, columns('text', names))
+  const users = new Map(known.map(({ name, id }) => [name, Number(id)]))
   const newUsers = names.filter((name) => !users.has(name))
   if (newUsers.length === 0) return { users, newUsers }
   const firstId = await nextIds(query, 'last_user_id', newUsers.length)
@@ -92,9 +95,9 @@ export async function insertUsers(query: Query, tokens: readonly NewToken[]) {
 
 /** The first of so many consecutive identifiers that nothing has had before. */
 export async function nextIds(query: Query, counter: 'last_user_id' | 'last_token_id', count: number) {
-  const [[last] = [0n]] = await query<[bigint]>(
-    `update plantstore.counters set ${counter} = ${counter} + $1 returning ${counter}`,
+  const [row] = await query<{ readonly last: bigint }>(
+    `update plantstore.counters set ${counter} = ${counter} + $1 returning ${counter} as last`,
     [count],
   )
-  return Number(last) - count + 1
+  return Number(row?.last) - count + 1
 }

@@ -19,14 +19,17 @@ const USER_SLOTS = 65_536
 /** The ids of users begin with 1. A change of this one makes no server look up a token again. */
 export const NOBODY: UserId = 0
 
+/** The stamp of the latest change, and the latest changes. */
+export interface TokenChanges {
+  readonly stamp: bigint
+  readonly changes: string
+}
+
 /**
  * Watches the changes that any process makes to tokens and users (see `openTokenChanges`). Requests start reads of the stamp and of
  * the latest changes, but do not wait for them.
  */
-export function watchTokens(
-  readChanges: () => Promise<readonly [stamp: bigint, changes: string]>,
-  monotonicMs = () => performance.now(),
-) {
+export function watchTokens(readChanges: () => Promise<TokenChanges>, monotonicMs = () => performance.now()) {
   let version: Version = 0
   const changedAt = new Float64Array(USER_SLOTS)
   let knownStamp: bigint | undefined
@@ -38,7 +41,7 @@ export function watchTokens(
   }
   const read = async () => {
     const startMs = monotonicMs()
-    const [stamp, changes] = await readChanges()
+    const { stamp, changes } = await readChanges()
     const users = changedSince(knownStamp, stamp, changes)
     if (users === undefined) changedAt.fill(++version)
     else changed(users)

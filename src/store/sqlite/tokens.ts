@@ -1,9 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { type CreatedTokens, type NewToken, PAGE_ROWS, type Store, type TokenSelection } from '../../domain/store.ts'
 import type { Token, TokenId } from '../../domain/token.ts'
-import { compareTokens, endOfReplaced, NONE_CREATED, type Row, selectTokens, tokenNotFound, toToken } from '../rows.ts'
+import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens, tokenNotFound } from '../rows.ts'
 import type { Connections } from './connections.ts'
-import { rowsOf } from './driver.ts'
 import { insertUser, requireUser } from './users.ts'
 
 const SELECT = selectTokens()
@@ -11,13 +10,13 @@ const SELECT_BY_HASH = `${SELECT} where hash = ?1`
 
 /** Tokens in SQLite, which has only the hash of each token's text. */
 export function tokens({ reader, read, write }: Connections) {
-  const selectByHash = reader.prepare<unknown, [Uint8Array]>(SELECT_BY_HASH)
+  const selectByHash = reader.prepare<Row, [Uint8Array]>(SELECT_BY_HASH)
 
   return {
     findToken: (hash) =>
       read(() => {
-        const [row] = rowsOf<Row>(selectByHash.values(hash))
-        return row && toToken(row)
+        const row = selectByHash.get(hash)
+        return row === null ? undefined : fromRow<Token>(row)
       }),
 
     createTokens: (tokens, { ifNone = false } = {}) => write(['createTokens', tokens, ifNone]),
@@ -26,10 +25,10 @@ export function tokens({ reader, read, write }: Connections) {
       read(() => {
         const ofUser = userName === undefined ? [] : [requireUser(reader, userName)]
         const condition = ofUser.length > 0 ? 'user_id = ?3 and' : ''
-        const select = reader.prepare<unknown, number[]>(
+        const select = reader.prepare<Row, number[]>(
           `${SELECT} where ${condition} tokens.id > ?1 order by tokens.id limit ?2`,
         )
-        return rowsOf<Row>(select.values(after, limit, ...ofUser)).map(toToken)
+        return select.all(after, limit, ...ofUser).map(fromRow<Token>)
       }),
 
     rotateToken: (id, successor, overlapMs) => write(['rotateToken', id, successor, overlapMs]),
@@ -49,8 +48,8 @@ export function tokenWrites(writer: Database) {
   return {
     createTokens(tokens: readonly NewToken[], ifNone: boolean): CreatedTokens {
       if (ifNone && writer.prepare('select 1 from tokens limit 1').values().length > 0) return NONE_CREATED
-      const select = writer.prepare<unknown, [Uint8Array]>(SELECT_BY_HASH)
-      const stored = tokens.map(({ hash }) => rowsOf<Row>(select.values(hash)).map(toToken)[0])
+      const select = writer.prepare<Row, [Uint8Array]>(SELECT_BY_HASH)
+      const stored = tokens.map(({ hash }) => select.all(hash).map(fromRow<Token>)[0])
       const { missing, refused } = compareTokens(tokens, stored)
       const created = missing.map((token) => insertToken(writer, token))
       const newUsers = missing.map(({ userName }) => userName).filter((_, index) => created[index]?.userIsNew)
@@ -79,9 +78,9 @@ export function tokenWrites(writer: Database) {
 }
 
 function requireToken(db: Database, id: TokenId): Token {
-  const [row] = rowsOf<Row>(db.prepare<unknown, [TokenId]>(`${SELECT} where tokens.id = ?1`).values(id))
-  if (row === undefined) throw tokenNotFound()
-  return toToken(row)
+  const row = db.prepare<Row, [TokenId]>(`${SELECT} where tokens.id = ?1`).get(id)
+  if (row === null) throw tokenNotFound()
+  return fromRow<Token>(row)
 }
 
 function insertToken(writer: Database, { userName, hash, scope, label, createdAtMs, expiresAtMs }: NewToken) {

@@ -1,8 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import { PAGE_ROWS, type Store } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
+import type { User, UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS } from '../limits.ts'
-import { deleteInBatches, type Row, toUser, userNotFound } from '../rows.ts'
+import { deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import type { Connections } from './connections.ts'
 import { rowsOf } from './driver.ts'
 import type { PlantQuota } from './writing/quota.ts'
@@ -12,11 +12,12 @@ export function users({ reader, read, write, emptyWal }: Connections) {
   return {
     listUsers: ({ after = '', limit = PAGE_ROWS } = {}) =>
       read(() => {
-        const select = reader.prepare<unknown, [string, number]>(`select name, created_at_ms, blocked_at_ms,
-            (select count(*) from plants where user_id = users.id),
-            (select count(*) from tokens where user_id = users.id)
+        const select = reader.prepare<Row, [string, number]>(`
+          select name, created_at_ms as "createdAtMs", blocked_at_ms as "blockedAtMs",
+            (select count(*) from plants where user_id = users.id) as plants,
+            (select count(*) from tokens where user_id = users.id) as tokens
           from users where name > ?1 order by name limit ?2`)
-        return rowsOf<Row>(select.values(after, limit)).map(toUser)
+        return select.all(after, limit).map(fromRow<User>)
       }),
 
     setUserBlock: (name, blockedAtMs) => write(['setUserBlock', name, blockedAtMs]),

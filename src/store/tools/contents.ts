@@ -36,7 +36,7 @@ export type Counts = Readonly<Record<Table, number>>
 
 /** Counts the rows of each table, in the order of `TABLES`. */
 export const selectCounts = (schema: string): string =>
-  `select ${TABLES.map((table) => `(select count(*) from ${schema}.${table})`).join(', ')}`
+  `select ${TABLES.map((table) => `(select count(*) from ${schema}.${table}) as ${table}`).join(', ')}`
 
 /** What a store holds at one moment. */
 export interface Contents {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
-import { watchTokens } from '../../../src/store/postgres/versions.ts'
+import { type TokenChanges, watchTokens } from '../../../src/store/postgres/versions.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 
 describe('versions of tokens on PostgreSQL', () => {
   test('are unknown before their stamp is older than TOKEN_CHANGES_SEEN_WITHIN_MS', async () => {
     let nowMs = 0
-    const answer = Promise.withResolvers<Answer>()
-    const answers = [answer.promise, new Promise<Answer>(() => {})]
+    const answer = Promise.withResolvers<TokenChanges>()
+    const answers = [answer.promise, new Promise<TokenChanges>(() => {})]
     const versions = watchTokens(
       () => answers.shift() ?? Promise.reject(new Error('it was asked too often')),
       () => nowMs,
@@ -16,7 +16,7 @@ describe('versions of tokens on PostgreSQL', () => {
     const renewed = versions.renew()
     // The age counts from the start of the read.
     nowMs = TOKEN_CHANGES_SEEN_WITHIN_MS / 2
-    answer.resolve([7n, ''])
+    answer.resolve({ stamp: 7n, changes: '' })
     await renewed
 
     expect(TOKEN_CHANGES_SEEN_WITHIN_MS).toBe(1000)
@@ -61,7 +61,6 @@ const STEP = fc.oneof(
 )
 /** An event that may concern a user, or milliseconds that pass. */
 type Step = readonly [(typeof EVENTS)[number] | 'request', user: number] | number
-type Answer = readonly [stamp: bigint, changes: string]
 
 /** As in the database, but short: it tells about five changes. */
 const CHANGES_LENGTH = 18
@@ -81,8 +80,8 @@ function makeWorld() {
   /** The cached reads, with how many changes each shows. */
   const reads: { readonly user: number; readonly since: number; readonly shown: number }[] = []
   const counts = { kept: 0, keptBesideOthers: 0, forgotten: 0 }
-  let stored: Answer = [0n, '']
-  let question: { readonly answer: PromiseWithResolvers<Answer>; found: Answer | undefined } | undefined
+  let stored: TokenChanges = { stamp: 0n, changes: '' }
+  let question: { readonly answer: PromiseWithResolvers<TokenChanges>; found: TokenChanges | undefined } | undefined
   const versions = watchTokens(
     () => {
       question = { answer: Promise.withResolvers(), found: undefined }
@@ -98,10 +97,10 @@ function makeWorld() {
     await renewed
   }
   const change = (user: number, isHere: boolean, isAnnounced = true) => {
-    const [before, told] = stored
+    const { stamp: before, changes: told } = stored
     const stamp = BigInt(changes.push({ user, atMs: nowMs, isAnswered: false, isHere }))
     const rest = told.startsWith(`${before} `) ? told.slice(0, CHANGES_LENGTH) : ''
-    stored = [stamp, isAnnounced ? `${stamp} ${user};${rest}` : told]
+    stored = { stamp, changes: isAnnounced ? `${stamp} ${user};${rest}` : told }
   }
   const events: Readonly<Record<Exclude<Step, number>[0], (user: number) => unknown>> = {
     changedHere: (user) => change(user, true),

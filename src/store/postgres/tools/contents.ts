@@ -4,13 +4,13 @@ import type { Query } from '../driver.ts'
 
 /** All rows, as the transaction sees them. */
 export async function contentsOf(query: Query): Promise<Contents> {
-  const [[users, tokens, plants] = []] = await query<bigint[]>(selectCounts('plantstore'))
-  const [[userId = 0n, tokenId = 0n] = []] = await query<bigint[]>(
-    'select last_user_id, last_token_id from plantstore.counters',
+  const [counts] = await query<Record<Table, bigint>>(selectCounts('plantstore'))
+  const [lastIds = { userId: 0n, tokenId: 0n }] = await query<Contents['lastIds']>(
+    'select last_user_id as "userId", last_token_id as "tokenId" from plantstore.counters',
   )
   return {
-    counts: { users: Number(users), tokens: Number(tokens), plants: Number(plants) },
-    lastIds: { userId, tokenId },
+    counts: { users: Number(counts?.users), tokens: Number(counts?.tokens), plants: Number(counts?.plants) },
+    lastIds,
     batches: (table) => readBatches(query, table),
   }
 }
@@ -20,12 +20,12 @@ async function* readBatches(query: Query, table: Table): AsyncGenerator<readonly
   // Every row comes after this key, because the identifiers of users and tokens begin with 1.
   let key: readonly bigint[] = KEYS[table].map(() => INT64_MIN)
   for (;;) {
-    const batch = await query<Row>(select, key)
-    const last = batch.at(-1)
+    const rows = (await query<Readonly<Record<string, Row[number]>>>(select, key)).map(Object.values<Row[number]>)
+    const last = rows.at(-1)
     if (last === undefined) return
     // The first columns are the key, and all keys are integers.
     key = last.slice(0, key.length) as bigint[]
-    yield batch
+    yield rows
   }
 }
 

@@ -33,7 +33,8 @@ const SELECT_CHANGES = `select tokens_stamp, last_user_id, last_token_id,
   from plantstore.counters`
 
 /** Keeps others from changing users and tokens. Without users there are no plants. It waits for a transaction that was lost. */
-const LOCK = 'select tokens_stamp from plantstore.counters for update'
+const LOCK = 'select tokens_stamp as stamp from plantstore.counters for update'
+type Locked = { readonly stamp: bigint }
 
 /**
  * `CopyTools.read` for PostgreSQL. Without a snapshot, the source rejects at the end of a copy if this program has written to the
@@ -114,14 +115,14 @@ const opened = ({ address }: ConnectionOptions, step: Promise<unknown>): Promise
 
 /** Locks an empty store until the transaction ends. Returns the stamp of its tokens. */
 async function lockEmpty(query: Query, database: string): Promise<bigint> {
-  const [[stamp = 0n] = []] = await query<[bigint]>(LOCK).catch((error) => {
+  const [locked] = await query<Locked>(LOCK).catch((error) => {
     if (sqlState(error) !== '55P03') throw error
     throw storeUnusable(`The database ${database} is locked, perhaps by another plantstore copy: let it end.`, error)
   })
   const rows = TABLES.map((table) => `select 1 from plantstore.${table}`).join(' union all ')
   const found = await query(`${rows} limit 1`)
   if (found.length > 0) throw storeUnusable(`The database ${database} is not empty: name another one.`)
-  return stamp
+  return locked?.stamp ?? 0n
 }
 
 /** Looks for the stamp of a transaction whose connection was lost. Rejects unless the transaction was committed. */
@@ -132,9 +133,10 @@ async function requireCommitted(
   cause: unknown,
 ): Promise<void> {
   const lost = `The connection to ${database} was lost at the commit`
-  const [[stamp] = []] = await repeat(LOOK_MS, isTemporary, () => client.query<[bigint]>(LOCK)).catch(() => [])
-  if (stamp === after) return
-  if (stamp === before) throw storeUnusable(`${lost}. The copy is not committed: run the same command again.`, cause)
+  const [found] = await repeat(LOOK_MS, isTemporary, () => client.query<Locked>(LOCK)).catch(() => [])
+  if (found?.stamp === after) return
+  if (found?.stamp === before)
+    throw storeUnusable(`${lost}. The copy is not committed: run the same command again.`, cause)
   throw storeUnusable(
     `${lost}. Whether the copy is committed is unknown: run the same command again, which refuses a database that has rows.`,
     cause,

@@ -15,15 +15,15 @@ export async function findBeyond(
 ): Promise<ReadonlySet<PlantWrite>> {
   const users = plants.map(({ user }) => user)
   // The creates of a user who does not exist are refused as such: the user is not locked, and has any room.
-  const locked = await query<[bigint]>(LOCK_USERS, columns('int8', [...new Set(users)]))
-  const counts = locked.map(async ([user]): Promise<[UserId, number]> => {
-    const [[stored] = [0n]] = await query<[bigint]>(COUNT_PLANTS, [user, quotaPlants])
-    return [Number(user), quotaPlants - Number(stored)]
+  const locked = await query<{ readonly id: bigint }>(LOCK_USERS, columns('int8', [...new Set(users)]))
+  const counts = locked.map(async ({ id }): Promise<[UserId, number]> => {
+    const [stored] = await query<{ readonly plants: bigint }>(COUNT_PLANTS, [id, quotaPlants])
+    return [Number(id), quotaPlants - Number(stored?.plants)]
   })
   const rooms = new Map(await Promise.all(counts))
   const ids = plants.map(({ id }) => id)
-  const rows = await query<[bigint, bigint]>(SELECT_STORED, columns('int8', users, ids))
-  const stored = new Set(rows.map(([user, id]) => keyOf({ user: Number(user), id })))
+  const rows = await query<Record<'user' | 'id', bigint>>(SELECT_STORED, columns('int8', users, ids))
+  const stored = new Set(rows.map(keyOf))
   const beyond = plants.filter((plant) => {
     const [key, room] = [keyOf(plant), rooms.get(plant.user) ?? Number.POSITIVE_INFINITY]
     if (stored.has(key)) return false
@@ -40,8 +40,8 @@ const LOCK_USERS = 'select id from plantstore.users where id = any($1::int8[]) o
 
 /** Citus refuses one statement that counts the plants of several users up to a limit. */
 const COUNT_PLANTS = `
-  select count(*) from (select 1 from plantstore.plants where user_id = $1 order by id limit $2) as stored`
+  select count(*) as plants from (select 1 from plantstore.plants where user_id = $1 order by id limit $2) as stored`
 
 const SELECT_STORED = `
-  select plants.user_id, plants.id from plantstore.plants
+  select plants.user_id as "user", plants.id from plantstore.plants
   join unnest($1::int8[], $2::int8[]) as wanted (user_id, id) on wanted.user_id = plants.user_id and wanted.id = plants.id`

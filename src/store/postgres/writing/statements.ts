@@ -17,7 +17,7 @@ export interface PlantWrite {
 }
 
 /** Tells plants apart. */
-export const keyOf = ({ user, id }: Pick<PlantWrite, 'user' | 'id'>): string => `${user} ${id}`
+export const keyOf = ({ user, id }: { readonly user: UserId | bigint; readonly id: bigint }): string => `${user} ${id}`
 
 /** A row of the table `writers`: the groups that were written with this id, one after the other. */
 export interface LedgerEntry {

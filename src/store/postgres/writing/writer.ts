@@ -55,7 +55,7 @@ export function openWriter(
       const [row] = await send(used, plants, leftMs())
       if (row !== undefined) {
         used.groups++
-        return row[0]
+        return row.refused
       }
     } catch (error) {
       if (!isConnectionLost(error)) throw error
@@ -80,7 +80,9 @@ export function openWriter(
 }
 
 /** The answer to a group: the numbers of the refused writes. */
-type Refused = [refused: bigint[]]
+interface Refused {
+  readonly refused: readonly bigint[]
+}
 
 /** Stands for no entry, or with an id for one that no group may use any more. It is worn. */
 const NO_ENTRY: LedgerEntry = { id: '', openedAtMs: Number.NEGATIVE_INFINITY, groups: 0 }
@@ -109,17 +111,17 @@ async function replaceEntry(query: Query, lastId: string): Promise<LedgerEntry> 
  */
 async function resolveOutcome(client: Client, { id, groups }: LedgerEntry, lost: unknown): Promise<readonly bigint[]> {
   const close = (leftMs: () => number) =>
-    client.query<[groups: bigint, refused: bigint[] | null]>(
+    client.query<Partial<Refused> & { readonly groups: bigint }>(
       'update plantstore.writers set is_closed = true where id = $1 returning groups, refused',
       [id],
       leftMs(),
     )
   // An error is about this statement and not about the group. The server may be a standby, or its disk full.
-  const [[found, refused] = []] = await repeat(RESOLVE_MS, () => true, close).catch((cause) => {
+  const [found] = await repeat(RESOLVE_MS, () => true, close).catch((cause) => {
     throw new AppError('store_failed', { outcomeIsUnknown: true, cause })
   })
   // The database may now be a standby that was behind. Then it lacks earlier groups, too.
-  if (found !== undefined && Number(found) <= groups) throw lost
-  if (Number(found) !== groups + 1) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost })
-  return refused ?? []
+  if (found !== undefined && Number(found.groups) <= groups) throw lost
+  if (Number(found?.groups) !== groups + 1) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: lost })
+  return found?.refused ?? []
 }

@@ -1,8 +1,8 @@
 import type { Database, Statement } from 'bun:sqlite'
-import { PLANT_FIELDS, type PlantValues, plantOf } from '../../../domain/plant.ts'
+import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
 import type { FileTools } from '../../engine.ts'
 import { BATCH, COLUMNS, type Contents, type Counts, KEYS, type Row, selectCounts } from '../../tools/contents.ts'
-import { iterateRows, openReader, rowsOf } from '../driver.ts'
+import { openReader, rowsOf } from '../driver.ts'
 import { toAppError } from '../errors.ts'
 import { openSqliteStore } from '../store.ts'
 import { requireUser } from '../users.ts'
@@ -23,7 +23,10 @@ export function contentsOf(db: Database, path: string): Contents {
     async *batches(table) {
       const columns = Object.keys(COLUMNS[table]).join(', ')
       try {
-        yield* readBatches<Row>(db.prepare(`select ${columns} from ${table} order by ${KEYS[table].join(', ')}`))
+        const select = db.prepare<Readonly<Record<string, Row[number]>>, []>(
+          `select ${columns} from ${table} order by ${KEYS[table].join(', ')}`,
+        )
+        for (const rows of readBatches(select)) yield rows.map((row) => Object.values(row))
       } catch (error) {
         // Here, because the target of a copy would take the error for one of its own file.
         throw toAppError(error, path)
@@ -54,25 +57,25 @@ export async function exportPlants(
   const [[plants] = []] = reader
     .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
     .values()
-  const batches = readBatches<readonly [user: string, id: bigint, ...PlantValues]>(
-    reader.prepare(
+  const batches = readBatches(
+    reader.prepare<Omit<OwnedPlant, 'plant'> & PlantRow, []>(
       `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
        ${condition} order by users.name, plants.id`,
     ),
   )
   await use(
-    batches.map((rows) => rows.map(([user, id, ...values]) => ({ user, id, plant: plantOf(values) }))),
+    batches.map((rows) => rows.map((row) => ({ user: row.user, id: row.id, plant: toPlant(row) }))),
     Number(plants),
   )
 }
 
 /** Reads the rows of a statement in batches. */
-function* readBatches<Columns extends Row>(select: Statement<unknown, []>): Generator<readonly Columns[]> {
-  let batch: Columns[] = []
+function* readBatches<R extends object>(select: Statement<R, []>): Generator<readonly R[]> {
+  let batch: R[] = []
   let length = 0
-  for (const row of iterateRows<Columns>(select)) {
+  for (const row of select.iterate()) {
     batch.push(row)
-    for (const value of row) if (typeof value === 'string') length += value.length
+    for (const value of Object.values(row)) if (typeof value === 'string') length += value.length
     if (batch.length < BATCH.rows && length < BATCH.textLength) continue
     yield batch
     batch = []
