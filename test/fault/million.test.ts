@@ -1,18 +1,19 @@
 import { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { createTokenIn } from '../support/tokens.ts'
+import { peakMib } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
 
 const MILLION = 1_000_000
+const MIB = 1024 ** 2
 /** The CPU time that a million plants may take each way, which is the time on an idle machine with a fast disk. */
 const CPU_MAX_S = 9
 /** The most memory that an export or an import may take. */
-const MEMORY_MAX_BYTES = 250 * 1024 ** 2
+const MEMORY_MAX_BYTES = 250 * MIB
 /** How much more memory three million plants may take than one million: memory does not grow with them. */
 const MEMORY_SHARE_MAX = 1.25
 const LOOK_MS = 20
@@ -39,7 +40,7 @@ testLong(
       ] as const) {
         const { seconds, cpuSeconds, peakBytes, exitCode } = await measure([name, ...args], stdout)
         console.log(
-          `${name} of ${plants}: ${seconds.toFixed(1)} s, CPU time ${cpuSeconds.toFixed(1)} s, ${Math.round(peakBytes / 1024 ** 2)} MiB`,
+          `${name} of ${plants}: ${seconds.toFixed(1)} s, CPU time ${cpuSeconds.toFixed(1)} s, ${Math.round(peakBytes / MIB)} MiB`,
         )
         expect(exitCode).toBe(0)
         expect(peakBytes).toBeLessThan(MEMORY_MAX_BYTES)
@@ -66,7 +67,7 @@ testLong(
 
       for (const name of ['token', 'user']) {
         const { peakBytes, exitCode } = await measure([name, 'list', '--database', database], 'ignore')
-        console.log(`${name} list of ${rows}: ${Math.round(peakBytes / 1024 ** 2)} MiB`)
+        console.log(`${name} list of ${rows}: ${Math.round(peakBytes / MIB)} MiB`)
         expect(exitCode).toBe(0)
         expect(peakBytes).toBeLessThan(MEMORY_MAX_BYTES)
         peaks[name]?.push(peakBytes)
@@ -99,16 +100,11 @@ async function measure(args: readonly string[], stdout: 'ignore' | Bun.BunFile) 
   const child = Bun.spawn([...COMMAND, ...args], { stdio: ['ignore', stdout, 'ignore'] })
   let peakBytes = 0
   while (child.exitCode === null && child.signalCode === null) {
-    peakBytes = peakOf(child.pid) ?? peakBytes
+    // A process that has ended has no memory.
+    peakBytes = peakMib(child.pid) * MIB || peakBytes
     await Bun.sleep(LOOK_MS)
   }
   const seconds = (performance.now() - begunMs) / 1000
   const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0n) / 1e6
   return { seconds, cpuSeconds, peakBytes, exitCode: await child.exited }
-}
-
-/** The peak memory of a process so far; `undefined` once it has ended. See proc_pid_status(5). */
-function peakOf(pid: number): number | undefined {
-  const [, kib] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
-  return kib === undefined ? undefined : Number(kib) * 1024
 }

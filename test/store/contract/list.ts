@@ -78,22 +78,6 @@ export function listContract({ open }: StoreUnderTest): void {
 
       expect(page).toEqual({ ids, isLast })
     })
-
-    test('page after page, up to the last, holds every plant once', async () => {
-      await using opened = await open()
-      const user = await createUser(opened.store, 'me')
-      for (const id of IDS) await opened.store.createPlant(user, { id, name: 'Fern' })
-
-      const pages: bigint[][] = []
-      for (let isLast = false; !isLast; ) {
-        const page = await readPage(opened.store, user, { after: pages.at(-1)?.at(-1), limit: 4 })
-        pages.push(page.ids)
-        isLast = page.isLast
-      }
-
-      expect(pages.map((page) => page.length)).toEqual([4, 4, 4, 3])
-      expect(pages.flat()).toEqual(IDS)
-    })
   })
 }
 

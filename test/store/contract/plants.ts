@@ -166,20 +166,6 @@ export function plantsContract({ open }: StoreUnderTest): void {
       expect(await listAll(store, user)).toEqual([])
     })
 
-    test('rejects with precondition_failed for another plant and keeps it, and with plant_not_found for none', async () => {
-      await using opened = await open()
-      const { store } = opened
-      const user = await createUser(store, 'me')
-      await store.createPlant(user, { id: 1n, name: 'Ivy' })
-
-      expect(await outcomesOf([1n, 2n].map((id) => store.deletePlant(user, id, isFern)))).toEqual([
-        'precondition_failed',
-        'plant_not_found',
-      ])
-
-      expect(await listIds(store, user)).toEqual([1n])
-    })
-
     test('deletes a plant once if several requests delete it at once', async () => {
       await using opened = await open()
       const { store } = opened

@@ -57,19 +57,6 @@ export function quotaContract({ open }: StoreUnderTest): void {
       expect(await listIds(store, user)).toEqual([4n, 5n, 6n])
     })
 
-    test('begins anew for a user who was deleted and is created again', async () => {
-      await using opened = await open({ quotaPlants: 1 })
-      const { store } = opened
-      for (const id of [1, 2]) {
-        const user = await createUser(store, 'me')
-        expect(await outcomesOf([id, id + 1].map((each) => store.createPlant(user, fern(each))))).toEqual([
-          'done',
-          'quota_exceeded',
-        ])
-        await store.deleteUser('me')
-      }
-    })
-
     test('stores exactly as many of many creates at once as it allows', async () => {
       await using opened = await open({ quotaPlants: 700 })
       const user = await createUser(opened.store, 'me')

@@ -39,17 +39,6 @@ export function tokensContract({ open }: StoreUnderTest): void {
       expect(await opened.store.findToken(newToken('me').hash)).toBeUndefined()
     })
 
-    test('make a user only of a new name, and names differ by case', async () => {
-      await using opened = await open()
-
-      const created = []
-      for (const name of ['me', 'me', 'Me', 'you', 'me']) {
-        created.push((await opened.store.createTokens([newToken(name)])).newUsers)
-      }
-
-      expect(created).toEqual([['me'], [], ['Me'], ['you'], []])
-    })
-
     test('createTokens keeps the order of tokens in their ids, and makes each new user once, as old as the first token', async () => {
       await using opened = await open()
       const { store } = opened

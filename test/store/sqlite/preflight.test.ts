@@ -23,19 +23,18 @@ const PAGE_BYTES = 4096
 const SECTOR_BYTES = 512
 const JOURNAL_MAGIC = Buffer.from('d9d505f920a163d7', 'hex')
 
+const NO_DATABASE = /\.db is not a database\.$/
+const FOREIGN = /\.db belongs to another application: /
+
 /** Refused files, with the message of each. test/fault/start.test.ts has those that need no WAL and no exact length. */
 const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown, message: RegExp])[] = [
-  ['a text file of one byte', (path) => writeFileSync(path, 'F'), /\.db is not a database\.$/],
-  ['a part of the first word', (path) => writeFileSync(path, 'SQLite for'), /\.db is not a database\.$/],
-  [
-    'of another application, in WAL mode',
-    (path) => makeForeign(path, 'pragma journal_mode = wal'),
-    /\.db belongs to another application: /,
-  ],
+  ['a text file of one byte', (path) => writeFileSync(path, 'F'), NO_DATABASE],
+  ['a part of the first word', (path) => writeFileSync(path, 'SQLite for'), NO_DATABASE],
+  ['of another application, in WAL mode', (path) => makeForeign(path, 'pragma journal_mode = wal'), FOREIGN],
   [
     'of another application that says its name, in WAL mode',
     (path) => makeForeign(path, 'pragma journal_mode = wal', `pragma application_id = ${FOREIGN_ID}`),
-    /\.db belongs to another application: /,
+    FOREIGN,
   ],
   [
     'gone, with its WAL left',
@@ -46,31 +45,23 @@ const REFUSED: readonly (readonly [name: string, make: (path: string) => unknown
   [
     'a text file beside a rollback journal',
     withJournal((path) => writeFileSync(path, 'Fern\n'.repeat(1000)), 0),
-    /\.db is not a database\.$/,
+    NO_DATABASE,
   ],
-  [
-    'zeros beside a rollback journal of a file that had pages before',
-    withJournal(makeZeros, 1),
-    /\.db is not a database\.$/,
-  ],
+  ['zeros beside a rollback journal of a file that had pages before', withJournal(makeZeros, 1), NO_DATABASE],
   [
     'of another application, beside a rollback journal',
     withJournal((path) => makeForeign(path, `pragma application_id = ${FOREIGN_ID}`), 0),
-    /\.db belongs to another application: /,
+    FOREIGN,
   ],
 ]
 
 /** Refused databases with a WAL. SQLite creates the WAL-index beside a WAL to read it. */
 const REFUSED_WITH_WAL: typeof REFUSED = [
-  [
-    'of another application',
-    (path) => runSqlAndDie(path, 'create table notes (text)'),
-    /\.db belongs to another application: /,
-  ],
+  ['of another application', (path) => runSqlAndDie(path, 'create table notes (text)'), FOREIGN],
   [
     'of another application that says its name',
     (path) => runSqlAndDie(path, `pragma application_id = ${FOREIGN_ID}`, 'create table notes (text)'),
-    /\.db belongs to another application: /,
+    FOREIGN,
   ],
   [
     'of a newer schema',
