@@ -5,9 +5,9 @@ import { type Service, startService } from '../support/service.ts'
 import { STORES_ON_SOCKETS } from '../support/transports.ts'
 
 const CONNECTIONS = 64
-const QUOTA = 20
+const QUOTA = 5
 /** More ids than the quota, and few enough that requests meet. */
-const IDS = 40
+const IDS = 12
 /** No request of a property has this id. */
 const FREE_ID = IDS + 1
 
