@@ -62,11 +62,13 @@ export const cases = (readToken: string, etag: string, script: string): readonly
   ['delete', 'DELETE', '/plants/3', {}, 204],
   ['options of plants', 'OPTIONS', '/plants', {}, 204, { allow: 'GET, HEAD, POST, OPTIONS' }],
   ['options of a plant', 'OPTIONS', '/plants/1', {}, 204, { allow: 'GET, HEAD, DELETE, OPTIONS' }],
-  ['healthz', 'GET', '/healthz', STRANGER, 200, JSON_TYPE],
-  ['readyz', 'GET', '/readyz', STRANGER, 200, JSON_TYPE],
-  ['document', 'GET', '/openapi.json', STRANGER, 200, JSON_TYPE],
+  ...['GET', 'HEAD'].flatMap((method): readonly Case[] => [
+    [`${method} of healthz`, method, '/healthz', STRANGER, 200, JSON_TYPE],
+    [`${method} of readyz`, method, '/readyz', STRANGER, 200, JSON_TYPE],
+    [`${method} of the document`, method, '/openapi.json', STRANGER, 200, JSON_TYPE],
+    [`${method} of the documentation`, method, '/docs', STRANGER, 200, PAGE],
+  ]),
   ['page', 'GET', '/', { ...STRANGER, headers: { accept: HTML } }, 200, { ...PAGE, vary: 'Accept' }],
-  ['documentation', 'GET', '/docs', STRANGER, 200, PAGE],
   ['script', 'GET', script, { ...STRANGER, headers: { 'accept-encoding': 'identity' } }, 200, ASSET],
 
   ['not JSON', 'POST', '/plants', post('{'), 40001],
