@@ -111,7 +111,10 @@ export function fromRow<T extends Token | User>(row: Row): T {
 export const NONE_CREATED: CreatedTokens = { created: 0, firstId: 0, newUsers: [] }
 
 /** Which tokens to store, or why to store none. `stored` has the tokens with the same hashes, at the same indexes. */
-export function compareTokens(tokens: readonly NewToken[], stored: readonly (Token | undefined)[]) {
+export function compareTokens<T extends Pick<NewToken, 'userName' | 'scope'>>(
+  tokens: readonly T[],
+  stored: readonly (Token | undefined)[],
+) {
   for (const [index, { userName, scope }] of tokens.entries()) {
     const same = stored[index]
     const differs = same && (same.userName !== userName || same.scope !== scope || same.revokedAtMs !== undefined)

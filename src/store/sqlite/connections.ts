@@ -3,12 +3,8 @@ import { AppError } from '../../domain/error.ts'
 import type { OpenOptions } from '../engine.ts'
 import { type FileDurability, openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
-import { fileIdentity } from './files/file-system.ts'
 import { readVersions, shareChanges } from './versions.ts'
-import { CHECKPOINTED_AT_MS } from './writing/group-commit.ts'
-import { queueWrites } from './writing/queue.ts'
-import { openWriterHere, openWriterInThread } from './writing/writer.ts'
-import { type Failure, toError } from './writing/writes.ts'
+import { openWriter } from './writing/writer.ts'
 
 /** The connections of a store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connect>
@@ -27,23 +23,22 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
   const recordFailure = (error: unknown) => {
     if (!(error instanceof AppError) || error.kind !== 'store_failed' || failure !== undefined) return
     failure = error
-    void queue.refuse(new AppError('store_failed'))
+    void writer.refuse(new AppError('store_failed'))
     onFailure(error)
   }
   const reader = openReader(path)
-  const { writer, changes, times, queue } = openQueue(path, recordFailure, options)
-  const versions = readVersions(changes, {
-    requestCheck: writer.checkOthers,
-    dataVersion: dataVersionOf(reader),
-    monotonicMs: options.monotonicMs,
-  })
+  const { monotonicMs } = options
+  const changes = shareChanges(monotonicMs())
+  const writer = openWriter({ ...options, path, changes, onFailure: recordFailure })
+  const requestCheck = writer.checkOthers
+  const versions = readVersions(changes, { requestCheck, dataVersion: dataVersionOf(reader), monotonicMs })
 
   const close = async () => {
-    await queue.refuse(new AppError('store_busy'))
+    await writer.refuse(new AppError('store_busy'))
     // The last connection that closes brings the WAL into the database, unless it can only read.
     if (failure !== undefined) await writer.discard()
     reader.close(true)
-    if (failure === undefined) throwFailure(await writer.close())
+    if (failure === undefined) await writer.close()
   }
 
   return {
@@ -61,12 +56,7 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
         throw error
       }
     },
-    /** Asks for a write. Rejects with an `AppError` if SQLite fails. After `store_failed` no further write begins. */
-    write: queue.write,
-    load: queue.load,
-    checkpointedAtMs: () => times[CHECKPOINTED_AT_MS] ?? 0,
-    /** Brings the WAL into the database and empties it, unless another process reads it. */
-    emptyWal: async () => throwFailure(await writer.truncate()),
+    writer,
     versions,
     /** Brings the WAL into the database and closes all. Further calls do nothing. */
     close(): Promise<void> {
@@ -74,21 +64,6 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
       return closing
     },
   }
-}
-
-/** Opens the connection that writes, with its queue. */
-function openQueue(path: string, onFailure: (error: unknown) => void, options: ConnectOptions) {
-  const { durability, quotaPlants, isServer, onEvent, observer, monotonicMs } = options
-  const changes = shareChanges(monotonicMs())
-  const times = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT))
-  times[CHECKPOINTED_AT_MS] = Date.now()
-  const open = isServer ? openWriterInThread : openWriterHere
-  const writer = open({ path, identity: fileIdentity(path), durability, quotaPlants, changes, times }, (report) => {
-    if ('failure' in report) onFailure(toError(report.failure))
-    else onEvent(report.event)
-  })
-  const queue = queueWrites({ writer, monotonicMs, times, onFailure, observer })
-  return { writer, changes, times, queue }
 }
 
 /** Returns a function that reads `pragma data_version`, or `undefined` if SQLite fails: then the thread that writes finds the reason. */
@@ -101,8 +76,4 @@ function dataVersionOf(db: Database): () => unknown {
       return undefined
     }
   }
-}
-
-function throwFailure(failure: Failure | undefined): void {
-  if (failure !== undefined) throw toError(failure)
 }

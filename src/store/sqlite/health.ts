@@ -8,7 +8,7 @@ import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
 
 /** The health and the statistics of a SQLite file. */
-export function health({ path, reader, read, write, load, checkpointedAtMs }: Connections) {
+export function health({ path, reader, read, writer: { write, load, checkpointedAtMs } }: Connections) {
   const selectOne = reader.prepare('select 1 from users limit 1')
   const measure = reader.prepare<unknown, [number, number]>(
     `select coalesce(max(at_ms), 0), coalesce(max(bytes), 0), (select count(*) from (select 1 from tokens

@@ -29,7 +29,7 @@ export async function openSqliteStore(
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
   const { monotonicMs = performance.now.bind(performance), quotaPlants } = options
   if (durability === 'storage') {
-    throw misused('--durability storage is for PostgreSQL alone: name full or normal for a file.')
+    throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
   }
   const { exists, foreign } = inspect(path)
   refuseLeftWal(path)

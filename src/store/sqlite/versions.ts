@@ -1,7 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { INT64_MIN } from '../../domain/int64.ts'
+import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, type Version } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
 import { type Call, CHANGES } from './writing/writes.ts'
 
 /*
@@ -81,7 +80,7 @@ export function announceChanges(
     begin(group: readonly Call[]): ChangedSlots {
       const slots = slotsOf(group)
       for (const [slot, lowestId] of slots) {
-        Atomics.store(lowestIds, placeOf(slot, (Atomics.load(begun, slot) >>> 0) + 1), lowestId)
+        Atomics.store(lowestIds, indexOf(slot, (Atomics.load(begun, slot) >>> 0) + 1), lowestId)
         Atomics.add(begun, slot, 1)
       }
       return slots
@@ -93,24 +92,25 @@ export function announceChanges(
   }
 }
 
+type PlantCall = Extract<Call, readonly ['createPlant' | 'deletePlant', ...unknown[]]>
+
 function slotsOf(group: readonly Call[]): ChangedSlots {
   const slots = new Map<number, bigint>()
   for (const call of group) {
     const changed = CHANGES[call[0]]
-    if (call[0] === 'createPlant') {
-      const [, user, id] = call
+    if (changed === 'plants') {
+      const [name, user, id] = call as PlantCall
       const slot = user % USER_SLOTS
-      const lowestId = slots.get(slot)
-      if (lowestId === undefined || id < lowestId) slots.set(slot, id)
-    } else if (changed === 'plants') slots.set((call[1] as UserId) % USER_SLOTS, ANY_ID)
-    else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
+      const lowestId = name === 'createPlant' ? BigInt(id) : ANY_ID
+      if (lowestId <= (slots.get(slot) ?? INT64_MAX)) slots.set(slot, lowestId)
+    } else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
     else if (changed === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
   }
   return slots
 }
 
-/** Where the lowest id of a change is. A version after the change serves as well as `begun`, whatever the epoch. */
-const placeOf = (slot: number, change: number): number => slot * KNOWN_CHANGES + (change % KNOWN_CHANGES)
+/** The index of the lowest id of a change. A version after the change serves as well as `begun`, whatever the epoch. */
+const indexOf = (slot: number, change: number): number => slot * KNOWN_CHANGES + (change % KNOWN_CHANGES)
 
 interface ReaderOptions {
   /** Asks the thread for a check, and does not wait. */
@@ -164,7 +164,7 @@ export function readVersions(changes: Changes, { requestCheck, dataVersion, mono
       const now = versionAt(Atomics.load(begun, slot))
       if (now < since || now - since >= KNOWN_CHANGES) return false
       for (let change = since + 1; change <= now; change++) {
-        if (Atomics.load(lowestIds, placeOf(slot, change)) <= above) return false
+        if (Atomics.load(lowestIds, indexOf(slot, change)) <= above) return false
       }
       // Meanwhile the thread that writes may have overwritten what the loop has read.
       return versionAt(Atomics.load(begun, slot)) - since < KNOWN_CHANGES

@@ -5,7 +5,8 @@ import { openWriter } from '../../../src/store/sqlite/driver.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'
-import { openGroupWriter } from '../../../src/store/sqlite/writing/group-commit.ts'
+import { openGroupCommit } from '../../../src/store/sqlite/writing/group-commit.ts'
+import type { Message, Sent } from '../../../src/store/sqlite/writing/messages.ts'
 import { openQuota } from '../../../src/store/sqlite/writing/quota.ts'
 import { FERN } from '../fixtures.ts'
 import { makeDatabaseFolder } from './files.ts'
@@ -34,16 +35,13 @@ test('a writer of SQLite prepares a statement that counts plants only if it has 
   writer.close()
   const texts = (id: bigint, quotaPlants?: number) => {
     using prepare = spyOn(Database.prototype, 'prepare')
-    const group = openGroupWriter({
-      path: files.path,
-      identity: fileIdentity(files.path),
-      durability: 'normal',
-      quotaPlants,
-      changes: shareChanges(0),
-      times: new Float64Array(new SharedArrayBuffer(16)),
-    })
-    expect(group.perform([['createPlant', 1, id, ...FERN]], 0)).toBe('done')
-    expect(group.close()).toBeUndefined()
+    const sent: Sent[] = []
+    const options = { path: files.path, identity: fileIdentity(files.path), durability: 'normal', quotaPlants } as const
+    const shared = { changes: shareChanges(0), times: new Float64Array(new SharedArrayBuffer(16)) }
+    const take = openGroupCommit({ ...options, ...shared }, (each) => sent.push(each))
+    take(JSON.stringify({ group: [['createPlant', 1, `${id}`, ...FERN]], nowMs: 0 } satisfies Message))
+    take(JSON.stringify({ order: 'close' } satisfies Message))
+    expect(sent).toEqual(['done', 'done'])
     return prepare.mock.calls.map(([text]) => text)
   }
   const counts = (all: readonly string[]) => all.filter((text) => text.includes('count('))

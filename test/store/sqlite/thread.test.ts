@@ -2,10 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { shareChanges } from '../../../src/store/sqlite/versions.ts'
-import { openWriterInThread } from '../../../src/store/sqlite/writing/writer.ts'
-import type { CheckpointReport } from '../../../src/store/sqlite/writing/writes.ts'
+import { openWriter } from '../../../src/store/sqlite/writing/writer.ts'
 import { FERN, listIds, newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from './files.ts'
@@ -110,32 +108,32 @@ test.each([
   ['a directory', (folder: string) => folder],
   ['a file in no directory', (folder: string) => join(folder, 'nowhere', 'plantstore.db')],
 ])(
-  'a thread that cannot open its database, which is %s, reports it once and rejects the waiting groups',
+  'a thread that cannot open its database, which is %s, reports it and rejects the waiting groups',
   async (_, pathIn) => {
     using threads = watchThreads()
     using files = makeDatabaseFolder()
-    const { writer, reports } = openWriter(pathIn(files.folder))
-    const waiting = [writer.perform([['createPlant', 1, 1n, ...FERN]], 0), writer.truncate()]
+    const { writer, failures } = openThread(pathIn(files.folder))
+    const waiting = [writer.write(['createPlant', 1, '1', ...FERN]), writer.emptyWal()]
 
-    for (const each of waiting) expect(await rejectionOf(each)).toBeInstanceOf(Error)
-    expect(await rejectionOf(writer.perform([['deletePlant', 1, 1n]], 0))).toBeInstanceOf(Error)
+    for (const each of waiting) expect(await rejectionOf(each)).toMatchObject({ kind: 'store_failed' })
+    expect(await rejectionOf(writer.emptyWal())).toMatchObject({ kind: 'store_failed' })
     await writer.discard()
     await threads.allClosed()
-    const reason = expect.stringContaining('unable to open database file')
-    expect(reports).toEqual([{ failure: { kind: 'store_failed', outcomeIsUnknown: false, reason } }])
+    const cause = expect.stringContaining('unable to open database file')
+    expect(failures[0]).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false, cause })
   },
 )
 
 test('a thread that cannot open its database can be closed while it starts', async () => {
   using threads = watchThreads()
   using files = makeDatabaseFolder()
-  const { writer, reports } = openWriter(files.folder)
-  const waiting = rejectionOf(writer.perform([['createPlant', 1, 1n, ...FERN]], 0))
+  const { writer, failures } = openThread(files.folder)
+  const waiting = rejectionOf(writer.emptyWal())
 
   expect(await writer.close()).toBeUndefined()
-  expect(await waiting).toBeInstanceOf(Error)
+  expect(await waiting).toMatchObject({ kind: 'store_failed' })
   await threads.allClosed()
-  expect(reports).toHaveLength(1)
+  expect(failures).toHaveLength(1)
 })
 
 test.skipIf(process.platform !== 'linux')(
@@ -171,15 +169,18 @@ async function openWithPlant() {
   return opened
 }
 
-/** Opens a writer in a thread, with its reports. */
-function openWriter(path: string) {
-  const reports: CheckpointReport[] = []
-  const options = { path, identity: fileIdentity(path), durability: 'full', ...shared() } as const
-  return { writer: openWriterInThread(options, (report) => reports.push(report)), reports }
+/** A writer with a thread, and the failures that it reported. */
+function openThread(path: string) {
+  const failures: unknown[] = []
+  const onFailure = (error: unknown) => void failures.push(error)
+  const writer = openWriter({
+    path,
+    durability: 'full',
+    isServer: true,
+    changes: shareChanges(0),
+    monotonicMs: () => 0,
+    onFailure,
+    onEvent() {},
+  })
+  return { writer, failures }
 }
-
-/** What a writer shares with the thread that reads. */
-const shared = () => ({
-  changes: shareChanges(0),
-  times: new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT)),
-})

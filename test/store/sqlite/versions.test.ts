@@ -90,7 +90,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     yield
     announced.checkOthers(askedAtMs)
     const group = [...ids].map(
-      (id): Call => (hasPlant(user, id) ? ['deletePlant', user, id] : ['createPlant', user, id, ...FERN]),
+      (id): Call => (hasPlant(user, id) ? ['deletePlant', user, `${id}`] : ['createPlant', user, `${id}`, ...FERN]),
     )
     for (const [name, ...values] of group) Reflect.apply(writes[name], undefined, values)
     yield

@@ -4,8 +4,8 @@ import type { FileTools } from '../../engine.ts'
 import { BATCH, COLUMNS, type Contents, type Counts, KEYS, type Row, selectCounts } from '../../tools/contents.ts'
 import { openReader, rowsOf } from '../driver.ts'
 import { toAppError } from '../errors.ts'
+import { requireUser } from '../lookups.ts'
 import { openSqliteStore } from '../store.ts'
-import { requireUser } from '../users.ts'
 
 /** Updates the schema of a database. Refuses every database that a server would refuse. */
 export async function updateSchema(path: string): Promise<void> {

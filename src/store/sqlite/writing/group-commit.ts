@@ -6,44 +6,44 @@ import { movedAway, watchFiles } from '../files/moved-files.ts'
 import { announceChanges, type Changes } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
-import { openQuota } from './quota.ts'
 import {
-  type Call,
-  type CheckpointReport,
-  createWrites,
+  type Answer,
   type Failure,
-  type GroupResult,
+  type Message,
+  type Order,
+  type Sent,
   toFailure,
   type WriteResults,
-  type Writes,
-} from './writes.ts'
+} from './messages.ts'
+import { openQuota } from './quota.ts'
+import { type Call, createWrites, type Writes } from './writes.ts'
 
-/** What a writer needs to know. */
-export interface WriterOptions {
+/** What the connection that writes needs to know. */
+export interface GroupCommitOptions {
   readonly path: string
   /** The identity of the file that the store has opened. Writes to another file at the path would be lost. */
   readonly identity: string
   readonly durability: FileDurability
   readonly quotaPlants?: number | undefined
-  /** The writer announces here what a commit changes, its own or another process's. */
+  /** Announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
-  /** The writer puts times here, at these places. */
+  /** Has `COMMIT_MS` and `CHECKPOINTED_AT_MS`. */
   readonly times: Float64Array<SharedArrayBuffer>
 }
 
-/** The duration of the last commit, and when a checkpoint last brought the whole WAL into the database, since 1970-01-01 UTC. */
+/** The indexes of the duration of the last commit, and of the Unix time at which a checkpoint last brought the whole WAL into the database. */
 export const [COMMIT_MS, CHECKPOINTED_AT_MS] = [0, 1]
 
-/** Commits groups on a connection of its own, in the thread that opened it. */
-export type GroupWriter = ReturnType<typeof openGroupWriter>
-
-/** Opens the connection that writes. Throws SQLite's error, or an error that says that the file was moved. */
-export function openGroupWriter(options: WriterOptions) {
+/**
+ * Opens the connection that writes. Returns a function that takes messages as JSON, and `send` gets the answers. Throws SQLite's
+ * error, or an error that says that the file was moved.
+ */
+export function openGroupCommit(options: GroupCommitOptions, send: (sent: Sent) => void): (message: string) => void {
   const { path, times } = options
-  const connection = openWatched(options)
-  const { writer, quota } = connection
+  const watched = openWatched(options)
+  const { writer, quota } = watched
   const announced = announceChanges(writer, options.changes, quota?.forget)
-  const commitGroup = groupTransaction(connection, announced, options)
+  const commitGroup = groupTransaction(watched, announced, options)
   const onWhole = () => void times.fill(Date.now(), CHECKPOINTED_AT_MS)
   const wal = checkpoints(writer, (error) => toAppError(error, path), onWhole)
   /** The small groups since the last look at the size of the WAL. */
@@ -51,66 +51,64 @@ export function openGroupWriter(options: WriterOptions) {
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
-  const attempt = <T>(work: () => T): T | { readonly failure: Failure } => {
+  const recordFailure = (error: unknown): Failure => {
+    const found = toFailure(error)
+    if (found.kind === 'store_failed') failure = { ...found, outcomeIsUnknown: false }
+    return found
+  }
+  const checkOthers = (nowMs: number) => {
     try {
-      return work()
+      announced.checkOthers(nowMs)
     } catch (error) {
-      const failed = toFailure(error)
-      if (failed.kind === 'store_failed') failure = { ...failed, outcomeIsUnknown: false }
-      return { failure: failed }
+      // Another process recovers the WAL at the moment. The reader will ask again.
+      if (!isLocked(error)) throw error
     }
   }
-  const checkpoint = (mode: 'passive' | 'truncate'): Failure | undefined => attempt(() => void wal.run(mode))?.failure
+  const obey = (order: Order): Answer => {
+    try {
+      if (order !== 'discard') wal.run(order === 'truncate' ? 'truncate' : 'passive')
+      return 'done'
+    } finally {
+      if (order !== 'truncate') writer.close(true)
+    }
+  }
+  /** Brings a WAL that has grown into the database. */
+  const checkpointIfDue = (group: readonly Call[]) => {
+    if (isSmall(group) && ++smallGroups < SMALL_GROUPS_MAX) return
+    smallGroups = 0
+    try {
+      const event = wal.runIfDue()
+      if (event !== undefined) send({ report: { event } })
+    } catch (error) {
+      send({ report: { failure: recordFailure(error) } })
+    }
+  }
 
-  return {
-    /** Commits a group of writes in one transaction with one sync. Each write is done or refused by itself. */
-    perform: (group: readonly Call[], nowMs: number): GroupResult =>
-      failure === undefined ? attempt(() => commitGroup(group, nowMs)) : { failure },
-    /** Looks for commits of other processes. */
-    checkOthers(nowMs: number): void {
-      try {
-        announced.checkOthers(nowMs)
-      } catch (error) {
-        // Another process recovers the WAL at the moment. The reader will ask again.
-        if (!isLocked(error)) throw error
-      }
-    },
-    /** Brings a WAL that has grown into the database. Called after each group. */
-    checkpointIfDue(group: readonly Call[]): CheckpointReport | undefined {
-      if (isSmall(group) && ++smallGroups < SMALL_GROUPS_MAX) return undefined
-      smallGroups = 0
-      return attempt(() => {
-        const event = wal.runIfDue()
-        return event && { event }
-      })
-    },
-    /** Empties the WAL, unless another process reads it. Returns the failure, if there is one. */
-    truncate: () => checkpoint('truncate'),
-    /** Brings the WAL into the database and ends the connection. Returns the failure, if there is one. */
-    close(): Failure | undefined {
-      const failed = checkpoint('passive')
-      writer.close(true)
-      return failed
-    },
-    /** Ends the connection and leaves the files as they are: the next start recovers from them. */
-    discard(): undefined {
-      writer.close(true)
-    },
+  return (text) => {
+    // `openWriter` of writer.ts has made the text.
+    const message = JSON.parse(text) as Message
+    if ('checkOthersAtMs' in message) return checkOthers(message.checkOthersAtMs)
+    try {
+      if ('order' in message) send(obey(message.order))
+      else send(failure === undefined ? commitGroup(message.group, message.nowMs) : { failure })
+    } catch (error) {
+      send({ failure: recordFailure(error) })
+    }
+    // After the answer, so that only the next group waits for it.
+    if ('group' in message) checkpointIfDue(message.group)
   }
 }
 
-/** Small groups are a few creates of short plants. So many of them together write less than a MiB to the WAL. */
-const SMALL_GROUP_WRITES = 4
+/** So many lone creates of short plants together write less than a MiB to the WAL. */
+const SMALL_GROUPS_MAX = 32
 const SMALL_PLANT_LENGTH = 1024
-const SMALL_GROUPS_MAX = 16
 
 /** After a lone create, to ask for the size of the WAL would take 17 µs of the 280 µs. */
-const isSmall = (group: readonly Call[]): boolean =>
-  group.length <= SMALL_GROUP_WRITES &&
-  group.every(([name, , , ...texts]) => name === 'createPlant' && texts.join('').length <= SMALL_PLANT_LENGTH)
+const isSmall = ([call, another]: readonly Call[]): boolean =>
+  call?.[0] === 'createPlant' && another === undefined && call.join('').length <= SMALL_PLANT_LENGTH
 
 /** Opens the connection, and watches whether its files stay at their paths. */
-function openWatched({ path, identity, durability, quotaPlants }: WriterOptions) {
+function openWatched({ path, identity, durability, quotaPlants }: GroupCommitOptions) {
   if (fileIdentity(path) !== identity) throw movedAway(path)
   const { opened, areMoved } = watchFiles(path, () => {
     const writer = openWriter(path, durability, { create: false })
@@ -126,45 +124,40 @@ function openWatched({ path, identity, durability, quotaPlants }: WriterOptions)
 function groupTransaction(
   { writer, quota, writes, areMoved }: ReturnType<typeof openWatched>,
   announced: ReturnType<typeof announceChanges>,
-  { path, times }: WriterOptions,
+  { path, times }: GroupCommitOptions,
 ) {
   const begin = writer.prepare('begin immediate')
   const commit = prepareCommit(writer)
 
-  const commitOnce = (group: readonly Call[], nowMs: number): GroupResult => {
-    begin.run()
-    announced.checkOthers(nowMs)
-    const results = callAll(writes, group)
-    const changed = announced.begin(group)
-    const startMs = performance.now()
+  return function commitGroup(group: readonly Call[], nowMs: number, isRepeated = false): Answer {
     try {
-      commit()
-    } finally {
-      announced.end(changed)
-    }
-    times[COMMIT_MS] = performance.now() - startMs
-    if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-    return results.refused.length === 0 && results.returned.length === 0 ? 'done' : results
-  }
-
-  return (group: readonly Call[], nowMs: number): GroupResult => {
-    for (let isRepeated = false; ; isRepeated = true) {
+      begin.run()
+      announced.checkOthers(nowMs)
+      const answer = callAll(writes, group)
+      const changed = announced.begin(group)
+      const startMs = performance.now()
       try {
-        return commitOnce(group, nowMs)
-      } catch (cause) {
-        if (writer.inTransaction) writer.run('rollback')
-        quota?.forget()
-        const error = toAppError(cause, path, { duringWrite: true })
-        const isFailure = error instanceof AppError && error.kind === 'store_failed'
-        // The disk refused the group but then took a file, so somebody may have made room in between.
-        const mayHaveRoom = isRefusedWrite(cause) && isFailure
-        if (isRepeated || !mayHaveRoom) throw error
+        commit()
+      } finally {
+        announced.end(changed)
       }
+      times[COMMIT_MS] = performance.now() - startMs
+      if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
+      return answer
+    } catch (cause) {
+      if (writer.inTransaction) writer.run('rollback')
+      quota?.forget()
+      const error = toAppError(cause, path, { duringWrite: true })
+      const isFailure = error instanceof AppError && error.kind === 'store_failed'
+      // The disk refused the group but then took a file, so somebody may have made room in between.
+      const mayHaveRoom = isRefusedWrite(cause) && isFailure
+      if (isRepeated || !mayHaveRoom) throw error
+      return commitGroup(group, nowMs, true)
     }
   }
 }
 
-function callAll(writes: Writes, group: readonly Call[]): WriteResults {
+function callAll(writes: Writes, group: readonly Call[]): Answer {
   const refused: WriteResults['refused'][number][] = []
   const returned: WriteResults['returned'][number][] = []
   for (const [index, [name, ...args]] of group.entries()) {
@@ -176,5 +169,5 @@ function callAll(writes: Writes, group: readonly Call[]): WriteResults {
       refused.push([index, error.kind, error.message])
     }
   }
-  return { refused, returned }
+  return refused.length === 0 && returned.length === 0 ? 'done' : { refused, returned }
 }

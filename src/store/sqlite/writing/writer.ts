@@ -1,50 +1,120 @@
+import { AppError } from '../../../domain/error.ts'
+import type { StoreObserver } from '../../../domain/store.ts'
+import type { StoreEvent } from '../../engine.ts'
+import { type GroupOutcome, queueGroups } from '../../group-queue.ts'
 import { fileIdentity } from '../files/file-system.ts'
-import { openGroupWriter, type WriterOptions } from './group-commit.ts'
-import type { Call, CheckpointReport, Failure, GroupResult } from './writes.ts'
+import { CHECKPOINTED_AT_MS, COMMIT_MS, type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
+import { type Answer, type Failure, type Message, type Order, type Sent, toError } from './messages.ts'
+import type { Call, Writes } from './writes.ts'
 
-/** Commits groups of writes, one group at a time, in this thread or in another one. */
-export interface Writer {
-  /** Commits a group. Rejects only if the writer is gone: then the outcome of the group is unknown. */
-  perform(group: readonly Call[], nowMs: number): Promise<GroupResult>
-  /** Asks for a look for commits of other processes, and does not wait for it. */
-  checkOthers(nowMs: number): void
-  /** Empties the WAL, unless another process reads it. Resolves to the failure, if there was one. */
-  truncate(): Promise<Failure | undefined>
-  /** Brings the WAL into the database and ends. Resolves to the failure, if there was one. */
-  close(): Promise<Failure | undefined>
-  /** Ends and leaves the files as they are: the next start recovers from them. */
-  discard(): Promise<void>
+interface WriterOptions extends Omit<GroupCommitOptions, 'identity' | 'times'> {
+  /** Writes in a thread of its own. Otherwise the caller of a write waits for the disk. */
+  readonly isServer: boolean
+  readonly monotonicMs: () => number
+  /** Called with the error of each group and each checkpoint that fails, and once if the thread ends before it was closed. */
+  readonly onFailure: (error: unknown) => void
+  readonly onEvent: (event: StoreEvent) => void
+  readonly observer?: StoreObserver | undefined
 }
 
-/** Called with reports of checkpoints, and with a failure if the writer ends before it was closed. */
-type OnWriterReport = (report: CheckpointReport) => void
+/**
+ * Opens the connection that writes, and the queue through which all writes of a SQLite file pass. A transaction takes writes of
+ * all kinds, in their order. Without a thread it throws SQLite's error if it cannot open the database.
+ */
+export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer, ...options }: WriterOptions) {
+  const times = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT))
+  times[CHECKPOINTED_AT_MS] = Date.now()
+  const identity = fileIdentity(options.path)
+  const unanswered: ((answer: Answer) => void)[] = []
+  /** Why nothing answers any more. */
+  let ending: Failure | undefined
 
-/** A writer in this thread: the caller of `perform` waits for the disk. Throws SQLite's error if it cannot open the database. */
-export function openWriterHere(options: WriterOptions, onReport: OnWriterReport): Writer {
-  const writer = openGroupWriter(options)
+  const receive = (sent: Sent) => {
+    if (sent === 'done' || !('report' in sent)) unanswered.shift()?.(sent)
+    else if ('event' in sent.report) onEvent(sent.report.event)
+    else onFailure(toError(sent.report.failure))
+  }
+  const onEnd = (reason: string) => {
+    if (ending !== undefined) return
+    // Nobody knows how far the thread came.
+    ending = { kind: 'store_failed', outcomeIsUnknown: true, reason }
+    for (const resolve of unanswered.splice(0)) resolve({ failure: ending })
+    onFailure(new AppError('store_failed', { cause: reason }))
+  }
+  const channel = (isServer ? prepareThread : openHere)({ ...options, identity, times }, receive, onEnd)
+
+  const ask = (message: string): Promise<Answer> =>
+    new Promise((resolve) => {
+      if (ending !== undefined) return resolve({ failure: ending })
+      unanswered.push(resolve)
+      channel.post(message)
+    })
+  const perform = async (calls: readonly string[]): Promise<GroupOutcome> => {
+    const answer = await ask(`{"nowMs":${monotonicMs()},"group":[${calls.join()}]}`)
+    if (answer === 'done' || !('failure' in answer)) {
+      observer?.recordGroup(calls.length, times[COMMIT_MS] ?? 0)
+      return answer
+    }
+    if (answer.failure.kind === 'store_busy') return 'locked'
+    const error = toError(answer.failure)
+    onFailure(error)
+    throw withoutCause(error)
+  }
+  const obey = async (order: Order): Promise<void> => {
+    const answer = await ask(JSON.stringify({ order } satisfies Message))
+    if (answer !== 'done' && 'failure' in answer) throw toError(answer.failure)
+  }
+  const end = async (order: Order): Promise<void> => {
+    try {
+      await obey(order)
+    } catch (error) {
+      // A thread that has ended has reported it already.
+      if (ending === undefined) throw error
+    } finally {
+      ending ??= { kind: 'store_busy', outcomeIsUnknown: false, reason: 'the store is closed' }
+      channel.end()
+    }
+  }
+  const { write, ...queue } = queueGroups({ perform: { all: perform }, observer })
+
   return {
-    async perform(group, nowMs) {
-      const result = writer.perform(group, nowMs)
-      const report = writer.checkpointIfDue(group)
-      if (report !== undefined) onReport(report)
-      return result
+    ...queue,
+    /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
+    write<C extends Call>(call: C) {
+      const content = JSON.stringify(call)
+      return write({ lane: 'all', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
     },
-    checkOthers: writer.checkOthers,
-    truncate: async () => writer.truncate(),
-    close: async () => writer.close(),
-    discard: async () => writer.discard(),
+    /** Asks for a look for commits of other processes, and does not wait. Before a thread has started, the caches stay unused. */
+    checkOthers(nowMs: number): void {
+      if (channel.isStarted()) channel.post(JSON.stringify({ checkOthersAtMs: nowMs } satisfies Message))
+    },
+    checkpointedAtMs: () => times[CHECKPOINTED_AT_MS] ?? 0,
+    /** Brings the WAL into the database and empties it, unless another process reads it. */
+    emptyWal: () => obey('truncate'),
+    /** Brings the WAL into the database and ends. */
+    async close(): Promise<void> {
+      // If nothing was written, the file may be gone.
+      if (channel.isStarted() || fileIdentity(options.path) === identity) await end('close')
+      else channel.end()
+    },
+    /** Ends and leaves the files as they are: the next start recovers from them. */
+    discard: () => end('discard'),
   }
 }
 
-/** A message to the thread. The first one is its options. It answers groups and calls, in the same order. */
-export type Message =
-  | WriterOptions
-  | { readonly group: readonly Call[]; readonly nowMs: number }
-  | { readonly checkOthersAtMs: number }
-  | { readonly call: 'truncate' | 'close' | 'discard' }
+/** `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause. */
+const withoutCause = (error: unknown): unknown =>
+  error instanceof AppError && error.kind === 'store_failed'
+    ? new AppError(error.kind, { outcomeIsUnknown: error.outcomeIsUnknown })
+    : error
 
-/** A message from the thread: an answer, or a report of a checkpoint. */
-export type Sent = { readonly answer: GroupResult | Failure | undefined } | CheckpointReport
+type Receive = (sent: Sent) => void
+
+const openHere = (options: GroupCommitOptions, receive: Receive) => ({
+  post: openGroupCommit(options, receive),
+  isStarted: () => true,
+  end() {},
+})
 
 /**
  * The thread starts after this time if no write comes first. By then the server has answered the first requests: on one core
@@ -52,64 +122,29 @@ export type Sent = { readonly answer: GroupResult | Failure | undefined } | Chec
  */
 const START_DELAY_MS = 50
 
-/**
- * A writer in a thread of its own. The thread starts before the first write, so that it has its descriptors before clients
- * can take them all. If the thread cannot open the database, or ends, it reports a failure and rejects all that waits.
- */
-export function openWriterInThread(options: WriterOptions, onReport: OnWriterReport): Writer {
+/** The thread starts before the first write, so that it has its descriptors before clients can take them all. */
+function prepareThread(options: GroupCommitOptions, receive: Receive, onEnd: (reason: string) => void) {
   let thread: Worker | undefined
-  const unanswered: { resolve(answer: unknown): void; reject(error: Error): void }[] = []
-  let hasEnded = false
-
-  const fail = (reason: string) => {
-    if (hasEnded) return
-    hasEnded = true
-    for (const { reject } of unanswered.splice(0)) reject(new Error(reason))
-    onReport({ failure: { kind: 'store_failed', outcomeIsUnknown: false, reason } })
-  }
   const start = (): Worker => {
     const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
-    started.onmessage = ({ data }: MessageEvent<Sent>) => {
-      if ('answer' in data) unanswered.shift()?.resolve(data.answer)
-      else onReport(data)
-    }
-    started.onerror = ({ message }) => fail(`the thread that writes has failed: ${message}`)
-    started.addEventListener('close', () => fail('the thread that writes has ended'))
-    started.postMessage(options satisfies Message)
+    started.onmessage = ({ data }: MessageEvent<Sent>) => receive(data)
+    started.onerror = ({ message }) => onEnd(`the thread that writes has failed: ${message}`)
+    started.addEventListener('close', () => onEnd('the thread that writes has ended'))
+    started.postMessage(options)
     return started
   }
-  /** `T` is what the thread answers to this message. */
-  const ask = <T>(message: Message): Promise<T> => {
-    if (hasEnded) return Promise.reject(new Error('the thread that writes has ended'))
-    const { promise, ...answered } = Promise.withResolvers<unknown>()
-    unanswered.push(answered)
-    thread ??= start()
-    thread.postMessage(message)
-    return promise as Promise<T>
-  }
-  const startTimer = setTimeout(() => {
+  const timer = setTimeout(() => {
     thread ??= start()
   }, START_DELAY_MS)
-  const end = async (message: 'close' | 'discard') => {
-    clearTimeout(startTimer)
-    const failure = await ask<Failure | undefined>({ call: message })
-    hasEnded = true
-    thread?.terminate()
-    return failure
-  }
-
   return {
-    perform: (group, nowMs) => ask({ group, nowMs }),
-    // Before the thread has started, the caches stay unused.
-    checkOthers: (nowMs) => thread?.postMessage({ checkOthersAtMs: nowMs } satisfies Message),
-    truncate: () => ask({ call: 'truncate' }),
-    async close() {
-      clearTimeout(startTimer)
-      // Nothing was written, and the file is not there any more.
-      if (thread === undefined && fileIdentity(options.path) !== options.identity) return undefined
-      // A thread that has failed has reported it already.
-      return end('close').catch(() => undefined)
+    post(message: string): void {
+      thread ??= start()
+      thread.postMessage(message)
     },
-    discard: async () => void (await end('discard').catch(() => undefined)),
+    isStarted: () => thread !== undefined,
+    end(): void {
+      clearTimeout(timer)
+      thread?.terminate()
+    },
   }
 }

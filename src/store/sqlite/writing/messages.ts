@@ -1,0 +1,50 @@
+import { AppError, type ErrorKind } from '../../../domain/error.ts'
+import type { StoreEvent } from '../../engine.ts'
+import type { Call } from './writes.ts'
+
+/**
+ * A message to the thread that writes, as JSON: a text travels between threads for a third of the CPU time of an object. The
+ * thread answers groups and orders, one by one. `nowMs` is from the clock of the store.
+ */
+export type Message =
+  /** Commits a group of writes in one transaction with one sync. Each write is done or refused by itself. */
+  | { readonly group: readonly Call[]; readonly nowMs: number }
+  /** Looks for commits of other processes. It has no answer. */
+  | { readonly checkOthersAtMs: number }
+  | { readonly order: Order }
+
+/**
+ * `truncate` empties the WAL, unless another process reads it. `close` brings the WAL into the database and ends the connection.
+ * `discard` ends it and leaves the files as they are: the next start recovers from them.
+ */
+export type Order = 'truncate' | 'close' | 'discard'
+
+/** Why a group, an order or a checkpoint failed. It is plain data, because an `AppError` does not survive the way between threads. */
+export interface Failure {
+  /** `bug` if the error does not come from the database. */
+  readonly kind: ErrorKind
+  readonly outcomeIsUnknown: boolean
+  readonly reason: string
+}
+
+/** The results of the writes of a group, by their index in it. A write without an entry was done and returned nothing. */
+export interface WriteResults {
+  readonly refused: readonly (readonly [index: number, kind: ErrorKind, message: string])[]
+  readonly returned: readonly (readonly [index: number, value: unknown])[]
+}
+
+/** The usual answer is `done`: an order was done, or every write of a group was done and returned nothing. */
+export type Answer = 'done' | WriteResults | { readonly failure: Failure }
+
+/** A message from the thread: an answer, or what a checkpoint after a group has to report. */
+export type Sent = Answer | { readonly report: { readonly failure: Failure } | { readonly event: StoreEvent } }
+
+/** Makes plain data of an error. */
+export function toFailure(error: unknown): Failure {
+  if (!(error instanceof AppError)) return { kind: 'bug', outcomeIsUnknown: false, reason: Bun.inspect(error) }
+  return { kind: error.kind, outcomeIsUnknown: error.outcomeIsUnknown, reason: String(error.cause) }
+}
+
+/** Makes an error of a failure: an `AppError`, or another error if it is a bug. */
+export const toError = ({ kind, outcomeIsUnknown, reason }: Failure): Error =>
+  kind === 'bug' ? new Error(reason) : new AppError(kind, { outcomeIsUnknown, cause: reason })
