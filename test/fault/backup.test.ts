@@ -81,6 +81,25 @@ describe('a backup', () => {
     },
   )
 
+  test.skipIf(lacks(STRACE))('is synced before it gets its name, and its folder after that', async () => {
+    using made = await makeDatabase()
+    const { database, backups, backup } = made
+    using trace = traceCalls()
+    await backUp(database, backup, trace.under)
+
+    const { calls } = await trace.seen()
+    const steps = calls
+      .filter(({ name, path }) => name !== 'pread64' && path.startsWith(backups))
+      .map(({ name, path }) => `${name} ${path.slice(backups.length).replace(/\.partial-.*/, '.partial')}`)
+    const written = steps.findLastIndex((step) => step.startsWith('pwrite64'))
+    expect(steps.slice(written + 1)).toEqual([
+      'fsync /plants.db.partial',
+      'link /plants.db.partial',
+      'unlink /plants.db.partial',
+      'fsync ',
+    ])
+  })
+
   testRounds(
     'leaves no file or the whole one wherever the power is lost, and the whole one once it has ended',
     { short: 1, long: 5, needs: [STRACE] },
