@@ -108,8 +108,13 @@ export async function prettyLines(hasColours: boolean): Promise<LineFormat> {
     singleLine: true,
     translateTime: 'SYS:HH:MM:ss.l',
     ignore: REQUEST_FIELDS.join(','),
-    messageFormat: (record, messageKey, _level, { colors }) =>
-      typeof record.operation === 'string' ? requestText(record, colors) : String(record[messageKey]),
+    messageFormat(record, messageKey, _level, { colors: { green, yellow, red } }) {
+      const { operation, method, path, status, durationMs, user, tokenId } = record
+      if (typeof operation !== 'string') return String(record[messageKey])
+      const paint = { 4: yellow, 5: red }[Math.floor(Number(status) / 100)] ?? green
+      const caller = user === undefined ? '' : `, ${user} with token ${tokenId}`
+      return `${paint(String(status))} ${operation} in ${durationMs} ms: ${method} ${path}${caller}`
+    },
   })
   return (line) => toText(JSON.parse(line, withVisibleControls))
 }
@@ -121,16 +126,4 @@ export async function prettyLines(hasColours: boolean): Promise<LineFormat> {
 function withVisibleControls(name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
   return name === 'stack' ? escapeControlsInLines(value) : escapeControls(value)
-}
-
-type Paint = (text: string) => string
-
-function requestText(
-  record: Readonly<Record<string, unknown>>,
-  { green, yellow, red }: Readonly<Record<'green' | 'yellow' | 'red', Paint>>,
-) {
-  const { operation, method, path, status, durationMs, user, tokenId } = record
-  const paint = { 4: yellow, 5: red }[Math.floor(Number(status) / 100)] ?? green
-  const caller = user === undefined ? '' : `, ${user} with token ${tokenId}`
-  return `${paint(String(status))} ${operation} in ${durationMs} ms: ${method} ${path}${caller}`
 }

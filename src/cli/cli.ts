@@ -40,7 +40,7 @@ const withJson = (io: Io): Io => ({
 })
 
 /** Adds the commands of a first word. Only the code of that command is loaded, so that it starts fast. */
-type AddCommand = (program: Command, io: Io) => Promise<void>
+type AddCommand = (program: Command, io: Io) => Promise<unknown>
 
 /** The commands by their first words, under the headings of the help. */
 const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> = {

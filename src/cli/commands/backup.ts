@@ -9,7 +9,7 @@ import { runClone } from '../long-task.ts'
 import { printLine, toJson } from '../output.ts'
 
 /** `backup`: makes a backup and prints its path once the backup is whole and on disk. */
-export const backupCommand = (program: Command, io: Io): void => {
+export const backupCommand = (program: Command, io: Io) =>
   defineCommand(program, 'backup', {
     does: 'Backs up the database, also while a server runs.',
     examples: ['backup plants.db', 'backup --dir /var/backups/plantstore --keep 14'],
@@ -37,7 +37,6 @@ export const backupCommand = (program: Command, io: Io): void => {
         if (keep !== undefined) await deleteOld(tools, cloned.path, keep, io)
       }
     })
-}
 
 async function printBackup(tools: FileTools, startedMs: number, io: Io): Promise<void> {
   if (io.printsToTerminal) throw misused('A backup is not text: send stdout to a file or another program.')
@@ -62,7 +61,7 @@ async function deleteOld(tools: FileTools, latest: string, keep: number, { tell 
 }
 
 /** `restore`: replaces the database by a backup and prints its path. No process may have the database open. */
-export const restoreCommand = (program: Command, io: Io): void => {
+export const restoreCommand = (program: Command, io: Io) =>
   defineCommand(program, 'restore', {
     does: 'Replaces the database by a backup. No process may have the database open.',
     examples: ['restore plants.db', 'restore plants.db --force'],
@@ -79,7 +78,6 @@ export const restoreCommand = (program: Command, io: Io): void => {
       const cloned = await runClone(io, (clone) => tools.restore(file, { ...clone, force }))
       await tellCloned('Restored', cloned, io, json)
     })
-}
 
 /** Prints how much was cloned on stderr, and the path of the clone on stdout. */
 async function tellCloned(what: string, cloned: Cloned, io: Io, json = false): Promise<void> {

@@ -6,7 +6,7 @@ import { Ended, EXIT, type Io } from '../io.ts'
 import { toJson } from '../output.ts'
 
 /** `check`: reads the whole database and prints its problems. */
-export const checkCommand = (program: Command, io: Io): void => {
+export const checkCommand = (program: Command, io: Io) =>
   defineCommand(program, 'check', {
     does: 'Reads the whole database and reports damage.',
     examples: ['check', 'check --database postgres://me@db.example.org/plants --json'],
@@ -28,4 +28,3 @@ export const checkCommand = (program: Command, io: Io): void => {
     await io.tell([`The database ${database} is damaged:`, ...lines, repairAdvice])
     throw new Ended(EXIT.storeUnusable)
   })
-}

@@ -7,7 +7,7 @@ import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printLine, toJson } from '../output.ts'
 
 /** `copy`: copies a store into another one and prints the location of the copy. */
-export const copyCommand = (program: Command, io: Io): void => {
+export const copyCommand = (program: Command, io: Io) =>
   defineCommand(program, 'copy', {
     does: 'Copies all users, tokens and plants into another store, from SQLite or PostgreSQL to either.',
     examples: [
@@ -48,4 +48,3 @@ export const copyCommand = (program: Command, io: Io): void => {
     if (!isSnapshot) await io.tell(`End the servers that use ${from}: the copy has none of their later writes.`)
     await (json ? io.print(toJson({ from, to, users, tokens, plants, sha256: digest })) : printLine(io, to))
   })
-}

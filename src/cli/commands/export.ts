@@ -8,7 +8,7 @@ import { counted } from '../output.ts'
 import { renderPlantLines } from '../plant-lines.ts'
 
 /** `export`: prints plants as they are at one moment, a line of JSON each, as fast as the reader takes them. */
-export const exportCommand = (program: Command, io: Io): void => {
+export const exportCommand = (program: Command, io: Io) =>
   defineCommand(program, 'export', {
     does: 'Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.',
     examples: ['export', 'export --user me --database /var/lib/plantstore/plants.db'],
@@ -37,4 +37,3 @@ export const exportCommand = (program: Command, io: Io): void => {
       `${done} of ${counted(plants, 'plant')} are printed. The output is not whole: run the same command again.`
     await runUntilSignal(io, exportPlants, stoppedText)
   })
-}

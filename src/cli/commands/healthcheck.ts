@@ -11,7 +11,7 @@ import { toJson } from '../output.ts'
 const HEALTHCHECK_TIMEOUT_MS = 1700
 
 /** `healthcheck`: asks the server whether it is ready, for containers without a shell. */
-export const healthcheckCommand = (program: Command, io: Io): void => {
+export const healthcheckCommand = (program: Command, io: Io) =>
   defineCommand(program, 'healthcheck', {
     does: 'Asks /readyz of the server at --listen whether it is ready.',
     examples: ['healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json'],
@@ -33,7 +33,6 @@ export const healthcheckCommand = (program: Command, io: Io): void => {
         : `The server is not ready: ${status}.`
     throw new AppError('address_unavailable', { message, cause: answer })
   })
-}
 
 type Scheme = 'http' | 'https'
 type Target = RequestOptions & { readonly signal: AbortSignal }

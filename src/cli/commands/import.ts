@@ -28,7 +28,7 @@ interface ImportJob {
 }
 
 /** `import`: checks all lines, then stores their plants. If it refuses a line, it prints the reason and stores nothing. */
-export const importCommand = (program: Command, io: Io): void => {
+export const importCommand = (program: Command, io: Io) =>
   defineCommand(program, 'import', {
     does: 'Stores plants from lines of JSON in the form of export. Reads stdin without a file.',
     examples: ['import plants.jsonl', 'import - --user me --on-conflict skip'],
@@ -58,7 +58,6 @@ export const importCommand = (program: Command, io: Io): void => {
         await io.tell(`Created ${counted(users, 'user')} without a token: plantstore token create makes one.`)
       if (json) await io.print(toJson({ lines: job.lines, created, skipped, replaced, createdUsers: users }))
     })
-}
 
 /** How far an import came, and how to go on. With `fail` the lines that are stored would be refused. */
 function describeStored({ counts: { durable }, lines, rule }: ImportJob): string {
@@ -77,19 +76,17 @@ async function* checkLines(job: ImportJob, target: PlantImport, signal: AbortSig
     for (const line of batch) {
       job.lines++
       bytes += line.length + 1
-      const refusal = take(line, job, target)
-      if (refusal !== undefined) yield `line ${job.lines}: ${refusal}`
+      const plant = parsePlantLine(line, job.user)
+      if (typeof plant === 'string') {
+        yield `line ${job.lines}: ${plant}`
+        continue
+      }
+      const first = target.add(plant, job.lines)
+      if (first !== undefined && job.rule === 'fail')
+        yield `line ${job.lines}: its user and id are those of line ${first}.`
     }
     progress.update(bytes, total, `${counted(job.lines, 'plant')} checked`)
   }
-}
-
-/** Adds the line that was read last to the staging table. Returns the reason if it refuses the line. */
-function take(line: Uint8Array, { user, rule, lines }: ImportJob, target: PlantImport): string | undefined {
-  const plant = parsePlantLine(line, user)
-  if (typeof plant === 'string') return plant
-  const first = target.add(plant, lines)
-  return first !== undefined && rule === 'fail' ? `its user and id are those of line ${first}.` : undefined
 }
 
 /** Yields the same for lines with the user and the id of a stored plant. */

@@ -7,7 +7,7 @@ import { toJson } from '../output.ts'
 import thirdPartyLicenses from '../third-party-licenses.txt' with { type: 'file' }
 
 /** `openapi`: prints the document of `/openapi.json`, without a server or a database. */
-export const openapiCommand = (program: Command, io: Io): void => {
+export const openapiCommand = (program: Command, io: Io) =>
   defineCommand(program, 'openapi', {
     does: 'Prints the OpenAPI document.',
     examples: ['openapi', 'openapi --public-url https://plants.example.org'],
@@ -16,18 +16,16 @@ export const openapiCommand = (program: Command, io: Io): void => {
     const { openApiDocument } = await import('../../http/docs/document.ts')
     await io.print(toJson(await openApiDocument(publicUrl)))
   })
-}
 
 /** `licenses`: prints the third-party software in the executable and its licences. */
-export const licensesCommand = (program: Command, io: Io): void => {
+export const licensesCommand = (program: Command, io: Io) =>
   defineCommand(program, 'licenses', {
     does: 'Prints the licences of the third-party software in this executable.',
     examples: ['licenses', 'help licenses'],
   }).action(async () => io.print(await Bun.file(thirdPartyLicenses).text()))
-}
 
 /** `help COMMAND`. Commander's own `help` does not find commands of two words. */
-export const helpCommand = (program: Command): void => {
+export const helpCommand = (program: Command) =>
   defineCommand(program, 'help', {
     does: 'Prints what a command does and which options it takes.',
     examples: ['help', 'help token create'],
@@ -39,4 +37,3 @@ export const helpCommand = (program: Command): void => {
         commands.find((each) => each.name() === word) ?? refuse()
       words.reduce(find, program).help()
     })
-}

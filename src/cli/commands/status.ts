@@ -1,7 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
 import { OPTIONS } from '../../config.ts'
-import type { Durability } from '../../domain/store.ts'
-import type { FileStatus } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand } from '../command.ts'
@@ -9,7 +7,7 @@ import type { Io } from '../io.ts'
 import { table, toJson } from '../output.ts'
 
 /** `status`: prints what a database is and holds, whether a server uses it or not. */
-export const statusCommand = (program: Command, io: Io): void => {
+export const statusCommand = (program: Command, io: Io) =>
   defineCommand(program, 'status', {
     does: 'Prints the state of the database and how much it holds, also while a server runs.',
     examples: ['status', 'status --database /var/lib/plantstore/plants.db --json'],
@@ -17,22 +15,20 @@ export const statusCommand = (program: Command, io: Io): void => {
   }).action(async ({ database, durability, json }) => {
     const tools = await engineOf(database).fileTools()
     const status = { version: VERSION, ...(await tools.status()), durability }
-    await io.print(json ? toJson(status) : table(rowsOf(status)))
+    if (json) return io.print(toJson(status))
+    const { schema, schemaKnown } = status
+    const migration = schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`
+    const rows = [
+      ['version', `${VERSION}, ${status.engine}`],
+      ['database', `${status.path}, ${status.isInUse ? 'open in another process' : 'at rest'}`],
+      ['schema', `${schema}, ${migration}`],
+      ['size', `${status.bytes} bytes`],
+      ['WAL', `${status.walBytes} bytes`],
+      ['users', status.users],
+      ['tokens', status.tokens],
+      ['plants', status.plants],
+      // The database does not record it.
+      ['durability', `${durability}, by the options of this command`],
+    ]
+    await io.print(table(rows))
   })
-}
-
-const rowsOf = (status: FileStatus & { readonly version: string; readonly durability: Durability }) => [
-  ['version', `${status.version}, ${status.engine}`],
-  ['database', `${status.path}, ${status.isInUse ? 'open in another process' : 'at rest'}`],
-  ['schema', `${status.schema}, ${schemaText(status)}`],
-  ['size', `${status.bytes} bytes`],
-  ['WAL', `${status.walBytes} bytes`],
-  ['users', status.users],
-  ['tokens', status.tokens],
-  ['plants', status.plants],
-  // The database does not record it.
-  ['durability', `${status.durability}, by the options of this command`],
-]
-
-const schemaText = ({ schema, schemaKnown }: FileStatus): string =>
-  schema === schemaKnown ? 'up to date' : `the next server will migrate it to ${schemaKnown}`

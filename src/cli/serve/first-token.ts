@@ -3,10 +3,8 @@ import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken } from '../../domain/token.ts'
 import type { Lifecycle } from '../../http/options.ts'
-import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
-import type { Io } from '../io.ts'
-import type { ServeOptions } from './service.ts'
+import type { ServeOptions, Serving } from './service.ts'
 
 /** The user of the first token. */
 const FIRST_USER = 'me'
@@ -15,12 +13,9 @@ const FIRST_USER = 'me'
 const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full']
 const RETRY_EVERY_MS = 500
 
-interface FirstTokenParts {
-  readonly store: Pick<Store, 'listTokens' | 'createTokens'>
+interface FirstTokenParts extends Pick<Serving, 'options' | 'log' | 'io'> {
+  readonly store: Store
   readonly address: Address
-  readonly log: Logger
-  readonly options: Pick<ServeOptions, 'database' | 'firstToken' | 'tlsCert' | 'page' | 'docs'>
-  readonly io: Pick<Io, 'program' | 'tell' | 'nowMs'>
 }
 
 /**

@@ -18,7 +18,7 @@ const LOG_FLUSH_MS = 500
 const METRICS_IDLE_TIMEOUT_MS = 120_000
 
 /** `serve`: serves until a signal comes, then ends in good order. */
-export const serveCommand = (program: Command, io: Io): void => {
+export const serveCommand = (program: Command, io: Io) =>
   defineCommand(program, 'serve', {
     does: 'Serves plants over HTTP.',
     examples: ['serve --first-token', 'serve --listen unix:/run/plantstore.sock --database plants.db'],
@@ -29,7 +29,6 @@ export const serveCommand = (program: Command, io: Io): void => {
     },
     options: Object.values(SETTINGS),
   }).action(async (options) => serve(await completeOptions(options), io))
-}
 
 /** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
 async function completeOptions(options: Settings): Promise<ServeOptions> {
