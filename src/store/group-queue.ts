@@ -1,16 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, type ErrorKind } from '../domain/error.ts'
 import type { StoreObserver } from '../domain/store.ts'
-import {
-  GROUP_MAX_TEXT_LENGTH,
-  GROUP_MAX_WRITES,
-  LOCK_MAX_WAIT_MS,
-  NEXT_GROUP_MAX_WAIT_MS,
-  QUEUE_MAX_TEXT_LENGTH,
-  QUEUE_MAX_WAIT_MS,
-  QUEUE_MAX_WRITES,
-} from './limits.ts'
 
+/**
+ * Writes that may wait, and the text they may hold, in UTF-16 code units. A queue refuses further writes. If no text waits, it takes
+ * a text of any length.
+ */
+export const QUEUE_MAX_WRITES = 16_384
+export const QUEUE_MAX_TEXT_LENGTH = 16 * 1024 * 1024
+/** A group ends with the write that reaches one of these limits, so that the first write does not wait for too many. */
+export const GROUP_MAX_WRITES = 512
+export const GROUP_MAX_TEXT_LENGTH = 1024 * 1024
+/**
+ * How long a write may wait for a group: behind a full group that waits too, as one of the next group, and if another process has
+ * locked the database. A stall of the disk for a second refuses nobody unless there is more than the next group can take.
+ */
+export const QUEUE_MAX_WAIT_MS = 500
+export const NEXT_GROUP_MAX_WAIT_MS = 1500
+export const LOCK_MAX_WAIT_MS = 2000
 /** Turns of the event loop for which a group waits at most. Each turn may bring the writes of further requests. */
 const LINGER_TURNS_MAX = 2
 /** How often the queue looks for writes that have waited for too long. */
@@ -32,15 +39,15 @@ export interface Write<Lane, Content> {
 
 /**
  * `done`: every write of the group was done and returned nothing, which is the usual case. `locked`: another process has locked
- * the database, and nothing was written. Otherwise the results by the index of the write; one without a result was done.
+ * the database, and nothing was written.
  */
-export type GroupOutcome =
-  | 'done'
-  | 'locked'
-  | {
-      readonly refused: Iterable<readonly [index: number, kind: ErrorKind, message?: string]>
-      readonly returned?: Iterable<readonly [index: number, value: unknown]>
-    }
+export type GroupOutcome = 'done' | 'locked' | WriteResults
+
+/** The results of the writes of a group by their index in it. A write without one was done and returned nothing. */
+export interface WriteResults {
+  readonly refused: Iterable<readonly [index: number, kind: ErrorKind, message?: string]>
+  readonly returned?: Iterable<readonly [index: number, value: unknown]>
+}
 
 interface QueueOptions<Lane extends string, Content> {
   /** Commits a group of a lane. Rejects if all of its writes failed. */

@@ -9,7 +9,6 @@ import {
   type PlantPage,
 } from '../domain/store.ts'
 import { type Token, tokenState, type User } from '../domain/token.ts'
-import { DELETE_BATCH_PLANTS, DELETE_PAUSE_MS } from './limits.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
 export const PLANT_KEY = ['user_id', 'id'] as const
@@ -17,6 +16,9 @@ export const PLANT_COLUMNS: readonly string[] = [...PLANT_KEY, ...PLANT_FIELDS]
 /** The columns of the fields, in SQL. */
 export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
 
+/** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
+export const DELETE_BATCH_PLANTS = 1000
+const DELETE_PAUSE_MS = 20
 /** How often `deleteIf` reads a plant that others replace at the same time. */
 const CONDITION_ATTEMPTS_MAX = 10
 

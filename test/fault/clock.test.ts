@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { BUSY_TIMEOUT_MS } from '../../src/store/sqlite/driver.ts'
+import { LOCK_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { openConnection } from '../support/raw-connection.ts'
@@ -113,7 +113,7 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     await until('the server is not ready', async () => (await readiness()) === 503)
     for (const { status, waitedMs } of await Promise.all(creating)) {
       expect(status).toBe(503)
-      expect(waitedMs).toBeWithin(BUSY_TIMEOUT_MS / 2, BUSY_TIMEOUT_MS + SLACK_MS)
+      expect(waitedMs).toBeWithin(LOCK_MAX_WAIT_MS / 2, LOCK_MAX_WAIT_MS + SLACK_MS)
     }
     await lock.release()
     await until('the server is ready', async () => (await readiness()) === 200)

@@ -2,15 +2,17 @@ import { describe, expect, test } from 'bun:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sleepSync } from 'bun'
 import { AppError } from '../../src/domain/error.ts'
-import { type GroupOutcome, queueGroups, type Write } from '../../src/store/group-queue.ts'
 import {
   GROUP_MAX_WRITES,
+  type GroupOutcome,
   LOCK_MAX_WAIT_MS,
   NEXT_GROUP_MAX_WAIT_MS,
   QUEUE_MAX_TEXT_LENGTH,
   QUEUE_MAX_WAIT_MS,
   QUEUE_MAX_WRITES,
-} from '../../src/store/limits.ts'
+  queueGroups,
+  type Write,
+} from '../../src/store/group-queue.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { outcomesOf } from './fixtures.ts'

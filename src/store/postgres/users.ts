@@ -1,7 +1,6 @@
 import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
-import { DELETE_BATCH_PLANTS } from '../limits.ts'
-import { deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
+import { DELETE_BATCH_PLANTS, deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'
 

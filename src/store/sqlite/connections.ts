@@ -1,16 +1,14 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
-import type { OpenOptions } from '../engine.ts'
-import { type FileDurability, openReader } from './driver.ts'
+import { openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
 import { readVersions, shareChanges } from './versions.ts'
-import { openWriter } from './writing/writer.ts'
+import { openWriter, type WriterOptions } from './writing/writer.ts'
 
 /** The connections of a store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connect>
 
-type ConnectOptions = Pick<OpenOptions, 'quotaPlants' | 'observer'> &
-  Required<Pick<OpenOptions, 'isServer' | 'onEvent' | 'monotonicMs'>> & { readonly durability: FileDurability }
+type ConnectOptions = Omit<WriterOptions, 'path' | 'changes' | 'onFailure'>
 
 /**
  * Opens a connection that reads and one that writes. The first read, write or checkpoint that fails with `store_failed` ends all

@@ -1,11 +1,9 @@
 import { constants, Database, type SQLQueryBindings, type Statement } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import type { Durability } from '../../domain/store.ts'
-import { LOCK_MAX_WAIT_MS } from '../limits.ts'
+import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'
 import { isLocked } from './errors.ts'
 
-/** How long a write waits for the lock of another process before it is refused with `store_busy`. */
-export const BUSY_TIMEOUT_MS = LOCK_MAX_WAIT_MS
 const WAL_RETRY_MS = 10
 
 /**
@@ -25,7 +23,7 @@ export type FileDurability = Exclude<Durability, 'storage'>
 export function openWriter(path: string, durability: FileDurability, { create = true } = {}): Database {
   const db = openDatabase(path, { readwrite: true, create, safeIntegers: true, strict: true })
   try {
-    db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
     enterWalMode(db)
     db.run(`pragma synchronous = ${durability}`)
     // On macOS a sync reaches the disk only with this. Elsewhere it has no effect.
@@ -49,7 +47,7 @@ export function openWriter(path: string, durability: FileDurability, { create = 
 export function openReader(path: string, { recovers = false } = {}): Database {
   const access = recovers ? { readwrite: true, create: false } : { readonly: true }
   const db = openDatabase(path, { ...access, safeIntegers: true, strict: true })
-  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
   return db
 }
 
@@ -62,7 +60,7 @@ export const openImmutable = (path: string): Database =>
 
 /** SQLite does not wait for locks while it changes the journal mode. Two first starts at once need that wait. */
 function enterWalMode(db: Database): void {
-  const deadlineMs = performance.now() + BUSY_TIMEOUT_MS
+  const deadlineMs = performance.now() + LOCK_MAX_WAIT_MS
   for (;;) {
     try {
       db.run('pragma journal_mode = wal')
@@ -73,6 +71,10 @@ function enterWalMode(db: Database): void {
     }
   }
 }
+
+/** The statement that inserts one row, with a parameter for each column. */
+export const insertInto = (table: string, columns: readonly string[]): string =>
+  `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
 
 /** Types the rows of a statement. Its columns, of strict tables, have these types. */
 export const rowsOf = <Row>(values: unknown[][]): Row[] => values as Row[]

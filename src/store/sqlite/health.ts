@@ -1,11 +1,11 @@
 import type { Database } from 'bun:sqlite'
-import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { withKnownOutcome } from '../../domain/error.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import { findRuleBreaks } from '../row-rules.ts'
 import type { Connections } from './connections.ts'
 import { isDamage } from './errors.ts'
+import { sizeOf } from './files/file-system.ts'
 
 /** The health and the statistics of a SQLite file. */
 export function health({ path, reader, read, writer: { write, load, checkpointedAtMs } }: Connections) {
@@ -32,8 +32,8 @@ export function health({ path, reader, read, writer: { write, load, checkpointed
       const [lastBackupAtMs = 0, lastBackupBytes = 0, expiringTokens = 0] = row.map(Number)
       const { bsize, blocks, bavail } = await statfs(path)
       return {
-        databaseBytes: bytesOf(path),
-        walBytes: bytesOf(`${path}-wal`),
+        databaseBytes: sizeOf(path),
+        walBytes: sizeOf(`${path}-wal`),
         diskBytes: blocks * bsize,
         diskFreeBytes: bavail * bsize,
         checkpointedAtS: checkpointedAtMs() / 1000,
@@ -44,8 +44,6 @@ export function health({ path, reader, read, writer: { write, load, checkpointed
     },
   } satisfies Partial<Store>
 }
-
-const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 /** The tables whose rows belong to users. Other programs may have tables of their own, with other rules. */
 const OWNED = ['tokens', 'plants']

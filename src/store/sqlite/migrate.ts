@@ -20,9 +20,9 @@ const SQLITE_VERSION_MIN = '3.51.3'
  * this process created the schema.
  */
 export function migrate(writer: Database, path: string): boolean {
-  if (schemaVersion(writer) === SCHEMA_VERSION) return false
+  if (pragmaNumber(writer, 'user_version') === SCHEMA_VERSION) return false
   const update = writer.transaction(() => {
-    const version = schemaVersion(writer)
+    const version = pragmaNumber(writer, 'user_version')
     if (version > SCHEMA_VERSION) throw newer(path, version)
     for (const migration of MIGRATIONS.slice(version)) writer.run(migration)
     writer.run(`pragma application_id = ${APPLICATION_ID}`)
@@ -53,5 +53,3 @@ export function requireSafeSqlite(version: string): void {
     throw storeUnusable(`SQLite ${version} can corrupt a shared database: use ${SQLITE_VERSION_MIN} or later.`)
   }
 }
-
-const schemaVersion = (db: Database): number => pragmaNumber(db, 'user_version')

@@ -29,23 +29,17 @@ const SLOTS = USER_SLOTS + 1
 export const CHECK_AFTER_MS = OTHERS_SEEN_WITHIN_MS * 0.4
 
 /** What the thread that writes shares with the thread that reads. */
-export interface Changes {
-  readonly begun: Int32Array<SharedArrayBuffer>
-  readonly ended: Int32Array<SharedArrayBuffer>
-  /** Of the latest changes of each slot, the lowest id that they created, or `ANY_ID`. */
-  readonly lowestIds: BigInt64Array<SharedArrayBuffer>
-  readonly epoch: Int32Array<SharedArrayBuffer>
-  /** When the last completed check for other processes was asked for, in whole milliseconds of the reader's clock. */
-  readonly checkedAtMs: BigInt64Array<SharedArrayBuffer>
-}
+export type Changes = ReturnType<typeof shareChanges>
 
 /** Nothing has changed yet, and no check is recent. */
-export function shareChanges(nowMs: number): Changes {
+export function shareChanges(nowMs: number) {
   const changes = {
     begun: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
     ended: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
+    /** Of the latest changes of each slot, the lowest id that they created, or `ANY_ID`. */
     lowestIds: new BigInt64Array(new SharedArrayBuffer(SLOTS * KNOWN_CHANGES * BigInt64Array.BYTES_PER_ELEMENT)),
     epoch: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+    /** When the last completed check for other processes was asked for, in whole milliseconds of the reader's clock. */
     checkedAtMs: new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)),
   }
   changes.checkedAtMs[0] = BigInt(Math.floor(nowMs - OTHERS_SEEN_WITHIN_MS))

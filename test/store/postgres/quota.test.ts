@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
-import { GROUP_MAX_WRITES } from '../../../src/store/limits.ts'
+import { GROUP_MAX_WRITES } from '../../../src/store/group-queue.ts'
 import { administer, lockTables, POSTGRES_SERVER, serverUrl, untilWaiting } from '../../support/postgres.ts'
 import { startPostgresProxy } from '../../support/postgres-proxy.ts'
 import { lacks } from '../../support/requirement.ts'

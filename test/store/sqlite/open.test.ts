@@ -3,7 +3,8 @@ import { expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
 import { PLANT_FIELDS } from '../../../src/domain/plant.ts'
-import { BUSY_TIMEOUT_MS, openImmutable, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
+import { LOCK_MAX_WAIT_MS } from '../../../src/store/group-queue.ts'
+import { openImmutable, openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
 import { runPlantstore } from '../../support/executable.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createUser } from '../fixtures.ts'
@@ -38,7 +39,7 @@ test.each([
   expect(Object.fromEntries(values)).toEqual({
     journal_mode: 'wal',
     synchronous,
-    busy_timeout: BigInt(BUSY_TIMEOUT_MS),
+    busy_timeout: BigInt(LOCK_MAX_WAIT_MS),
     foreign_keys: 1n,
     wal_autocheckpoint: 0n,
     fullfsync: 1n,
@@ -51,7 +52,7 @@ test('the connection that reads cannot write, and waits for locks', async () => 
   using reader = openReader(files.path)
 
   expect(() => reader.run("insert into users (name, created_at_ms) values ('me', 0)")).toThrow('readonly')
-  expect(reader.prepare('pragma busy_timeout').values()).toEqual([[BigInt(BUSY_TIMEOUT_MS)]])
+  expect(reader.prepare('pragma busy_timeout').values()).toEqual([[BigInt(LOCK_MAX_WAIT_MS)]])
 })
 
 test('a new database has strict tables with plain columns', async () => {
@@ -127,5 +128,5 @@ test.each([
   const refusal = await refusalOf(files.path)
 
   expect(refusal).toBe(`The database ${files.path} is locked by another process: end it.`)
-  expect(performance.now() - startMs).toBeLessThan(2 * BUSY_TIMEOUT_MS + SLACK_MS)
+  expect(performance.now() - startMs).toBeLessThan(2 * LOCK_MAX_WAIT_MS + SLACK_MS)
 })

@@ -1,7 +1,7 @@
 import type { ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
-import { GROUP_MAX_WRITES } from '../../limits.ts'
+import { GROUP_MAX_WRITES } from '../../group-queue.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
 import { columns, type Parameter } from '../driver.ts'
 

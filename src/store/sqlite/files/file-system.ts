@@ -2,11 +2,12 @@ import * as fs from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
 
-/** The files that SQLite keeps beside a database. */
-export const sideFilesOf = (path: string): string[] => ['-wal', '-shm', '-journal'].map((name) => path + name)
+/** The files that SQLite keeps beside a database, as far as they exist. */
+export const foundSideFiles = (path: string): string[] =>
+  ['-wal', '-shm', '-journal'].map((name) => path + name).filter((file) => fs.existsSync(file))
 
-/** Those of them that exist. */
-export const foundSideFiles = (path: string): string[] => sideFilesOf(path).filter((file) => fs.existsSync(file))
+/** The size of a file in bytes. 0 if there is no file. */
+export const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 /**
  * The absolute path of a file without links, because SQLite puts its other files beside the file itself and not beside a link.

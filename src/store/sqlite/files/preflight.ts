@@ -6,7 +6,7 @@ import { copyUnfinished, type FileRole, fileDamaged, storeUnusable } from '../..
 import { openImmutable, openReader } from '../driver.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
-import { foundSideFiles } from './file-system.ts'
+import { foundSideFiles, sizeOf } from './file-system.ts'
 import { isHalfMade, readHeader } from './header.ts'
 import { type Definition, refuseChangedSchema } from './schema.ts'
 
@@ -98,9 +98,6 @@ export function restingState(path: string): string | undefined {
   const { size, mtimeNs } = statSync(path, { bigint: true })
   return `${size} ${mtimeNs}`
 }
-
-/** 0 if there is no file. */
-const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
 function refuseUnusablePath(path: string): void {
   // The driver of SQLite leaves white space out, and would open another file.

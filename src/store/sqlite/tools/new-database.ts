@@ -1,8 +1,9 @@
 import { constants, type Database } from 'bun:sqlite'
-import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
-import { BUSY_TIMEOUT_MS, openDatabase } from '../driver.ts'
+import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
+import { openDatabase } from '../driver.ts'
 import { createFile, syncDirectory } from '../files/file-system.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
 
@@ -19,9 +20,7 @@ export function createDatabase(target: string) {
   const path = target + PARTIAL + crypto.randomUUID()
   createFile(path, target)
   using stack = new DisposableStack()
-  stack.defer(() => {
-    if (existsSync(path)) rmSync(path)
-  })
+  stack.defer(() => rmSync(path, { force: true }))
   const db = stack.use(openUnfinished(path))
   const made = stack.move()
   return {
@@ -40,7 +39,7 @@ export function createDatabase(target: string) {
 /** It needs no journal on disk, because an unfinished file is deleted. Commits are synced. Another database can be attached by a URI. */
 function openUnfinished(path: string): Database {
   const db = openDatabase(path, constants.SQLITE_OPEN_READWRITE | constants.SQLITE_OPEN_URI)
-  db.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+  db.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
   // Only the main database: a database that is attached later keeps its own modes.
   db.run('pragma main.locking_mode = exclusive')
   db.run('pragma main.journal_mode = memory')

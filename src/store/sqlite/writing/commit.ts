@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
-import { BUSY_TIMEOUT_MS } from '../driver.ts'
+import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { isWalIndexRefused } from '../errors.ts'
 
 /**
@@ -31,7 +31,7 @@ function overwriteFrames(writer: Database, commit: { run(): unknown }): void {
     Number(writer.prepare(`pragma ${pragma}`).values()[0]?.[0]),
   )
   try {
-    writer.run(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    writer.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
     writer.run('pragma synchronous = full')
     writer.run('begin immediate')
     // The same value again: this writes one page, and changes nothing.

@@ -1,4 +1,4 @@
-import { AppError } from '../../../domain/error.ts'
+import { AppError, type ErrorKind } from '../../../domain/error.ts'
 import { type FileDurability, openWriter } from '../driver.ts'
 import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
@@ -6,15 +6,7 @@ import { movedAway, watchFiles } from '../files/moved-files.ts'
 import { announceChanges, type Changes } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
-import {
-  type Answer,
-  type Failure,
-  type Message,
-  type Order,
-  type Sent,
-  toFailure,
-  type WriteResults,
-} from './messages.ts'
+import { type Answer, type Failure, type Message, type Order, type Sent, toFailure } from './messages.ts'
 import { openQuota } from './quota.ts'
 import { type Call, createWrites, type Writes } from './writes.ts'
 
@@ -158,8 +150,8 @@ function groupTransaction(
 }
 
 function callAll(writes: Writes, group: readonly Call[]): Answer {
-  const refused: WriteResults['refused'][number][] = []
-  const returned: WriteResults['returned'][number][] = []
+  const refused: [index: number, kind: ErrorKind, message: string][] = []
+  const returned: [index: number, value: unknown][] = []
   for (const [index, [name, ...args]] of group.entries()) {
     try {
       const value = Reflect.apply(writes[name], undefined, args)

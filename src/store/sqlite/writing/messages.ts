@@ -1,5 +1,6 @@
 import { AppError, type ErrorKind } from '../../../domain/error.ts'
 import type { StoreEvent } from '../../engine.ts'
+import type { WriteResults } from '../../group-queue.ts'
 import type { Call } from './writes.ts'
 
 /**
@@ -25,12 +26,6 @@ export interface Failure {
   readonly kind: ErrorKind
   readonly outcomeIsUnknown: boolean
   readonly reason: string
-}
-
-/** The results of the writes of a group, by their index in it. A write without an entry was done and returned nothing. */
-export interface WriteResults {
-  readonly refused: readonly (readonly [index: number, kind: ErrorKind, message: string])[]
-  readonly returned: readonly (readonly [index: number, value: unknown])[]
 }
 
 /** The usual answer is `done`: an order was done, or every write of a group was done and returned nothing. */

@@ -3,8 +3,8 @@ import { AppError } from '../../../domain/error.ts'
 import type { PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { PLANT_COLUMNS } from '../../rows.ts'
+import { insertInto } from '../driver.ts'
 import { sqliteCode } from '../errors.ts'
-import { insertInto } from '../insert.ts'
 import type { PlantQuota } from './quota.ts'
 
 /** The values of `PLANT_COLUMNS`. */

@@ -1,6 +1,8 @@
 import type { Database } from 'bun:sqlite'
 import type { UserId } from '../../../domain/token.ts'
-import { COUNTED_USERS_MAX } from '../../limits.ts'
+
+/** How many users have their plants counted in memory for a quota. For one more user, counting begins anew. */
+export const COUNTED_USERS_MAX = 10_000
 
 /** The quota of plants of the connection that writes. */
 export type PlantQuota = ReturnType<typeof openQuota>

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { UserId } from '../../../domain/token.ts'
-import { DELETE_BATCH_PLANTS } from '../../limits.ts'
+import { DELETE_BATCH_PLANTS } from '../../rows.ts'
 import { requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
 

@@ -7,7 +7,8 @@ import { CHECKPOINTED_AT_MS, COMMIT_MS, type GroupCommitOptions, openGroupCommit
 import { type Answer, type Failure, type Message, type Order, type Sent, toError } from './messages.ts'
 import type { Call, Writes } from './writes.ts'
 
-interface WriterOptions extends Omit<GroupCommitOptions, 'identity' | 'times'> {
+/** How to open the connection that writes. */
+export interface WriterOptions extends Omit<GroupCommitOptions, 'identity' | 'times'> {
   /** Writes in a thread of its own. Otherwise the caller of a write waits for the disk. */
   readonly isServer: boolean
   readonly monotonicMs: () => number
@@ -108,9 +109,7 @@ const withoutCause = (error: unknown): unknown =>
     ? new AppError(error.kind, { outcomeIsUnknown: error.outcomeIsUnknown })
     : error
 
-type Receive = (sent: Sent) => void
-
-const openHere = (options: GroupCommitOptions, receive: Receive) => ({
+const openHere = (options: GroupCommitOptions, receive: (sent: Sent) => void) => ({
   post: openGroupCommit(options, receive),
   isStarted: () => true,
   end() {},
@@ -123,7 +122,7 @@ const openHere = (options: GroupCommitOptions, receive: Receive) => ({
 const START_DELAY_MS = 50
 
 /** The thread starts before the first write, so that it has its descriptors before clients can take them all. */
-function prepareThread(options: GroupCommitOptions, receive: Receive, onEnd: (reason: string) => void) {
+function prepareThread(options: GroupCommitOptions, receive: (sent: Sent) => void, onEnd: (reason: string) => void) {
   let thread: Worker | undefined
   const start = (): Worker => {
     const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
