@@ -36,7 +36,10 @@ export function toNewPlant(value: unknown): NewPlant {
   if (newPlant.Check(value)) return value
   const path = newPlant.Errors(value).First()?.path.slice(1)
   const field = NEW_PLANT_FIELDS.find((name) => name === path)
-  throw new AppError('plant_invalid', { message: field === undefined ? '' : ruleOf(field) })
+  if (field === undefined) throw new AppError('plant_invalid')
+  const start = `\`${field}\` ${isOptional(field) ? 'must be left out or be' : 'is required and must be'}`
+  const rule = field === 'id' ? INT64_RULE : 'a string without U+0000 and without unpaired surrogates'
+  throw new AppError('plant_invalid', { message: `${start} ${rule}.` })
 }
 
 /** `ignoreBOM` keeps a BOM in the text, where `JSON.parse` refuses it. */
@@ -94,9 +97,3 @@ const BACKSLASH = 0x5c
 const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
-
-/** What a field must be, for a message. */
-function ruleOf(field: keyof NewPlant): string {
-  const rule = field === 'id' ? INT64_RULE : 'a string without U+0000 and without unpaired surrogates'
-  return `\`${field}\` ${isOptional(field) ? 'must be left out or be' : 'is required and must be'} ${rule}.`
-}

@@ -6,8 +6,7 @@ import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
 import { counted, printPages } from '../output.ts'
-import { fieldsOf, type NewToken } from '../token-fields.ts'
-import { readTokenLines } from '../token-lines.ts'
+import { fieldsOf, type NewToken, readTokenLines } from '../token-text.ts'
 
 /** The most bytes of a batch: about a million lines. */
 export const BATCH_MAX_BYTES = 32 * 1024 * 1024

@@ -8,7 +8,7 @@ import { DATABASE_OPTIONS, defineCommand, withNewStore } from '../command.ts'
 import { openInput, readText } from '../input.ts'
 import type { Io } from '../io.ts'
 import { counted, toJson } from '../output.ts'
-import { readTokenLines } from '../token-lines.ts'
+import { readTokenLines } from '../token-text.ts'
 
 /** The largest text: 13 000 tokens, which one transaction stores. A Secret of Kubernetes is no larger. */
 export const IMPORT_MAX_BYTES = 1024 * 1024

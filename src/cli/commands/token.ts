@@ -17,7 +17,7 @@ import { changeAccess, DATABASE_OPTIONS, defineCommand, withNewStore, withStore 
 import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
-import { describe, fieldsOf, type NewToken } from '../token-fields.ts'
+import { describe, fieldsOf, type NewToken } from '../token-text.ts'
 import { createBatch, readBatch } from './token-batch.ts'
 import { importCommand } from './token-import.ts'
 
