@@ -45,29 +45,27 @@ export function countRows(db: Database, schema: 'main' | 'source' = 'main'): Cou
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
 
 /** See `FileTools.exportPlants`. */
-export async function exportPlants(
-  path: string,
-  userName: string | undefined,
-  use: Parameters<FileTools['exportPlants']>[1],
-): Promise<void> {
-  await updateSchema(path)
-  using reader = openReader(path)
-  reader.run('begin')
-  const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
-  const [[plants] = []] = reader
-    .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
-    .values()
-  const batches = readBatches(
-    reader.prepare<Omit<OwnedPlant, 'plant'> & PlantRow, []>(
-      `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
+export const exportPlants =
+  (path: string): FileTools['exportPlants'] =>
+  async (userName, use) => {
+    await updateSchema(path)
+    using reader = openReader(path)
+    reader.run('begin')
+    const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
+    const [[plants] = []] = reader
+      .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
+      .values()
+    const batches = readBatches(
+      reader.prepare<Omit<OwnedPlant, 'plant'> & PlantRow, []>(
+        `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id
        ${condition} order by users.name, plants.id`,
-    ),
-  )
-  await use(
-    batches.map((rows) => rows.map((row) => ({ user: row.user, id: row.id, plant: toPlant(row) }))),
-    Number(plants),
-  )
-}
+      ),
+    )
+    await use(
+      batches.map((rows) => rows.map((row) => ({ user: row.user, id: row.id, plant: toPlant(row) }))),
+      Number(plants),
+    )
+  }
 
 /** Reads the rows of a statement in batches. */
 function* readBatches<R extends object>(select: Statement<R, []>): Generator<readonly R[]> {

@@ -18,8 +18,8 @@ export const fileTools = (path: string): FileTools => {
   return {
     ...backups(path),
     status: () => translated(status(path)),
-    exportPlants: (userName, use) => translated(exportPlants(path, userName, use)),
-    importPlants: (rule, clocks, use) => translated(importPlants(path, rule, clocks, use)),
+    exportPlants: (...options) => translated(exportPlants(path)(...options)),
+    importPlants: (...options) => translated(importPlants(path)(...options)),
   }
 }
 

@@ -2,7 +2,7 @@ import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
 import { type ConflictRule, PLANT_FIELDS, type PlantValues, valuesOf } from '../../../domain/plant.ts'
-import type { Clocks, ExistingLine, PlantImport } from '../../engine.ts'
+import type { Clocks, ExistingLine, FileTools, PlantImport } from '../../engine.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
 import { insertInto, iterateRows, openWriter } from '../driver.ts'
 import { isLocked, isOutOfSpace, toAppError } from '../errors.ts'
@@ -33,38 +33,35 @@ type Key = readonly [user: string, id: bigint]
 const BEFORE_ALL: Key = ['', 0n]
 
 /** See `FileTools.importPlants`. */
-export async function importPlants(
-  path: string,
-  rule: ConflictRule,
-  clocks: Clocks,
-  use: (target: PlantImport) => Promise<void>,
-): Promise<void> {
-  await updateSchema(path)
-  const { opened, areMoved } = watchFiles(path, () => openConnection(path))
-  using db = opened
-  const { add, findExisting } = stagingTable(db, path, rule)
-  const begin = prepareBegin(db, path)
-  const commit = prepareCommit(db)
-  const { counts, writeUntil } = plantWriter(db, rule, clocks)
+export const importPlants =
+  (path: string): FileTools['importPlants'] =>
+  async (rule, clocks, use) => {
+    await updateSchema(path)
+    const { opened, areMoved } = watchFiles(path, () => openConnection(path))
+    using db = opened
+    const { add, findExisting } = stagingTable(db, path, rule)
+    const begin = prepareBegin(db, path)
+    const commit = prepareCommit(db)
+    const { counts, writeUntil } = plantWriter(db, rule, clocks)
 
-  async function* store(isAtomic: boolean) {
-    // The transaction of the staging table.
-    db.run('commit')
-    let after: Key | undefined = BEFORE_ALL
-    while (after !== undefined) {
-      if (!db.inTransaction) await begin()
-      after = writeUntil(clocks.monotonicMs() + TRANSACTION_MS, after)
-      if (!isAtomic || after === undefined) {
-        commit()
-        if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-        counts.durable = counts.written
-        await Bun.sleep(PAUSE_MS)
+    async function* store(isAtomic: boolean) {
+      // The transaction of the staging table.
+      db.run('commit')
+      let after: Key | undefined = BEFORE_ALL
+      while (after !== undefined) {
+        if (!db.inTransaction) await begin()
+        after = writeUntil(clocks.monotonicMs() + TRANSACTION_MS, after)
+        if (!isAtomic || after === undefined) {
+          commit()
+          if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
+          counts.durable = counts.written
+          await Bun.sleep(PAUSE_MS)
+        }
+        yield counts
       }
-      yield counts
     }
+    await use({ add, findExisting, store })
   }
-  await use({ add, findExisting, store })
-}
 
 /** Opens a connection whose temporary file is beside the database. SQLite gives that file no name, so that nothing of it is left. */
 function openConnection(path: string): Database {
@@ -100,20 +97,15 @@ function stagingTable(db: Database, path: string, rule: ConflictRule): Pick<Plan
       try {
         const { changes } = insert.run(line, user, id, ...valuesOf(plant))
         return changes > 0 ? undefined : Number(selectLine.values(user, id)[0]?.[0])
-      } catch (error) {
-        throw isOutOfSpace(error) ? stagingFull(path, error) : error
+      } catch (cause) {
+        if (!isOutOfSpace(cause)) throw cause
+        const message = `The lines wait in ${dirname(path)} until all are checked, and there is no room for them: nothing was imported. Make room, and run the same command again.`
+        throw new AppError('store_full', { message, cause })
       }
     },
     findExisting: () => selectExisting.iterate(),
   }
 }
-
-/** The disk has no room for the staging table. */
-const stagingFull = (path: string, cause: unknown) =>
-  new AppError('store_full', {
-    message: `The lines wait in ${dirname(path)} until all are checked, and there is no room for them: nothing was imported. Make room, and run the same command again.`,
-    cause,
-  })
 
 /** Prepares the begin of a transaction. All other writes wait for its end. */
 function prepareBegin(db: Database, path: string) {
