@@ -56,10 +56,12 @@ export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer
       observer?.recordGroup(calls.length, times[COMMIT_MS] ?? 0)
       return answer
     }
-    if (answer.failure.kind === 'store_busy') return 'locked'
+    const { kind, outcomeIsUnknown } = answer.failure
+    if (kind === 'store_busy') return 'locked'
     const error = toError(answer.failure)
     onFailure(error)
-    throw withoutCause(error)
+    // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
+    throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
   }
   const obey = async (order: Order): Promise<void> => {
     const answer = await ask(JSON.stringify({ order } satisfies Message))
@@ -102,12 +104,6 @@ export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer
     discard: () => end('discard'),
   }
 }
-
-/** `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause. */
-const withoutCause = (error: unknown): unknown =>
-  error instanceof AppError && error.kind === 'store_failed'
-    ? new AppError(error.kind, { outcomeIsUnknown: error.outcomeIsUnknown })
-    : error
 
 const openHere = (options: GroupCommitOptions, receive: (sent: Sent) => void) => ({
   post: openGroupCommit(options, receive),
