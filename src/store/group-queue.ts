@@ -117,12 +117,7 @@ export function queueGroups<Lane extends string, Content>({ perform, observer }:
       return promise
     },
     /** The writes that are not durable yet, those of the groups under way included. */
-    load() {
-      const unfinished = [...groups.values(), waiting]
-      const nowMs = performance.now()
-      const askedAtMs = unfinished.map(([oldest]) => oldest?.askedAtMs ?? nowMs)
-      return { waitingWrites: unfinished.flat().length, longestWaitMs: nowMs - Math.min(...askedAtMs) }
-    },
+    load: () => loadOf([...groups.values(), waiting]),
     /** Refuses all writes from now on, waiting ones included. Resolves when the groups under way have their results. */
     async refuse(error: AppError): Promise<void> {
       refusal ??= error
@@ -130,6 +125,12 @@ export function queueGroups<Lane extends string, Content>({ perform, observer }:
       await Promise.all(running.values())
     },
   }
+}
+
+function loadOf(unfinished: readonly (readonly Asked<unknown, unknown>[])[]) {
+  const nowMs = performance.now()
+  const askedAtMs = unfinished.map(([oldest]) => oldest?.askedAtMs ?? nowMs)
+  return { waitingWrites: unfinished.flat().length, longestWaitMs: nowMs - Math.min(...askedAtMs) }
 }
 
 /** Refuses the writes that wait for too long. */

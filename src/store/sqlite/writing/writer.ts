@@ -26,6 +26,54 @@ export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer
   const times = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT))
   times[CHECKPOINTED_AT_MS] = Date.now()
   const identity = fileIdentity(options.path)
+  const connection = openConnection(isServer, { ...options, identity, times }, { onFailure, onEvent })
+
+  const perform = async (calls: readonly string[]): Promise<GroupOutcome> => {
+    const answer = await connection.ask(`{"nowMs":${monotonicMs()},"group":[${calls.join()}]}`)
+    if (answer === 'done' || !('failure' in answer)) {
+      observer?.recordGroup(calls.length, times[COMMIT_MS] ?? 0)
+      return answer
+    }
+    const { kind, outcomeIsUnknown } = answer.failure
+    if (kind === 'store_busy') return 'locked'
+    const error = toError(answer.failure)
+    onFailure(error)
+    // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
+    throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
+  }
+  const { write, ...queue } = queueGroups({ perform: { all: perform }, observer })
+
+  return {
+    ...queue,
+    /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
+    write<C extends Call>(call: C) {
+      const content = JSON.stringify(call)
+      return write({ lane: 'all', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
+    },
+    /** Asks for a look for commits of other processes, and does not wait. Before a thread has started, the caches stay unused. */
+    checkOthers(nowMs: number): void {
+      if (connection.isStarted()) connection.post(JSON.stringify({ checkOthersAtMs: nowMs } satisfies Message))
+    },
+    checkpointedAtMs: () => times[CHECKPOINTED_AT_MS] ?? 0,
+    /** Brings the WAL into the database and empties it, unless another process reads it. */
+    emptyWal: () => connection.obey('truncate'),
+    /** Brings the WAL into the database and ends. */
+    async close(): Promise<void> {
+      // If nothing was written, the file may be gone.
+      if (connection.isStarted() || fileIdentity(options.path) === identity) await connection.end('close')
+      else connection.stop()
+    },
+    /** Ends and leaves the files as they are: the next start recovers from them. */
+    discard: () => connection.end('discard'),
+  }
+}
+
+/** The connection that writes, in a thread or here, and the answers that it owes. */
+function openConnection(
+  isServer: boolean,
+  options: GroupCommitOptions,
+  { onFailure, onEvent }: Pick<WriterOptions, 'onFailure' | 'onEvent'>,
+) {
   const unanswered: ((answer: Answer) => void)[] = []
   /** Why nothing answers any more. */
   let ending: Failure | undefined
@@ -42,7 +90,7 @@ export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer
     for (const resolve of unanswered.splice(0)) resolve({ failure: ending })
     onFailure(new AppError('store_failed', { cause: reason }))
   }
-  const channel = (isServer ? prepareThread : openHere)({ ...options, identity, times }, receive, onEnd)
+  const channel = (isServer ? prepareThread : openHere)(options, receive, onEnd)
 
   const ask = (message: string): Promise<Answer> =>
     new Promise((resolve) => {
@@ -50,19 +98,6 @@ export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer
       unanswered.push(resolve)
       channel.post(message)
     })
-  const perform = async (calls: readonly string[]): Promise<GroupOutcome> => {
-    const answer = await ask(`{"nowMs":${monotonicMs()},"group":[${calls.join()}]}`)
-    if (answer === 'done' || !('failure' in answer)) {
-      observer?.recordGroup(calls.length, times[COMMIT_MS] ?? 0)
-      return answer
-    }
-    const { kind, outcomeIsUnknown } = answer.failure
-    if (kind === 'store_busy') return 'locked'
-    const error = toError(answer.failure)
-    onFailure(error)
-    // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
-    throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
-  }
   const obey = async (order: Order): Promise<void> => {
     const answer = await ask(JSON.stringify({ order } satisfies Message))
     if (answer !== 'done' && 'failure' in answer) throw toError(answer.failure)
@@ -75,40 +110,16 @@ export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer
       if (ending === undefined) throw error
     } finally {
       ending ??= { kind: 'store_busy', outcomeIsUnknown: false, reason: 'the store is closed' }
-      channel.end()
+      channel.stop()
     }
   }
-  const { write, ...queue } = queueGroups({ perform: { all: perform }, observer })
-
-  return {
-    ...queue,
-    /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
-    write<C extends Call>(call: C) {
-      const content = JSON.stringify(call)
-      return write({ lane: 'all', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
-    },
-    /** Asks for a look for commits of other processes, and does not wait. Before a thread has started, the caches stay unused. */
-    checkOthers(nowMs: number): void {
-      if (channel.isStarted()) channel.post(JSON.stringify({ checkOthersAtMs: nowMs } satisfies Message))
-    },
-    checkpointedAtMs: () => times[CHECKPOINTED_AT_MS] ?? 0,
-    /** Brings the WAL into the database and empties it, unless another process reads it. */
-    emptyWal: () => obey('truncate'),
-    /** Brings the WAL into the database and ends. */
-    async close(): Promise<void> {
-      // If nothing was written, the file may be gone.
-      if (channel.isStarted() || fileIdentity(options.path) === identity) await end('close')
-      else channel.end()
-    },
-    /** Ends and leaves the files as they are: the next start recovers from them. */
-    discard: () => end('discard'),
-  }
+  return { ...channel, ask, obey, end }
 }
 
 const openHere = (options: GroupCommitOptions, receive: (sent: Sent) => void) => ({
   post: openGroupCommit(options, receive),
   isStarted: () => true,
-  end() {},
+  stop() {},
 })
 
 /**
@@ -137,7 +148,7 @@ function prepareThread(options: GroupCommitOptions, receive: (sent: Sent) => voi
       thread.postMessage(message)
     },
     isStarted: () => thread !== undefined,
-    end(): void {
+    stop(): void {
       clearTimeout(timer)
       thread?.terminate()
     },
