@@ -28,7 +28,6 @@ export async function openSqliteStore(
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
   const { monotonicMs = performance.now.bind(performance), quotaPlants } = options
-  const warn = (message: string) => onEvent({ level: 'warn', message, sizes: {} })
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
   }
@@ -46,10 +45,10 @@ export async function openSqliteStore(
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
     syncDirectory(dirname(madePath))
     const objects = describeObjects(foreign)
-    if (objects !== '') warn(`the database has objects of other programs, which no backup holds: ${objects}`)
+    if (objects !== '') onEvent({ level: 'warn', message: `${FOREIGN_OBJECTS}: ${objects}`, sizes: {} })
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []
-    if (exposed.length > 0) warn(`the database is open to others: chmod 600 ${exposed.join(' ')}`)
+    if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
     const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }
     const connections = connect(madePath, onFailure, parts)
     return {
@@ -73,5 +72,9 @@ function createDatabaseFile(path: string): void {
     // Another first start was faster, or SQLite fails next and tells why.
   }
 }
+
+const EXPOSED = 'the database is open to others'
+
+const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
 
 const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])
