@@ -40,10 +40,15 @@ export function requireWrite({ caller }: { readonly caller?: Caller }): void {
 /** The scheme in any letter case, then spaces, then a `b64token` (RFC 6750 §2.1). */
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 
-/** A line with another scheme (RFC 9110 §11.4). */
-const OTHER_SCHEME = /^(?!bearer(?: |$))[^\s,:="\\]+(?: |$)/i
-/** Several lines arrive joined by a comma and a space. Within one line, only `name=value` follows a comma. */
-const SECOND_LINE = /, *(?:$|[^\s,:="\\]+(?:$| +[^ =]))/
+/**
+ * One line of credentials (RFC 9110 §11.4): a scheme, then a `token68` or parameters with commas between. Several lines arrive
+ * joined by a comma and a space. They do not match, because within credentials no scheme follows a comma. If a second line
+ * has parameters alone, it reads as part of the first; it would be no credentials by itself.
+ */
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+const PARAMETER = `${TOKEN}[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`
+const PARAMETERS = `${PARAMETER}(?:[ \\t]*,[ \\t]*${PARAMETER})*`
+const CREDENTIALS = new RegExp(`^(${TOKEN})(?: +(?:[A-Za-z0-9\\-._~+/]+=*|${PARAMETERS}))?$`)
 
 /** The token in an `Authorization` line, if there is one. */
 export const bearerToken = (authorization: string | null | undefined): string | undefined =>
@@ -51,8 +56,9 @@ export const bearerToken = (authorization: string | null | undefined): string | 
 
 /** The error of a line without a token: `token_missing` for credentials of another scheme (RFC 6750 §3.1), else `token_invalid`. */
 function refusalOf(authorization: string | undefined): AppError {
-  const isOther = authorization === undefined || (OTHER_SCHEME.test(authorization) && !SECOND_LINE.test(authorization))
-  return new AppError(isOther ? 'token_missing' : 'token_invalid')
+  if (authorization === undefined) return new AppError('token_missing')
+  const scheme = CREDENTIALS.exec(authorization)?.[1]?.toLowerCase()
+  return new AppError(scheme === undefined || scheme === 'bearer' ? 'token_invalid' : 'token_missing')
 }
 
 /** The most memory that the cache of tokens may take, in bytes. It drops the token that was not used for the longest time. */

@@ -37,7 +37,7 @@ const otherSchemes = (token: string): readonly string[] => [
 
 /** Values of `Authorization` without a valid token. Several lines arrive joined by a comma. */
 const malformed = (token: string): readonly string[] => [
-  ...['Bearer', 'Bearer a="b", c=d', 'Basic bWU6c2VjcmV0, Basic bWU6c2VjcmV0', '=x', 'Basic,'],
+  ...['Bearer', 'Bearer a="b", c=d', 'Basic bWU6c2VjcmV0, Basic bWU6c2VjcmV0', '=x', 'Basic,', 'Basic bWU6 c2VjcmV0'],
   ...[`Digest a="b", Bearer ${token}`, `Bearer ${token}, Digest a="b"`, `Bearer ${token}, Bearer ${token}`],
   ...[
     `Bearer\t${token}`,

@@ -9,7 +9,10 @@ const IS_ENCODED = 'The server decodes no body: send it without a Content-Encodi
 const TYPES = [
   ...['application/json', 'APPLICATION/Json', 'application/json;', 'application/json;charset=utf-8'],
   ...['application/json; CharSet="Utf-8"', 'application/json ; charset=utf-8', 'application/json; charset="utf-8"'],
-  ...['application/json; profile="a,b"; charset=utf-8', 'application/json; charset=utf-8; profile="\\""'],
+  ...[
+    'application/json; profile="a,b; charset=latin1"; charset=utf-8',
+    'application/json; charset=utf-8; profile="\\""',
+  ],
 ]
 
 const OTHER_TYPES = [
