@@ -1,5 +1,5 @@
 import { constants, type Database } from 'bun:sqlite'
-import { closeSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
@@ -20,7 +20,9 @@ export function createDatabase(target: string) {
   const path = target + PARTIAL + crypto.randomUUID()
   createFile(path, target)
   using stack = new DisposableStack()
-  stack.defer(() => rmSync(path, { force: true }))
+  stack.defer(() => {
+    if (existsSync(path)) rmSync(path)
+  })
   const db = stack.use(openUnfinished(path))
   const made = stack.move()
   return {
