@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/error.ts'
+import type { PlantValues } from '../../domain/plant.ts'
 import type { OpenOptions } from '../engine.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
@@ -41,7 +42,10 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     read,
     changeTokens: openTokenChanges(client, requireOpen, changed),
     /** Creates or deletes a plant durably. */
-    async writePlant(kind: WriteKind, plant: PlantWrite): Promise<void> {
+    async writePlant<Kind extends WriteKind>(
+      kind: Kind,
+      plant: PlantWrite<Kind extends 'create' ? PlantValues : PlantValues | readonly []>,
+    ): Promise<void> {
       requireOpen()
       await queue.write(kind, plant)
     },

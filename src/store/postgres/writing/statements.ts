@@ -10,10 +10,10 @@ const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
 export type WriteKind = keyof typeof REFUSALS
 
 /** A plant to create or delete. A delete with values deletes the plant only while it has them, and else whatever it is. */
-export interface PlantWrite {
+export interface PlantWrite<Values = PlantValues | readonly []> {
   readonly user: UserId
   readonly id: bigint
-  readonly values: PlantValues
+  readonly values: Values
 }
 
 /** Tells plants apart. */
@@ -78,7 +78,7 @@ export function parametersOf(
 ): Parameter[] {
   const users = plants.map((plant) => (beyond.has(plant) ? null : plant.user))
   const ids = plants.map((plant) => plant.id)
-  const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index]))
+  const fields = PLANT_FIELDS.map((_, index) => plants.map(({ values }) => values[index] ?? null))
   return [id, groups, ...columns('int8', users, ids), ...columns('text', ...fields)]
 }
 

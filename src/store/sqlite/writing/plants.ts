@@ -36,7 +36,7 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       quota?.record(user, 1)
     },
     /** With values it deletes the plant only while it has them. */
-    deletePlant(user: UserId, idText: string, ...values: PlantValues): void {
+    deletePlant(user: UserId, idText: string, ...values: PlantValues | readonly []): void {
       const id = BigInt(idText)
       const { changes } = values.length === 0 ? deleteOne.run(user, id) : deleteSame.run(user, id, ...values)
       if (changes === 0) throw new AppError('plant_not_found')
