@@ -77,15 +77,18 @@ export function queueGroups<Lane extends string, Content>({ perform, observer }:
   /** The groups under way, and the lanes that take one group after the other. */
   const groups = new Map<Lane, readonly Asked<Lane, Content>[]>()
   const running = new Map<Lane, Promise<void>>()
+  /** The lanes whose last group had one write. Their next write is probably alone, too, and need not wait for others. */
+  const lone = new Set<Lane>()
   let textLength = 0
   let refusal: AppError | undefined
 
   const run = async (lane: Lane) => {
     do {
-      await linger(waiting)
+      await (lone.delete(lane) ? undefined : linger(waiting))
       const group = takeGroup(waiting, lane, [...groups.values()].flat())
       // Another lane commits earlier writes with these keys. It starts this lane after that.
       if (group.length === 0) break
+      if (group.length === 1) lone.add(lane)
       groups.set(lane, group)
       const isLocked = (await commit(group, perform[lane], observer)) === 'locked'
       groups.delete(lane)

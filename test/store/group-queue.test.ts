@@ -76,6 +76,24 @@ describe('the queue of groups', () => {
     expect([group, await write, queue.refusals]).toEqual([['late'], undefined, []])
   })
 
+  test('takes a write whose key was in another lane also if the last group of its lane had one write', async () => {
+    const queue = openQueue()
+    const first = queue.create('a')
+    const lone = await queue.latest(1)
+    lone.end('done')
+    await first
+    const other = queue.delete('b')
+    const held = await queue.latest(2)
+
+    const write = queue.create('b')
+    await nextTurn()
+    held.end('done')
+    const { lane, group, end } = await queue.latest(3)
+    end('done')
+
+    expect([lane, group, await other, await write]).toEqual(['create', ['b'], undefined, undefined])
+  })
+
   test('holds text of QUEUE_MAX_TEXT_LENGTH or one longer text, writes without text, and refuses one more character', async () => {
     const queue = openQueue()
     const ask = (textLength: number) => queue.create('x', { textLength })
