@@ -3,7 +3,7 @@ import { TOKEN_PREFIX } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
 import { bodyBytesOf, type CacheControl, ERRORS, errorResponse, type HttpErrorKind } from './answers.ts'
 import { clientAddressFinder } from './client-address.ts'
-import type { AppParts } from './options.ts'
+import type { AppParts } from './parts.ts'
 import {
   type Answer,
   CONTEXT,

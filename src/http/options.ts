@@ -2,9 +2,6 @@ import type { TrustedProxy } from '../domain/address.ts'
 import type { Store } from '../domain/store.ts'
 import type { Caller } from '../domain/token.ts'
 import type { Logger } from '../log.ts'
-import { createTokenCache } from './authentication.ts'
-import { createListCache } from './lists/list-cache.ts'
-import { limitRate } from './rate-limit.ts'
 import type { RequestStatistics } from './statistics.ts'
 
 /** What the service is made of. `undefined` means that a limit is off, or that nobody asks for it. */
@@ -48,14 +45,3 @@ export interface RateLimit {
   readonly requests: number
   readonly periodMs: number
 }
-
-/** What the routes share: the options, and the rate limit and the caches made of them. */
-export type AppParts = ReturnType<typeof makeParts>
-
-export const makeParts = (options: AppOptions) => ({
-  ...options,
-  /** Called with each accepted token before anything else of its request is checked. Rejects with `rate_exceeded`. */
-  admit: options.rateLimit && limitRate(options.rateLimit),
-  tokens: createTokenCache(options),
-  lists: createListCache(options),
-})

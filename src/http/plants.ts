@@ -9,7 +9,7 @@ import { ErrorBody, operation } from './docs/operation.ts'
 import { answerTagged, entityTagOf, preconditionOf } from './etag.ts'
 import { LIST_PLANTS } from './lists/list-cache.ts'
 import { listPlants } from './lists/list-plants.ts'
-import type { AppParts } from './options.ts'
+import type { AppParts } from './parts.ts'
 import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './query.ts'
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
