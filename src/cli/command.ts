@@ -1,14 +1,22 @@
 import type { Command, CommandUnknownOpts, InferOptions, Option } from '@commander-js/extra-typings'
-import { DATABASE_SETTINGS } from '../config.ts'
+import { DATABASE_SETTINGS, OPTIONS, type SETTINGS } from '../config.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../domain/store.ts'
 import type { OpenOptions } from '../store/engine.ts'
 import { openStore } from '../store/open.ts'
 import { EXIT, type Io } from './io.ts'
 
-/** The options of a command that opens the store. */
-export const DATABASE_OPTIONS = Object.values(DATABASE_SETTINGS)
+/** The names of options in `OPTIONS`. */
+export const namesOf = <Options extends object>(options: Options) =>
+  // `keys` forgets the names.
+  Object.keys(options) as (keyof Options)[]
 
-type DatabaseOptions = ValuesOf<(typeof DATABASE_OPTIONS)[number]>
+/** The options of a command that opens the store. */
+export const DATABASE_OPTIONS = namesOf(DATABASE_SETTINGS)
+
+type DatabaseOptions = ValuesOf<keyof typeof DATABASE_SETTINGS>
+
+/** The values of the options of `serve`. */
+export type Settings = ValuesOf<keyof typeof SETTINGS>
 
 /** These options as the store takes them. */
 export const openOptionsOf = ({ databasePasswordFile, databasePrepare, durability }: DatabaseOptions) => ({
@@ -54,10 +62,8 @@ type Exits = Partial<Readonly<Record<keyof typeof EXIT, string>>>
 const EXITS: Exits = { done: 'Success.', misused: 'The command line or a variable is wrong.' }
 const STORE_EXITS: Exits = { storeUnusable: 'The database is missing, damaged, full or locked, or cannot be reached.' }
 
-type AnyOption = Option<string, unknown, unknown, unknown, boolean, unknown>
-
 /** The values of options, as commander would infer them from a chain of `addOption`: a function of all takes what each takes. */
-export type ValuesOf<Each extends AnyOption> = (
+type ValuesOf<Name extends keyof typeof OPTIONS, Each = (typeof OPTIONS)[Name]> = (
   Each extends Option<infer Usage, infer Preset, infer Default, infer Value, infer Mandatory, infer Choices>
     ? (values: InferOptions<Record<never, never>, Usage, Default, Value, Mandatory, Preset, Choices>) => void
     : never
@@ -65,26 +71,26 @@ export type ValuesOf<Each extends AnyOption> = (
   ? All & Record<never, never>
   : never
 
-/** The texts in the help of a command, and its options. */
-interface Definition<Options> {
+/** The texts in the help of a command, and the names of its options in `OPTIONS`. */
+interface Definition<Name> {
   readonly does: string
   /** Two calls without the name of the executable. */
   readonly examples: readonly [string, string]
   readonly exits?: Exits
-  readonly options?: Options
+  readonly options?: readonly Name[]
 }
 
 /** Adds a command with its help and its options. The caller adds the arguments and the action. */
-export function defineCommand<const Options extends readonly AnyOption[] = []>(
+export function defineCommand<Name extends keyof typeof OPTIONS = never>(
   parent: Command,
   name: string,
-  { does, examples, exits, options }: Definition<Options>,
+  { does, examples, exits, options = [] }: Definition<Name>,
 ) {
   const command = parent.command(name).description(does)
-  for (const option of options ?? []) command.addOption(option)
+  for (const option of options) command.addOption(OPTIONS[option])
   command.addHelpText('after', manual(command, examples, exits))
   // Commander infers the values of options only from a chain of calls.
-  return command as Command<[], ValuesOf<Options[number]>>
+  return command as Command<[], ValuesOf<Name>>
 }
 
 /** The last part of the help of a command. */

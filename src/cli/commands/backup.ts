@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { misused } from '../../domain/error.ts'
 import type { Cloned, FileTools } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
@@ -14,7 +13,7 @@ export const backupCommand = (program: Command, io: Io) =>
     does: 'Backs up the database, also while a server runs.',
     examples: ['backup plants.db', 'backup --dir /var/backups/plantstore --keep 14'],
     exits: { failed: 'The file exists already, or cannot be written.' },
-    options: [OPTIONS.dir, OPTIONS.keep, OPTIONS.force, OPTIONS.json, OPTIONS.database],
+    options: ['dir', 'keep', 'force', 'json', 'database'],
   })
     .argument('[file]', 'The backup, or - for stdout.')
     .action(async (file, { database, dir, keep, force = false, json = false }) => {
@@ -69,7 +68,7 @@ export const restoreCommand = (program: Command, io: Io) =>
       failed: 'The database exists and --force is missing.',
       storeUnusable: 'The backup is missing or damaged, or the database is in use.',
     },
-    options: [OPTIONS.force, OPTIONS.json, OPTIONS.database],
+    options: ['force', 'json', 'database'],
   })
     .argument('<file>', 'The backup.')
     .action(async (file, { database, force = false, json }) => {

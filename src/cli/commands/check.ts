@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { engineOf } from '../../store/open.ts'
 import { DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
@@ -14,7 +13,7 @@ export const checkCommand = (program: Command, io: Io) =>
       done: 'The database is whole.',
       storeUnusable: 'The database is damaged or missing, or cannot be reached.',
     },
-    options: [...DATABASE_OPTIONS, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, 'json'],
   }).action(async ({ json, ...options }) => {
     const problems = await withStore(options, (store) => store.checkIntegrity(), {
       onEvent: ({ message }) => void io.tell(`Warning: ${message}.`),

@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { copyStore, engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -15,15 +14,7 @@ export const copyCommand = (program: Command, io: Io) =>
       'copy --from plantstore.db --to copy.db --snapshot',
     ],
     exits: { storeUnusable: 'A store is missing, in use or damaged, or --to is not empty, or the copy differs.' },
-    options: [
-      OPTIONS.from,
-      OPTIONS.fromPasswordFile,
-      OPTIONS.to,
-      OPTIONS.toPasswordFile,
-      OPTIONS.durability,
-      OPTIONS.snapshot,
-      OPTIONS.json,
-    ],
+    options: ['from', 'fromPasswordFile', 'to', 'toPasswordFile', 'durability', 'snapshot', 'json'],
   }).action(async ({ json, snapshot: isSnapshot = false, ...options }) => {
     const source = engineOf(options.from, { passwordFile: options.fromPasswordFile })
     const target = engineOf(options.to, { passwordFile: options.toPasswordFile })

@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { engineOf } from '../../store/open.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -12,11 +11,8 @@ export const exportCommand = (program: Command, io: Io) =>
   defineCommand(program, 'export', {
     does: 'Prints all plants, or the plants of a user, one line of JSON each. Works while a server runs.',
     examples: ['export', 'export --user me --database /var/lib/plantstore/plants.db'],
-    exits: {
-      failed: 'The user is unknown.',
-      closedPipe: 'The reader of stdout has gone.',
-    },
-    options: [OPTIONS.plantsOf, OPTIONS.database],
+    exits: { failed: 'The user is unknown.', closedPipe: 'The reader of stdout has gone.' },
+    options: ['plantsOf', 'database'],
   }).action(async ({ database, user }) => {
     let done = 0
     let plants = 0

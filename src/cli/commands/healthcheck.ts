@@ -1,6 +1,5 @@
 import type { RequestOptions } from 'node:https'
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { clientTarget, formatAddress } from '../../domain/address.ts'
 import { AppError, codeOf } from '../../domain/error.ts'
 import { defineCommand } from '../command.ts'
@@ -19,7 +18,7 @@ export const healthcheckCommand = (program: Command, io: Io) =>
       done: 'The server is ready.',
       failed: 'The server is not ready or does not answer.',
     },
-    options: [OPTIONS.listen, OPTIONS.tlsCert, OPTIONS.json],
+    options: ['listen', 'tlsCert', 'json'],
   }).action(async ({ listen, tlsCert, json }) => {
     const scheme = tlsCert === undefined ? 'http' : 'https'
     const target = { ...clientTarget(listen), signal: AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS) }

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { AppError } from '../../domain/error.ts'
 import type { ConflictRule } from '../../domain/plant.ts'
 import type { PlantImport } from '../../store/engine.ts'
@@ -33,7 +32,7 @@ export const importCommand = (program: Command, io: Io) =>
     does: 'Stores plants from lines of JSON in the form of export. Reads stdin without a file.',
     examples: ['import plants.jsonl', 'import - --user me --on-conflict skip'],
     exits: { failed: 'A line is refused, or the file cannot be read.' },
-    options: [OPTIONS.userOfLines, OPTIONS.onConflict, OPTIONS.atomic, OPTIONS.json, OPTIONS.database],
+    options: ['userOfLines', 'onConflict', 'atomic', 'json', 'database'],
   })
     .argument('[file]', 'The lines, or - for stdin.')
     .action(async (file, { database, user, onConflict: rule, atomic: isAtomic = false, json }) => {

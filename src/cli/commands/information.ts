@@ -1,5 +1,4 @@
 import type { Command, CommandUnknownOpts } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { defineCommand } from '../command.ts'
 import type { Io } from '../io.ts'
 import { toJson } from '../output.ts'
@@ -11,7 +10,7 @@ export const openapiCommand = (program: Command, io: Io) =>
   defineCommand(program, 'openapi', {
     does: 'Prints the OpenAPI document.',
     examples: ['openapi', 'openapi --public-url https://plants.example.org'],
-    options: [OPTIONS.publicUrl],
+    options: ['publicUrl'],
   }).action(async ({ publicUrl }) => {
     const { openApiDocument } = await import('../../http/docs/document.ts')
     await io.print(toJson(await openApiDocument(publicUrl)))

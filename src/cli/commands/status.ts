@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand } from '../command.ts'
@@ -11,7 +10,7 @@ export const statusCommand = (program: Command, io: Io) =>
   defineCommand(program, 'status', {
     does: 'Prints the state of the database and how much it holds, also while a server runs.',
     examples: ['status', 'status --database /var/lib/plantstore/plants.db --json'],
-    options: [OPTIONS.json, OPTIONS.durability, OPTIONS.database],
+    options: ['json', 'durability', 'database'],
   }).action(async ({ database, durability, json }) => {
     const tools = await engineOf(database).fileTools()
     const status = { version: VERSION, ...(await tools.status()), durability }

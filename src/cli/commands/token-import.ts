@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { AppError, misused } from '../../domain/error.ts'
 import type { NewToken } from '../../domain/store.ts'
 import { SCOPES, type Token } from '../../domain/token.ts'
@@ -28,7 +27,7 @@ export const importCommand = (token: Command, io: Io) =>
       failed: 'The file cannot be read, or a token exists with another user or scope, or revoked: nothing was created.',
       misused: 'The command line, a variable or a line is wrong, or the file is incomplete: nothing was created.',
     },
-    options: [...DATABASE_OPTIONS, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, 'json'],
   })
     .argument('<file>', `The lines, or - for stdin: ${LINES.form}.`)
     .action(async (file, { json, ...options }) => {

@@ -1,5 +1,4 @@
 import type { Command } from '@commander-js/extra-typings'
-import { OPTIONS } from '../../config.ts'
 import { misused } from '../../domain/error.ts'
 import type { User } from '../../domain/token.ts'
 import { parseValue, userName } from '../../values.ts'
@@ -24,7 +23,7 @@ const listCommand = (user: Command, io: Io) =>
   defineCommand(user, 'list', {
     does: 'Lists the users by name, with their numbers of plants and tokens.',
     examples: ['user list', 'user list --json --after me --limit 100'],
-    options: [...DATABASE_OPTIONS, OPTIONS.limit, OPTIONS.afterUser, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, 'limit', 'afterUser', 'json'],
   }).action(async ({ limit, after, json, ...options }) => {
     const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
     await withStore(options, (store) => {
@@ -48,7 +47,7 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
     does: blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
     examples: [`user ${name} me`, `user ${name} me --json`],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, 'json'],
   })
     .argument('<name>', 'The name of the user.', parseName)
     .action(async (who, { json, ...options }) => {
@@ -69,7 +68,7 @@ const deleteCommand = (user: Command, io: Io) =>
     does: 'Deletes a user with all tokens and plants.',
     examples: ['user delete me --yes', 'user delete me --yes --json'],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, OPTIONS.yes, OPTIONS.json],
+    options: [...DATABASE_OPTIONS, 'yes', 'json'],
   })
     .argument('<name>', 'The name of the user.', parseName)
     .action(async (name, { yes, json, ...options }) => {

@@ -3,8 +3,10 @@ import { AppError, type ErrorKind } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken } from '../../domain/token.ts'
 import type { Lifecycle } from '../../http/options.ts'
+import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
-import type { ServeOptions, Serving } from './service.ts'
+import type { Settings } from '../command.ts'
+import type { Io } from '../io.ts'
 
 /** The user of the first token. */
 const FIRST_USER = 'me'
@@ -13,9 +15,12 @@ const FIRST_USER = 'me'
 const PASSING: readonly ErrorKind[] = ['store_failed', 'store_busy', 'store_full']
 const RETRY_EVERY_MS = 500
 
-interface FirstTokenParts extends Pick<Serving, 'options' | 'log' | 'io'> {
+interface FirstTokenParts {
   readonly store: Store
   readonly address: Address
+  readonly options: Settings
+  readonly log: Logger
+  readonly io: Io
 }
 
 /**
@@ -59,7 +64,7 @@ async function makeOrAdvise({ store, address, log, options, io }: FirstTokenPart
 }
 
 /** The flags that lead curl to this machine, and the URL of the service there. */
-function curlTarget(address: Address, { tlsCert }: Pick<ServeOptions, 'tlsCert'>) {
+function curlTarget(address: Address, { tlsCert }: Settings) {
   const scheme = tlsCert === undefined ? 'http' : 'https'
   const trust = tlsCert === undefined ? '' : `--cacert ${shellQuoted(tlsCert)} `
   if (!('socketPath' in address)) return { flags: trust, url: formatAddress(address, scheme) }

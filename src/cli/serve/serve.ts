@@ -8,9 +8,9 @@ import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, type LineFormat, type Logger, logToStdout, prettyLines } from '../../log.ts'
 import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { defineCommand, openOptionsOf } from '../command.ts'
+import { defineCommand, namesOf, openOptionsOf, type Settings } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
-import { runService, type ServeOptions, type Serving, type Settings, watchEndings } from './service.ts'
+import { runService, type ServeOptions, type Serving, watchEndings } from './service.ts'
 
 /** How long the server waits for a reader of the last lines of the log. */
 const LOG_FLUSH_MS = 500
@@ -27,7 +27,7 @@ export const serveCommand = (program: Command, io: Io) =>
       failed: 'The server cannot listen at its address.',
       storeUnusable: 'The database cannot be opened, or it has failed.',
     },
-    options: Object.values(SETTINGS),
+    options: namesOf(SETTINGS),
   }).action(async (options) => serve(await completeOptions(options), io))
 
 /** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */

@@ -1,4 +1,3 @@
-import type { SETTINGS } from '../../config.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
@@ -9,7 +8,7 @@ import { recordTokenUses } from '../../http/token-uses.ts'
 import type { Logger } from '../../log.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import type { ValuesOf } from '../command.ts'
+import type { Settings } from '../command.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
 import { provideFirstToken } from './first-token.ts'
 
@@ -20,10 +19,7 @@ const DRAIN_AFTER_FAILURE_MS = 500
 /** This much of --drain is left for closing the store and for the last log lines. */
 const CLOSE_MS = 1000
 
-/** The options of `serve`. */
-export type Settings = ValuesOf<(typeof SETTINGS)[keyof typeof SETTINGS]>
-
-/** These options, with the certificate and the key of the server. Without them it serves plain HTTP. */
+/** The options of `serve`, with the certificate and the key of the server. Without them it serves plain HTTP. */
 export type ServeOptions = Settings & { readonly tls: Tls | undefined }
 
 /** What all parts of a server need. */
