@@ -17,18 +17,13 @@ export function table(cells: readonly (readonly Cell[])[], widths: number[] = []
   return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('')
 }
 
-/** How to print the items of a list: as JSON, or as text. */
-interface ListFormat<Item, Row> {
-  readonly toRow: (item: Item) => Row
-  readonly toText: (rows: readonly Row[], isFirst: boolean) => string
-  readonly json: true | undefined
-}
-
-/** Prints a list page by page, so that the memory never has all of it. */
+/** Prints a list as JSON or as text, page by page, so that the memory never has all of it. */
 export async function printPages<Item, Row>(
   io: Pick<Io, 'print'>,
   pages: AsyncIterable<readonly Item[]>,
-  { toRow, toText, json }: ListFormat<Item, Row>,
+  toRow: (item: Item) => Row,
+  toText: (rows: readonly Row[], isFirst: boolean) => string,
+  json: true | undefined,
 ): Promise<void> {
   let isFirst = true
   for await (const page of pages) {
@@ -51,20 +46,21 @@ export function tableOfPages(header: readonly string[], emptyCell: (name: string
 }
 
 /** The rows of a list from `after` on, page by page. `keyOf` returns the key after which the next page begins. */
-export async function* readPages<Row, Key>(
-  read: (range: RowRange<Key>) => Promise<readonly Row[]>,
+export async function* readPages<Row, Key, Filter>(
+  read: (range: RowRange<Key> & Filter) => Promise<readonly Row[]>,
   keyOf: (row: Row) => Key,
-  { after, limit = Number.POSITIVE_INFINITY }: RowRange<Key>,
+  range: RowRange<Key> & Filter,
   pageRows = PAGE_ROWS,
 ): AsyncGenerator<readonly Row[]> {
-  const next = { after, limit: pageRows }
-  for (let left = limit; left > 0; left -= next.limit) {
-    next.limit = Math.min(left, pageRows)
-    const page = await read(next)
+  let { after, limit: left = Number.POSITIVE_INFINITY } = range
+  while (left > 0) {
+    const limit = Math.min(left, pageRows)
+    const page = await read({ ...range, after, limit })
     yield page
     const last = page.at(-1)
-    if (last === undefined || page.length < next.limit) return
-    next.after = keyOf(last)
+    if (last === undefined || page.length < limit) return
+    after = keyOf(last)
+    left -= limit
   }
 }
 

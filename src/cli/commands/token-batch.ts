@@ -62,7 +62,7 @@ export async function createBatch(
     }
   }
   const createAll = async (signal: AbortSignal) => {
-    await printPages({ print }, createGroups(signal), { toRow, toText, json })
+    await printPages({ print }, createGroups(signal), toRow, toText, json)
     if (printed < total) signal.throwIfAborted()
     if (users > 0) await io.tell(`Created ${counted(users, 'user')}.`)
     await io.tell(`Created ${counted(printed, 'token')}. Each is shown only once.`)

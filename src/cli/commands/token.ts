@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { AppError, misused } from '../../domain/error.ts'
-import type { RowRange, Store } from '../../domain/store.ts'
+import type { Store } from '../../domain/store.ts'
 import {
   hashText,
   hashToken,
@@ -8,7 +8,6 @@ import {
   makeToken,
   TIME_MAX_MS,
   type Token,
-  type TokenId,
   type TokenRequest,
   tokenState,
 } from '../../domain/token.ts'
@@ -113,18 +112,11 @@ const listCommand = (token: Command, io: Io) =>
       replacedBy: token.replacedBy ?? null,
     })
     const toText = tableOfPages(header, (name) => (/expires|lastUsed/.test(name) ? 'never' : '-'))
-    await withStore(options, (store) =>
-      printPages(io, tokenPages(store, user, { after, limit }), { toRow, toText, json }),
-    )
+    await withStore(options, (store) => {
+      const tokens = readPages(store.listTokens, ({ id }) => id, { userName: user, after, limit })
+      return printPages(io, tokens, toRow, toText, json)
+    })
   })
-
-/** The tokens of a user, or all tokens, page by page. */
-const tokenPages = (store: Store, userName: string | undefined, part: RowRange<TokenId> = {}) =>
-  readPages(
-    (range: RowRange<TokenId>) => store.listTokens({ ...range, userName }),
-    ({ id }) => id,
-    part,
-  )
 
 const revokeCommand = (token: Command, io: Io) =>
   defineCommand(token, 'revoke', {
@@ -180,7 +172,7 @@ async function readHash(io: Io): Promise<Uint8Array> {
 async function revokeAll(store: Store, userName: string, isConfirmed: boolean, nowMs: number) {
   if (!isConfirmed) {
     let left = 0
-    for await (const page of tokenPages(store, userName)) {
+    for await (const page of readPages(store.listTokens, ({ id }) => id, { userName })) {
       left += page.filter(({ revokedAtMs }) => revokedAtMs === undefined).length
     }
     throw misused(

@@ -28,7 +28,7 @@ const listCommand = (user: Command, io: Io) =>
     const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
     await withStore(options, (store) => {
       const users = readPages(store.listUsers, ({ name }) => name, { after, limit }, USER_PAGE_ROWS)
-      return printPages(io, users, { toRow, toText, json })
+      return printPages(io, users, toRow, toText, json)
     })
   })
 
