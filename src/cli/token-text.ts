@@ -1,6 +1,8 @@
 import { misused } from '../domain/error.ts'
-import type { Token } from '../domain/token.ts'
+import { hashToken, isTokenText, type Token } from '../domain/token.ts'
 import { type Kind, parseValue } from '../values.ts'
+import { openInput, readText } from './input.ts'
+import type { Io } from './io.ts'
 import { toIso } from './output.ts'
 
 /** What is known of a token at its creation. */
@@ -23,17 +25,19 @@ export function describe(token: NewToken): string {
   return `token ${id} of user ${user} (${details.join(', ')})`
 }
 
-/** How lines about tokens look: a pattern, whose groups are named as messages name the words, and the same for people. */
-interface LineForm {
-  readonly pattern: RegExp
-  readonly form: string
+/** The hash of the token on stdin. Rejects with `misused` if the text there is not a token. */
+export async function readHash(io: Pick<Io, 'stdin'>): Promise<Uint8Array> {
+  const text = (await readText(await openInput('-', io), 1024)).trim()
+  if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
+  return hashToken(text)
 }
 
 /**
- * The lines of a text, without empty lines and comments. `subject` begins a message that refuses the line. `parse` returns the
- * value of a word, or `missing` if the line lacks the word. Both throw `misused` if they refuse something.
+ * The lines of a text, without empty lines and comments. `pattern` says how a line looks, and its groups are named as messages name
+ * the words; `form` says the same for people. `subject` begins a message that refuses the line. `parse` returns the value of a word,
+ * or `missing` if the line lacks the word. Both throw `misused` if they refuse something.
  */
-export function* readTokenLines(text: string, source: string, { pattern, form }: LineForm) {
+export function* readTokenLines(text: string, source: string, { pattern, form }: { pattern: RegExp; form: string }) {
   for (const [index, line] of text.split('\n').entries()) {
     if (/^\s*(?:#|$)/.test(line)) continue
     const subject = `Line ${index + 1} of ${source}`

@@ -1,21 +1,11 @@
 import type { Command } from '@commander-js/extra-typings'
 import { AppError, misused } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import {
-  hashText,
-  hashToken,
-  isTokenText,
-  makeToken,
-  TIME_MAX_MS,
-  type Token,
-  type TokenRequest,
-  tokenState,
-} from '../../domain/token.ts'
+import { hashText, makeToken, TIME_MAX_MS, type Token, type TokenRequest, tokenState } from '../../domain/token.ts'
 import { changeAccess, DATABASE_OPTIONS, defineCommand, withNewStore, withStore } from '../command.ts'
-import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
 import { counted, printPages, readPages, tableOfPages, toIso, toJson } from '../output.ts'
-import { describe, fieldsOf, type NewToken } from '../token-text.ts'
+import { describe, fieldsOf, type NewToken, readHash } from '../token-text.ts'
 import { createBatch, readBatch } from './token-batch.ts'
 import { importCommand } from './token-import.ts'
 
@@ -160,13 +150,6 @@ async function finderOf(id: string, io: Io): Promise<(store: Store) => Promise<T
     if (found !== undefined) return found
     throw new AppError('token_not_found', { message: 'There is no such token: plantstore token list shows all.' })
   }
-}
-
-/** The hash of the token on stdin. */
-async function readHash(io: Io): Promise<Uint8Array> {
-  const text = (await readText(await openInput('-', io), 1024)).trim()
-  if (!isTokenText(text)) throw misused('The text on stdin is not a token.')
-  return hashToken(text)
 }
 
 async function revokeAll(store: Store, userName: string, isConfirmed: boolean, nowMs: number) {
