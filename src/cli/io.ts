@@ -42,10 +42,7 @@ export interface Io {
 
 /** Lines as people read them on stderr. Control characters, line feeds too, are JSON escapes, so no name or path can act as our words. */
 export const textOfLines = (lines: string | readonly string[]): string =>
-  [lines]
-    .flat()
-    .map((line) => `${escapeControls(line)}\n`)
-    .join('')
+  `${[lines].flat().map(escapeControls).join('\n')}\n`
 
 /** The lines of a text of ours. */
 export const linesOf = (text: string): readonly string[] => text.replace(/\n$/, '').split('\n')

@@ -45,10 +45,9 @@ export function showProgress(io: Pick<Io, 'terminal' | 'tell' | 'monotonicMs'>) 
 export const runClone = <T>(io: Io, task: (options: CloneOptions) => Promise<T>): Promise<T> => {
   const clone = async (signal: AbortSignal) => {
     using progress = showProgress(io)
-    return await task({
-      signal,
-      onProgress: (done, total) => progress.update(done, total, `${done} of ${total} plants copied`),
-    })
+    const onProgress = (done: number, total: number) =>
+      progress.update(done, total, `${done} of ${total} plants copied`)
+    return await task({ signal, onProgress })
   }
   return runUntilSignal(io, clone, () => 'nothing was made. Run the same command again.')
 }

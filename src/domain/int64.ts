@@ -7,7 +7,6 @@ export const INT64_RULE = `a whole number from ${INT64_MIN} to ${INT64_MAX}`
 const INT64_DIGITS_MAX = 19
 const DECIMAL = /^(?:0|-?[1-9][0-9]{0,18})$/
 const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
-const ZERO = 0x30
 
 /** Reads an int64 in its only decimal notation, `0|-?[1-9][0-9]*`. Returns `undefined` for any other text. */
 export const parseInt64Decimal = (text: string): bigint | undefined => (DECIMAL.test(text) ? toInt64(text) : undefined)
@@ -24,7 +23,7 @@ export function parseInt64JsonNumber(source: string): bigint | undefined {
   const digits = (whole + fraction).replace(/^0+/, '')
   let end = digits.length
   // A loop, because `/0+$/` takes quadratic time for zeros that another digit follows.
-  while (digits.charCodeAt(end - 1) === ZERO) end--
+  while (digits[end - 1] === '0') end--
   if (end === 0) return 0n
   const zeros = Number(exponent) - fraction.length + digits.length - end
   if (zeros < 0 || end + zeros > INT64_DIGITS_MAX) return undefined

@@ -34,12 +34,7 @@ export async function readBatch(defaults: Omit<TokenRequest, 'userName'>, io: Io
 }
 
 /** Creates a group of tokens in each transaction, and prints it after the commit. A signal ends this between two groups. */
-export async function createBatch(
-  store: Store,
-  requests: readonly Request[],
-  json: true | undefined,
-  io: Io,
-): Promise<void> {
+export async function createBatch(store: Store, requests: readonly Request[], json: true | undefined, io: Io) {
   const total = requests.length
   let printed = 0
   let users = 0

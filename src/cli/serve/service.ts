@@ -51,11 +51,7 @@ export function watchEndings(log: Logger, io: Io) {
 }
 
 /** Serves plants until a signal comes or the store fails, and drains. */
-export async function runService(
-  { options, endings, log, io }: Serving,
-  store: Store,
-  statistics: RequestStatistics | undefined,
-): Promise<void> {
+export async function runService({ options, endings, log, io }: Serving, store: Store, statistics?: RequestStatistics) {
   const { idleTimeout: idleTimeoutMs, tls } = options
   const lifecycle = { isDraining: false }
   const uses = recordTokenUses(store, log, io.nowMs)
