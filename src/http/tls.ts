@@ -1,7 +1,7 @@
 import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
-import { createSecureContext } from 'node:tls'
+import { createSecureContext, type PeerCertificate } from 'node:tls'
 import { codeOf, misused, readFailure } from '../domain/error.ts'
 
 /** The files of the certificate, followed by its chain, and of its private key, in PEM. */
@@ -66,17 +66,17 @@ export function readCertificate(certPath: string) {
 /**
  * Lets a client on this machine verify the server of this certificate at any address. The client trusts the certificates in the
  * file and no others (RFC 5280 §6.1.1 leaves the choice of trust anchors to the verifier). The server must show that
- * certificate, or one for the same names.
+ * certificate, or one for the same names. Throws `misused` if the file has no certificate.
  */
-export const trustOnly = ({ cert, own }: ReturnType<typeof readCertificate>): RequestOptions => ({
-  ca: cert,
-  allowPartialTrustChain: true,
-  checkServerIdentity: (_, shown) => {
+export function trustOnly(certPath: string): RequestOptions {
+  const { cert, own } = readCertificate(certPath)
+  const checkServerIdentity = (_: string, shown: PeerCertificate) => {
     const isOwn = shown.fingerprint256 === own.fingerprint256
     const isRenewed = own.subjectAltName !== undefined && shown.subjectaltname === own.subjectAltName
     return isOwn || isRenewed ? undefined : new Error('the server shows a certificate for other names')
-  },
-})
+  }
+  return { ca: cert, allowPartialTrustChain: true, checkServerIdentity }
+}
 
 function readPem(path: string, flag: string): string {
   try {

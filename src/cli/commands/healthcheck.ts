@@ -14,15 +14,14 @@ export const healthcheckCommand = (program: Command, io: Io) =>
   defineCommand(program, 'healthcheck', {
     does: 'Asks /readyz of the server at --listen whether it is ready.',
     examples: ['healthcheck', 'healthcheck --listen unix:/run/plantstore.sock --json'],
-    exits: {
-      done: 'The server is ready.',
-      failed: 'The server is not ready or does not answer.',
-    },
+    exits: { done: 'The server is ready.', failed: 'The server is not ready or does not answer.' },
     options: ['listen', 'tlsCert', 'json'],
   }).action(async ({ listen, tlsCert, json }) => {
     const scheme = tlsCert === undefined ? 'http' : 'https'
     const target = { ...clientTarget(listen), signal: AbortSignal.timeout(HEALTHCHECK_TIMEOUT_MS) }
-    const answer = await askReadiness(scheme, { ...(await trustIn(tlsCert)), ...target })
+    // With a certificate, the server must have the same one, or one for the same names of the same authority.
+    const trust = tlsCert === undefined ? {} : (await import('../../http/tls.ts')).trustOnly(tlsCert)
+    const answer = await askReadiness(scheme, { ...trust, ...target })
     const status = answer instanceof Error ? null : answer
     if (json) await io.print(toJson({ isReady: status === 200, status }))
     if (status === 200) return io.tell('The server is ready.')
@@ -35,13 +34,6 @@ export const healthcheckCommand = (program: Command, io: Io) =>
 
 type Scheme = 'http' | 'https'
 type Target = RequestOptions & { readonly signal: AbortSignal }
-
-/** With a certificate, the server must have the same one, or one for the same names of the same authority. */
-async function trustIn(certPath: string | undefined): Promise<RequestOptions> {
-  if (certPath === undefined) return {}
-  const { readCertificate, trustOnly } = await import('../../http/tls.ts')
-  return trustOnly(readCertificate(certPath))
-}
 
 /** The status of `/readyz`, or why there is none. `fetch` would ask a proxy of the environment, so this does not use it. */
 async function askReadiness(scheme: Scheme, target: Target): Promise<number | Error> {
