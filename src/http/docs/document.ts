@@ -24,7 +24,7 @@ export async function documentText(api: AnyElysia, options: DocumentOptions): Pr
     // A model has its name as its title.
     if (key !== value?.title && document.components?.schemas?.[value?.title]) return ref('schemas', value.title)
     if (key === 'requestBody') return { description: 'The plant to store.', ...value }
-    return isMediaTypes(value) ? { [JSON_TYPE]: value[JSON_TYPE] } : value
+    return value?.['multipart/form-data'] ? { [JSON_TYPE]: value[JSON_TYPE] } : value
   })
 }
 
@@ -34,9 +34,6 @@ type DocumentOptions = Pick<AppOptions, 'publicUrl' | 'servesPage'>
 export const openApiDocument = async (publicUrl: string | undefined): Promise<OpenAPIV3.Document> =>
   // No request comes to these routes: they only describe themselves.
   JSON.parse(await documentText(plants({} as AppParts), { publicUrl, servesPage: true }))
-
-const isMediaTypes = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && JSON_TYPE in value && 'multipart/form-data' in value
 
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'
