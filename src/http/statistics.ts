@@ -49,23 +49,18 @@ export function countRequests() {
 export type WriteStatistics = ReturnType<typeof countWrites>
 
 /** A `StoreObserver` that counts from now on. */
-export function countWrites() {
-  const refusals = { queue_full: 0, locked: 0 }
-  const groups = histogram(GROUP_BOUNDS)
-  const syncsS = histogram(DURATION_BOUNDS_S)
-  return {
-    groups,
-    syncsS,
-    refusals,
-    recordGroup(writes: number, syncMs: number): void {
-      groups.observe(writes)
-      syncsS.observe(syncMs / 1000)
-    },
-    recordRefusal(reason: keyof typeof refusals): void {
-      refusals[reason]++
-    },
-  }
-}
+export const countWrites = () => ({
+  groups: histogram(GROUP_BOUNDS),
+  syncsS: histogram(DURATION_BOUNDS_S),
+  refusals: { queue_full: 0, locked: 0 },
+  recordGroup(writes: number, syncMs: number): void {
+    this.groups.observe(writes)
+    this.syncsS.observe(syncMs / 1000)
+  },
+  recordRefusal(reason: 'queue_full' | 'locked'): void {
+    this.refusals[reason]++
+  },
+})
 
 /** How often values were observed, by size. It is plain numbers, so that a request can afford it. */
 export type Histogram = ReturnType<typeof histogram>
