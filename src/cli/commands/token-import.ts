@@ -1,6 +1,5 @@
 import type { Command } from '@commander-js/extra-typings'
 import { AppError, misused } from '../../domain/error.ts'
-import type { NewToken } from '../../domain/store.ts'
 import { SCOPES, type Token } from '../../domain/token.ts'
 import { label, oneOf, time, userName } from '../../values.ts'
 import { DATABASE_OPTIONS, defineCommand, withNewStore } from '../command.ts'
@@ -33,8 +32,7 @@ export const importCommand = (token: Command, io: Io) =>
     .action(async (file, { json, ...options }) => {
       const input = await openInput(file, io)
       const lines = parseTokens(await readText(input, IMPORT_MAX_BYTES), input.name, io.nowMs())
-      const result = await withNewStore(options, io, (store) => store.createTokens(lines))
-      const { created, newUsers, refused } = result
+      const { created, newUsers, refused } = await withNewStore(options, io, (store) => store.createTokens(lines))
       if (refused !== undefined) throw refusal(`${lines[refused.index]?.subject}`, refused.stored)
       const skipped = lines.length - created
       if (newUsers.length > 0) await io.tell(`Created ${counted(newUsers.length, 'user')}.`)
@@ -50,7 +48,8 @@ function parseTokens(text: string, source: string, createdAtMs: number) {
     const same = numbers.get(hash)
     if (same !== undefined) throw misused(`${subject} has the same hash as line ${same}: delete one of them.`)
     numbers.set(hash, number)
-    const token: NewToken = {
+    return {
+      subject,
       userName: parse('user', userName, ''),
       scope: parse('scope', oneOf(SCOPES), 'read'),
       hash: Uint8Array.fromHex(hash),
@@ -58,7 +57,6 @@ function parseTokens(text: string, source: string, createdAtMs: number) {
       label: parse('label', label, undefined),
       createdAtMs,
     }
-    return { subject, ...token }
   })
 }
 
