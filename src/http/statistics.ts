@@ -13,14 +13,12 @@ export type RequestStatistics = ReturnType<typeof countRequests>
 export function countRequests() {
   /** For each operation, how many answers had a status, and their durations. A status without answers has no element. */
   const operations: Record<string, { statuses: number[]; durationsS: Histogram }> = {}
-  // Every kind starts at 0: otherwise the first of a kind would show no increase.
-  const rejected = Object.fromEntries(Object.keys(ERRORS).map((kind) => [kind, 0])) as Record<HttpErrorKind, number>
-  /** The caches of tokens by their texts, and of capped lists. A miss reads from the store. */
-  const caches = { hits: { callers: 0, lists: 0 }, misses: { callers: 0, lists: 0 } }
   return {
     operations,
-    rejected,
-    caches,
+    // Every kind starts at 0: otherwise the first of a kind would show no increase.
+    rejected: Object.fromEntries(Object.keys(ERRORS).map((kind) => [kind, 0])) as Record<HttpErrorKind, number>,
+    /** The caches of tokens by their texts, and of capped lists. A miss reads from the store. */
+    caches: { hits: { callers: 0, lists: 0 }, misses: { callers: 0, lists: 0 } },
     /** How many requests are under way. A streamed list is, until its end. */
     inFlight: 0,
     /** The bytes of all bodies that the runtime got to send, without heads. A streamed list counts part by part. */
@@ -36,11 +34,11 @@ export function countRequests() {
       const { statuses, durationsS } = operations[operation]
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)
-      if (error !== undefined) rejected[error]++
+      if (error !== undefined) this.rejected[error]++
       this.bodyBytes += bodyBytes
     },
-    lookUp(cache: 'callers' | 'lists', outcome: keyof typeof caches): void {
-      caches[outcome][cache]++
+    lookUp(cache: 'callers' | 'lists', outcome: 'hits' | 'misses'): void {
+      this.caches[outcome][cache]++
     },
   }
 }
