@@ -66,16 +66,13 @@ export async function runUntilSignal<T>(
   let received: Signal | undefined
   io.onSignal((signal) => {
     received = signal
-    stopping.abort(new Error(`stopped by ${signal}`))
+    stopping.abort(new Ended(exitCodeOf(signal)))
     setTimeout(() => stopped.reject(stopping.signal.reason), STOP_TIMEOUT_MS)
   })
   try {
     return await Promise.race([task(stopping.signal), stopped.promise])
   } catch (error) {
-    if (received !== undefined && error === stopping.signal.reason) {
-      await io.tell(`Stopped by ${received}: ${stoppedText()}`)
-      throw new Ended(exitCodeOf(received))
-    }
+    if (error === stopping.signal.reason) await io.tell(`Stopped by ${received}: ${stoppedText()}`)
     // The messages of these errors do not say how far the task came.
     if (error instanceof AppError && error.message === '') await io.tell(`Stopped: ${stoppedText()}`)
     throw error
