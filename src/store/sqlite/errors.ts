@@ -1,6 +1,7 @@
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import { rmSync, writeSync } from 'node:fs'
 import { AppError, codeOf } from '../../domain/error.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../errors.ts'
+import { withFile } from './files/file-system.ts'
 
 /**
  * Translates SQLite's errors (https://sqlite.org/rescode.html) into `AppError`. Conflicts of keys, which the caller translates,
@@ -46,14 +47,11 @@ const PROBE = new Uint8Array(4096)
 function refusesFilesBeside(path: string): boolean {
   const probe = `${path}-probe-${crypto.randomUUID()}`
   try {
-    const file = openSync(probe, 'wx', 0o600)
-    try {
+    withFile(probe, 'wx', (file) => {
       // The name goes first, so that no file is left behind.
       rmSync(probe)
       writeSync(file, PROBE, 0, PROBE.length, 0)
-    } finally {
-      closeSync(file)
-    }
+    })
     return false
   } catch (error) {
     return /^(?:EROFS|ENOSPC|EDQUOT)$/.test(codeOf(error))

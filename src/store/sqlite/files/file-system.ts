@@ -2,10 +2,6 @@ import * as fs from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
 
-/** The files that SQLite keeps beside a database, as far as they exist. */
-export const foundSideFiles = (path: string): string[] =>
-  ['-wal', '-shm', '-journal'].map((name) => path + name).filter((file) => fs.existsSync(file))
-
 /** The size of a file in bytes. 0 if there is no file. */
 export const sizeOf = (path: string): number => fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
@@ -42,15 +38,18 @@ export const filesOpenToOthers = (path: string): string[] =>
     return (mode & OPEN_TO_OTHERS) !== 0
   })
 
-/** Makes the entries of a directory durable: new names, and names that are gone. */
-export function syncDirectory(path: string): void {
-  const directory = fs.openSync(path, 'r')
+/** Opens a file, passes its descriptor to `use`, and closes it. If this creates the file, only its owner may read and write it. */
+export function withFile<T>(path: string, flags: 'r' | 'wx', use: (file: number) => T): T {
+  const file = fs.openSync(path, flags, 0o600)
   try {
-    fs.fsyncSync(directory)
+    return use(file)
   } finally {
-    fs.closeSync(directory)
+    fs.closeSync(file)
   }
 }
+
+/** Makes the entries of a directory durable: new names, and names that are gone. */
+export const syncDirectory = (path: string): void => withFile(path, 'r', fs.fsyncSync)
 
 /** The permission bits of a file's mode. */
 const PERMISSIONS = 0o777
@@ -63,24 +62,17 @@ const CHOWN_REFUSALS = ['EPERM', 'EINVAL', 'ENOTSUP']
  * it. So it gets the owner, group and mode of `replaced`, the file that it will replace. If there is none, it gets the owner and
  * group of its directory. SQLite does the same for the files beside a database.
  */
-export function createFile(path: string, replaced?: string): void {
-  const file = fs.openSync(path, 'wx', 0o600)
-  try {
-    if (fs.fstatSync(file).uid === ROOT_ID) giveAway(file, path, replaced)
-  } finally {
-    fs.closeSync(file)
-  }
-}
-
-function giveAway(file: number, path: string, replaced?: string): void {
-  const old = replaced === undefined ? undefined : fs.statSync(replaced, { throwIfNoEntry: false })
-  const { uid, gid } = old ?? fs.statSync(dirname(path))
-  try {
-    fs.fchownSync(file, uid, gid)
-  } catch (error) {
-    // Some file systems have no owners, and in some containers root may not change them. The file stays root's.
-    if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
-    return
-  }
-  if (old !== undefined) fs.fchmodSync(file, old.mode & PERMISSIONS)
-}
+export const createFile = (path: string, replaced?: string): void =>
+  withFile(path, 'wx', (file) => {
+    if (fs.fstatSync(file).uid !== ROOT_ID) return
+    const old = replaced === undefined ? undefined : fs.statSync(replaced, { throwIfNoEntry: false })
+    const { uid, gid } = old ?? fs.statSync(dirname(path))
+    try {
+      fs.fchownSync(file, uid, gid)
+    } catch (error) {
+      // Some file systems have no owners, and in some containers root may not change them. The file stays root's.
+      if (!CHOWN_REFUSALS.includes(codeOf(error))) throw error
+      return
+    }
+    if (old !== undefined) fs.fchmodSync(file, old.mode & PERMISSIONS)
+  })

@@ -1,4 +1,5 @@
-import { closeSync, openSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
+import { withFile } from './file-system.ts'
 
 /** The header of a database (https://sqlite.org/fileformat.html#the_database_header). */
 const HEADER_BYTES = 100
@@ -45,11 +46,7 @@ function readJournal(path: string): Buffer {
 }
 
 function firstBytes(path: string): Buffer {
-  const file = openSync(path, 'r')
-  try {
-    const bytes = Buffer.alloc(HEADER_BYTES)
-    return bytes.subarray(0, readSync(file, bytes, 0, HEADER_BYTES, 0))
-  } finally {
-    closeSync(file)
-  }
+  const bytes = Buffer.alloc(HEADER_BYTES)
+  const length = withFile(path, 'r', (file) => readSync(file, bytes, 0, HEADER_BYTES, 0))
+  return bytes.subarray(0, length)
 }

@@ -6,7 +6,7 @@ import { copyUnfinished, type FileRole, fileDamaged, storeUnusable } from '../..
 import { openImmutable, openReader } from '../driver.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
 import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
-import { foundSideFiles, sizeOf } from './file-system.ts'
+import { sizeOf } from './file-system.ts'
 import { isHalfMade, readHeader } from './header.ts'
 import { type Definition, refuseChangedSchema } from './schema.ts'
 
@@ -45,7 +45,7 @@ export function refuseLeftWal(path: string): void {
 
 /** Refuses a path for a new database if there are files beside it that SQLite would take for a part of it. */
 export function refuseSideFiles(path: string): void {
-  const beside = foundSideFiles(path)
+  const beside = ['-wal', '-shm', '-journal'].map((name) => path + name).filter((file) => existsSync(file))
   if (beside.length > 0)
     throw storeUnusable(`${beside.join(' and ')} would be taken for a part of ${path}: move what is there away.`)
 }

@@ -1,10 +1,10 @@
 import { constants, type Database } from 'bun:sqlite'
-import { closeSync, existsSync, linkSync, lstatSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, linkSync, lstatSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { codeOf } from '../../../domain/error.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { openDatabase } from '../driver.ts'
-import { createFile, syncDirectory } from '../files/file-system.ts'
+import { createFile, syncDirectory, withFile } from '../files/file-system.ts'
 import { isOpenElsewhere } from '../files/lock.ts'
 
 /** A database that is being made beside its final path. `dispose` closes it, and deletes it unless it has its final path. */
@@ -60,7 +60,7 @@ export function renameToNew(from: string, to: string): void {
     linkSync(from, to)
   } catch (error) {
     if (codeOf(error) === 'EEXIST') throw error
-    closeSync(openSync(to, 'wx', 0o600))
+    withFile(to, 'wx', () => {})
     renameSync(from, to)
   }
   rmSync(from, { force: true })
