@@ -1,4 +1,3 @@
-import type { Database } from 'bun:sqlite'
 import { AppError } from '../../domain/error.ts'
 import { openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
@@ -28,8 +27,9 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
   const { monotonicMs } = options
   const changes = shareChanges(monotonicMs())
   const writer = openWriter({ ...options, path, changes, onFailure: recordFailure })
-  const requestCheck = writer.checkOthers
-  const versions = readVersions(changes, { requestCheck, dataVersion: dataVersionOf(reader), monotonicMs })
+  const selectDataVersion = reader.prepare('pragma data_version')
+  const dataVersion = () => selectDataVersion.values()[0]?.[0]
+  const versions = readVersions(changes, { requestCheck: writer.checkOthers, dataVersion, monotonicMs })
 
   const close = async () => {
     await writer.refuse(new AppError('store_busy'))
@@ -61,17 +61,5 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
       closing ??= close()
       return closing
     },
-  }
-}
-
-/** Returns a function that reads `pragma data_version`, or `undefined` if SQLite fails: then the thread that writes finds the reason. */
-function dataVersionOf(db: Database): () => unknown {
-  const select = db.prepare('pragma data_version')
-  return () => {
-    try {
-      return select.values()[0]?.[0]
-    } catch {
-      return undefined
-    }
   }
 }

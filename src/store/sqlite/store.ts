@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite'
 import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { type AppError, misused } from '../../domain/error.ts'
+import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
 import { connect } from './connections.ts'
@@ -35,7 +35,9 @@ export async function openSqliteStore(
   refuseLeftWal(path)
   if (mustExist && !exists) throw databaseMissing(path)
   if (mustExist && statSync(path).size === 0) throw databaseEmpty(path)
-  if (!exists) createDatabaseFile(path)
+  // SQLite could create the file too, but would not give it to the service's user. If this fails, another first start was faster, or
+  // SQLite fails next and tells why.
+  if (!exists) orUndefined(() => createFile(path))
   try {
     using first = openWriter(path, durability)
     requireSafeSqlite(sqliteVersion(first))
@@ -61,15 +63,6 @@ export async function openSqliteStore(
     }
   } catch (error) {
     throw toOpenError(error, path)
-  }
-}
-
-/** SQLite could create the file too, but would not give it to the service's user. */
-function createDatabaseFile(path: string): void {
-  try {
-    createFile(path)
-  } catch {
-    // Another first start was faster, or SQLite fails next and tells why.
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Database } from 'bun:sqlite'
+import { orUndefined } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { OTHERS_SEEN_WITHIN_MS, type Store, type Version } from '../../domain/store.ts'
 import { type Call, CHANGES } from './writing/writes.ts'
@@ -109,7 +110,7 @@ const indexOf = (slot: number, change: number): number => slot * KNOWN_CHANGES +
 interface ReaderOptions {
   /** Asks the thread for a check, and does not wait. */
   readonly requestCheck: (nowMs: number) => void
-  /** `pragma data_version` of the connection that reads: it changes with every commit. */
+  /** `pragma data_version` of the connection that reads: it changes with every commit. It throws if SQLite fails. */
   readonly dataVersion: () => unknown
   readonly monotonicMs: () => number
 }
@@ -125,7 +126,8 @@ export function readVersions(changes: Changes, { requestCheck, dataVersion, mono
   const check = (nowMs: number) => {
     checkedMs = Math.max(checkedMs, Number(Atomics.load(changes.checkedAtMs, 0)))
     if (nowMs - Math.max(checkedMs, requestedMs) <= CHECK_AFTER_MS) return
-    const found = dataVersion()
+    // The thread that writes finds the reason if SQLite fails.
+    const found = orUndefined(dataVersion)
     // If nobody has committed since a check that is completed was requested, this is a check too. It saves waking the thread.
     if (found !== undefined && found === versionAtRequest && checkedMs >= requestedMs) {
       checkedMs = Math.floor(nowMs)

@@ -1,4 +1,5 @@
 import { readSync } from 'node:fs'
+import { orUndefined } from '../../../domain/error.ts'
 import { withFile } from './file-system.ts'
 
 /** The header of a database (https://sqlite.org/fileformat.html#the_database_header). */
@@ -29,20 +30,12 @@ export function readHeader(path: string) {
  * part of the write may be there.
  */
 export function isHalfMade(path: string): boolean {
-  const journal = readJournal(path)
+  // There may be no journal, or another first start may remove it at any time.
+  const journal = orUndefined(() => firstBytes(`${path}-journal`)) ?? Buffer.alloc(0)
   if (journal.length < JOURNAL_HEADER_BYTES || !journal.toString('latin1').startsWith(JOURNAL_MAGIC)) return false
   const pagesBefore = journal.readUInt32BE(16)
   const { isDatabase, isBlank, isWhole, applicationId } = readHeader(path)
   return pagesBefore === 0 && (isDatabase || isBlank) && isWhole && applicationId === 0
-}
-
-/** Empty if there is no journal. Another first start may remove it at any time. */
-function readJournal(path: string): Buffer {
-  try {
-    return firstBytes(`${path}-journal`)
-  } catch {
-    return Buffer.alloc(0)
-  }
 }
 
 function firstBytes(path: string): Buffer {

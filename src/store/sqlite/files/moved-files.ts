@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
+import { orUndefined } from '../../../domain/error.ts'
 import { fileIdentity } from './file-system.ts'
 
 /** Links to what this process has open, one for each descriptor (proc_pid_fd(5)). */
@@ -25,61 +26,38 @@ export function watchFiles<T>(path: string, open: () => T, nowMs = Date.now) {
   const others = descriptorsOf(walPath)
   const opened = open()
   const own = descriptorsOf(walPath).filter((descriptor) => !others.includes(descriptor))
-  const walIdentity = identityOf(walPath, own)
+  const [descriptor] = own
+  // If several descriptors are new, none is known to be ours. Then the WAL is identified as the other files are.
+  const walIdentity = () =>
+    descriptor === undefined || own.length > 1 ? fileIdentity(walPath) : readlinkSync(descriptor)
   const identity = () => `${fileIdentity(path)}, ${walIdentity()}, ${fileIdentity(`${path}-shm`)}`
   const files = identity()
   const folder = dirname(path)
   /** The directory, as it was when all files were there and its last change was old. */
-  let settled: Stats | undefined
+  let settled: Pick<Stats, 'ctimeMs' | 'ino' | 'dev'> | undefined
 
   /** Whether one of the files is not at its path any more. */
   const areMoved = (): boolean => {
-    const found = statusOf(folder)
-    if (found !== undefined && settled !== undefined && isUnchanged(found, settled)) return false
-    if (identity() !== files) return true
-    settled = found !== undefined && nowMs() - found.ctimeMs > SETTLED_MS ? found : undefined
-    return false
+    try {
+      const { ctimeMs, ino, dev } = lstatSync(folder)
+      if (ctimeMs === settled?.ctimeMs && ino === settled.ino && dev === settled.dev) return false
+      if (identity() !== files) return true
+      settled = nowMs() - ctimeMs > SETTLED_MS ? { ctimeMs, ino, dev } : undefined
+      return false
+    } catch {
+      // The directory is out of reach, or the descriptor is closed.
+      return true
+    }
   }
   return { opened, areMoved }
 }
 
-function statusOf(folder: string): Stats | undefined {
-  try {
-    return lstatSync(folder)
-  } catch {
-    return undefined
-  }
-}
-
-const isUnchanged = (now: Stats, before: Stats): boolean =>
-  now.ctimeMs === before.ctimeMs && now.ino === before.ino && now.dev === before.dev
-
 /** The error of a database whose file is not at its path any more. */
 export const movedAway = (path: string) => new Error(`${path}, or a file beside it, was moved, replaced or deleted`)
 
-/** Identifies the WAL by our descriptor of it. If several descriptors are new, it takes the identity of the database instead. */
-function identityOf(path: string, own: readonly string[]): () => string {
-  const [descriptor] = own
-  if (descriptor === undefined || own.length > 1) return () => fileIdentity(path)
-  return () => linkOf(descriptor) ?? 'closed'
-}
-
-/** The descriptors that have a path open. None if the system does not list them. */
+/** The descriptors that have a path open. None if the system does not list them. A link shows the current path of an open file. */
 function descriptorsOf(path: string): readonly string[] {
-  try {
-    return readdirSync(DESCRIPTORS)
-      .map((name) => `${DESCRIPTORS}/${name}`)
-      .filter((descriptor) => linkOf(descriptor) === path)
-  } catch {
-    return []
-  }
-}
-
-/** The current path of an open file. It changes when the file is moved or deleted. `undefined` once the file is closed. */
-function linkOf(descriptor: string): string | undefined {
-  try {
-    return readlinkSync(descriptor)
-  } catch {
-    return undefined
-  }
+  const descriptors = orUndefined(() => readdirSync(DESCRIPTORS).map((name) => `${DESCRIPTORS}/${name}`)) ?? []
+  // A descriptor may be closed meanwhile.
+  return descriptors.filter((descriptor) => orUndefined(() => readlinkSync(descriptor)) === path)
 }
