@@ -1,6 +1,6 @@
 import { describeAddress, type PostgresAddress } from '../../domain/database-url.ts'
 import type { Durability } from '../../domain/store.ts'
-import { copyUnfinished, storeUnusable } from '../errors.ts'
+import { copyUnfinished, schemaTooNew, storeUnusable } from '../errors.ts'
 import type { Client } from './driver.ts'
 import { isConflict, repeat, sqlState } from './errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
@@ -79,11 +79,7 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
     const version = await schemaVersion(client)
     if (version === SCHEMA_VERSION) return false
     if (version === UNFINISHED_VERSION) throw copyUnfinished(database, 'drop its schema "plantstore"')
-    if (version > SCHEMA_VERSION) {
-      throw storeUnusable(
-        `The database ${database} has schema version ${version}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`,
-      )
-    }
+    if (version > SCHEMA_VERSION) throw schemaTooNew(database, version, SCHEMA_VERSION)
     if (version === 0 && mustExist) {
       throw storeUnusable(`There is no plant store in ${database}: name the database that the server uses.`)
     }
@@ -99,7 +95,7 @@ export function migrate(client: Client, address: PostgresAddress, mustExist: boo
 }
 
 /** The version of a database's schema. It is 0 if there is none, or only its beginning. */
-export async function schemaVersion(client: Client): Promise<number> {
+async function schemaVersion(client: Client): Promise<number> {
   try {
     const [row] = await client.query<VersionRow>(SELECT_VERSION)
     return Number(row?.version ?? 0)

@@ -1,5 +1,5 @@
 import type { Database } from 'bun:sqlite'
-import { storeUnusable } from '../errors.ts'
+import { schemaTooNew, storeUnusable } from '../errors.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }
 import lastBackupTokenExpiry from './migrations/0003-last-backup-token-expiry.sql' with { type: 'text' }
@@ -23,7 +23,7 @@ export function migrate(writer: Database, path: string): boolean {
   if (pragmaNumber(writer, 'user_version') === SCHEMA_VERSION) return false
   const update = writer.transaction(() => {
     const version = pragmaNumber(writer, 'user_version')
-    if (version > SCHEMA_VERSION) throw newer(path, version)
+    if (version > SCHEMA_VERSION) throw schemaTooNew(path, version, SCHEMA_VERSION)
     for (const migration of MIGRATIONS.slice(version)) writer.run(migration)
     writer.run(`pragma application_id = ${APPLICATION_ID}`)
     writer.run(`pragma user_version = ${SCHEMA_VERSION}`)
@@ -31,12 +31,6 @@ export function migrate(writer: Database, path: string): boolean {
   })
   return update.immediate()
 }
-
-/** A newer executable has migrated the database. */
-export const newer = (path: string, version: number) =>
-  storeUnusable(
-    `The database ${path} has schema version ${version}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`,
-  )
 
 /** Reads a number from the database's header. */
 export function pragmaNumber(db: Database, pragma: 'user_version' | 'application_id', schema = 'main'): number {

@@ -2,10 +2,10 @@ import type { Database } from 'bun:sqlite'
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { sleepSync } from 'bun'
-import { copyUnfinished, type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
+import { copyUnfinished, type FileRole, fileDamaged, schemaTooNew, storeUnusable } from '../../errors.ts'
 import { openImmutable, openReader } from '../driver.ts'
 import { cannotOpen, toOpenError } from '../errors.ts'
-import { APPLICATION_ID, newer, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
+import { APPLICATION_ID, pragmaNumber, SCHEMA_VERSION, UNFINISHED_ID } from '../migrate.ts'
 import { sizeOf } from './file-system.ts'
 import { isHalfMade, readHeader } from './header.ts'
 import { type Definition, refuseChangedSchema } from './schema.ts'
@@ -134,7 +134,7 @@ function inspectSchema(role: FileRole, path: string, open: (path: string) => Dat
     const tables = db.prepare('select name from sqlite_schema').values().length
     const version = pragmaNumber(db, 'user_version')
     if (pragmaNumber(db, 'application_id') !== APPLICATION_ID && tables > 0) throw databaseForeign(path)
-    if (version > SCHEMA_VERSION) throw newer(path, version)
+    if (version > SCHEMA_VERSION) throw schemaTooNew(path, version, SCHEMA_VERSION)
     return refuseChangedSchema(role, path, db, version)
   } catch (cause) {
     throw toOpenError(cause, path, role)
