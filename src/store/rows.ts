@@ -16,7 +16,7 @@ import {
   type PlantCondition,
   type PlantPage,
 } from '../domain/store.ts'
-import { type Token, tokenState, type User } from '../domain/token.ts'
+import { type Token, tokenState } from '../domain/token.ts'
 
 /** The columns of the table `plants`, in every database: the key, and one for each field. */
 export const PLANT_KEY = ['user_id', 'id'] as const
@@ -110,7 +110,7 @@ export const selectTokens = (prefix = '', others = ''): string => `
 export type Row = Readonly<Record<string, bigint | string | null>>
 
 /** What a row says: integers become numbers, and null becomes `undefined`. The caller has given the columns the names of the type. */
-export function fromRow<T extends Token | User>(row: Row): T {
+export function fromRow<T extends object>(row: Row): T {
   const object: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(row)) {
     object[name] = typeof value === 'bigint' ? Number(value) : (value ?? undefined)

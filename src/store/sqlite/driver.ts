@@ -1,4 +1,4 @@
-import { constants, Database, type SQLQueryBindings, type Statement } from 'bun:sqlite'
+import { constants, Database, type SQLQueryBindings } from 'bun:sqlite'
 import { sleepSync } from 'bun'
 import type { Durability } from '../../domain/store.ts'
 import { LOCK_MAX_WAIT_MS } from '../group-queue.ts'
@@ -76,10 +76,6 @@ function enterWalMode(db: Database): void {
 export const insertInto = (table: string, columns: readonly string[]): string =>
   `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`
 
-/** Types the rows of a statement. Its columns, of strict tables, have these types. */
-export const rowsOf = <Row>(values: unknown[][]): Row[] => values as Row[]
-
-/** Reads the rows of a statement one by one. The driver iterates over objects only, whose values have the order of the columns. */
-export function* iterateRows<Row>(select: Statement<unknown, SQLQueryBindings[]>, ...parameters: SQLQueryBindings[]) {
-  for (const row of select.iterate(...parameters)) yield Object.values(row as object) as Row
-}
+/** The rows of a statement that is used once. Its columns, of strict tables, have the types that the caller names. */
+export const rowsOf = <Row = unknown[]>(db: Database, sql: string, ...values: SQLQueryBindings[]): Row[] =>
+  db.prepare<unknown, SQLQueryBindings[]>(sql).values(...values) as Row[]

@@ -8,8 +8,7 @@ import { withFile } from './files/file-system.ts'
  * and errors that do not come from the database stay as they are. `path` is the database's file.
  */
 export function toAppError(error: unknown, path: string, { duringWrite = false } = {}): unknown {
-  const code = sqliteCode(error)
-  if (error instanceof AppError || code === undefined) return error
+  const code = codeOf(error)
   if (isLocked(error)) return new AppError('store_busy', { cause: error })
   const isReadOnly = code.startsWith('SQLITE_READONLY') && code !== 'SQLITE_READONLY_DBMOVED'
   if (isOutOfSpace(error) || isReadOnly || (isRefusedWrite(error) && refusesFilesBeside(path))) {
@@ -27,7 +26,7 @@ export function toOpenError(error: unknown, path: string, role: FileRole = 'data
   if (isOutOfSpace(error)) return storeUnusable(`There is no space for the database ${path}: make room.`, error)
   if (isLocked(error)) return storeUnusable(`The database ${path} is locked by another process: end it.`, error)
   if (isDamage(error)) return fileDamaged(role, path, `is damaged: ${String(error)}`, error)
-  if (sqliteCode(error) === 'SQLITE_CANTOPEN') return cannotOpen(path, role, error)
+  if (codeOf(error) === 'SQLITE_CANTOPEN') return cannotOpen(path, role, error)
   return storeUnusable(`The file ${path} cannot be used: ${String(error)}.`, error)
 }
 
@@ -59,22 +58,19 @@ function refusesFilesBeside(path: string): boolean {
 }
 
 /** Another connection has the lock. */
-export const isLocked = (error: unknown): boolean => /^SQLITE_(?:BUSY|LOCKED)/.test(sqliteCode(error) ?? '')
+export const isLocked = (error: unknown): boolean => /^SQLITE_(?:BUSY|LOCKED)/.test(codeOf(error))
 
 /** The disk has no space left for the database, its WAL or its WAL-index. */
-export const isOutOfSpace = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_FULL' || isWalIndexRefused(error)
+export const isOutOfSpace = (error: unknown): boolean => codeOf(error) === 'SQLITE_FULL' || isWalIndexRefused(error)
 
 /** SQLite could not extend the WAL-index. */
-export const isWalIndexRefused = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_IOERR_SHMSIZE'
+export const isWalIndexRefused = (error: unknown): boolean => codeOf(error) === 'SQLITE_IOERR_SHMSIZE'
 
 /** The system refused a write, for another reason than a full disk. Nothing was synced. */
-export const isRefusedWrite = (error: unknown): boolean => sqliteCode(error) === 'SQLITE_IOERR_WRITE'
+export const isRefusedWrite = (error: unknown): boolean => codeOf(error) === 'SQLITE_IOERR_WRITE'
 
 /** SQLite has read a file that is damaged or is no database. */
-export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)/.test(sqliteCode(error) ?? '')
+export const isDamage = (error: unknown): boolean => /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))
 
-/** SQLite's extended result code, like `SQLITE_CONSTRAINT_PRIMARYKEY`. `undefined` for any other error. */
-export function sqliteCode(error: unknown): string | undefined {
-  const code = codeOf(error)
-  return code.startsWith('SQLITE_') ? code : undefined
-}
+/** Whether the code of an error is one of SQLite's extended result codes, like `SQLITE_CONSTRAINT_PRIMARYKEY`. */
+export const isOfSqlite = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_')

@@ -5,8 +5,7 @@ import { rowsOf } from './driver.ts'
 
 /** The identifier of a user. Throws `user_not_found`. */
 export function requireUser(db: Database, name: string): UserId {
-  const select = db.prepare<unknown, [string]>('select id from users where name = ?1')
-  const [row] = rowsOf<[id: bigint]>(select.values(name))
+  const [row] = rowsOf<[id: bigint]>(db, 'select id from users where name = ?1', name)
   if (row === undefined) throw userNotFound(name)
   return Number(row[0])
 }

@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import { schemaTooNew, storeUnusable } from '../errors.ts'
+import { rowsOf } from './driver.ts'
 import usersTokensPlants from './migrations/0001-users-tokens-plants.sql' with { type: 'text' }
 import rotationBlock from './migrations/0002-rotation-block.sql' with { type: 'text' }
 import lastBackupTokenExpiry from './migrations/0003-last-backup-token-expiry.sql' with { type: 'text' }
@@ -32,11 +33,9 @@ export function migrate(writer: Database, path: string): boolean {
   return update.immediate()
 }
 
-/** Reads a number from the database's header. */
-export function pragmaNumber(db: Database, pragma: 'user_version' | 'application_id', schema = 'main'): number {
-  const [[value] = []] = db.prepare(`pragma ${schema}.${pragma}`).values()
-  return Number(value)
-}
+/** Reads a pragma whose value is a number. */
+export const pragmaNumber = (db: Database, pragma: string, schema = 'main'): number =>
+  Number(rowsOf(db, `pragma ${schema}.${pragma}`)[0]?.[0])
 
 /**
  * Refuses a linked SQLite that can corrupt a WAL database which two processes share

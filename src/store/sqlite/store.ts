@@ -1,11 +1,10 @@
-import type { Database } from 'bun:sqlite'
 import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
 import { connect } from './connections.ts'
-import { openWriter } from './driver.ts'
+import { openWriter, rowsOf } from './driver.ts'
 import { toOpenError } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
 import { databaseEmpty, databaseMissing, inspect, refuseLeftWal } from './files/preflight.ts'
@@ -40,7 +39,7 @@ export async function openSqliteStore(
   if (!exists) orUndefined(() => createFile(path))
   try {
     using first = openWriter(path, durability)
-    requireSafeSqlite(sqliteVersion(first))
+    requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path)
     // The file exists now, even if the path is a link whose target was missing.
     const madePath = realpathSync(path)
@@ -69,5 +68,3 @@ export async function openSqliteStore(
 const EXPOSED = 'the database is open to others'
 
 const FOREIGN_OBJECTS = 'the database has objects of other programs, which no backup holds'
-
-const sqliteVersion = (db: Database): string => String(db.prepare('select sqlite_version()').values()[0]?.[0])

@@ -1,15 +1,16 @@
 import { INT64_MIN } from '../../../domain/int64.ts'
+import { fromRow } from '../../rows.ts'
 import { BATCH, COLUMNS, type Contents, KEYS, type Row, selectCounts, type Table } from '../../tools/contents.ts'
 import type { Query } from '../driver.ts'
 
 /** All rows, as the transaction sees them. */
 export async function contentsOf(query: Query): Promise<Contents> {
-  const [counts] = await query<Record<Table, bigint>>(selectCounts('plantstore'))
+  const [counts = {}] = await query<Record<Table, bigint>>(selectCounts('plantstore'))
   const [lastIds = { userId: 0n, tokenId: 0n }] = await query<Contents['lastIds']>(
     'select last_user_id as "userId", last_token_id as "tokenId" from plantstore.counters',
   )
   return {
-    counts: { users: Number(counts?.users), tokens: Number(counts?.tokens), plants: Number(counts?.plants) },
+    counts: fromRow(counts),
     lastIds,
     batches: (table) => readBatches(query, table),
   }

@@ -46,7 +46,7 @@ export function isOpenElsewhere(path: string): boolean {
  */
 export function closeForReplacement(db: Database): void {
   const path = db.filename
-  const [[busy] = []] = rowsOf<[busy: bigint]>(db.prepare('pragma wal_checkpoint(truncate)').values())
+  const [[busy] = []] = rowsOf<[busy: bigint]>(db, 'pragma wal_checkpoint(truncate)')
   if (busy !== 0n) throw storeUnusable(`The WAL of the database ${path} cannot be brought into it.`)
   for (const name of ['-wal', '-shm']) rmSync(path + name, { force: true })
   syncDirectory(dirname(path))

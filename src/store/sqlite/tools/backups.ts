@@ -3,7 +3,7 @@ import { basename, dirname, extname, join } from 'node:path'
 import { misused } from '../../../domain/error.ts'
 import type { FileTools } from '../../engine.ts'
 import { openImmutable, openWriter, rowsOf } from '../driver.ts'
-import { sqliteCode } from '../errors.ts'
+import { isOfSqlite } from '../errors.ts'
 import { realPath, syncDirectory } from '../files/file-system.ts'
 import { databaseMissing, inspect, inspectBackup } from '../files/preflight.ts'
 import { BACKUP_OF } from '../files/schema.ts'
@@ -82,9 +82,9 @@ function keepBackups(database: string, latest: string, keep: number) {
 function recordedPath(file: string): string | undefined {
   try {
     using db = openImmutable(file)
-    return rowsOf<[string]>(db.prepare(`select path from ${BACKUP_OF}`).values())[0]?.[0]
+    return rowsOf<[string]>(db, `select path from ${BACKUP_OF}`)[0]?.[0]
   } catch (error) {
-    if (sqliteCode(error) === undefined) throw error
+    if (!isOfSqlite(error)) throw error
     return undefined
   }
 }

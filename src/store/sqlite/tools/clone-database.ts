@@ -6,7 +6,7 @@ import type { Cloned, CloneOptions } from '../../engine.ts'
 import { type FileRole, fileDamaged, storeUnusable } from '../../errors.ts'
 import type { Counts } from '../../tools/contents.ts'
 import { rowsOf } from '../driver.ts'
-import { isDamage, isLocked, isOutOfSpace, sqliteCode, toOpenError } from '../errors.ts'
+import { isDamage, isLocked, isOutOfSpace, toOpenError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { closeForReplacement, lockAlone } from '../files/lock.ts'
 import { databaseEmpty, inspect, refuseSideFiles, restingState } from '../files/preflight.ts'
@@ -98,7 +98,11 @@ async function cloneRows(
   if (pragmaNumber(clone, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(path)
   clone.run(`pragma main.application_id = ${APPLICATION_ID}`)
   clone.run(`pragma main.user_version = ${pragmaNumber(clone, 'user_version', 'source')}`)
-  const schema = schemaToClone(clone, new Set(dropped.map(([, name]) => name)))
+  const droppedNames = new Set([BACKUP_OF, ...dropped.map(([, name]) => name)])
+  const schema = rowsOf<[type: string, name: string, sql: string]>(
+    clone,
+    'select type, name, sql from source.sqlite_schema where sql is not null order by rowid',
+  ).filter(([, name]) => !name.startsWith('sqlite_') && !droppedNames.has(name))
   const tables = schema.filter(([type]) => type === 'table')
   const expected = countRows(clone, 'source')
   for (const [, name, sql] of tables) {
@@ -133,11 +137,6 @@ async function cloneRows(
   return expected
 }
 
-const schemaToClone = (clone: Database, dropped: ReadonlySet<string>) =>
-  rowsOf<[type: string, name: string, sql: string]>(
-    clone.prepare('select type, name, sql from source.sqlite_schema where sql is not null order by rowid').values(),
-  ).filter(([, name]) => !name.startsWith('sqlite_') && name !== BACKUP_OF && !dropped.has(name))
-
 /** Any name as an identifier in SQL. */
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
@@ -155,7 +154,7 @@ function verify(clone: Database, source: Source, expected: Counts): void {
 
 function toCloneError(error: unknown, source: Source, target: string): unknown {
   // The file of the clone is open already, and nobody else knows it.
-  const isOfSource = isDamage(error) || isLocked(error) || sqliteCode(error) === 'SQLITE_CANTOPEN'
+  const isOfSource = isDamage(error) || isLocked(error) || codeOf(error) === 'SQLITE_CANTOPEN'
   if (isOfSource) return toOpenError(error, source.path, source.role)
   if (codeOf(error) === 'EEXIST') return targetExists(target)
   // Neither an `AppError` nor the reason of a signal has a code.

@@ -1,7 +1,17 @@
 import type { Database, Statement } from 'bun:sqlite'
 import { type OwnedPlant, PLANT_FIELDS, type PlantRow, toPlant } from '../../../domain/plant.ts'
 import type { FileTools } from '../../engine.ts'
-import { BATCH, COLUMNS, type Contents, type Counts, KEYS, type Row, selectCounts } from '../../tools/contents.ts'
+import { fromRow } from '../../rows.ts'
+import {
+  BATCH,
+  COLUMNS,
+  type Contents,
+  type Counts,
+  KEYS,
+  type Row,
+  selectCounts,
+  type Table,
+} from '../../tools/contents.ts'
 import { openReader, rowsOf } from '../driver.ts'
 import { toAppError } from '../errors.ts'
 import { requireUser } from '../lookups.ts'
@@ -16,7 +26,7 @@ export async function updateSchema(path: string): Promise<void> {
 /** Begins to read all rows as of now. The connection sees no later change. It must read integers as bigints. */
 export function contentsOf(db: Database, path: string): Contents {
   db.run('begin')
-  const lastIds = new Map(rowsOf<[string, bigint]>(db.prepare('select name, seq from sqlite_sequence').values()))
+  const lastIds = new Map(rowsOf<[string, bigint]>(db, 'select name, seq from sqlite_sequence'))
   return {
     counts: countRows(db),
     lastIds: { userId: lastIds.get('users') ?? 0n, tokenId: lastIds.get('tokens') ?? 0n },
@@ -36,10 +46,8 @@ export function contentsOf(db: Database, path: string): Contents {
 }
 
 /** The number of rows of each table, in this or an attached database. */
-export function countRows(db: Database, schema: 'main' | 'source' = 'main'): Counts {
-  const [[users, tokens, plants] = []] = db.prepare(selectCounts(schema)).values()
-  return { users: Number(users), tokens: Number(tokens), plants: Number(plants) }
-}
+export const countRows = (db: Database, schema: 'main' | 'source' = 'main'): Counts =>
+  fromRow(db.prepare<Record<Table, bigint>, []>(selectCounts(schema)).get() ?? {})
 
 /** The table `users` has a column `name`, too. */
 const FIELDS = PLANT_FIELDS.map((field) => `plants.${field}`).join(', ')
@@ -52,9 +60,8 @@ export const exportPlants =
     using reader = openReader(path)
     reader.run('begin')
     const condition = userName === undefined ? '' : `where users.id = ${requireUser(reader, userName)}`
-    const [[plants] = []] = reader
-      .prepare(`select count(*) from plants join users on users.id = plants.user_id ${condition}`)
-      .values()
+    const countPlants = `select count(*) from plants join users on users.id = plants.user_id ${condition}`
+    const [[plants] = []] = rowsOf(reader, countPlants)
     const batches = readBatches(
       reader.prepare<Omit<OwnedPlant, 'plant'> & PlantRow, []>(
         `select users.name as user, plants.id, ${FIELDS} from users cross join plants on plants.user_id = users.id

@@ -3,7 +3,7 @@ import { codeOf } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
 import { COLUMNS, type Source, type Table, type Target } from '../../tools/contents.ts'
 import { insertInto, openReader } from '../driver.ts'
-import { sqliteCode, toAppError, toOpenError } from '../errors.ts'
+import { isOfSqlite, toAppError, toOpenError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
 import { inspect, refuseSideFiles } from '../files/preflight.ts'
 import { findProblems } from '../health.ts'
@@ -35,7 +35,7 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
   } catch (error) {
     if (codeOf(error) === 'EEXIST') throw targetExists(path)
     // The other store may have failed, or a signal has come.
-    throw sqliteCode(error) === undefined ? error : toOpenError(error, path)
+    throw isOfSqlite(error) ? toOpenError(error, path) : error
   }
 }
 

@@ -1,10 +1,10 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { dirname } from 'node:path'
 import { AppError } from '../../../domain/error.ts'
-import { type ConflictRule, PLANT_FIELDS, type PlantValues, valuesOf } from '../../../domain/plant.ts'
+import { type ConflictRule, mapFields, PLANT_FIELDS, type PlantRow, valuesOf } from '../../../domain/plant.ts'
 import type { Clocks, ExistingLine, FileTools, PlantImport } from '../../engine.ts'
 import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
-import { insertInto, iterateRows, openWriter } from '../driver.ts'
+import { insertInto, openWriter } from '../driver.ts'
 import { isLocked, isOutOfSpace, toAppError } from '../errors.ts'
 import { movedAway, watchFiles } from '../files/moved-files.ts'
 import { checkpoints } from '../writing/checkpoints.ts'
@@ -133,7 +133,7 @@ function prepareBegin(db: Database, path: string) {
 /** Writes the plants of the staging table in the order of the table `plants`, and counts them. Another order takes many times as long. */
 function plantWriter(db: Database, rule: ConflictRule, { nowMs, monotonicMs }: Clocks) {
   const prepare = (sql: string) => db.prepare<unknown, SQLQueryBindings[]>(sql)
-  const selectAfter = prepare(
+  const selectAfter = db.prepare<Pick<ExistingLine, 'user' | 'id'> & PlantRow, [...Key]>(
     `select user, id, ${FIELD_COLUMNS} from temp.lines where (user, id) > (?1, ?2) order by user, id`,
   )
   const insertUser = prepare('insert into main.users (name, created_at_ms) values (?1, ?2) on conflict do nothing')
@@ -147,7 +147,9 @@ function plantWriter(db: Database, rule: ConflictRule, { nowMs, monotonicMs }: C
   /** Writes the plants after a key, inside a transaction. If `endMs` comes first, it returns the last key, and else `undefined`. */
   const writeUntil = (endMs: number, after: Key): Key | undefined => {
     let lastUser = ''
-    for (const [user, id, ...values] of iterateRows<[...Key, ...PlantValues]>(selectAfter, ...after)) {
+    for (const row of selectAfter.iterate(...after)) {
+      const { user, id } = row
+      const values = mapFields((field) => row[field] ?? null)
       if (user !== lastUser) counts.users += insertUser.run(user, nowMs()).changes
       lastUser = user
       const { changes } = createPlant.run(user, id, ...values)

@@ -21,16 +21,8 @@ type CheckpointRow = [busy: bigint, frames: bigint, checkpointed: bigint]
  * for the next one. `onWhole` is called after each checkpoint that leaves nothing. `translate` translates SQLite's errors.
  */
 export function checkpoints(writer: Database, translate: (error: unknown) => unknown, onWhole = () => {}) {
-  const statements = {
-    // It only counts the frames in the WAL, which takes some microseconds.
-    noop: writer.prepare('pragma wal_checkpoint(noop)'),
-    passive: writer.prepare('pragma wal_checkpoint(passive)'),
-    truncate: writer.prepare('pragma wal_checkpoint(truncate)'),
-  }
-  const checkpoint = (mode: keyof typeof statements): CheckpointRow => {
-    const [row = [0n, 0n, 0n]] = rowsOf<CheckpointRow>(statements[mode].values())
-    return row
-  }
+  // It only counts the frames in the WAL, which takes some microseconds.
+  const noop = writer.prepare('pragma wal_checkpoint(noop)')
   let framesTried = 0
   /** The frames that the last checkpoint reached, if a reader stopped it there. */
   let heldAt: bigint | undefined
@@ -41,7 +33,7 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
   /** Returns the number of frames in the database if readers keep the rest out of it, or -1 if another process runs a checkpoint. */
   const run = (mode: 'passive' | 'truncate'): bigint | undefined => {
     try {
-      const [, frames, checkpointed] = checkpoint(mode)
+      const [[, frames, checkpointed] = [0n, 0n, 0n]] = rowsOf<CheckpointRow>(writer, `pragma wal_checkpoint(${mode})`)
       if (checkpointed < frames || checkpointed < 0n) return checkpointed
       onWhole()
       return undefined
@@ -57,7 +49,7 @@ export function checkpoints(writer: Database, translate: (error: unknown) => unk
     run,
     /** Runs a checkpoint if the WAL has grown enough since the last one. Returns a warning if a reader makes the WAL long. */
     runIfDue(): StoreEvent | undefined {
-      const framesNow = Number(checkpoint('noop')[1])
+      const framesNow = Number(noop.values()[0]?.[1])
       // SQLite has reused the WAL from its beginning.
       if (framesNow < framesTried) {
         framesTried = 0

@@ -2,6 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { AppError } from '../../../domain/error.ts'
 import { LOCK_MAX_WAIT_MS } from '../../group-queue.ts'
 import { isWalIndexRefused } from '../errors.ts'
+import { pragmaNumber } from '../migrate.ts'
 
 /**
  * Returns a function that commits the transaction of a connection.
@@ -27,15 +28,14 @@ export function prepareCommit(writer: Database): () => void {
  * does not continue that of the frame before (https://sqlite.org/walformat.html), so it ignores the other frames, too.
  */
 function overwriteFrames(writer: Database, commit: { run(): unknown }): void {
-  const [id, busyTimeoutMs, durability] = ['application_id', 'busy_timeout', 'synchronous'].map((pragma) =>
-    Number(writer.prepare(`pragma ${pragma}`).values()[0]?.[0]),
-  )
+  const busyTimeoutMs = pragmaNumber(writer, 'busy_timeout')
+  const durability = pragmaNumber(writer, 'synchronous')
   try {
     writer.run(`pragma busy_timeout = ${LOCK_MAX_WAIT_MS}`)
     writer.run('pragma synchronous = full')
     writer.run('begin immediate')
     // The same value again: this writes one page, and changes nothing.
-    writer.run(`pragma application_id = ${id}`)
+    writer.run(`pragma application_id = ${pragmaNumber(writer, 'application_id')}`)
     try {
       commit.run()
     } catch (error) {

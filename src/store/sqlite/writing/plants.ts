@@ -1,10 +1,9 @@
 import type { Database } from 'bun:sqlite'
-import { AppError } from '../../../domain/error.ts'
+import { AppError, codeOf } from '../../../domain/error.ts'
 import type { PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { PLANT_COLUMNS } from '../../rows.ts'
 import { insertInto } from '../driver.ts'
-import { sqliteCode } from '../errors.ts'
 import type { PlantQuota } from './quota.ts'
 
 /** The values of `PLANT_COLUMNS`. */
@@ -30,7 +29,7 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
         if (insert.run(user, id, ...values).changes === 0) throw new AppError('plant_exists')
       } catch (error) {
         // The user was deleted after the token was checked.
-        if (sqliteCode(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
+        if (codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
         throw error
       }
       quota?.record(user, 1)
