@@ -30,12 +30,19 @@ const RULES = {
 export const FOUND_MAX = 100
 const SHOWN_LENGTH = 100
 
+/** The tables whose rows belong to users. */
+const OWNED = ['tokens', 'plants']
+
 /**
- * Statements for every database that find the rows which break a rule: a line for each row and rule. `prefix` stands before the
- * names of the tables. They leave out a column that its table does not have.
+ * Statements for every database that find the rows which belong to no user or break a rule: a line for each row and rule. `prefix`
+ * stands before the names of the tables. They leave out a column that its table does not have.
  */
-export const findRuleBreaks = (prefix: string, hasColumn = (_table: string, _column: string) => true) =>
-  Object.entries(RULES).flatMap(([table, rules]) =>
+export const findRuleBreaks = (prefix: string, hasColumn = (_table: string, _column: string) => true) => [
+  ...OWNED.map(
+    (table) => `select 'a row of ${table} belongs to no user' from ${prefix}${table}
+      where not exists (select 1 from ${prefix}users where users.id = ${table}.user_id)`,
+  ),
+  ...Object.entries(RULES).flatMap(([table, rules]) =>
     Object.entries<Rule>(rules)
       .filter(([column]) => hasColumn(table, column))
       .map(
@@ -44,4 +51,5 @@ export const findRuleBreaks = (prefix: string, hasColumn = (_table: string, _col
              substr(cast(${column} as text), 1, ${SHOWN_LENGTH}) || '" is not ${words}'
            from ${prefix}${table} where ${isBrokenBy(column)} limit ${FOUND_MAX}`,
       ),
-  )
+  ),
+]

@@ -4,6 +4,7 @@ import { withKnownOutcome } from '../../domain/error.ts'
 import { EXPIRES_SOON_MS, EXPIRING_TOKENS_MAX, type Store } from '../../domain/store.ts'
 import { findRuleBreaks } from '../row-rules.ts'
 import type { Connections } from './connections.ts'
+import { rowsOf } from './driver.ts'
 import { isDamage } from './errors.ts'
 import { sizeOf } from './files/file-system.ts'
 
@@ -45,22 +46,17 @@ export function health({ path, reader, read, writer: { write, load, checkpointed
   } satisfies Partial<Store>
 }
 
-/** The tables whose rows belong to users. Other programs may have tables of their own, with other rules. */
-const OWNED = ['tokens', 'plants']
-
 /** Reads a whole database. Returns its problems, a line each. */
 export function findProblems(db: Database): readonly string[] {
   try {
-    const found = db.prepare('pragma main.integrity_check').values().flat().map(String)
-    const orphans = OWNED.flatMap((table) => db.prepare(`pragma main.foreign_key_check('${table}')`).values())
+    const found = rowsOf(db, 'pragma main.integrity_check').flat().map(String)
     // A backup may have an older schema.
     const selectColumn = db.prepare('select 1 from pragma_table_info(?1) where name = ?2')
     const breaks = findRuleBreaks('main.', (...column) => selectColumn.values(...column).length > 0)
     return [
       // SQLite reports several problems of one b-tree in one text.
       ...found.flatMap((text) => text.split('\n')).filter((line) => line !== 'ok'),
-      ...orphans.map(([table]) => `a row of ${table} belongs to no user`),
-      ...breaks.flatMap((select) => db.prepare(select).values().flat().map(String)),
+      ...breaks.flatMap((select) => rowsOf(db, select).flat().map(String)),
     ]
   } catch (error) {
     // SQLite cannot read on after some kinds of damage. That is a problem to report, too.
