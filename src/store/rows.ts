@@ -36,22 +36,23 @@ export const NO_PLANT = mapFields((field) => (isOptional(field) ? '' : null))
 const isMissing = (error: unknown): boolean => error instanceof AppError && error.kind === 'plant_not_found'
 
 /**
- * Deletes a plant that fulfils a condition. `deleteSame` deletes it only while it has these values, and else rejects with
- * `plant_not_found`. So the condition holds for the deleted plant, although it is evaluated before the transaction. A refusal
+ * Deletes a plant, if it fulfils a condition. `deleteSame` deletes it only while it has the values that it gets, and else rejects
+ * with `plant_not_found`. So the condition holds for the deleted plant, although it is evaluated before the transaction. A refusal
  * passes through the same queue, so that a store which cannot write says so first.
  */
 export async function deleteIf(
-  condition: PlantCondition,
+  condition: PlantCondition | undefined,
   read: () => Promise<Plant>,
-  deleteSame: (values: PlantValues) => Promise<void>,
+  deleteSame: (...values: PlantValues | readonly []) => Promise<void>,
 ): Promise<void> {
+  if (condition === undefined) return deleteSame()
   for (let attempt = 0; attempt < CONDITION_ATTEMPTS_MAX; attempt++) {
     const plant = await read().catch((error) => {
       if (!isMissing(error)) throw error
     })
     const isFulfilled = plant !== undefined && condition(plant)
     try {
-      return await deleteSame(isFulfilled ? valuesOf(plant) : NO_PLANT)
+      return await deleteSame(...(isFulfilled ? valuesOf(plant) : NO_PLANT))
     } catch (error) {
       if (!isMissing(error) || plant === undefined) throw error
       if (!isFulfilled) throw new AppError('precondition_failed')

@@ -46,13 +46,11 @@ export function plants({ read, writePlant }: Connections) {
     getPlant,
 
     deletePlant: (user, id, condition) =>
-      condition === undefined
-        ? writePlant('delete', { user, id, values: [] })
-        : deleteIf(
-            condition,
-            () => getPlant(user, id),
-            (values) => writePlant('delete', { user, id, values }),
-          ),
+      deleteIf(
+        condition,
+        () => getPlant(user, id),
+        (...values) => writePlant('delete', { user, id, values }),
+      ),
 
     // Other processes change plants unnoticed. So there is no version, and lists are not cached.
     plantsVersion: () => undefined,

@@ -35,12 +35,10 @@ export function plants({ reader, read, writer: { write } }: Connections) {
       }),
 
     deletePlant: (user, id, condition) =>
-      condition === undefined
-        ? write(['deletePlant', user, `${id}`])
-        : deleteIf(
-            condition,
-            () => getPlant(user, id),
-            (values) => write(['deletePlant', user, `${id}`, ...values]),
-          ),
+      deleteIf(
+        condition,
+        () => getPlant(user, id),
+        (...values) => write(['deletePlant', user, `${id}`, ...values]),
+      ),
   } satisfies Partial<Store>
 }
