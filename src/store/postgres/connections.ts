@@ -1,11 +1,9 @@
 import { AppError } from '../../domain/error.ts'
-import type { PlantValues } from '../../domain/plant.ts'
 import type { OpenOptions } from '../engine.ts'
 import { type Client, type ConnectionOptions, createClient, type Parameter } from './driver.ts'
 import { isRepeatable, REPEAT_MS, repeat, toAppError } from './errors.ts'
 import { openTokenChanges, type TokenChanges, watchTokens } from './versions.ts'
 import { queueWrites } from './writing/queue.ts'
-import type { PlantWrite, WriteKind } from './writing/statements.ts'
 
 /** Connections for reads and transactions. Each of the two writers has one more. */
 const CONNECTIONS_OF_SERVER = 8
@@ -21,7 +19,6 @@ export type Connections = ReturnType<typeof connect>
 /** Prepares the connections. None is made before the first statement. */
 export function connect(connection: ConnectionOptions, options: OpenOptions) {
   const client = createClient(connection, options.isServer ? CONNECTIONS_OF_SERVER : CONNECTIONS_OF_COMMAND)
-  const queue = queueWrites(connection, options)
   /** Why nothing can be read or written now. */
   let refusal: AppError | undefined = new AppError('store_failed', { cause: 'the database has not been reached yet' })
   let closing: Promise<unknown> | undefined
@@ -29,6 +26,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
   const requireOpen = () => {
     if (refusal !== undefined) throw refusal
   }
+  const queue = queueWrites(connection, options, requireOpen)
   const read = openReads(client, requireOpen)
   const { renew, changed, ...versions } = watchTokens(async () => {
     const [row] = await read<TokenChanges>(
@@ -41,14 +39,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
   return {
     read,
     changeTokens: openTokenChanges(client, requireOpen, changed),
-    /** Creates or deletes a plant durably. */
-    async writePlant<Kind extends WriteKind>(
-      kind: Kind,
-      plant: PlantWrite<Kind extends 'create' ? PlantValues : PlantValues | readonly []>,
-    ): Promise<void> {
-      requireOpen()
-      await queue.write(kind, plant)
-    },
+    writePlant: queue.writePlant,
     load: queue.load,
     versions,
     /** For statements before the store is open. */

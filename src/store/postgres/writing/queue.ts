@@ -7,9 +7,13 @@ import { openWriter } from './writer.ts'
 
 /**
  * All writes of plants pass through this queue. One statement writes a group of creates, and another one a group of deletes, each
- * on a connection of its own.
+ * on a connection of its own. `requireOpen` throws an `AppError`.
  */
-export function queueWrites(connection: ConnectionOptions, { quotaPlants, observer }: OpenOptions) {
+export function queueWrites(
+  connection: ConnectionOptions,
+  { quotaPlants, observer }: OpenOptions,
+  requireOpen: () => void,
+) {
   const [creates, deletes] = [createClient(connection, 1), createClient(connection, 1)]
   const queue = queueGroups({
     perform: {
@@ -21,7 +25,8 @@ export function queueWrites(connection: ConnectionOptions, { quotaPlants, observ
   return {
     load: queue.load,
     /** Creates or deletes a plant durably. */
-    async write(kind: WriteKind, plant: PlantWrite): Promise<void> {
+    async writePlant<Kind extends WriteKind>(kind: Kind, plant: PlantWrite<Kind>): Promise<void> {
+      requireOpen()
       await queue.write({
         lane: kind,
         content: plant,

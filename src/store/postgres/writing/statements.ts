@@ -10,10 +10,10 @@ const REFUSALS = { create: 'plant_exists', delete: 'plant_not_found' } as const
 export type WriteKind = keyof typeof REFUSALS
 
 /** A plant to create or delete. A delete with values deletes the plant only while it has them, and else whatever it is. */
-export interface PlantWrite<Values = PlantValues | readonly []> {
+export interface PlantWrite<Kind extends WriteKind = WriteKind> {
   readonly user: UserId
   readonly id: bigint
-  readonly values: Values
+  readonly values: Kind extends 'create' ? PlantValues : PlantValues | readonly []
 }
 
 /** Tells plants apart. */
