@@ -18,12 +18,6 @@ import {
 } from '../domain/store.ts'
 import { type Token, tokenState } from '../domain/token.ts'
 
-/** The columns of the table `plants`, in every database: the key, and one for each field. */
-export const PLANT_KEY = ['user_id', 'id'] as const
-export const PLANT_COLUMNS: readonly string[] = [...PLANT_KEY, ...PLANT_FIELDS]
-/** The columns of the fields, in SQL. */
-export const FIELD_COLUMNS = PLANT_FIELDS.join(', ')
-
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
 const DELETE_PAUSE_MS = 20

@@ -3,6 +3,7 @@ import type { Token, TokenId } from '../../domain/token.ts'
 import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens, tokenNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { ANSWER_TIMEOUT_MS, columns, type Query } from './driver.ts'
+import { insertRows } from './tables.ts'
 import { insertUsers, nextIds, requireUser } from './users.ts'
 
 const SELECT = selectTokens('plantstore.')
@@ -66,42 +67,29 @@ export function tokens({ read, changeTokens }: Connections) {
   } satisfies Partial<Store>
 }
 
-/** The stored tokens with the hashes of these, at the same indexes. */
+/** The stored tokens with the hashes of these, at the same indexes. The driver cannot send an array of bytes, so they are hexadecimal. */
 async function findStored(query: Query, tokens: readonly NewToken[]) {
   const rows = await query<Row & { readonly number: bigint }>(
     `${selectTokens('plantstore.', ', number')}
      join unnest($1::text[]) with ordinality as wanted (hash, number) on tokens.hash = decode(wanted.hash, 'hex')`,
-    columns('text', tokens.map(hexOf)),
+    columns(
+      'text',
+      tokens.map(({ hash }) => hash.toHex()),
+    ),
   )
   const stored: Token[] = []
   for (const { number, ...row } of rows) stored[Number(number) - 1] = fromRow(row)
   return stored
 }
 
-/** The driver cannot send an array of bytes, so the hashes are sent in hexadecimal. */
-const hexOf = ({ hash }: NewToken): string => hash.toHex()
-
 /** See `Store.createTokens`. */
 async function insertTokens(query: Query, tokens: readonly NewToken[]) {
   const { users, newUsers } = await insertUsers(query, tokens)
   const firstId = await nextIds(query, 'last_token_id', tokens.length)
-  const userIds = tokens.map(({ userName }) => users.get(userName))
-  const scopes = tokens.map(({ scope }) => scope)
-  const labels = tokens.map(({ label }) => label)
-  const createdAtMs = tokens.map((token) => token.createdAtMs)
-  const expiresAtMs = tokens.map((token) => token.expiresAtMs)
-  await query(
-    `insert into plantstore.tokens (id, user_id, hash, scope, label, created_at_ms, expires_at_ms)
-     select $1::int8 + number - 1, user_id, decode(hash, 'hex'), scope, label, created_at_ms, expires_at_ms
-     from unnest($2::int8[], $3::text[], $4::text[], $5::text[], $6::int8[], $7::int8[])
-       with ordinality as new (user_id, hash, scope, label, created_at_ms, expires_at_ms, number)`,
-    [
-      firstId,
-      ...columns('int8', userIds),
-      ...columns('text', tokens.map(hexOf), scopes, labels),
-      ...columns('int8', createdAtMs, expiresAtMs),
-    ],
-  )
+  const rows = tokens.map(({ userName, hash, scope, label, createdAtMs, expiresAtMs }, index) => {
+    return [firstId + index, users.get(userName), hash, scope, label, createdAtMs, expiresAtMs]
+  })
+  await insertRows(query, 'tokens', rows)
   return { firstId, newUsers }
 }
 

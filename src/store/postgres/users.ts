@@ -3,6 +3,7 @@ import type { User, UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
 import { columns, type Query } from './driver.ts'
+import { insertRows } from './tables.ts'
 
 const LIST_USERS = `select id, name, created_at_ms as "createdAtMs", blocked_at_ms as "blockedAtMs" from plantstore.users
   where name collate "C" > $1 order by name collate "C" limit $2`
@@ -82,13 +83,9 @@ export async function insertUsers(query: Query, tokens: readonly NewToken[]) {
   const newUsers = names.filter((name) => !users.has(name))
   if (newUsers.length === 0) return { users, newUsers }
   const firstId = await nextIds(query, 'last_user_id', newUsers.length)
-  const createdAtMs = newUsers.map((name) => byUser.get(name)?.[0]?.createdAtMs)
-  await query(
-    `insert into plantstore.users (id, name, created_at_ms) select $1::int8 + number - 1, name, created_at_ms
-     from unnest($2::text[], $3::int8[]) with ordinality as new (name, created_at_ms, number)`,
-    [firstId, ...columns('text', newUsers), ...columns('int8', createdAtMs)],
-  )
-  for (const [index, name] of newUsers.entries()) users.set(name, firstId + index)
+  const rows = newUsers.map((name, index) => [firstId + index, name, byUser.get(name)?.[0]?.createdAtMs] as const)
+  await insertRows(query, 'users', rows)
+  for (const [id, name] of rows) users.set(name, id)
   return { users, newUsers }
 }
 

@@ -3,7 +3,8 @@ import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
 import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
 import { EMPTY_PAGE, type Store } from '../../domain/store.ts'
 import type { UserId } from '../../domain/token.ts'
-import { deleteIf, FIELD_COLUMNS, takePage } from '../rows.ts'
+import { deleteIf, takePage } from '../rows.ts'
+import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
 
 /** Plants in SQLite. */

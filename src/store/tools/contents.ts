@@ -1,29 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { PLANT_FIELDS } from '../../domain/plant.ts'
 import { storeUnusable } from '../errors.ts'
-import { PLANT_KEY } from '../rows.ts'
-
-/** The tables of a store, in an order in which they can be filled: no row refers to a later table. */
-export const TABLES = ['users', 'tokens', 'plants'] as const
-export type Table = (typeof TABLES)[number]
-
-/** The columns of the tables, which have the same names in every store. The first ones are the primary key. */
-export const COLUMNS: Readonly<Record<Table, Readonly<Record<string, 'integer' | 'text' | 'bytes'>>>> = {
-  users: { id: 'integer', name: 'text', created_at_ms: 'integer', blocked_at_ms: 'integer' },
-  tokens: {
-    ...{ id: 'integer', user_id: 'integer', hash: 'bytes', scope: 'text', label: 'text' },
-    ...{ created_at_ms: 'integer', expires_at_ms: 'integer', revoked_at_ms: 'integer', last_used_at_ms: 'integer' },
-    replaced_by: 'integer',
-  },
-  plants: {
-    user_id: 'integer',
-    id: 'integer',
-    ...Object.fromEntries(PLANT_FIELDS.map((field) => [field, 'text'] as const)),
-  },
-}
-
-/** The columns of the primary keys. All are integers. */
-export const KEYS: Readonly<Record<Table, readonly string[]>> = { users: ['id'], tokens: ['id'], plants: PLANT_KEY }
+import { TABLES, type Table, toText } from '../tables.ts'
 
 /** The values of a row's columns. */
 export type Row = readonly (bigint | string | Uint8Array | null)[]
@@ -59,10 +36,6 @@ export interface Target {
   /** Stores the last identifiers after all rows, and reads what is stored. */
   read<T>(lastIds: Contents['lastIds'], use: (contents: Contents) => Promise<T>): Promise<T>
 }
-
-/** A value as text: an integer in decimal, bytes in hexadecimal. */
-export const toText = (value: Row[number]): string | null =>
-  value instanceof Uint8Array ? Buffer.from(value).toString('hex') : (value?.toString() ?? null)
 
 /** The number of rows of each table, and the SHA-256 of all rows. Equal stores of any kind have equal digests. */
 export interface Digest {
@@ -111,7 +84,8 @@ async function digestWith(
   for (const table of TABLES) {
     hasher.update(`${table}\n`)
     for await (const rows of contents.batches(table)) {
-      hasher.update(rows.map(lineOf).join(''))
+      // A row is a line of JSON. Integers and bytes are strings. A column has one type, so no two rows have the same line.
+      hasher.update(rows.map((row) => `${JSON.stringify(row.map(toText))}\n`).join(''))
       counts[table] += rows.length
       await insert?.(table, rows)
       // Reading a file is synchronous, so signals need a turn.
@@ -122,6 +96,3 @@ async function digestWith(
   }
   return { counts, digest: hasher.digest('hex') }
 }
-
-/** The row as JSON. Integers and bytes are strings. A column has one type, so no two rows have the same line. */
-const lineOf = (row: Row): string => `${JSON.stringify(row.map(toText))}\n`

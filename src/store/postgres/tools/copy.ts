@@ -1,10 +1,12 @@
 import { describeAddress } from '../../../domain/database-url.ts'
 import type { CopyOptions } from '../../engine.ts'
 import { storeUnusable } from '../../errors.ts'
-import { COLUMNS, type Source, TABLES, type Table, type Target, toText } from '../../tools/contents.ts'
-import { AnswerTimeout, type Client, type ConnectionOptions, columns, createClient, type Query } from '../driver.ts'
+import { TABLES } from '../../tables.ts'
+import type { Source, Target } from '../../tools/contents.ts'
+import { AnswerTimeout, type Client, type ConnectionOptions, createClient, type Query } from '../driver.ts'
 import { isConnectionLost, isTemporary, repeat, sqlState, toAppError, toOpenError } from '../errors.ts'
 import { inspect, migrate } from '../schema.ts'
+import { insertRows } from '../tables.ts'
 import { randomStamp } from '../versions.ts'
 import { contentsOf } from './contents.ts'
 
@@ -128,46 +130,22 @@ async function lockEmpty(query: Query, database: string): Promise<bigint> {
 /** Looks for the stamp of a transaction whose connection was lost. Rejects unless the transaction was committed. */
 async function requireCommitted(
   client: Client,
-  { before, after }: { readonly before: bigint; readonly after: bigint },
+  { before, after }: Readonly<Record<'before' | 'after', bigint>>,
   database: string,
   cause: unknown,
 ): Promise<void> {
   const lost = `The connection to ${database} was lost at the commit`
   const [found] = await repeat(LOOK_MS, isTemporary, () => client.query<Locked>(LOCK)).catch(() => [])
   if (found?.stamp === after) return
-  if (found?.stamp === before)
-    throw storeUnusable(`${lost}. The copy is not committed: run the same command again.`, cause)
-  throw storeUnusable(
-    `${lost}. Whether the copy is committed is unknown: run the same command again, which refuses a database that has rows.`,
-    cause,
-  )
-}
-
-const ARRAY_TYPES = { integer: 'int8', text: 'text', bytes: 'text' } as const
-
-/**
- * Inserts rows, with one array of values for each column. The driver cannot send an array of bytes, so bytes are sent in
- * hexadecimal.
- */
-const insertInto = (table: Table): string => {
-  const types = Object.entries(COLUMNS[table])
-  const names = types.map(([name]) => name).join(', ')
-  const values = types.map(([name, type]) => (type === 'bytes' ? `decode(${name}, 'hex')` : name))
-  const arrays = types.map(([, type], index) => `$${index + 1}::${ARRAY_TYPES[type]}[]`)
-  return `insert into plantstore.${table} (${names})
-    select ${values.join(', ')} from unnest(${arrays.join(', ')}) as rows (${names})`
+  const outcome =
+    found?.stamp === before
+      ? 'The copy is not committed: run the same command again.'
+      : 'Whether the copy is committed is unknown: run the same command again, which refuses a database that has rows.'
+  throw storeUnusable(`${lost}. ${outcome}`, cause)
 }
 
 const targetOf = (query: Query, stamp: bigint): Target => ({
-  async insert(table, rows) {
-    const parameters = Object.values(COLUMNS[table]).flatMap((type, index) =>
-      columns(
-        ARRAY_TYPES[type],
-        rows.map((row) => toText(row[index] ?? null)),
-      ),
-    )
-    await query(insertInto(table), parameters)
-  },
+  insert: (table, rows) => insertRows(query, table, rows),
 
   async read({ userId, tokenId }, use) {
     // Without an entry in `token_changes`, this stamp invalidates what any server has cached.

@@ -2,7 +2,7 @@ import type { ErrorKind } from '../../../domain/error.ts'
 import { PLANT_FIELDS, type PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
 import { GROUP_MAX_WRITES } from '../../group-queue.ts'
-import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../rows.ts'
+import { FIELD_COLUMNS, PLANT_COLUMNS } from '../../tables.ts'
 import { columns, type Parameter } from '../driver.ts'
 
 /** The two kinds of writes, and why one is refused whose user exists. */

@@ -1,7 +1,8 @@
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import { codeOf } from '../../../domain/error.ts'
 import { storeUnusable } from '../../errors.ts'
-import { COLUMNS, type Source, type Table, type Target } from '../../tools/contents.ts'
+import { COLUMNS } from '../../tables.ts'
+import type { Source, Target } from '../../tools/contents.ts'
 import { insertInto, openReader } from '../driver.ts'
 import { isOfSqlite, toAppError, toOpenError } from '../errors.ts'
 import { lockAlone } from '../files/lock.ts'
@@ -41,13 +42,12 @@ export async function fillSqlite<T>(path: string, fill: (target: Target) => Prom
 
 /** All rows are written in one transaction. Then its file is opened again, so that it is read and not the cache. */
 function targetOf(db: Database, path: string): Target {
-  const prepare = (table: Table) =>
-    db.prepare<unknown, SQLQueryBindings[]>(insertInto(table, Object.keys(COLUMNS[table])))
-  const inserts = { users: prepare('users'), tokens: prepare('tokens'), plants: prepare('plants') }
   db.run('begin')
   return {
     async insert(table, rows) {
-      for (const row of rows) inserts[table].run(...row)
+      // `query` caches the statement.
+      const insert = db.query<unknown, SQLQueryBindings[]>(insertInto(table, Object.keys(COLUMNS[table])))
+      for (const row of rows) insert.run(...row)
     },
     async read({ userId, tokenId }, use) {
       db.run('delete from sqlite_sequence')

@@ -2,7 +2,7 @@ import type { Database } from 'bun:sqlite'
 import { AppError, codeOf } from '../../../domain/error.ts'
 import type { PlantValues } from '../../../domain/plant.ts'
 import type { UserId } from '../../../domain/token.ts'
-import { PLANT_COLUMNS } from '../../rows.ts'
+import { PLANT_COLUMNS } from '../../tables.ts'
 import { insertInto } from '../driver.ts'
 import type { PlantQuota } from './quota.ts'
 
