@@ -63,14 +63,11 @@ export interface CreatedTokens {
 /** Which tokens to revoke: one token, or all tokens of a user. */
 export type TokenSelection = { readonly id: TokenId } | { readonly userName: string }
 
-/** How to watch and stop the deletion of a user. */
-export interface DeletionOptions {
-  /**
-   * Called before each batch of plants, with the number of deleted plants and the number at the start. The deletion waits for it
-   * and holds no lock meanwhile.
-   */
-  readonly onProgress?: (deleted: number, total: number) => void | Promise<void>
-  /** Stops the deletion before it begins, or between two batches. */
+/** How to watch and stop a long task. */
+export interface TaskOptions {
+  /** Called with the number of plants that are done, and the number at the start. The task waits for it between two batches. */
+  readonly onProgress?: (done: number, total: number) => void | Promise<void>
+  /** Stops the task before it begins, or between two batches. The task then throws the reason of the signal. */
   readonly signal?: AbortSignal
 }
 
@@ -189,11 +186,11 @@ export interface Store {
    */
   setUserBlock(name: string, blockedAtMs: number | undefined): Promise<boolean>
   /**
-   * Deletes a user: first the tokens, then the plants in batches, then the name. Others can write between two batches. Deleted
-   * data is overwritten if the database can do that. Returns the numbers of deleted plants and tokens. Rejects with
-   * `user_not_found`, or with the reason of the signal. After it was stopped, another call deletes the rest.
+   * Deletes a user: first the tokens, then the plants in batches, then the name. Between two batches it holds no lock, so that
+   * others can write. Deleted data is overwritten if the database can do that. Returns the numbers of deleted plants and tokens.
+   * Rejects with `user_not_found`, or with the reason of the signal. After it was stopped, another call deletes the rest.
    */
-  deleteUser(name: string, options?: DeletionOptions): Promise<{ readonly plants: number; readonly tokens: number }>
+  deleteUser(name: string, options?: TaskOptions): Promise<{ readonly plants: number; readonly tokens: number }>
 
   /** The writes that are not durable yet, and how long the first of them has waited: 0 if none waits. Costs no I/O. */
   load(): { readonly waitingWrites: number; readonly longestWaitMs: number }

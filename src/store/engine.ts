@@ -1,6 +1,6 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
-import type { Durability, Store, StoreObserver } from '../domain/store.ts'
+import type { Durability, Store, StoreObserver, TaskOptions } from '../domain/store.ts'
 import type { Counts, Source, Target } from './tools/contents.ts'
 
 /** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
@@ -139,24 +139,17 @@ export interface PlantImport {
   findExisting(): Iterable<ExistingLine>
   /**
    * Stores all plants, and their users if they are new: in one transaction, or in short ones between which servers can write.
-   * Yields the counts after each transaction, and now and then during a long one. With `fail` it rejects with `plant_exists` if a
-   * user has got one of the plants since.
+   * Yields the numbers of plants that are written and durable, and of users and plants that are new: after each transaction, and
+   * now and then during a long one. With `fail` it rejects with `plant_exists` if a user has got one of the plants since.
    */
-  store(isAtomic: boolean): AsyncGenerator<ImportCounts>
+  store(isAtomic: boolean): AsyncGenerator<Readonly<Record<'written' | 'durable' | 'users' | 'created', number>>>
 }
-
-/** What is written: plants, how many of them are durable, and how many users and plants are new. */
-export type ImportCounts = Readonly<Record<'written' | 'durable' | 'users' | 'created', number>>
 
 /** A line of the staging table. */
 export type ExistingLine = Omit<OwnedPlant, 'plant'> & { readonly line: bigint }
 
-/** How `backup` and `restore` clone a database. */
-export interface CloneOptions {
-  /** Called with the number of plants that are cloned, and the number of all plants. */
-  readonly onProgress?: (done: number, total: number) => void
-  /** Stops the task. The clone is deleted, and the reason of the signal is thrown. */
-  readonly signal?: AbortSignal
+/** How `backup` and `restore` clone a database. If the signal stops them, nothing of the clone is left. */
+export interface CloneOptions extends TaskOptions {
   /** Replaces an existing file. */
   readonly force?: boolean
 }

@@ -10,11 +10,11 @@ import {
 } from '../domain/plant.ts'
 import {
   type CreatedTokens,
-  type DeletionOptions,
   type NewToken,
   PAGE_TEXT_LENGTH,
   type PlantCondition,
   type PlantPage,
+  type TaskOptions,
 } from '../domain/store.ts'
 import { type Token, tokenState } from '../domain/token.ts'
 
@@ -63,7 +63,7 @@ export async function deleteIf(
 export async function deleteInBatches(
   total: number,
   deleteBatch: () => Promise<number>,
-  { onProgress, signal }: DeletionOptions,
+  { onProgress, signal }: TaskOptions,
 ): Promise<number> {
   let plants = 0
   for (;;) {

@@ -92,7 +92,7 @@ export async function withClone<T>(
 async function cloneRows(
   clone: Database,
   { role, path, dropped }: Source,
-  { onProgress = () => {}, signal }: CloneOptions,
+  { onProgress, signal }: CloneOptions,
 ): Promise<Counts> {
   clone.run('begin')
   if (pragmaNumber(clone, 'application_id', 'source') !== APPLICATION_ID) throw databaseEmpty(path)
@@ -121,7 +121,7 @@ async function cloneRows(
       `insert into main.plants select * from source.plants ${condition} order by user_id, id limit ${BATCH_ROWS}`,
     ).changes
     plants += batch
-    onProgress(plants, expected.plants)
+    await onProgress?.(plants, expected.plants)
     await nextTurn()
   } while (batch === BATCH_ROWS)
   // SQLite never uses an identifier again that it has given once.
