@@ -140,9 +140,8 @@ function groupTransaction(
       if (writer.inTransaction) writer.run('rollback')
       quota?.forget()
       const error = toAppError(cause, path, { duringWrite: true })
-      const isFailure = error instanceof AppError && error.kind === 'store_failed'
       // The disk refused the group but then took a file, so somebody may have made room in between.
-      const mayHaveRoom = isRefusedWrite(cause) && isFailure
+      const mayHaveRoom = isRefusedWrite(cause) && error instanceof AppError && error.kind === 'store_failed'
       if (isRepeated || !mayHaveRoom) throw error
       return commitGroup(group, nowMs, true)
     }

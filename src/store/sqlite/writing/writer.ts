@@ -1,6 +1,5 @@
 import { AppError } from '../../../domain/error.ts'
-import type { StoreObserver } from '../../../domain/store.ts'
-import type { StoreEvent } from '../../engine.ts'
+import type { OpenOptions } from '../../engine.ts'
 import { type GroupOutcome, queueGroups } from '../../group-queue.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { CHECKPOINTED_AT_MS, COMMIT_MS, type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
@@ -8,14 +7,12 @@ import { type Answer, type Failure, type Message, type Order, type Sent, toError
 import type { Call, Writes } from './writes.ts'
 
 /** How to open the connection that writes. */
-export interface WriterOptions extends Omit<GroupCommitOptions, 'identity' | 'times'> {
-  /** Writes in a thread of its own. Otherwise the caller of a write waits for the disk. */
-  readonly isServer: boolean
-  readonly monotonicMs: () => number
+export interface WriterOptions
+  extends Omit<GroupCommitOptions, 'identity' | 'times'>,
+    Required<Pick<OpenOptions, 'isServer' | 'monotonicMs' | 'onEvent'>>,
+    Pick<OpenOptions, 'observer'> {
   /** Called with the error of each group and each checkpoint that fails, and once if the thread ends before it was closed. */
   readonly onFailure: (error: unknown) => void
-  readonly onEvent: (event: StoreEvent) => void
-  readonly observer?: StoreObserver | undefined
 }
 
 /**
