@@ -87,7 +87,9 @@ function openConnection(
     for (const resolve of unanswered.splice(0)) resolve({ failure: ending })
     onFailure(new AppError('store_failed', { cause: reason }))
   }
-  const channel = (isServer ? prepareThread : openHere)(options, receive, onEnd)
+  const channel = isServer
+    ? prepareThread(options, receive, onEnd)
+    : { post: openGroupCommit(options, receive), isStarted: () => true, stop() {} }
 
   const ask = (message: string): Promise<Answer> =>
     new Promise((resolve) => {
@@ -112,12 +114,6 @@ function openConnection(
   }
   return { ...channel, ask, obey, end }
 }
-
-const openHere = (options: GroupCommitOptions, receive: (sent: Sent) => void) => ({
-  post: openGroupCommit(options, receive),
-  isStarted: () => true,
-  stop() {},
-})
 
 /**
  * The thread starts after this time if no write comes first. By then the server has answered the first requests: on one core
