@@ -4,6 +4,7 @@
  */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { SETTLED_MS } from '../../src/store/sqlite/files/moved-files.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
@@ -83,10 +84,8 @@ async function count(
 }
 
 const tokens: string[] = []
-const found: Record<keyof typeof budget, Calls> = {
-  create: await count((index) => send(200, 'POST', '/plants', { id: -index - 1, name: 'Fern' })),
+const reads = {
   get: await count(() => send(200, 'GET', '/plants/1')),
-  delete: await count((index) => send(204, 'DELETE', `/plants/${index + 1}`)),
   'list, cached': await count(() => send(200, 'GET', '/plants?limit=20')),
   'list, not cached': await count((index) => send(200, 'GET', `/plants?limit=20&after=${index}`)),
   'revoked token': await count(
@@ -98,6 +97,13 @@ const found: Record<keyof typeof budget, Calls> = {
       await rest()
     },
   ),
+}
+// From then on a commit looks at the folder alone, as it does at nearly all times.
+await until('the folder of the database is old', () => Date.now() - statSync(folder.path).ctimeMs > SETTLED_MS)
+const found: Record<keyof typeof budget, Calls> = {
+  ...reads,
+  create: await count((index) => send(200, 'POST', '/plants', { id: -index - 1, name: 'Fern' })),
+  delete: await count((index) => send(204, 'DELETE', `/plants/${index + 1}`)),
 }
 for (const path of logs) rmSync(path)
 

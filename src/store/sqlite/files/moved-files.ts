@@ -7,7 +7,7 @@ import { fileIdentity } from './file-system.ts'
 const DESCRIPTORS = '/proc/self/fd'
 
 /** Two changes of a directory with at least this time between them have different times on every file system. */
-const SETTLED_MS = 3000
+export const SETTLED_MS = 3000
 
 /**
  * Opens a connection to a database and watches its files, because writes to a file that was moved would be lost. `open` must
