@@ -30,12 +30,17 @@ export async function insertRows(
 }
 
 /**
- * Selects rows in the order of `key`. `condition` also has their order and limit, so that no further sort is needed. The select stops
+ * Selects columns of rows in the order of `key`: all columns, or `names`. `condition` also has their order and limit, so that no further sort is needed. The select stops
  * `rowsAfter` rows behind the row whose text reaches a number of bytes, because many large plants would not fit in memory.
  * PostgreSQL knows the length of a text without reading it.
  */
-export function selectPart(table: Table, key: string, condition: string, textBytes: number, rowsAfter = 0): string {
-  const names = Object.keys(COLUMNS[table]).join(', ')
+export function selectPart(
+  table: Table,
+  key: string,
+  condition: string,
+  textBytes: number,
+  { names = Object.keys(COLUMNS[table]).join(', '), rowsAfter = 0 } = {},
+): string {
   const texts = Object.entries(COLUMNS[table]).filter(([, type]) => type === 'text')
   const lengths = texts.map(([name]) => `coalesce(octet_length(${name}), 0)`)
   return `select ${names} from (
