@@ -77,7 +77,7 @@ export function queueGroups<Lane extends string, Content>({ perform, observer }:
   /** The groups under way, and the lanes that take one group after the other. */
   const groups = new Map<Lane, readonly Asked<Lane, Content>[]>()
   const running = new Map<Lane, Promise<void>>()
-  /** The lanes whose last group had one write. Their next write is probably alone, too, and need not wait for others. */
+  /** The lanes whose last write was alone until it was committed. The next one probably is, too, and waits for no others. */
   const lone = new Set<Lane>()
   let textLength = 0
   let refusal: AppError | undefined
@@ -88,10 +88,10 @@ export function queueGroups<Lane extends string, Content>({ perform, observer }:
       const group = takeGroup(waiting, lane, [...groups.values()].flat())
       // Another lane commits earlier writes with these keys. It starts this lane after that.
       if (group.length === 0) break
-      if (group.length === 1) lone.add(lane)
       groups.set(lane, group)
       const isLocked = (await commit(group, perform[lane], observer)) === 'locked'
       groups.delete(lane)
+      if (group.length === 1 && waiting.length === 0) lone.add(lane)
       if (isLocked) {
         waiting.unshift(...group)
         limit.refuseLocked(refusal)
