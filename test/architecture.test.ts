@@ -49,7 +49,7 @@ const loaderOf = (file: string) => (file.endsWith('.tsx') ? 'tsx' : 'ts')
 
 /** All imports between files of ours, those of types included. */
 const imports: readonly Import[] = sources.flatMap(({ file, text }) =>
-  [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, specifier = '']) => ({
+  [...text.matchAll(/(?:from|import\(|import)\s*'(\.[^']+)'/g)].map(([, specifier = '']) => ({
     from: file,
     to: relative(SRC, resolve(SRC, file, '..', specifier)),
   })),

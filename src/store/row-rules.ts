@@ -26,7 +26,7 @@ const RULES = {
   tokens: { id: IDENTIFIER, created_at_ms: TIME, expires_at_ms: TIME, revoked_at_ms: TIME, last_used_at_ms: TIME },
 }
 
-/** A statement finds at most so many rows, as `pragma integrity_check` does, and shows so many characters of a value. */
+/** A statement about a column finds at most so many rows, as `pragma integrity_check` does, and shows so many characters of a value. */
 export const FOUND_MAX = 100
 const SHOWN_LENGTH = 100
 

@@ -51,7 +51,11 @@ export function watchEndings(log: Logger, io: Io) {
 }
 
 /** Serves plants until a signal comes or the store fails, and drains. */
-export async function runService({ options, endings, log, io }: Serving, store: Store, statistics?: RequestStatistics) {
+export async function runService(
+  { options, endings, log, io }: Serving,
+  store: Store,
+  statistics: RequestStatistics | undefined,
+) {
   const { idleTimeout: idleTimeoutMs, tls } = options
   const lifecycle = { isDraining: false }
   const uses = recordTokenUses(store, log, io.nowMs)

@@ -27,7 +27,7 @@ export function watchFiles<T>(path: string, open: () => T, nowMs = Date.now) {
   const opened = open()
   const own = descriptorsOf(walPath).filter((descriptor) => !others.includes(descriptor))
   const [descriptor] = own
-  // If several descriptors are new, none is known to be ours. Then the WAL is identified as the other files are.
+  // If none or several descriptors are new, none is known to be ours. Then the WAL is identified as the other files are.
   const walIdentity = () =>
     descriptor === undefined || own.length > 1 ? fileIdentity(walPath) : readlinkSync(descriptor)
   const identity = () => `${fileIdentity(path)}, ${walIdentity()}, ${fileIdentity(`${path}-shm`)}`
