@@ -1,7 +1,5 @@
-import { FIELD_NAMES } from './fields.ts'
-
-/** A plant with the texts of its fields. Its id is text, because a number of JavaScript rounds what is above 2^53. */
-export type Plant = Readonly<Record<string, string>> & { readonly id: string; readonly name: string }
+import { FIELD_NAMES, type Plant } from './fields.ts'
+import { describePlant, describeRefusal } from './messages.ts'
 
 /** A page of plants, and the query of the next one. */
 export interface PlantPage {
@@ -9,7 +7,7 @@ export interface PlantPage {
   readonly next: string | undefined
 }
 
-/** A request failed for good: the server refused it, or the user gave it up. */
+/** A request failed for good: the server refused it, or the user gave it up. The message is for people. */
 export class Refusal extends Error {
   constructor(
     readonly code: number,
@@ -26,7 +24,10 @@ export function refusalIn(error: unknown): Refusal {
 }
 
 /** The error codes that the page treats in a way of their own. */
-export const CODES = { idInvalid: 40004, tokenInvalid: 40102, readOnly: 40301, notFound: 40402, exists: 40901 } as const
+export const CODES = {
+  ...{ idInvalid: 40004, tokenInvalid: 40102, readOnly: 40301 },
+  ...{ notFound: 40402, exists: 40901, changed: 41201 },
+} as const
 
 /** Too many requests, and answers of a server or a proxy that cannot serve now. */
 const PASSING_STATUSES = [429, 502, 503, 504]
@@ -45,71 +46,114 @@ export interface Session {
   readonly canWrite: boolean
 }
 
-/** The API for the owner of a token. A request that may succeed later is sent again after `wait`. Others reject with a `Refusal`. */
-export function connect(token: string, wait: Wait, onInvalid: (message: string) => void) {
-  // A header takes no other characters, and no token has any.
-  const headers = { authorization: `Bearer ${token.replace(/[^!-~]/g, '?')}`, 'content-type': 'application/json' }
+/** What came of a delete: the plant is deleted, it was gone before, or it has other values than those that were shown. */
+export type Removal = 'deleted' | 'gone' | Plant
 
-  /** Returns the answer of success, or the one with an `expected` error code. */
-  async function send(method: string, path: string, body: string | null = null, ...expected: readonly number[]) {
+interface Sent {
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Error codes that do not reject. */
+  readonly expected?: readonly number[]
+}
+
+/** Returns a function that sends requests with a token. It returns the answer of success, or the one with an `expected` error code. */
+function sender(token: string, wait: Wait, onInvalid: (message: string) => void) {
+  // A header takes no other characters, and no token has any.
+  const authorization = `Bearer ${token.replace(/[^!-~]/g, '?')}`
+  return async (method: string, path: string, { body, headers, expected = [] }: Sent = {}) => {
+    const sent = { authorization, 'content-type': 'application/json', ...headers }
     for (let tries = 1; ; tries++) {
-      const answer = await fetch(path, { method, headers, body, cache: 'no-store' })
+      const answer = await fetch(path, { method, headers: sent, body: body ?? null, cache: 'no-store' })
         .then(async (response) => ({ response, text: await response.text() }))
         .catch(() => ({ response: Response.error(), text: '' }))
       const { error, message } = errorIn(answer.response, answer.text)
-      if (error === 0 || expected.includes(error)) return { ...answer, error, message, tries }
-      if (error === CODES.tokenInvalid) onInvalid(message)
-      if (!PASSING_STATUSES.includes(Math.floor(error / 100))) throw new Refusal(error, message)
-      await wait(message, Number(answer.response.headers.get('retry-after')) || RETRY_AFTER_S)
+      if (error === 0 || expected.includes(error)) return { ...answer, error, tries }
+      const refusal = new Refusal(error, describeRefusal(error, message))
+      if (error === CODES.tokenInvalid) onInvalid(refusal.message)
+      if (!PASSING_STATUSES.includes(Math.floor(error / 100))) throw refusal
+      await wait(refusal.message, Number(answer.response.headers.get('retry-after')) || RETRY_AFTER_S)
     }
+  }
+}
+
+/** The API for the owner of a token. A request that may succeed later is sent again after `wait`. Others reject with a `Refusal`. */
+export function connect(...options: Parameters<typeof sender>) {
+  const send = sender(...options)
+
+  /** The page of a list. The server gives the query of the next one relative to the list. */
+  const list = async (query: string): Promise<PlantPage> => {
+    const { text, response } = await send('GET', `plants${query}`)
+    return { plants: plantsIn(text), next: /<(\?[^>]*)>/.exec(response.headers.get('link') ?? '')?.[1] }
+  }
+
+  /** The stored plant with its strong `ETag`, which a proxy that compresses makes a weak one. `undefined` if there is none. */
+  const get = async (id: string) => {
+    const { error, text, response } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
+    const [plant] = error === 0 ? plantsIn(`[${text}]`) : []
+    return plant && { plant, etag: (response.headers.get('etag') ?? '').replace(/^W\//, '') }
+  }
+
+  /** Creates the plant of a line of JSON. If its id is taken, the message of the refusal shows the stored plant. */
+  const createFrom = async (line: string, plant: Partial<Plant>): Promise<void> => {
+    const { error, tries } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
+    if (error === 0) return
+    const stored = plant.id === undefined ? undefined : (await get(plant.id))?.plant
+    // The answer to an earlier try may have been lost.
+    if (tries > 1 && stored !== undefined && isSame(stored, plant)) return
+    throw new Refusal(error, describeRefusal(error, stored === undefined ? '' : describePlant(stored)))
   }
 
   return {
+    ...{ list, get, createFrom },
+    create: (plant: Partial<Plant>) => createFrom(toJson(plant), plant),
+
     /** Whether the token may write. The server refuses this request for its token, then for its scope, then for its id. */
     async canWrite(): Promise<boolean> {
-      const { error } = await send('DELETE', 'plants/none', null, CODES.idInvalid, CODES.readOnly)
+      const { error } = await send('DELETE', 'plants/none', { expected: [CODES.idInvalid, CODES.readOnly] })
       return error === CODES.idInvalid
     },
 
-    /** The page of a list. The server gives the query of the next one relative to the list. */
-    async list(query: string): Promise<PlantPage> {
-      const { text, response } = await send('GET', `plants${query}`)
-      return { plants: plantsIn(text), next: /<(\?[^>]*)>/.exec(response.headers.get('link') ?? '')?.[1] }
+    /** The plants of a list from its first page on, page by page. */
+    async *pages(query: string): AsyncGenerator<readonly Plant[]> {
+      for (let next: string | undefined = query; next !== undefined; ) {
+        const page: PlantPage = await list(next)
+        yield page.plants
+        next = page.next
+      }
     },
 
-    /** Creates a plant. If its id is taken, the message of the refusal shows the stored plant. */
-    async create(plant: Partial<Plant>): Promise<void> {
-      const { error, message, tries } = await send('POST', 'plants', toJson(plant), CODES.exists)
-      if (error === 0) return
-      const { text } = await send('GET', `plants/${plant.id}?include=id`)
-      const [stored = plant]: readonly Partial<Plant>[] = plantsIn(`[${text}]`)
-      // The answer to an earlier try may have been lost.
-      if (tries > 1 && FIELD_NAMES.every((field) => stored[field] === plant[field])) return
-      const { id: _, name, ...others } = stored
-      const details = Object.values(others).join(', ')
-      throw new Refusal(error, `${message} It is “${name}”${details && ` (${details})`}.`)
-    },
-
-    /** Deletes a plant. It may be gone already. */
-    async delete({ id }: Plant): Promise<void> {
-      await send('DELETE', `plants/${id}`, null, CODES.notFound)
+    /** Deletes a plant, but only while it is stored as it is shown: another client may have changed it. */
+    async remove(shown: Plant): Promise<Removal> {
+      const found = await get(shown.id)
+      if (found === undefined) return 'gone'
+      if (!isSame(found.plant, shown)) return found.plant
+      const headers = { 'if-match': found.etag }
+      const expected = [CODES.notFound, CODES.changed]
+      const { error, tries } = await send('DELETE', `plants/${shown.id}`, { headers, expected })
+      if (error === CODES.changed) return (await get(shown.id))?.plant ?? 'gone'
+      // After an answer that was lost, the plant is gone because this request has deleted it.
+      return error === 0 || tries > 1 ? 'deleted' : 'gone'
     },
   }
 }
+
+/** Whether two plants have the same values. */
+export const isSame = (one: Partial<Plant>, other: Partial<Plant>): boolean =>
+  FIELD_NAMES.every((field) => one[field] === other[field])
 
 /** The error in an answer; 0 for a success. Without an answer it is 502, as a proxy says it. */
 function errorIn({ ok, status }: Response, text: string): { readonly error: number; readonly message: string } {
   if (ok) return { error: 0, message: '' }
-  if (status === 0) return { error: 50200, message: 'The server cannot be reached.' }
+  if (status === 0) return { error: 50200, message: '' }
   try {
     return JSON.parse(text)
   } catch {
-    return { error: status * 100, message: `The server cannot be reached: the answer has the status ${status}.` }
+    return { error: status * 100, message: `the answer has the status ${status}` }
   }
 }
 
 /** The plants of a list with `include=id`. Within a name a quote follows a backslash, so no name looks like an id. */
-const plantsIn = (list: string): readonly Plant[] => JSON.parse(list.replace(/\{"id":(-?\d+)/g, '{"id":"$1"'))
+export const plantsIn = (list: string): readonly Plant[] => JSON.parse(list.replace(/\{"id":(-?\d+)/g, '{"id":"$1"'))
 
 /** The JSON of a plant. An integer keeps the digits that were typed. Any other id is sent as text, and refused. */
 export function toJson(plant: Partial<Plant>): string {

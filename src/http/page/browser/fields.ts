@@ -1,3 +1,6 @@
+/** A plant with the texts of its fields. Its id is text, because a number of JavaScript rounds what is above 2^53. */
+export type Plant = Readonly<Record<string, string>> & { readonly id: string; readonly name: string }
+
 /** The fields of a plant in the order of columns and inputs. The server writes them into the page, optional ones with a `?`. */
 export const FIELDS = (document.querySelector<HTMLMetaElement>('meta[name=fields]')?.content ?? '')
   .split(' ')

@@ -1,75 +1,99 @@
 import { render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { connect, Refusal, refusalIn, type Session, type Wait } from './client.ts'
-import { type Pause, PauseNotice, Quiet, SignIn } from './parts.tsx'
+import { Button, Notices, type Pause, Picture } from './parts.tsx'
 import { Plants } from './plants.tsx'
-
-/** Where this tab keeps the token. Another service of this host has another key. */
-const KEY = `plantstore token of ${location.pathname}`
+import { SignIn } from './sign-in.tsx'
+import { BROWSER_TOKEN, clearStorage, DELETED, TAB_TOKEN } from './storage.ts'
 
 /** The documentation, if the server has it. */
 const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
 
-/** The page: the form for a token, or the plants of its user. */
-function App() {
+/** All requests that wait share one pause: it ends for all of them. */
+function usePause() {
+  const [pause, setPause] = useState<Pause>()
+  const waiting = useRef<{ readonly retry: () => void; readonly giveUp: () => void }[]>([])
+  const end = (how: 'retry' | 'giveUp') => () => {
+    setPause(undefined)
+    for (const each of waiting.current.splice(0)) each[how]()
+  }
+  const wait: Wait = (message, seconds) =>
+    new Promise((resolve, reject) => {
+      waiting.current.push({ retry: resolve, giveUp: () => reject(new Refusal(0, message)) })
+      const added = { message, seconds, retry: end('retry'), giveUp: end('giveUp') }
+      setPause((pause) => (pause && pause.seconds <= seconds ? pause : added))
+    })
+  return { pause, wait, clear: end('giveUp') }
+}
+
+/** Signs in and out. */
+function useSession(wait: Wait, endPause: () => void) {
   const [session, setSession] = useState<Session>()
   const [problem, setProblem] = useState('')
-  const [pauses, setPauses] = useState<readonly Pause[]>([])
-
+  /** A token that the browser keeps is tried at first. */
+  const [isReturning, setIsReturning] = useState(true)
   /** The token of the latest sign-in. An earlier one that still waits counts no more. */
   const latest = useRef('')
 
-  const wait: Wait = (message, seconds) =>
-    new Promise((resolve, reject) => {
-      const end = (settle: () => void) => () => {
-        setPauses((pauses) => pauses.filter((each) => each !== pause))
-        settle()
-      }
-      const pause = { message, seconds, retry: end(resolve), giveUp: end(() => reject(new Refusal(0, message))) }
-      setPauses((pauses) => [...pauses, pause])
-    })
-
   const forget = (reason: string) => {
-    sessionStorage.removeItem(KEY)
+    // An edit stays, so that its plant is not lost. Another user must not get the deleted plants.
+    for (const each of [TAB_TOKEN, BROWSER_TOKEN, DELETED]) each.clear()
     setSession(undefined)
     setProblem(reason)
   }
-
-  const signIn = async (token: string) => {
+  const signIn = async (token: string, isKept: boolean) => {
     const isLatest = () => latest.current === token
     latest.current = token
-    setPauses([])
+    endPause()
     const client = connect(token, wait, (reason) => isLatest() && forget(reason))
     const canWrite = await client.canWrite().catch(refusalIn)
     if (!isLatest()) return
-    if (canWrite instanceof Refusal) return forget(canWrite.message)
-    sessionStorage.setItem(KEY, token)
+    setIsReturning(false)
+    if (canWrite instanceof Refusal) return setProblem(canWrite.message)
+    const slot = isKept ? BROWSER_TOKEN : TAB_TOKEN
+    slot.write(token)
     setSession({ client, canWrite })
   }
-
   const signOut = () => {
-    sessionStorage.removeItem(KEY)
-    // Ends all requests, and leaves nothing in memory.
+    clearStorage()
+    // Ends all requests, and leaves nothing in memory. The next user begins at the first page.
+    history.replaceState(null, '', location.pathname)
     location.reload()
   }
-
   useEffect(() => {
-    const token = sessionStorage.getItem(KEY)
-    if (token !== null) void signIn(token)
+    const [ofTab, ofBrowser] = [TAB_TOKEN.read(), BROWSER_TOKEN.read()]
+    if (ofTab !== undefined) void signIn(ofTab, false)
+    else if (ofBrowser !== undefined) void signIn(ofBrowser, true)
+    else setIsReturning(false)
   }, [])
+  return { session, problem, isReturning, signIn, signOut }
+}
 
+/** The page: the form for a token, or the plants of its user. */
+function App() {
+  const { pause, wait, clear } = usePause()
+  const { session, problem, isReturning, signIn, signOut } = useSession(wait, clear)
+  const main = useRef<HTMLElement>(null)
   return (
     <>
-      <header class="row">
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to the plants
+      </button>
+      <header>
+        <Picture />
         <h1>Plant Store</h1>
         {docs && <a href={docs.href}>API</a>}
-        {session && <Quiet onClick={signOut}>Sign out</Quiet>}
+        {(session || isReturning) && (
+          <Button kind="quiet" onClick={signOut}>
+            Sign out
+          </Button>
+        )}
       </header>
-      <main>
-        {pauses.map((pause) => (
-          <PauseNotice key={pause} {...pause} />
-        ))}
-        {session ? <Plants {...session} /> : <SignIn problem={problem} signIn={signIn} />}
+      <main ref={main} tabIndex={-1}>
+        {session && <Plants {...session} pause={pause} />}
+        {!session && isReturning && <p class="state">Signing in…</p>}
+        {!session && !isReturning && <SignIn problem={problem} signIn={signIn} />}
+        {!session && <Notices pause={pause} />}
       </main>
     </>
   )

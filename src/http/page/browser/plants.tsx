@@ -1,119 +1,138 @@
-import { useEffect, useState } from 'preact/hooks'
-import { type Client, type Plant, type PlantPage, refusalIn, type Session, toJson } from './client.ts'
-import { NewPlant } from './new-plant.tsx'
-import { Quiet } from './parts.tsx'
-import { countOf, PlantTable } from './table.tsx'
+import type { Ref } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { formatAddress, useAddress } from './address.ts'
+import type { Session } from './client.ts'
+import { canEdit, changePlant, UnfinishedEdit } from './edit.tsx'
+import type { Plant } from './fields.ts'
+import { download, Upload } from './files.tsx'
+import { type Garden, type Shared, useGarden } from './garden.ts'
+import { KeySheet, useKeys } from './keys.tsx'
+import { PlantList } from './list.tsx'
+import { useTally } from './listing.ts'
+import { countOf, describePlant } from './messages.ts'
+import { OnePlant } from './one-plant.tsx'
+import { Button, Notices, type Pause } from './parts.tsx'
+import { PlantForm } from './plant-form.tsx'
 
-const FIRST_PAGE = '?limit=50&include=id'
-const DOWNLOAD_FIRST_PAGE = '?limit=5000&include=id'
-/** How long a browser may take to open the file. */
-const DOWNLOAD_OPENS_MS = 60_000
-
-/** What happened last, and the deleted plants that can be created again. */
-interface Notice {
-  readonly text: string
-  readonly undo?: readonly Plant[]
-}
-
-/** The plants of the user in pages, and all that the user can do with them. */
-export function Plants({ client, canWrite }: Session) {
-  const [queries, setQueries] = useState([FIRST_PAGE])
-  const [page, setPage] = useState<PlantPage>({ plants: [], next: undefined })
-  const [filter, setFilter] = useState('')
-  const [{ text, undo = [] }, setNotice] = useState<Notice>({ text: '' })
-  const [changes, setChanges] = useState(0)
-  const query = queries.at(-1) ?? FIRST_PAGE
-  const tell = (text: string) => setNotice({ text })
-  const fail = (error: unknown) => tell(refusalIn(error).message)
-  useEffect(() => {
-    let isCurrent = true
-    client.list(query).then((page) => isCurrent && setPage(page), fail)
-    return () => {
-      isCurrent = false
-    }
-  }, [query, changes])
-
-  const changed = (notice: Notice) => {
-    setNotice(notice)
-    setChanges((count) => count + 1)
+/** The plants of the user, and all that the user can do with them. */
+export function Plants({ client, canWrite, pause }: Session & { readonly pause: Pause | undefined }) {
+  const [address, go] = useAddress()
+  const garden = useGarden(client)
+  const tally = useTally({ client, garden })
+  /** What is open above the list: a form for a new plant, or for the one that is edited, or the upload. */
+  const [panel, setPanel] = useState<'new' | 'upload' | Plant>()
+  const [showsKeys, setShowsKeys] = useState(false)
+  const search = useRef<HTMLInputElement>(null)
+  const list = useRef('#/')
+  const fragment = formatAddress(address)
+  if (address.plant === '') list.current = fragment
+  // What happened elsewhere is no news here.
+  useEffect(() => garden.tell(''), [fragment])
+  const edited = typeof panel === 'object' ? panel : undefined
+  const [keepsEdits] = useState(canEdit)
+  const edit = canWrite && keepsEdits ? setPanel : undefined
+  const shared: Shared = { client, canWrite, garden, address, go, edit }
+  const close = () => {
+    setPanel(undefined)
+    focusMain()
   }
-  const remove = async (plants: readonly Plant[]) => {
-    const { count, problem } = await each(plants, client.delete)
-    changed({ text: `Deleted ${countOf(count)}. ${problem}`, undo: plants.slice(0, count) })
-  }
-  const restore = async (plants: readonly Plant[]) => {
-    const { count, problem } = await each(plants, client.create)
-    changed({ text: `Restored ${countOf(count)}. ${problem}`, undo: plants.slice(count) })
-  }
-  const turnTo = (queries: string[]) => {
-    setQueries(queries)
-    // There is no next page until this one is there.
-    setPage({ ...page, next: undefined })
-  }
-  const shown = page.plants.filter((plant) => matches(plant, filter))
+  const addNew = () => setPanel('new')
 
+  useKeys({
+    '/': () => search.current?.focus(),
+    n: canWrite ? addNew : undefined,
+    '?': () => setShowsKeys(true),
+    Escape() {
+      if (panel !== undefined) close()
+      else if (address.filter !== '') go({ filter: '', everywhere: false })
+      search.current?.blur()
+    },
+  })
   return (
-    <div class={canWrite ? 'writer' : 'reader'}>
-      <NewPlant client={client} onCreated={(name) => changed({ text: `Added “${name}”.` })} />
-      <div class="row">
-        <input
-          type="search"
-          aria-label="Filter this page"
-          placeholder="Filter this page"
-          onInput={({ currentTarget }) => setFilter(currentTarget.value)}
-        />
-        <Quiet onClick={() => download(client, tell).catch(fail)}>Download all</Quiet>
+    <>
+      <UnfinishedEdit {...shared} />
+      <div class="tools">
+        <SearchField field={search} {...shared} />
+        {canWrite && <NewButton onClick={addNew} />}
       </div>
-      <p role="status">
-        {text}
-        {undo[0] && (
-          <button type="button" key={undo[0].id} ref={focus} onClick={() => restore(undo)}>
-            Undo
-          </button>
-        )}
-      </p>
-      <PlantTable key={query} plants={shown} remove={remove} />
-      <nav class="row" aria-label="Pages">
-        <Quiet onClick={queries.length > 1 && (() => turnTo(queries.slice(0, -1)))}>Back</Quiet>
-        <span>Page {queries.length}</span>
-        <Quiet onClick={page.next && (() => turnTo([...queries, page.next ?? query]))}>Next</Quiet>
-      </nav>
-    </div>
+      {(panel === 'new' || edited) && (
+        <PlantForm key={edited?.id} {...{ edited, close }} store={storer(shared, edited)} freeId={tally.freeId ?? ''} />
+      )}
+      {panel === 'upload' && <Upload {...shared} close={close} />}
+      {address.plant === '' && <PlantList {...shared} addFirst={addNew} />}
+      {address.plant !== '' && <OnePlant key={address.plant} {...shared} list={list.current} />}
+      {canWrite && <Deleted {...garden} />}
+      <footer>
+        <Tally {...shared} {...tally} />
+        <Button onClick={() => garden.attempt(() => download(client, garden.tell))}>Download all</Button>
+        {canWrite && <Button onClick={() => setPanel('upload')}>Upload</Button>}
+        <Button onClick={() => setShowsKeys(true)}>Keys</Button>
+      </footer>
+      {canWrite && !edit && <p>This browser stores nothing for this page, so plants cannot be edited here.</p>}
+      {showsKeys && <KeySheet close={() => setShowsKeys(false)} />}
+      <Notices text={garden.notice} pause={pause} />
+    </>
   )
 }
 
-/** For the keyboard: the button that was used last may be gone. */
-const focus = (element: HTMLElement | null) => element?.focus()
+/** The element that had the focus is gone. */
+const focusMain = () => document.querySelector('main')?.focus()
 
-const matches = (plant: Plant, filter: string): boolean =>
-  Object.values(plant).some((text) => text.toLowerCase().includes(filter.toLowerCase()))
-
-/** Does something to plants one by one, until one is refused. Returns to how many it was done. */
-async function each(plants: readonly Plant[], act: (plant: Plant) => Promise<void>) {
-  let count = 0
-  try {
-    for (const plant of plants) {
-      await act(plant)
-      count++
-    }
-    return { count, problem: '' }
-  } catch (error) {
-    return { count, problem: refusalIn(error).message }
+/** Returns a function that stores the plant of the form, or returns why nothing has changed. */
+const storer =
+  ({ client, garden }: Shared, edited: Plant | undefined) =>
+  async (plant: Plant): Promise<string | undefined> => {
+    if (edited === undefined) return void (await garden.add(plant))
+    const problem = await changePlant(client, { old: edited, new: plant }).finally(garden.readAgain)
+    if (problem !== undefined) return problem
+    garden.tell(`Changed to ${describePlant(plant)}.`)
+    garden.setFocused(plant.id)
   }
-}
 
-/** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
-async function download(client: Client, tell: (text: string) => void): Promise<void> {
-  const parts: Blob[] = []
-  let count = 0
-  for (let query: string | undefined = DOWNLOAD_FIRST_PAGE; query !== undefined; ) {
-    const page: PlantPage = await client.list(query)
-    parts.push(new Blob(page.plants.map((plant) => `${toJson(plant)}\n`)))
-    count += page.plants.length
-    tell(`Downloaded ${countOf(count)}.`)
-    query = page.next
-  }
-  const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
-  Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
-  setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
+const NewButton = ({ onClick }: { readonly onClick: () => void }) => (
+  <Button kind="primary" onClick={onClick}>
+    New plant
+  </Button>
+)
+
+type SearchProps = Shared & { readonly field: Ref<HTMLInputElement> }
+
+const SearchField = ({ field, address, go }: SearchProps) => (
+  <input
+    ref={field}
+    type="search"
+    aria-label="Find a plant"
+    placeholder="Find a plant"
+    value={address.filter}
+    onInput={({ currentTarget: { value } }) => go({ plant: '', filter: value }, 'replace')}
+    onKeyDown={({ key }) => key === 'Enter' && go({ everywhere: address.filter !== '' })}
+  />
+)
+
+const Tally = ({ garden, count, countAll }: Shared & ReturnType<typeof useTally>) => (
+  <>
+    {count !== undefined && <span>{countOf(count)} in all.</span>}
+    {countAll && <Button onClick={() => garden.attempt(countAll)}>Count all plants</Button>}
+  </>
+)
+
+/** The plants that were deleted in this tab. Each can be restored until the tab is closed. */
+function Deleted({ deleted, restore }: Garden) {
+  if (deleted.length === 0) return null
+  return (
+    <details>
+      <summary>Deleted in this tab: {countOf(deleted.length)}</summary>
+      <ul>
+        {deleted.map((plant) => (
+          <li key={plant}>
+            {describePlant(plant)}, id {plant.id}
+            <Button label={`Restore plant ${plant.id}`} onClick={() => restore([plant])}>
+              Restore
+            </Button>
+          </li>
+        ))}
+      </ul>
+      <Button onClick={() => restore(deleted)}>Restore all</Button>
+    </details>
+  )
 }

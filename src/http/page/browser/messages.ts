@@ -1,0 +1,56 @@
+import type { Plant } from './fields.ts'
+
+/** What to tell people about an error code: what was wrong, and what to do next. */
+const SENTENCES: Readonly<Record<number, (detail: string) => string>> = {
+  40001: () => 'This is no plant. A plant is written like {"id":1,"name":"Fern"}.',
+  40004: () => 'No plant can have this id.',
+  40102: () =>
+    'The server does not accept this token. Check that you have copied all of it. If it has ended, ask the operator of this server for a new one.',
+  40301: () => 'This token may only read. To change plants, sign in with a token that may write.',
+  40302: () => 'You have as many plants as this server allows. Delete one, then add this one.',
+  40402: () => 'You have no plant with this id. Somebody may have deleted it.',
+  40901: (stored) => `You have a plant with this id already${stored && `, ${stored}`}. Choose another id.`,
+  41301: () => 'This plant is too long for the server. Make its texts shorter.',
+  42901: () => 'The server takes no more requests from this token for a while.',
+  50301: () => 'The server has no space left, so nothing was stored.',
+  50302: () => 'The server cannot read or store anything at the moment.',
+  50303: () => 'The server is too busy, or it is just restarting.',
+}
+
+/** What to tell people about a refusal. `detail` is the message of the server, or the stored plant if an id is taken. */
+export function describeRefusal(code: number, detail: string): string {
+  const sentence = SENTENCES[code]
+  if (sentence !== undefined) return sentence(detail)
+  if ([502, 504].includes(Math.floor(code / 100))) return 'The server cannot be reached.'
+  return `The server refused this. It says: ${detail.replace(/`(.*?)`/g, '“$1”') || `error ${code}.`}`
+}
+
+/** Like: “Monstera” (evergreen). */
+export function describePlant({ id: _, name, ...others }: Plant): string {
+  const details = Object.values(others).join(', ')
+  return `“${name}”${details && ` (${details})`}`
+}
+
+/** Like: 2 plants. */
+export const countOf = (count: number): string => `${count.toLocaleString('en')} ${count === 1 ? 'plant' : 'plants'}`
+
+const INT64_MIN = -(2n ** 63n)
+const INT64_MAX = 2n ** 63n - 1n
+
+/** What is wrong with what was typed for a field, if the page can tell. */
+export function problemOf(field: string, text: string): string | undefined {
+  if (field === 'name' && text.trim() === '') return 'Give the plant a name, with at least one letter.'
+  if (field !== 'id') return undefined
+  if (text === '') return 'Give the plant an id: any whole number that none of your plants has, like 4.'
+  if (!/^(?:0|-?[1-9]\d*)$/.test(text)) return 'The id is a whole number, like 4: digits alone, without spaces.'
+  const isInRange = BigInt(text) >= INT64_MIN && BigInt(text) <= INT64_MAX
+  return isInRange ? undefined : `The id is too far from 0: it is at most ${INT64_MAX}, and at least ${INT64_MIN}.`
+}
+
+/** The id after the largest one, or else the first one from 1 on that none of these plants has. */
+export function freeId(ids: ReadonlySet<string>, last: string | undefined): string {
+  let id = last === undefined || BigInt(last) < 0n ? 1n : BigInt(last) + 1n
+  if (id > INT64_MAX) id = 1n
+  while (ids.has(`${id}`)) id++
+  return `${id}`
+}
