@@ -8,7 +8,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Content, makeDatabase } from './databases.ts'
 import { runOpenLoop } from './load/open-loop.ts'
-import { createLoad, freshIds, type Load, listLoad, mixLoad, type Rate } from './load/wrk.ts'
+import { createLoad, freshIds, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
 import { requireMachine } from './machine.ts'
 import type { Goal, RowResult } from './results.ts'
 import { compareRates, interleave } from './rounds.ts'
@@ -88,6 +88,12 @@ const WORKLOADS: readonly Workload[] = [
     title: 'list of 20, 10 000 users in random order, 64 connections',
     content: MANY_USERS,
     run: throughput(listLoad, SAME),
+  },
+  {
+    name: 'list-new',
+    title: 'list of 20 that no cache has, one user, 64 connections',
+    content: ONE_USER,
+    run: throughput((tokensFile) => pagesLoad(tokensFile, 0, 980), SAME),
   },
   {
     name: 'mix',
