@@ -22,6 +22,7 @@ import {
   testPage,
   told,
   tryNow,
+  urlOf,
 } from '../support/page.ts'
 import { startService } from '../support/service.ts'
 import { SOCKET_TRANSPORTS } from '../support/transports.ts'
@@ -93,6 +94,55 @@ describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('changes on the page, $
       { id: 1, name: 'Fern', tag: 'shade' },
       { id: 2, name: 'Moss' },
     ])
+  })
+
+  testPage(
+    'a delete or an edit that one gives up halfway is finished when one tries again, and loses no plant',
+    async () => {
+      await using service = await startService(transport)
+      for (const [index, name] of ['Fern', 'Ivy'].entries()) await service.create({ id: index + 1, name })
+      const { page } = await browser.signedIn(service)
+
+      const lost = await onNext(page, 'DELETE', '/plants/1', loseAnswer)
+      await button(page, 'Delete plant 1').click()
+      await lost.done
+      await button(page, 'Give up').click()
+      await told(page, 'The plant may be deleted: try again to see it.')
+      await button(page, 'Delete plant 1').click()
+      await told(page, 'Deleted “Fern”.')
+      await button(page, 'Undo the delete of plant 1').click()
+      await told(page, 'Restored “Fern”.')
+      await page.route('**/plants', (route) => route.abort())
+      await button(page, 'Edit plant 2').click()
+      await send(page, { Name: 'Lily' }, 'Store the change')
+      // The new plant, then the old one again.
+      for (const _ of [1, 2]) await button(page, 'Give up').click()
+      await page.getByText('You were changing “Ivy” to “Lily”').waitFor()
+      const missing = await service.names()
+      await page.unroute('**/plants')
+      await button(page, 'Store the change').click()
+      await told(page, 'Changed to “Lily”.')
+      await page.getByText('You were changing').waitFor({ state: 'detached' })
+
+      expect([missing, await service.names()]).toEqual([['Fern'], ['Fern', 'Lily']])
+    },
+  )
+
+  testPage('an answer of a proxy in JSON of its own is no answer of the server, and the page tries again', async () => {
+    await using service = await startService(transport)
+    await service.create({ id: 1, name: 'Fern' })
+    const { page } = await browser.open()
+    const refused = await onNext(page, 'GET', '/plants', (route) =>
+      route.fulfill({ status: 503, json: { error: 'upstream unavailable' } }),
+    )
+
+    await page.goto(urlOf(service))
+    await signIn(page, service.token)
+    await refused.done
+    await tryNow(page)
+    await row(page, 1).waitFor()
+
+    expect(await page.getByText('upstream').count()).toBe(0)
   })
 
   testPage('a second click on Delete or Undo does nothing while the server answers the first one', async () => {

@@ -112,7 +112,7 @@ describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('tools of the page, $na
 
     expect(content).toBe(lines.join(''))
     expect(await results.allTextContents()).toEqual([
-      'Line 1: You have a plant with this id already, “Fern "10"” (shade). Choose another id.',
+      'Line 1: You have a plant with this id already, “Fern "10"” (shade).',
       'Line 2: added.',
       'Line 4: This is no plant. A plant is written like {"id":1,"name":"Fern"}.',
       expect.stringContaining('Line 5: The server refused this. It says: “name” is required and must be'),

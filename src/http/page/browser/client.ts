@@ -62,15 +62,19 @@ function sender(token: string, wait: Wait, onInvalid: (message: string) => void)
   const authorization = `Bearer ${token.replace(/[^!-~]/g, '?')}`
   return async (method: string, path: string, { body, headers, expected = [] }: Sent = {}) => {
     const sent = { authorization, 'content-type': 'application/json', ...headers }
-    for (let tries = 1; ; tries++) {
+    /** An earlier try got no answer, or one that leaves open what has happened. */
+    let mayHaveHappened = false
+    for (;;) {
       const answer = await fetch(path, { method, headers: sent, body: body ?? null, cache: 'no-store' })
         .then(async (response) => ({ response, text: await response.text() }))
         .catch(() => ({ response: Response.error(), text: '' }))
       const { error, message } = errorIn(answer.response, answer.text)
-      if (error === 0 || expected.includes(error)) return { ...answer, error, tries }
+      if (error === 0 || expected.includes(error)) return { ...answer, error, mayHaveHappened }
       const refusal = new Refusal(error, describeRefusal(error, message))
       if (error === CODES.tokenInvalid) onInvalid(refusal.message)
-      if (!PASSING_STATUSES.includes(Math.floor(error / 100))) throw refusal
+      const status = Math.floor(error / 100)
+      if (!PASSING_STATUSES.includes(status)) throw refusal
+      mayHaveHappened ||= status !== 429
       await wait(refusal.message, Number(answer.response.headers.get('retry-after')) || RETRY_AFTER_S)
     }
   }
@@ -79,6 +83,8 @@ function sender(token: string, wait: Wait, onInvalid: (message: string) => void)
 /** The API for the owner of a token. A request that may succeed later is sent again after `wait`. Others reject with a `Refusal`. */
 export function connect(...options: Parameters<typeof sender>) {
   const send = sender(...options)
+  /** The ids of plants whose delete the user gave up before it had an answer. */
+  const doubtful = new Set<string>()
 
   /** The page of a list. The server gives the query of the next one relative to the list. */
   const list = async (query: string): Promise<PlantPage> => {
@@ -95,16 +101,18 @@ export function connect(...options: Parameters<typeof sender>) {
 
   /** Creates the plant of a line of JSON. If its id is taken, the message of the refusal shows the stored plant. */
   const createFrom = async (line: string, plant: Partial<Plant>): Promise<void> => {
-    const { error, tries } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
+    const { error, mayHaveHappened } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
     if (error === 0) return
     const stored = plant.id === undefined ? undefined : (await get(plant.id))?.plant
     // The answer to an earlier try may have been lost.
-    if (tries > 1 && stored !== undefined && isSame(stored, plant)) return
+    if (mayHaveHappened && stored !== undefined && isSame(stored, plant)) return
     throw new Refusal(error, describeRefusal(error, stored === undefined ? '' : describePlant(stored)))
   }
 
   return {
     ...{ list, get, createFrom },
+    /** The plants of a list from its first page on, page by page. */
+    pages: (query: string) => readPages(list, query),
     create: (plant: Partial<Plant>) => createFrom(toJson(plant), plant),
 
     /** Whether the token may write. The server refuses this request for its token, then for its scope, then for its id. */
@@ -113,27 +121,31 @@ export function connect(...options: Parameters<typeof sender>) {
       return error === CODES.idInvalid
     },
 
-    /** The plants of a list from its first page on, page by page. */
-    async *pages(query: string): AsyncGenerator<readonly Plant[]> {
-      for (let next: string | undefined = query; next !== undefined; ) {
-        const page: PlantPage = await list(next)
-        yield page.plants
-        next = page.next
-      }
-    },
-
     /** Deletes a plant, but only while it is stored as it is shown: another client may have changed it. */
     async remove(shown: Plant): Promise<Removal> {
       const found = await get(shown.id)
-      if (found === undefined) return 'gone'
+      if (found === undefined) return doubtful.delete(shown.id) ? 'deleted' : 'gone'
       if (!isSame(found.plant, shown)) return found.plant
       const headers = { 'if-match': found.etag }
       const expected = [CODES.notFound, CODES.changed]
-      const { error, tries } = await send('DELETE', `plants/${shown.id}`, { headers, expected })
+      doubtful.add(shown.id)
+      const { error, mayHaveHappened } = await send('DELETE', `plants/${shown.id}`, { headers, expected })
+      doubtful.delete(shown.id)
       if (error === CODES.changed) return (await get(shown.id))?.plant ?? 'gone'
       // After an answer that was lost, the plant is gone because this request has deleted it.
-      return error === 0 || tries > 1 ? 'deleted' : 'gone'
+      return error === 0 || mayHaveHappened ? 'deleted' : 'gone'
     },
+  }
+}
+
+async function* readPages(
+  list: (query: string) => Promise<PlantPage>,
+  first: string,
+): AsyncGenerator<readonly Plant[]> {
+  for (let query: string | undefined = first; query !== undefined; ) {
+    const page: PlantPage = await list(query)
+    yield page.plants
+    query = page.next
   }
 }
 
@@ -145,15 +157,18 @@ export const isSame = (one: Partial<Plant>, other: Partial<Plant>): boolean =>
 function errorIn({ ok, status }: Response, text: string): { readonly error: number; readonly message: string } {
   if (ok) return { error: 0, message: '' }
   if (status === 0) return { error: 50200, message: '' }
+  const unknown = { error: status * 100, message: `the answer has the status ${status}` }
   try {
-    return JSON.parse(text)
+    const found = JSON.parse(text)
+    // A proxy may have JSON of its own.
+    return Number.isInteger(found?.error) && typeof found.message === 'string' ? found : unknown
   } catch {
-    return { error: status * 100, message: `the answer has the status ${status}` }
+    return unknown
   }
 }
 
-/** The plants of a list with `include=id`. Within a name a quote follows a backslash, so no name looks like an id. */
-export const plantsIn = (list: string): readonly Plant[] => JSON.parse(list.replace(/\{"id":(-?\d+)/g, '{"id":"$1"'))
+/** The plants of a list in JSON. Within a name a quote follows a backslash, so no name looks like an id. */
+export const plantsIn = (list: string): readonly Plant[] => JSON.parse(list.replace(/"id"\s*:\s*(-?\d+)/g, '"id":"$1"'))
 
 /** The JSON of a plant. An integer keeps the digits that were typed. Any other id is sent as text, and refused. */
 export function toJson(plant: Partial<Plant>): string {

@@ -18,8 +18,9 @@ export async function download(client: Client, tell: (text: string) => void): Pr
   for await (const plants of client.pages(ALL_PLANTS)) {
     parts.push(new Blob(plants.map((plant) => `${toJson(plant)}\n`)))
     count += plants.length
-    tell(`Downloaded ${countOf(count)}.`)
+    tell(`Downloaded ${countOf(count)} so far.`)
   }
+  tell(`Downloaded ${countOf(count)}.`)
   const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
   Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
   setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
@@ -38,13 +39,10 @@ export function Upload({ client, garden, close }: Shared & { readonly close: () 
 
   const upload = async (file: File) => {
     const found = { added: 0, refused: 0 }
-    let number = 0
     isStopped.current = false
     setResults([])
     setState('Adding')
-    for await (const line of linesOf(file)) {
-      number++
-      if (line.trim() === '') continue
+    const end = await eachLine(file, isStopped, async (line, number) => {
       const refusal = await client.createFrom(line, plantOf(line)).catch(refusalIn)
       found[refusal ? 'refused' : 'added']++
       setCounts({ ...found })
@@ -52,10 +50,9 @@ export function Upload({ client, garden, close }: Shared & { readonly close: () 
       setResults((before) => (before.length < RESULTS_MAX * (refusal ? 2 : 1) ? [...before, result] : before))
       // Without a code nobody has refused it: the user has given up.
       if (refusal?.code === 0) stop()
-      if (isStopped.current) break
-    }
+    })
     setState(isStopped.current ? 'Stopped' : 'Done')
-    garden.tell(`Uploaded ${countOf(found.added)}.`)
+    garden.tell(`Added ${countOf(found.added)}: ${end}.`)
     garden.readAgain()
   }
   return (
@@ -67,6 +64,7 @@ export function Upload({ client, garden, close }: Shared & { readonly close: () 
           type="file"
           accept=".jsonl,.ndjson,.txt,application/jsonl"
           disabled={state === 'Adding'}
+          onClick={forgetChoice}
           onChange={({ currentTarget: { files } }) => files?.[0] && void upload(files[0])}
         />
       </label>
@@ -79,6 +77,32 @@ export function Upload({ client, garden, close }: Shared & { readonly close: () 
       <Button onClick={state === 'Adding' ? stop : close}>{state === 'Adding' ? 'Stop' : 'Close'}</Button>
     </section>
   )
+}
+
+/** The same file can be chosen again. */
+function forgetChoice({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void {
+  currentTarget.value = ''
+}
+
+/** Does something with each line that is not empty, until it is stopped. Returns how it ended. */
+async function eachLine(
+  file: File,
+  isStopped: { readonly current: boolean },
+  act: (line: string, number: number) => Promise<void>,
+): Promise<string> {
+  let number = 0
+  try {
+    for await (const line of linesOf(file)) {
+      number++
+      if (line.trim() !== '') await act(line, number)
+      if (isStopped.current) return `stopped at line ${number}`
+    }
+    return 'all lines of the file are done'
+  } catch (error) {
+    // The file was changed or deleted meanwhile.
+    if (error instanceof DOMException) return `the file cannot be read behind line ${number}, so choose it again`
+    throw error
+  }
 }
 
 /** The lines of a file. It is read part by part, so that it can be of any length. */

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Address, Go } from './address.ts'
-import { type Client, refusalIn, type Session } from './client.ts'
+import { type Client, CODES, isSame, refusalIn, type Session } from './client.ts'
 import type { Plant } from './fields.ts'
 import { countOf, describePlant } from './messages.ts'
 import { DELETED } from './storage.ts'
@@ -32,13 +32,14 @@ export function useGarden(client: Client) {
   /** Does something that may fail, and tells why it did. */
   const attempt = (act: () => Promise<unknown>) => act().catch((error) => tell(refusalIn(error).message))
   const { busy, whileBusy } = useBusy()
-  const change = (plants: readonly Plant[], act: () => Promise<void>) =>
-    whileBusy(plants, () => {
+  const change = (plants: readonly Plant[], act: () => Promise<unknown>) => {
+    void whileBusy(plants, () => {
       tell('')
       return attempt(act)
     })
+  }
   return {
-    ...{ notice, tell, deleted, added, busy, changes, readAgain, focused, setFocused, attempt },
+    ...{ notice, tell, deleted, added, busy, changes, readAgain, focused, setFocused, attempt, change, whileBusy },
 
     async add(plant: Plant): Promise<void> {
       tell('')
@@ -58,14 +59,15 @@ export function useGarden(client: Client) {
     /** Creates deleted plants again, in any order. The last one gets the focus. */
     restore: (plants: readonly Plant[]) =>
       change(plants, async () => {
+        let problem = ''
         for (const [index, plant] of plants.entries()) {
           const refusal = await client.create(plant).catch(refusalIn)
-          tell(
-            refusal
-              ? `${describePlant(plant)} is not restored. ${refusal.message}`
-              : `Restored ${nameOf(plants.slice(0, index + 1))}.`,
-          )
-          if (refusal) break
+          const isTaken = refusal?.code === CODES.exists
+          const isThere = isTaken && isSame((await client.get(plant.id))?.plant ?? {}, plant)
+          if (refusal !== undefined && !isThere) problem = `${describePlant(plant)} is not restored. ${refusal.message}`
+          tell(problem || `Restored ${nameOf(plants.slice(0, index + 1))}.`)
+          if (refusal !== undefined && !isTaken) break
+          if (refusal !== undefined && !isThere) continue
           setDeleted((before) => before.filter((each) => each !== plant))
           setFocused(plant.id)
         }
@@ -79,15 +81,15 @@ function useBusy() {
   const [busy, setBusy] = useState<ReadonlySet<string>>(new Set())
   const working = useRef(busy)
   /** Does something to plants, unless one of them is being changed: a second click must not do it again. */
-  const whileBusy = (plants: readonly Plant[], act: () => Promise<unknown>) => {
+  const whileBusy = <T>(plants: readonly Plant[], act: () => Promise<T>): Promise<T> | undefined => {
     const ids = new Set(plants.map(({ id }) => id))
     const set = (now: ReadonlySet<string>) => {
       working.current = now
       setBusy(now)
     }
-    if (!ids.isDisjointFrom(working.current)) return
+    if (!ids.isDisjointFrom(working.current)) return undefined
     set(ids.union(working.current))
-    void act().then(() => set(new Set(working.current).difference(ids)))
+    return act().finally(() => set(new Set(working.current).difference(ids)))
   }
   return { busy, whileBusy }
 }
@@ -106,14 +108,16 @@ async function removeAll(
     if (removal === 'deleted') onDeleted(plant)
     if (typeof removal === 'string') outcome[removal].push(plant)
     else if (!(removal instanceof Error)) outcome.changed.push(removal)
-    else problem = removal.message
+    // Without a code the user has given up the request.
+    else problem = `${removal.message}${removal.code === 0 ? ' The plant may be deleted: try again to see it.' : ''}`
     if (problem !== '') break
   }
   const { deleted, gone, changed } = outcome
   const sentences = [
     deleted.length > 0 && `Deleted ${nameOf(deleted)}.`,
     gone.length > 0 && `Somebody else had deleted ${nameOf(gone)} already.`,
-    changed.length > 0 && `Not deleted, because somebody else has changed it: now it is ${nameOf(changed)}.`,
+    changed.length > 0 &&
+      `Not deleted, because somebody else has changed it: now it is ${changed.map(describePlant).join(', ')}.`,
     problem,
   ]
   tell(sentences.filter(Boolean).join(' '))

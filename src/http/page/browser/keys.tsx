@@ -15,10 +15,10 @@ const SHEET = {
 export function useKeys(actions: Readonly<Record<string, (() => void) | undefined>>): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const { key, target, ctrlKey, metaKey, altKey, defaultPrevented } = event
+      const { key, target, ctrlKey, metaKey, altKey, defaultPrevented, isComposing } = event
       const isTyping = target instanceof HTMLInputElement && target.type !== 'checkbox' && key !== 'Escape'
       const isOpen = document.querySelector('dialog[open]') !== null
-      if (!actions[key] || isTyping || isOpen || defaultPrevented || ctrlKey || metaKey || altKey) return
+      if (!actions[key] || isTyping || isOpen || defaultPrevented || isComposing || ctrlKey || metaKey || altKey) return
       event.preventDefault()
       actions[key]()
     }

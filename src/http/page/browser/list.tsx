@@ -27,6 +27,11 @@ export function PlantList(props: Shared & { readonly addFirst: () => void }) {
   const chosen = plants.filter((plant) => selected.has(plant.id) && !garden.deleted.includes(plant))
   const isOver = search !== undefined && search.state !== 'running'
   const hasPages = address.after !== '' || listing?.next !== undefined
+  const removeChosen = () => {
+    setSelected(new Set())
+    list.current?.querySelector<HTMLElement>('tbody tr')?.focus()
+    garden.remove(chosen)
+  }
   const turn = () => {
     isTurning.current = true
     go({ after: listing?.next ?? '', page: (listing?.page ?? 1) + 1 })
@@ -47,13 +52,7 @@ export function PlantList(props: Shared & { readonly addFirst: () => void }) {
         </p>
       )}
       {chosen.length > 0 && (
-        <p class="selection">
-          {countOf(chosen.length)} selected.
-          <Button kind="danger" onClick={() => garden.remove(chosen)}>
-            Delete selected
-          </Button>
-          <Button onClick={() => setSelected(new Set())}>Select none</Button>
-        </p>
+        <Selection chosen={chosen.length} remove={removeChosen} end={() => setSelected(new Set())} />
       )}
       {plants.length > 0 && <PlantTable {...props} {...{ plants, selected, setSelected }} />}
       {plants.length === 0 && !problem && (
@@ -65,6 +64,22 @@ export function PlantList(props: Shared & { readonly addFirst: () => void }) {
     </section>
   )
 }
+
+interface SelectionProps {
+  readonly chosen: number
+  readonly remove: () => void
+  readonly end: () => void
+}
+
+const Selection = ({ chosen, remove, end }: SelectionProps) => (
+  <p class="selection">
+    {countOf(chosen)} selected.
+    <Button kind="danger" onClick={remove}>
+      Delete selected
+    </Button>
+    <Button onClick={end}>Select none</Button>
+  </p>
+)
 
 type PagesProps = Shared & Listing & { readonly turn: (() => void) | false }
 

@@ -4,7 +4,7 @@ import { connect, Refusal, refusalIn, type Session, type Wait } from './client.t
 import { Button, Notices, type Pause, Picture } from './parts.tsx'
 import { Plants } from './plants.tsx'
 import { SignIn } from './sign-in.tsx'
-import { BROWSER_TOKEN, clearStorage, DELETED, TAB_TOKEN } from './storage.ts'
+import { BROWSER_TOKEN, clearStorage, DELETED, EDIT, TAB_TOKEN } from './storage.ts'
 
 /** The documentation, if the server has it. */
 const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
@@ -35,17 +35,19 @@ function useSession(wait: Wait, endPause: () => void) {
   /** The token of the latest sign-in. An earlier one that still waits counts no more. */
   const latest = useRef('')
 
-  const forget = (reason: string) => {
+  const forget = (token: string, reason: string) => {
+    for (const each of [TAB_TOKEN, BROWSER_TOKEN]) if (each.read() === token) each.clear()
     // An edit stays, so that its plant is not lost. Another user must not get the deleted plants.
-    for (const each of [TAB_TOKEN, BROWSER_TOKEN, DELETED]) each.clear()
+    DELETED.clear()
     setSession(undefined)
     setProblem(reason)
   }
   const signIn = async (token: string, isKept: boolean) => {
     const isLatest = () => latest.current === token
     latest.current = token
+    setProblem('')
     endPause()
-    const client = connect(token, wait, (reason) => isLatest() && forget(reason))
+    const client = connect(token, wait, (reason) => isLatest() && forget(token, reason))
     const canWrite = await client.canWrite().catch(refusalIn)
     if (!isLatest()) return
     setIsReturning(false)
@@ -55,6 +57,12 @@ function useSession(wait: Wait, endPause: () => void) {
     setSession({ client, canWrite })
   }
   const signOut = () => {
+    const question = 'A change is not finished, so its plant may be missing. Sign out all the same?'
+    if (EDIT.read() !== undefined && !confirm(question)) return
+    // A sign-in that is on its way counts no more, and nothing is written any more.
+    latest.current = ''
+    setSession(undefined)
+    setIsReturning(true)
     clearStorage()
     // Ends all requests, and leaves nothing in memory. The next user begins at the first page.
     history.replaceState(null, '', location.pathname)
@@ -91,7 +99,7 @@ function App() {
       </header>
       <main ref={main} tabIndex={-1}>
         {session && <Plants {...session} pause={pause} />}
-        {!session && isReturning && <p class="state">Signing in…</p>}
+        {!session && isReturning && <p class="state">One moment…</p>}
         {!session && !isReturning && <SignIn problem={problem} signIn={signIn} />}
         {!session && <Notices pause={pause} />}
       </main>

@@ -25,6 +25,8 @@ export function OnePlant({ client, canWrite, garden, edit, address, list }: Shar
       isCurrent = false
     }
   }, [client, id, garden.changes])
+  // Back in the list, the row of the plant has the focus.
+  useEffect(() => () => garden.setFocused(id), [id])
   return (
     <article class="plant">
       <p>

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { CODES, refusalIn } from './client.ts'
 import { FIELDS, type Plant, titleOf } from './fields.ts'
+import type { Garden } from './garden.ts'
 import { problemOf } from './messages.ts'
 import { Button } from './parts.tsx'
 
@@ -12,10 +13,11 @@ interface Props {
   /** Stores the plant, or rejects with a `Refusal`. Returns a problem if nothing was stored. */
   readonly store: (plant: Plant) => Promise<string | undefined>
   readonly close: () => void
+  readonly garden: Garden
 }
 
 /** The form for a plant. It keeps what was typed until the plant is stored. What is wrong stands beside its field. */
-export function PlantForm({ edited, freeId, store, close }: Props) {
+export function PlantForm({ edited, freeId, store, close, garden }: Props) {
   const form = useRef<HTMLFormElement>(null)
   const [typed, setTyped] = useState<Readonly<Record<string, string>>>(edited ?? {})
   const [problem, setProblem] = useState({ field: '', message: '' })
@@ -28,9 +30,11 @@ export function PlantForm({ edited, freeId, store, close }: Props) {
   const send = async (plant: Plant) => {
     setIsBusy(true)
     const refusal = await store(plant).catch(refusalIn)
+    const isTaken = refusal instanceof Error && refusal.code === CODES.exists
     const message = refusal instanceof Error ? refusal.message : (refusal ?? '')
     setIsBusy(false)
-    setProblem({ field: refusal instanceof Error && refusal.code === CODES.exists ? 'id' : '', message })
+    setProblem({ field: isTaken ? 'id' : '', message: isTaken ? `${message} Choose another id.` : message })
+    if (form.current === null) garden.tell(message) // It was closed meanwhile.
     if (message !== '') return
     if (edited) return close()
     setTyped({})

@@ -19,8 +19,8 @@ export function Plants({ client, canWrite, pause }: Session & { readonly pause: 
   const [address, go] = useAddress()
   const garden = useGarden(client)
   const tally = useTally({ client, garden })
-  /** What is open above the list: a form for a new plant, or for the one that is edited, or the upload. */
-  const [panel, setPanel] = useState<'new' | 'upload' | Plant>()
+  const { panel, setPanel, edited, close } = usePanel(garden)
+  const addNew = () => setPanel('new')
   const [showsKeys, setShowsKeys] = useState(false)
   const search = useRef<HTMLInputElement>(null)
   const list = useRef('#/')
@@ -28,16 +28,9 @@ export function Plants({ client, canWrite, pause }: Session & { readonly pause: 
   if (address.plant === '') list.current = fragment
   // What happened elsewhere is no news here.
   useEffect(() => garden.tell(''), [fragment])
-  const edited = typeof panel === 'object' ? panel : undefined
   const [keepsEdits] = useState(canEdit)
   const edit = canWrite && keepsEdits ? setPanel : undefined
   const shared: Shared = { client, canWrite, garden, address, go, edit }
-  const close = () => {
-    setPanel(undefined)
-    focusMain()
-  }
-  const addNew = () => setPanel('new')
-
   useKeys({
     '/': () => search.current?.focus(),
     n: canWrite ? addNew : undefined,
@@ -56,7 +49,13 @@ export function Plants({ client, canWrite, pause }: Session & { readonly pause: 
         {canWrite && <NewButton onClick={addNew} />}
       </div>
       {(panel === 'new' || edited) && (
-        <PlantForm key={edited?.id} {...{ edited, close }} store={storer(shared, edited)} freeId={tally.freeId ?? ''} />
+        <PlantForm
+          key={edited}
+          {...shared}
+          {...{ edited, close }}
+          freeId={tally.freeId ?? ''}
+          store={storer(shared, edited)}
+        />
       )}
       {panel === 'upload' && <Upload {...shared} close={close} />}
       {address.plant === '' && <PlantList {...shared} addFirst={addNew} />}
@@ -75,6 +74,19 @@ export function Plants({ client, canWrite, pause }: Session & { readonly pause: 
   )
 }
 
+/** What is open above the list: a form for a new plant, or for the one that is edited, or the upload. */
+function usePanel(garden: Garden) {
+  const [panel, setPanel] = useState<'new' | 'upload' | Plant>()
+  const edited = typeof panel === 'object' ? panel : undefined
+  const close = () => {
+    // Another one may be open by now.
+    setPanel((now) => (now === panel ? undefined : now))
+    if (edited) garden.setFocused(edited.id)
+    else focusMain()
+  }
+  return { panel, setPanel, edited, close }
+}
+
 /** The element that had the focus is gone. */
 const focusMain = () => document.querySelector('main')?.focus()
 
@@ -83,7 +95,9 @@ const storer =
   ({ client, garden }: Shared, edited: Plant | undefined) =>
   async (plant: Plant): Promise<string | undefined> => {
     if (edited === undefined) return void (await garden.add(plant))
-    const problem = await changePlant(client, { old: edited, new: plant }).finally(garden.readAgain)
+    const changing = garden.whileBusy([edited], () => changePlant(client, { old: edited, new: plant }))
+    if (changing === undefined) return 'This plant is being changed at the moment.'
+    const problem = await changing.finally(garden.readAgain)
     if (problem !== undefined) return problem
     garden.tell(`Changed to ${describePlant(plant)}.`)
     garden.setFocused(plant.id)

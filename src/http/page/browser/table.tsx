@@ -17,25 +17,29 @@ export function PlantTable(props: Props) {
   useEffect(() => {
     const row = body.current?.querySelector<HTMLElement>(`[data-id="${garden.focused}"]`)
     if (!row || garden.busy.size > 0) return
-    row.focus()
+    // Nobody who is typing is interrupted.
+    if (!document.activeElement?.matches('input:not([type=checkbox])')) row.focus()
     garden.setFocused('')
   }, [garden.focused, garden.busy, plants])
 
   const remove = (plant: Plant) => {
     const row = body.current?.querySelector(`[data-id="${plant.id}"]`)
     const next = row?.nextElementSibling ?? row?.previousElementSibling
-    if (next instanceof HTMLElement) next.focus()
+    const focused = next ?? row
+    if (focused instanceof HTMLElement) focused.focus()
     garden.remove([plant])
   }
   const press = (event: KeyboardEvent) => {
-    const { key, target } = event
+    const { key, target, repeat, ctrlKey, shiftKey, altKey } = event
     const row = target instanceof Element ? target.closest('tr') : undefined
     const plant = plants.find(({ id }) => id === row?.dataset.id)
+    // A key that is held would delete row after row.
+    const isHeld = repeat || ctrlKey || shiftKey || altKey
     const step = { ArrowDown: 1, ArrowUp: -1 }[key]
     const rows = [...(body.current?.rows ?? [])]
     if (step && row) rows[rows.indexOf(row) + step]?.focus()
     else if (key === 'Enter' && target === row && plant) location.hash = `/plants/${plant.id}`
-    else if (key === 'Delete' && plant && canWrite && !garden.deleted.includes(plant)) remove(plant)
+    else if (key === 'Delete' && plant && canWrite && !isHeld && !garden.deleted.includes(plant)) remove(plant)
     else return
     event.preventDefault()
   }
