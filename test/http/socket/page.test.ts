@@ -154,6 +154,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       await button(page, 'Delete').waitFor()
       await look('one plant')
       await page.keyboard.press('?')
+      await page.getByRole('dialog').waitFor()
       await look('keys')
       await page.keyboard.press('Escape')
       await button(page, 'Upload').click()
