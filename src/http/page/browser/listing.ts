@@ -122,8 +122,8 @@ interface Tally {
 }
 
 /**
- * The number of plants, and an id that none of them has. Both are empty if there are too many to count them unasked. Deleted plants
- * do not make it count again.
+ * The number of plants, and an id that none of them has. If there are too many to count them unasked, the number is empty, and the
+ * id follows the plants that are known. Deleted plants do not make it count again.
  */
 export function useTally({ client, garden: { changes, deleted, added, tell } }: Pick<Shared, 'client' | 'garden'>) {
   const [tally, setTally] = useState<Partial<Tally>>()
@@ -137,7 +137,7 @@ export function useTally({ client, garden: { changes, deleted, added, tell } }: 
       if (!isCurrent()) return
       found += plants.length
       last = plants.at(-1)?.id ?? last
-      if (found > COUNTED_PLANTS && !isAsked) return setTally({})
+      if (found > COUNTED_PLANTS && !isAsked) return setTally(({ counted: _, ...known } = {}) => known)
       if (isAsked) tell(`Counted ${found.toLocaleString('en')} plants so far.`)
       else for (const { id } of plants) ids.add(id)
     }
@@ -152,10 +152,10 @@ export function useTally({ client, garden: { changes, deleted, added, tell } }: 
       isCurrent = false
     }
   }, [client, changes])
-  const { counted, ids = new Set<string>(), last } = tally ?? {}
+  const { counted, ids, last } = tally ?? {}
   return {
     count: counted === undefined ? undefined : counted - deleted.length,
-    freeId: counted === undefined ? undefined : freeId(new Set([...ids, ...added]), last),
+    freeId: ids && freeId(new Set([...ids, ...added]), last),
     countAll: tally && counted === undefined ? () => count(true) : undefined,
   }
 }
