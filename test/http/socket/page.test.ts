@@ -14,6 +14,7 @@ import {
   button,
   downloaded,
   field,
+  focusedRow,
   names,
   recordTexts,
   row,
@@ -130,6 +131,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       await look('selected')
       await button(page, 'Delete selected').click()
       await told(page, 'Deleted 2 plants.')
+      expect(await focusedRow(page)).toBe('5')
       const gone = [await service.get(3), await service.get(4)]
       await page.getByText('Deleted in this tab: 2 plants').click()
       await look('deleted plants')

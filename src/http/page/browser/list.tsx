@@ -29,7 +29,9 @@ export function PlantList(props: Shared & { readonly addFirst: () => void }) {
   const hasPages = address.after !== '' || listing?.next !== undefined
   const removeChosen = () => {
     setSelected(new Set())
-    list.current?.querySelector<HTMLElement>('tbody tr')?.focus()
+    const last = list.current?.querySelector<HTMLElement>(`[data-id="${chosen.at(-1)?.id}"]`)
+    const next = last?.nextElementSibling ?? last
+    if (next instanceof HTMLElement) next.focus()
     garden.remove(chosen)
   }
   const turn = () => {
