@@ -50,7 +50,7 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
 /**
  * One line of credentials (RFC 9110 §11.4): a scheme, then a `token68` or parameters with commas between. Several lines arrive
  * joined by a comma and a space. They do not match, because within credentials no scheme follows a comma. If a second line
- * has parameters alone, it reads as part of the first; it would be no credentials by itself.
+ * has only parameters, it reads as part of the first; it would be no credentials by itself.
  */
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 const PARAMETER = `${TOKEN}[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`

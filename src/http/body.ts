@@ -16,7 +16,7 @@ export async function readNewPlant(
   const { 'content-type': type = '', 'content-encoding': encoding, 'content-length': length } = headers
   if (type !== JSON_TYPE && !JSON_IN_UTF8.test(type)) throw new AppError('content_type_unsupported')
   if (encoding && encoding.toLowerCase() !== 'identity') throw new AppError('content_encoding_unsupported')
-  // The runtime takes digits alone. It is `NaN` without a length, and for two equal lines, which the runtime joins with a comma.
+  // The runtime takes only digits. It is `NaN` without a length, and for two equal lines, which the runtime joins with a comma.
   const declaredBytes = Number(length)
   if (declaredBytes > maxBodyBytes) throw tooLarge(maxBodyBytes)
   let body: Uint8Array

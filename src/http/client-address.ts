@@ -37,7 +37,7 @@ const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 /** IPv4 clients of a socket for both families have addresses like `::ffff:192.0.2.1` (RFC 4291 §2.5.5.2). */
 const MAPPING = /^::ffff:(?=\d+\.)/i
 
-/** An address (IPv6 in brackets) with or without a port, or an IPv6 address alone. */
+/** An address (IPv6 in brackets) with or without a port, or only an IPv6 address. */
 const NODE = /^(?:\[([\da-f:.]+)\]|([\d.]+))(?::\d+)?$|^([\da-f:.]+)$/i
 
 function addressIn(node: string): string | undefined {

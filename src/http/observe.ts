@@ -117,7 +117,7 @@ function requestId(request: Request): string {
 }
 
 /**
- * Elysia looks for the path behind `http://` and a host. Without a usable Host (HTTP/1.0 needs none) the URL is a path alone, and
+ * Elysia looks for the path behind `http://` and a host. Without a usable Host (HTTP/1.0 needs none) the URL is only a path, and
  * `https://` is longer by a letter. For either the router gets a copy of the request with a URL that it can read. Throws
  * `several_hosts`.
  */
@@ -137,7 +137,7 @@ export function pathOf(url: string): string {
   return url.slice(start, end === -1 ? undefined : end)
 }
 
-/** For how long a browser connects to this host by TLS alone (RFC 6797 §6.1). */
+/** For how long a browser connects to this host only by TLS (RFC 6797 §6.1). */
 const ONE_YEAR = 'max-age=31536000'
 
 function setCommonHeaders(

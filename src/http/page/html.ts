@@ -15,7 +15,7 @@ interface PageParts {
   readonly policy: readonly string[]
 }
 
-/** Makes a page. It runs its own scripts alone, no text becomes code, and no other page may show this one in a frame. */
+/** Makes a page. It runs only its own scripts, no text becomes code, and no other page may show this one in a frame. */
 export async function makePage({ files, head = '', policy }: PageParts) {
   const assets = await Promise.all(Object.entries({ 'icon.svg': ICON, ...files }).map(makeAsset))
   const html = `<!doctype html>

@@ -5,7 +5,7 @@ import { type HtmlPage, makePage } from './html.ts'
 const STYLE = bundle('page.css')
 const SCRIPT = bundle('main.tsx')
 
-/** Makes the page on which users see and tend their plants. It uses the public API alone. */
+/** Makes the page on which users see and tend their plants. It uses only the public API. */
 export async function makePlantsPage(hasDocs: boolean): Promise<HtmlPage> {
   const fields = NEW_PLANT_FIELDS.map((field) => (isOptional(field) ? `${field}?` : field)).join(' ')
   const help = hasDocs ? '<link rel="help" href="docs">' : ''

@@ -66,7 +66,7 @@ interface CopyProps {
   readonly text: string
 }
 
-/** A text to copy. Without the clipboard, which browsers give to https and to this machine alone, people select it. */
+/** A text to copy. Without the clipboard, which browsers give only to https and to this machine, people select it. */
 export function Copy({ title, text }: CopyProps) {
   const [isCopied, setIsCopied] = useState(false)
   const copy = async () => {
