@@ -37,9 +37,10 @@ export function signOut(): void {
 function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void {
   event.preventDefault()
   const values = new FormData(event.currentTarget)
-  // The tab may have what another user has left.
-  for (const each of [DELETED, EDIT]) each.clear()
-  void signIn(String(values.get('token')).trim(), values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN)
+  const token = String(values.get('token')).trim()
+  // The tab may have what the user of another token has left.
+  if (![TAB_TOKEN, BROWSER_TOKEN].some((each) => each.read() === token)) clearStorage()
+  void signIn(token, values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN)
 }
 
 /** The form for a token, which is never shown. It says what this page is, and how to get a token. */
