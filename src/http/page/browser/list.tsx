@@ -31,12 +31,14 @@ export function PlantList() {
   const plants = sorted(found, sort)
   const { next = '' } = listing ?? {}
   const hasPages = after !== '' || next !== ''
+  /** The rows are those of another page. */
+  const isOld = listing !== undefined && listing.after !== after
   const turn = () => {
     isTurning.current = true
     go({ after: next, page: page + 1 })
   }
   return (
-    <section ref={section} class={isLoading ? 'list loading' : 'list'} aria-label="Plants">
+    <section ref={section} class={isOld ? 'list loading' : 'list'} aria-label="Plants">
       {filter !== '' && (
         <p class="filter">
           {everywhere ? <SearchState {...search} /> : `On this page, plants with “${filter}”:`}
