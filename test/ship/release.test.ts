@@ -117,7 +117,10 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     const bill = JSON.parse(text)
 
     expect(await new JsonStrictValidator(Version.v1dot6).validate(text)).toBeNull()
-    expect(bill.metadata.component).toMatchObject({ name: 'plantstore', version: expect.stringContaining('0.1.0+') })
+    expect(bill.metadata.component).toMatchObject({
+      name: 'plantstore',
+      version: expect.stringContaining(`${manifest.version}+`),
+    })
     expect(bill.metadata.timestamp).toBe('2001-02-03T04:05:06.000Z')
   })
 
