@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Version } from '@cyclonedx/cyclonedx-library/Spec'
 import { JsonStrictValidator } from '@cyclonedx/cyclonedx-library/Validation'
@@ -9,11 +9,12 @@ import { runPlantstore, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks } from '../support/requirement.ts'
-import { describeCommit, runnerFor, runnerOf, TARGETS } from './release.ts'
+import { signAdHoc, signatureProblems } from './code-signature.ts'
+import { describeCommit, MAC_TARGETS, runnerFor, runnerOf, TARGETS } from './release.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
-/** Two releases at once with four executables, on a busy machine. */
-const RELEASE_TIMEOUT_MS = 180_000
+/** Two releases at once with eight executables, on a busy machine. */
+const RELEASE_TIMEOUT_MS = 300_000
 const NAME = `plantstore-${manifest.version}`
 
 let copies: readonly Awaited<ReturnType<typeof copyProject>>[] = []
@@ -43,6 +44,8 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     expect(first?.replace(/^[0-9a-f]{64} {2}/gm, '').split('\n')).toEqual([
       `${NAME}-linux-x64.tar.gz`,
       `${NAME}-linux-arm64.tar.gz`,
+      `${NAME}-darwin-arm64.tar.gz`,
+      `${NAME}-darwin-x64.tar.gz`,
       `${NAME}.cdx.json`,
       '',
     ])
@@ -50,9 +53,9 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     for (const index of [0, 1]) await runWell(['sha256sum', '--check', '--strict', 'SHA256SUMS'], release(index))
   })
 
-  test.each(TARGETS)(
-    'packs the executable for $name with its documentation, contrib, licences and changelog',
-    async ({ name }) => {
+  test.each([...TARGETS.map(({ name }) => name), ...MAC_TARGETS])(
+    'packs the executable for %s with its documentation, contrib, licences and changelog',
+    async (name) => {
       const listed = await runWell(
         ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
         release(0),
@@ -111,6 +114,16 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
       expect(await server.end()).toBe(0)
     })
   }
+
+  test('signs for macOS as Bun does for arm64, byte by byte, and a changed byte invalidates the signature', () => {
+    const executable = (name: string) => readFileSync(join(release(0), `${NAME}-${name}/plantstore`))
+    const [arm64, x64] = [executable('darwin-arm64'), executable('darwin-x64')] as const
+
+    expect([signatureProblems(arm64), signatureProblems(x64)]).toEqual([[], []])
+    expect(signAdHoc(arm64).equals(arm64)).toBe(true)
+    x64.writeUInt8(x64.readUInt8(x64.length >> 1) ^ 1, x64.length >> 1)
+    expect(signatureProblems(x64)).toEqual(['1 pages have another hash'])
+  })
 
   test('writes a valid bill of materials', async () => {
     const text = await Bun.file(join(release(0), `${NAME}.cdx.json`)).text()
