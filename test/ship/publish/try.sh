@@ -22,6 +22,7 @@ request() { # ARGUMENTS OF CURL
 
 start
 request --header 'Content-Type: application/json' --data '{"id":9223372036854775807,"name":"Monstera"}'
+echo
 kill "$pid"
 wait "$pid"
 start
