@@ -13,6 +13,7 @@ import {
   GENERATED_PAGES,
   metricNames,
   PAGES,
+  PUBLISHED_IMAGE,
   pathOfPage,
   readPage,
   withGeneratedParts,
@@ -165,6 +166,30 @@ describe('the files of contrib', () => {
     expect(named).toContain('--drain-wait')
     expect(named).toContain('PLANTSTORE_DATABASE')
     expect(named.filter((name) => !known.includes(name))).toEqual([])
+  })
+})
+
+describe('the names of a release', () => {
+  const { homepage, version } = packageJson
+  const files = [...PAGES, ...new Glob('contrib/**/*.yaml').scanSync(pathOfPage('.'))]
+  const foundIn = (pattern: RegExp) =>
+    files.flatMap((file) => readFileSync(pathOfPage(file), 'utf8').match(pattern) ?? [])
+
+  test('are those of the repository that package.json names', () => {
+    const images = foundIn(/\bghcr\.io\/[\w/-]+/g)
+    const repositories = foundIn(/\bhttps:\/\/github\.com\/[\w-]+\/plantstore\b/g)
+
+    expect(new Set(images)).toEqual(new Set([PUBLISHED_IMAGE]))
+    expect(new Set(repositories)).toEqual(new Set([homepage]))
+    expect(new Set(foundIn(/--repo \S+\/plantstore/g))).toEqual(
+      new Set([`--repo ${new URL(homepage).pathname.slice(1)}`]),
+    )
+  })
+
+  test('have the version of package.json on the page that installs it', async () => {
+    const versions = textOf('docs/how-to/install.md').match(/(?<=plantstore[-_:]|\/v)\d+\.\d+\.\d+/g)
+
+    expect(new Set(versions)).toEqual(new Set([version]))
   })
 })
 

@@ -14,6 +14,7 @@ export const NOT_RUN: Readonly<Record<string, string>> = {
   'bash .ci/run': 'is the check itself',
   'apt-get': 'changes the machine',
   'git clone': 'needs the network, and minutes to build',
+  gh: 'needs the published release',
   litestream: 'litestream.test.ts tries it beside a server',
   pg_repack: 'needs an extension',
   "psql --dbname=plantstore --command 'create extension pg_repack'": 'needs an extension',

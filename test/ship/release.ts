@@ -1,16 +1,17 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Glob } from 'bun'
 import manifest from '../../package.json'
 import type { Requirement } from '../support/requirement.ts'
 import { partsInside } from './bundled-packages.ts'
+import { signAdHoc, signatureProblems } from './code-signature.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
 import { shareFiles } from './share.ts'
 
 /**
- * The kinds of machines with released executables, all of them Linux with glibc, and a program that runs these executables on other
+ * The kinds of Linux machines with released executables, all of them with glibc, and a program that runs these executables on other
  * machines. `name` is the compiler's, `arch` is that of `process.arch`, the packages are Debian's.
  */
 export const TARGETS = [
@@ -25,6 +26,9 @@ export const TARGETS = [
     emulator: { program: 'qemu-aarch64', libraries: '/usr/aarch64-linux-gnu', packages: 'qemu-user libc6-arm64-cross' },
   },
 ]
+
+/** The kinds of machines with macOS, by the compiler's names. */
+export const MAC_TARGETS = ['darwin-arm64', 'darwin-x64']
 
 type Target = (typeof TARGETS)[number]
 
@@ -52,18 +56,30 @@ async function release(): Promise<void> {
     console.log(`${target.name}: ${await tryOut(executable, target, version)}`)
     await pack(folder, commit.madeAt)
   }
+  for (const target of MAC_TARGETS) {
+    const folder = `${name}-${target}`
+    signForMac(await compile({ name: target }, folder, commit.name))
+    await pack(folder, commit.madeAt)
+  }
   await Bun.write(join(FOLDER, `${name}.cdx.json`), await sbom(parts, version, commit.madeAt))
-  const files = [...TARGETS.map((target) => `${name}-${target.name}.tar.gz`), `${name}.cdx.json`]
+  const targets = [...TARGETS.map((target) => target.name), ...MAC_TARGETS]
+  const files = [...targets.map((target) => `${name}-${target}.tar.gz`), `${name}.cdx.json`]
   await Bun.write(join(FOLDER, 'SHA256SUMS'), await runWell(['sha256sum', ...files], FOLDER))
   console.log(`${version} is in dist/release`)
 }
 
 /** Compiles as `bun run build` does. Returns the executable's path, which must be fixed because the executable contains it. */
-async function compile({ name }: Target, folder: string, commit: string): Promise<string> {
+async function compile({ name }: Pick<Target, 'name'>, folder: string, commit: string): Promise<string> {
   const outfile = join('dist/release', folder, 'plantstore')
   const define = `RELEASE_COMMIT=${JSON.stringify(commit)}`
   await runWell(['bun', 'run', 'compile', `--target=bun-${name}`, '--define', define, '--outfile', outfile])
   return join(PROJECT, outfile)
+}
+
+/** Signs an executable for macOS, which Bun 1.4.5 does for arm64 alone. A Mac refuses one whose signature does not fit. */
+function signForMac(executable: string): void {
+  const compiled = readFileSync(executable)
+  if (signatureProblems(compiled).length > 0) writeFileSync(executable, signAdHoc(compiled))
 }
 
 /** Checks the version of an executable if this machine can run it. Returns how it was run. */

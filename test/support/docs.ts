@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { Glob } from 'bun'
 import type { OpenAPIV3 } from 'openapi-types'
+import manifest from '../../package.json'
 import { run } from '../../src/cli/cli.ts'
 import { OPTIONS } from '../../src/config.ts'
 import { codeTable, ERRORS } from '../../src/http/answers.ts'
@@ -23,6 +24,9 @@ export const pathOfPage = (page: string): string => resolve(PROJECT, page)
 
 /** The text of a page. */
 export const readPage = (page: string): Promise<string> => Bun.file(pathOfPage(page)).text()
+
+/** The name of the image that releases publish. `homepage` of package.json is the address of the repository. */
+export const PUBLISHED_IMAGE = manifest.homepage.replace('https://github.com/', 'ghcr.io/')
 
 /** All pages for people, by their paths in the repository. */
 export const PAGES: readonly string[] = [
