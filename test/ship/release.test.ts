@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Version } from '@cyclonedx/cyclonedx-library/Spec'
 import { JsonStrictValidator } from '@cyclonedx/cyclonedx-library/Validation'
 import manifest from '../../package.json'
@@ -9,8 +9,9 @@ import { runPlantstore, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks } from '../support/requirement.ts'
+import { copyProject } from './project-copy.ts'
 import { describeCommit, runnerFor, runnerOf, TARGETS } from './release.ts'
-import { PROJECT, runIn, runWell } from './run.ts'
+import { runIn, runWell } from './run.ts'
 
 /** Two releases at once with four executables, on a busy machine. */
 const RELEASE_TIMEOUT_MS = 180_000
@@ -42,7 +43,11 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     expect(copies[0]?.commit).toBe(copies[1]?.commit)
     expect(first?.replace(/^[0-9a-f]{64} {2}/gm, '').split('\n')).toEqual([
       `${NAME}-linux-x64.tar.gz`,
+      `plantstore_${manifest.version}-1_amd64.deb`,
+      `${NAME}-1.x86_64.rpm`,
       `${NAME}-linux-arm64.tar.gz`,
+      `plantstore_${manifest.version}-1_arm64.deb`,
+      `${NAME}-1.aarch64.rpm`,
       `${NAME}.cdx.json`,
       '',
     ])
@@ -140,27 +145,3 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     expect(after).toEqual({ ...before, name: `${before.name}.dirty` })
   })
 })
-
-/** Gives the commit of a copy a fixed time and author, so that copies of the same files have the same commit. */
-const COMMIT_AS = [
-  ...['env', 'GIT_AUTHOR_DATE=2001-02-03T04:05:06Z', 'GIT_COMMITTER_DATE=2001-02-03T04:05:06Z'],
-  ...['git', '-c', 'user.name=Test', '-c', 'user.email=test@example.org', '-c', 'commit.gpgSign=false'],
-]
-
-/** Copies the project's files as they are into a repository of its own, until it is disposed of. */
-async function copyProject() {
-  const folder = makeFolder()
-  const files = await runWell(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'])
-  for (const file of files.split('\0').filter(Boolean)) {
-    mkdirSync(dirname(join(folder.path, file)), { recursive: true })
-    cpSync(join(PROJECT, file), join(folder.path, file))
-  }
-  await runWell(['git', 'init', '--quiet'], folder.path)
-  await runWell(['git', 'add', '--all'], folder.path)
-  await runWell([...COMMIT_AS, 'commit', '--quiet', '--message', 'release: all of it'], folder.path)
-  return {
-    path: folder.path,
-    commit: (await runWell(['git', 'rev-parse', 'HEAD'], folder.path)).trim(),
-    [Symbol.dispose]: folder[Symbol.dispose],
-  }
-}

@@ -5,6 +5,7 @@ import manifest from '../../package.json'
 import type { Requirement } from '../support/requirement.ts'
 import { partsInside } from './bundled-packages.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
+import { makePackages } from './packages.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
 
@@ -44,15 +45,19 @@ async function release(): Promise<void> {
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
   const name = `plantstore-${manifest.version}`
+  const files: string[] = []
 
   for (const target of TARGETS) {
     const folder = `${name}-${target.name}`
     const executable = await compile(target, folder, commit.name)
     console.log(`${target.name}: ${await tryOut(executable, target, version)}`)
     await pack(folder, commit.madeAt)
+    const from = { folder: join(FOLDER, folder), into: FOLDER, arch: target.arch }
+    const packages = await makePackages({ ...from, version: manifest.version, madeAt: commit.madeAt })
+    files.push(`${folder}.tar.gz`, ...packages)
   }
   await Bun.write(join(FOLDER, `${name}.cdx.json`), await sbom(parts, version, commit.madeAt))
-  const files = [...TARGETS.map((target) => `${name}-${target.name}.tar.gz`), `${name}.cdx.json`]
+  files.push(`${name}.cdx.json`)
   await Bun.write(join(FOLDER, 'SHA256SUMS'), await runWell(['sha256sum', ...files], FOLDER))
   console.log(`${version} is in dist/release`)
 }
@@ -79,17 +84,22 @@ async function tryOut(executable: string, target: Target, version: string): Prom
  * files and time. The files belong to root. The gzip header has no time and no name.
  */
 async function pack(folder: string, modifiedAt: Date): Promise<void> {
-  const folders = [...new Glob('{docs,contrib}/**/*.*').scanSync(PROJECT)].sort()
-  const documents = [...DOCUMENTS, ...folders]
-  for (const name of [...documents, LICENSES]) {
-    cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(FOLDER, folder, name))
-    chmodSync(join(FOLDER, folder, name), 0o644)
-  }
-  const files = [...documents, LICENSES, 'plantstore'].map((name) => join(folder, name))
+  const files = [...addDocuments(join(FOLDER, folder)), 'plantstore'].map((name) => join(folder, name))
   const attributes = ['--format=ustar', '--owner=root:0', '--group=root:0', `--mtime=${modifiedAt.toISOString()}`]
   // Higher levels take several times as long to save one percent.
   const compressed = ['--use-compress-program=gzip --no-name -5', `--file=${folder}.tar.gz`]
   await runWell(['tar', '--create', ...attributes, ...compressed, ...files], FOLDER)
+}
+
+/** Copies the documents, `contrib` and the licences into a folder. Returns their names. */
+export function addDocuments(folder: string): readonly string[] {
+  const folders = [...new Glob('{docs,contrib}/**/*.*').scanSync(PROJECT)].sort()
+  const names = [...DOCUMENTS, ...folders, LICENSES]
+  for (const name of names) {
+    cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(folder, name))
+    chmodSync(join(folder, name), 0o644)
+  }
+  return names
 }
 
 /** The command that runs an executable for a target on this machine; `undefined` if no command can. */

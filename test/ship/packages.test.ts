@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, existsSync } from 'node:fs'
+import { join } from 'node:path'
+import manifest from '../../package.json'
+import { testLong } from '../fault/rounds.ts'
+import { COMPILED, EXECUTABLE, runPlantstore } from '../support/executable.ts'
+import { makeFolder } from '../support/folder.ts'
+import { lacks, program } from '../support/requirement.ts'
+import { packagesWith } from './package-files.ts'
+import { runnerFor, runnerOf, TARGETS } from './release.ts'
+import { PROJECT, runIn, runWell } from './run.ts'
+
+const PACK_TIMEOUT_MS = 120_000
+const VERSION = `${manifest.version}-1`
+
+/** What both packages have, as `ls -l` writes modes. */
+const COMMON = [
+  'drwxr-xr-x /etc/plantstore',
+  '-rwxr-xr-x /usr/bin/plantstore',
+  '-rw-r--r-- /usr/lib/systemd/system/plantstore-backup.service',
+  '-rw-r--r-- /usr/lib/systemd/system/plantstore-backup.timer',
+  '-rw-r--r-- /usr/lib/systemd/system/plantstore.service',
+  '-rw-r--r-- /usr/lib/sysusers.d/plantstore.conf',
+  '-rw-r--r-- /usr/lib/tmpfiles.d/plantstore.conf',
+]
+
+describe.skipIf(lacks(COMPILED, ...['nfpm', 'dpkg-deb', 'rpm'].map(program)))('the packages', () => {
+  let packages: Awaited<ReturnType<typeof packagesWith>>
+
+  beforeAll(async () => {
+    packages = await packagesWith(EXECUTABLE || 'none')
+  }, PACK_TIMEOUT_MS)
+  afterAll(() => packages?.[Symbol.dispose]())
+
+  test('for Debian have these fields and these files of root, and no question of dpkg about a conffile', async () => {
+    const listed = await runWell(['dpkg-deb', '--contents', packages.deb])
+    const fields = 'Package Version Architecture Depends'.split(' ')
+    const shown = await runWell(['dpkg-deb', '--field', packages.deb, ...fields])
+    const entries = listed.matchAll(/^(\S+) +(?:root\/root|0\/0) .* \.(\/\S+?)\/?$/gm)
+    const common = new Set(COMMON.map((entry) => entry.split(' ')[1]))
+
+    expect(shown).toBe(`Package: plantstore
+Version: ${VERSION}
+Architecture: ${process.arch === 'x64' ? 'amd64' : 'arm64'}
+Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles, ucf
+`)
+    expect(
+      [...entries].flatMap(([, mode, path = '']) =>
+        common.has(path) || mode?.startsWith('-') ? [`${mode} ${path}`] : [],
+      ),
+    ).toEqual([
+      ...COMMON,
+      '-rw-r--r-- /usr/share/doc/plantstore/THIRD_PARTY_LICENSES',
+      '-rw-r--r-- /usr/share/doc/plantstore/changelog.Debian.gz',
+      '-rw-r--r-- /usr/share/doc/plantstore/changelog.gz',
+      '-rw-r--r-- /usr/share/doc/plantstore/copyright',
+      '-rw-r--r-- /usr/share/lintian/overrides/plantstore',
+      '-rw-r--r-- /usr/share/plantstore/plantstore.env',
+    ])
+    expect((await runWell(['dpkg-deb', '--info', packages.deb, 'conffiles'])).trim()).toBe('')
+  })
+
+  test('for Red Hat have these fields and these files of root, and one configuration file', async () => {
+    const format =
+      '%{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{LICENSE}\\n[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\\n]'
+    const queried = await runWell(['rpm', '--query', '--queryformat', format, '--package', packages.rpm])
+    const [fields, ...entries] = queried.trim().split('\n')
+
+    expect(fields).toBe(`plantstore ${VERSION} ${process.arch === 'x64' ? 'x86_64' : 'aarch64'} MIT`)
+    expect(entries.map((entry) => entry.replace(' root ', ' '))).toEqual([
+      ...COMMON.slice(0, 1),
+      '-rw-r----- /etc/plantstore/plantstore.env',
+      ...COMMON.slice(1),
+      'drwxr-xr-x /usr/share/doc/plantstore',
+      '-rw-r--r-- /usr/share/doc/plantstore/CHANGELOG.md',
+      'drwxr-xr-x /usr/share/licenses/plantstore',
+      '-rw-r--r-- /usr/share/licenses/plantstore/LICENSE',
+      '-rw-r--r-- /usr/share/licenses/plantstore/THIRD_PARTY_LICENSES',
+    ])
+    expect(await runWell(['rpm', '--query', '--configfiles', '--package', packages.rpm])).toBe(
+      '/etc/plantstore/plantstore.env\n',
+    )
+    expect(await runWell(['rpm', '--query', '--requires', '--package', packages.rpm])).toContain('glibc >= 2.17\n')
+  })
+})
+
+const TOOLS = ['nfpm', 'dpkg-deb', 'rpm', 'rpm2cpio', 'cpio', 'lintian', 'rpmlint'].map(program)
+
+for (const target of TARGETS) {
+  const { name, arch } = target
+  describe.skipIf(lacks(...TOOLS, runnerFor(target)))(`the packages for ${name}`, () => {
+    testLong(
+      'unpack to an executable that runs, and lintian and rpmlint find nothing but what is overridden',
+      async () => {
+        using folder = makeFolder()
+        // lintian works as another user if root starts it.
+        chmodSync(folder.path, 0o755)
+        const executable = join(folder.path, 'plantstore')
+        await runWell(['bun', 'run', 'compile', `--target=bun-${name}`, '--outfile', executable])
+        using packages = await packagesWith(executable, { arch })
+        const [deb, rpm] = [join(folder.path, 'deb'), join(folder.path, 'rpm')]
+        await runWell(['dpkg-deb', '--extract', packages.deb, deb])
+        // Its paths are absolute.
+        const unpack = 'mkdir "$1" && cd "$1" && rpm2cpio "$0" | cpio -idm --quiet --no-absolute-filenames'
+        await runWell(['sh', '-euc', unpack, packages.rpm, rpm])
+        const versions = [deb, rpm].map((root) =>
+          runPlantstore(['--version'], { command: [...(runnerOf(target) ?? []), join(root, 'usr/bin/plantstore')] }),
+        )
+        const lintian = ['lintian', '--display-info', '--allow-root', '--fail-on=error,warning,info', packages.deb]
+        const rpmlint = ['rpmlint', `--config=${join(PROJECT, 'contrib/packages/rpmlint.toml')}`, packages.rpm]
+        const found = await runIn(rpmlint)
+
+        expect((await Promise.all(versions)).map(({ stdout }) => stdout)).toEqual([
+          `${manifest.version}\n`,
+          `${manifest.version}\n`,
+        ])
+        expect(await runIn(lintian)).toMatchObject({ exitCode: 0, stdout: '' })
+        expect({ exitCode: found.exitCode, stdout: found.stdout }).toMatchObject({
+          exitCode: 0,
+          stdout: expect.stringContaining('0 errors, 0 warnings'),
+        })
+        expect(existsSync(join(deb, 'usr/share/doc/plantstore/copyright'))).toBe(true)
+      },
+      10 * PACK_TIMEOUT_MS,
+    )
+  })
+}
