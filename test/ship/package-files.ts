@@ -26,7 +26,7 @@ export async function packagesWith(executable: string, options: PackagesOptions 
   const { arch = process.arch, version = manifest.version, settings = '' } = options
   using from = makeFolder()
   cpSync(executable, join(from.path, 'plantstore'))
-  addDocuments(from.path)
+  await addDocuments(from.path, MADE_AT)
   const settingsFile = join(from.path, 'contrib/packages/plantstore.env')
   await Bun.write(settingsFile, (await Bun.file(settingsFile).text()) + settings)
   mkdirSync(join(PROJECT, 'dist'), { recursive: true })

@@ -8,6 +8,7 @@ import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { makePackages } from './packages.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
+import { shareFiles } from './share.ts'
 
 /**
  * The kinds of machines with released executables, all of them Linux with glibc, and a program that runs these executables on other
@@ -31,7 +32,7 @@ type Target = (typeof TARGETS)[number]
 /** `bun run release`: makes all files of a release. One commit always results in the same bytes. */
 const FOLDER = join(PROJECT, 'dist/release')
 
-/** The documents in an archive, beside the folders `docs` and `contrib`. */
+/** The documents in an archive, beside the folders `docs`, `contrib` and `share`. */
 const DOCUMENTS = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md']
 const LICENSES = 'THIRD_PARTY_LICENSES'
 
@@ -52,9 +53,10 @@ async function release(): Promise<void> {
     const executable = await compile(target, folder, commit.name)
     console.log(`${target.name}: ${await tryOut(executable, target, version)}`)
     await pack(folder, commit.madeAt)
+    files.push(`${folder}.tar.gz`)
+    if (!target.name.startsWith('linux-')) continue
     const from = { folder: join(FOLDER, folder), into: FOLDER, arch: target.arch }
-    const packages = await makePackages({ ...from, version: manifest.version, madeAt: commit.madeAt })
-    files.push(`${folder}.tar.gz`, ...packages)
+    files.push(...(await makePackages({ ...from, version: manifest.version, madeAt: commit.madeAt })))
   }
   await Bun.write(join(FOLDER, `${name}.cdx.json`), await sbom(parts, version, commit.madeAt))
   files.push(`${name}.cdx.json`)
@@ -84,21 +86,23 @@ async function tryOut(executable: string, target: Target, version: string): Prom
  * files and time. The files belong to root. The gzip header has no time and no name.
  */
 async function pack(folder: string, modifiedAt: Date): Promise<void> {
-  const files = [...addDocuments(join(FOLDER, folder)), 'plantstore'].map((name) => join(folder, name))
+  const names = await addDocuments(join(FOLDER, folder), modifiedAt)
+  const files = [...names, 'plantstore'].map((name) => join(folder, name))
   const attributes = ['--format=ustar', '--owner=root:0', '--group=root:0', `--mtime=${modifiedAt.toISOString()}`]
   // Higher levels take several times as long to save one percent.
   const compressed = ['--use-compress-program=gzip --no-name -5', `--file=${folder}.tar.gz`]
   await runWell(['tar', '--create', ...attributes, ...compressed, ...files], FOLDER)
 }
 
-/** Copies the documents, `contrib` and the licences into a folder. Returns their names. */
-export function addDocuments(folder: string): readonly string[] {
+/** Puts the documents, `contrib`, `share` and the licences into a folder. Returns their names. */
+export async function addDocuments(folder: string, committedAt: Date): Promise<readonly string[]> {
   const folders = [...new Glob('{docs,contrib}/**/*.*').scanSync(PROJECT)].sort()
-  const names = [...DOCUMENTS, ...folders, LICENSES]
-  for (const name of names) {
-    cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(folder, name))
-    chmodSync(join(folder, name), 0o644)
-  }
+  const copied = [...DOCUMENTS, ...folders, LICENSES]
+  for (const name of copied) cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(folder, name))
+  const share = await shareFiles(committedAt)
+  for (const [name, text] of Object.entries(share)) await Bun.write(join(folder, name), text)
+  const names = [...copied, ...Object.keys(share)]
+  for (const name of names) chmodSync(join(folder, name), 0o644)
   return names
 }
 
