@@ -1,5 +1,5 @@
 import { chmodSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { makeFolder } from '../support/folder.ts'
 import { startProgram } from '../support/program.ts'
 import { program, type Requirement } from '../support/requirement.ts'
@@ -16,14 +16,16 @@ const PLANTS = 'http://127.0.0.1:3000/plants'
 const DROP_IN = '/etc/systemd/system/plantstore.service.d/log.conf'
 const CREATE_PLANTS = join(import.meta.dir, 'create-plants.ts')
 
-/** Makes the root file system of a Debian release with some packages, until it is disposed of. */
-export async function makeDebianRoot(release: string, packages: readonly string[]) {
+/** Makes the root file system of a Debian release, until it is disposed of. apt installs packages, and perhaps one from a file. */
+export async function makeDebianRoot(release: string, packages: readonly string[], file?: string) {
   const folder = makeFolder()
   // Users of the root must get through it.
   chmodSync(folder.path, 0o755)
   const path = join(folder.path, 'root')
   try {
-    await runWell(['mmdebstrap', '--quiet', '--variant=apt', `--include=${packages.join()}`, release, path])
+    const install = `chroot "$1" apt-get install --yes --no-install-recommends /tmp/${basename(file ?? '')}`
+    const hooks = file === undefined ? [] : [`--customize-hook=copy-in ${file} /tmp`, `--customize-hook=${install}`]
+    await runWell(['mmdebstrap', '--variant=apt', `--include=${packages.join()}`, ...hooks, release, path])
   } catch (error) {
     folder[Symbol.dispose]()
     throw error

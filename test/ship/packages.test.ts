@@ -3,10 +3,12 @@ import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import manifest from '../../package.json'
 import { testLong } from '../fault/rounds.ts'
-import { COMPILED, EXECUTABLE, runPlantstore } from '../support/executable.ts'
+import { COMPILED, EXECUTABLE, runPlantstore, serve } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { lacks, program } from '../support/requirement.ts'
+import { IS_LONG } from '../support/long.ts'
+import { lacks, program, type Requirement } from '../support/requirement.ts'
 import { packagesWith } from './package-files.ts'
+import { makeDebianRoot } from './package-root.ts'
 import { runnerFor, runnerOf, TARGETS } from './release.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
@@ -92,7 +94,7 @@ const TOOLS = ['nfpm', 'dpkg-deb', 'rpm', 'rpm2cpio', 'cpio', 'lintian', 'rpmlin
 
 for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
   const { name, arch } = target
-  describe.skipIf(lacks(...TOOLS, runnerFor(target)))(`the packages for ${name}`, () => {
+  describe.skipIf(!IS_LONG || lacks(...TOOLS, runnerFor(target)))(`the packages for ${name}`, () => {
     testLong(
       'unpack to an executable that runs, and lintian and rpmlint find nothing but what is overridden',
       async () => {
@@ -129,3 +131,53 @@ for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
     )
   })
 }
+
+/** Debian releases without a running systemd, from the oldest that the archive has. */
+const RELEASES = ['bullseye', 'bookworm', 'trixie']
+
+describe.skipIf(!IS_LONG || lacks(COMPILED, ...['nfpm', 'mmdebstrap'].map(program)))('the package for Debian', () => {
+  testLong.each(RELEASES)(
+    'is installed by apt with what it needs, and the executable runs: %s',
+    async (release) => {
+      using packages = await packagesWith(EXECUTABLE || 'none')
+      using root = await makeDebianRoot(release, [], packages.deb)
+      const inRoot = ['chroot', root.path]
+      await runWell(['mount', '-t', 'proc', 'proc', join(root.path, 'proc')])
+      const version = await runIn([...inRoot, 'plantstore', '--version'])
+      const libc = await runIn([...inRoot, 'ldd', '--version'])
+      const units = await runIn([...inRoot, 'systemctl', 'is-enabled', 'plantstore.service', 'plantstore-backup.timer'])
+      await runWell(['umount', join(root.path, 'proc')])
+      console.log(`${release}: ${libc.stdout.split('\n')[0]}`)
+
+      expect(version).toMatchObject({ exitCode: 0, stdout: `${manifest.version}\n` })
+      expect(units.stdout).toBe('enabled\nenabled\n')
+    },
+    10 * PACK_TIMEOUT_MS,
+  )
+})
+
+const EMULATOR = program('qemu-x86_64')
+const X64: Requirement = { missing: 'this machine is no x64', isMet: () => process.arch === 'x64' }
+/** Processors of qemu: the first of x86-64-v2, and one of x86-64-v1. */
+const [V2, V1] = ['Nehalem', 'Conroe'].map((cpu) => ['qemu-x86_64', '-cpu', cpu])
+
+describe.skipIf(!IS_LONG || lacks(COMPILED, EMULATOR, X64))('the executable for x64', () => {
+  testLong('serves on a processor of x86-64-v2', async () => {
+    using folder = makeFolder()
+    const command = [...(V2 ?? []), EXECUTABLE || 'none']
+    const database = join(folder.path, 'plantstore.db')
+    const token = (await runPlantstore(['token', 'create', '--user', 'me', '--database', database], { command })).stdout
+    await using server = await serve(database, [], { command })
+    const created = await server.request('POST', '/plants', { token: token.trim(), body: { id: 1, name: 'Fern' } })
+
+    expect([created.status, await created.json()]).toEqual([200, { name: 'Fern' }])
+    expect(await server.end()).toBe(0)
+  })
+
+  testLong('is ended by the kernel on one of x86-64-v1', async () => {
+    const { stdout, stderr } = await runPlantstore(['--version'], { command: [...(V1 ?? []), EXECUTABLE || 'none'] })
+
+    expect(stdout).toBe('')
+    expect(stderr).toContain('uncaught target signal 4')
+  })
+})
