@@ -14,7 +14,7 @@ const files = [
     'http/socket/docs-browser',
     'http/socket/page',
     'ship/buildah',
-    'ship/package-life',
+    'ship/package-files',
     'ship/packages',
     'ship/release',
   ].map((name) => `../${name}${SUFFIX}`),

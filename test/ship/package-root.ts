@@ -25,7 +25,8 @@ export async function makeDebianRoot(release: string, packages: readonly string[
   try {
     const install = `chroot "$1" apt-get install --yes --no-install-recommends /tmp/${basename(file ?? '')}`
     const hooks = file === undefined ? [] : [`--customize-hook=copy-in ${file} /tmp`, `--customize-hook=${install}`]
-    await runWell(['mmdebstrap', '--variant=apt', `--include=${packages.join()}`, ...hooks, release, path])
+    const include = packages.map((name) => `--include=${name}`)
+    await runWell(['mmdebstrap', '--variant=apt', ...include, ...hooks, release, path])
   } catch (error) {
     folder[Symbol.dispose]()
     throw error

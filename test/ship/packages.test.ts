@@ -1,183 +1,214 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, existsSync } from 'node:fs'
-import { join } from 'node:path'
-import manifest from '../../package.json'
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { SCHEMA_VERSION } from '../../src/store/sqlite/migrate.ts'
 import { testLong } from '../fault/rounds.ts'
-import { COMPILED, EXECUTABLE, runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
+import { EXECUTABLE } from '../support/executable.ts'
 import { IS_LONG } from '../support/long.ts'
-import { lacks, program, type Requirement } from '../support/requirement.ts'
-import { packagesWith } from './package-files.ts'
-import { makeDebianRoot } from './package-root.ts'
-import { runnerFor, runnerOf, TARGETS } from './release.ts'
-import { PROJECT, runIn, runWell } from './run.ts'
+import { lacks } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
+import { packagesOfNextVersion, packagesWith } from './package-files.ts'
+import { bootMachine, type Machine, makeDebianRoot, PACKAGE_ROOTS } from './package-root.ts'
 
-const PACK_TIMEOUT_MS = 120_000
-const VERSION = `${manifest.version}-1`
+const TIMEOUT_MS = 1_200_000
+const DATABASE = '/var/lib/plantstore/plantstore.db'
+const BACKUPS = '/var/backups/plantstore'
+const SETTINGS = '/etc/plantstore/plantstore.env'
+const UNITS = ['plantstore.service', 'plantstore-backup.timer']
+const NEXT_SCHEMA = SCHEMA_VERSION + 1
+const TOO_NEW = `has schema version ${NEXT_SCHEMA}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`
+/** More than the settings of the tests allow. */
+const LARGE_BODY = JSON.stringify({ id: 2, name: 'x'.repeat(2000) })
+const JSON_TYPE = ['--header', 'content-type: application/json']
 
-/** What both packages have, as `ls -l` writes modes. */
-const COMMON = [
-  'drwxr-xr-x /etc/plantstore',
-  '-rwxr-xr-x /usr/bin/plantstore',
-  '-rw-r--r-- /usr/lib/systemd/system/plantstore-backup.service',
-  '-rw-r--r-- /usr/lib/systemd/system/plantstore-backup.timer',
-  '-rw-r--r-- /usr/lib/systemd/system/plantstore.service',
-  '-rw-r--r-- /usr/lib/sysusers.d/plantstore.conf',
-  '-rw-r--r-- /usr/lib/tmpfiles.d/plantstore.conf',
-  '-rw-r--r-- /usr/share/bash-completion/completions/plantstore',
-  '-rw-r--r-- /usr/share/fish/vendor_completions.d/plantstore.fish',
-  '-rw-r--r-- /usr/share/man/man1/plantstore.1.gz',
-]
-
-describe.skipIf(lacks(COMPILED, ...['nfpm', 'dpkg-deb', 'rpm'].map(program)))('the packages', () => {
-  let packages: Awaited<ReturnType<typeof packagesWith>>
-
-  beforeAll(async () => {
-    packages = await packagesWith(EXECUTABLE || 'none')
-  }, PACK_TIMEOUT_MS)
-  afterAll(() => packages?.[Symbol.dispose]())
-
-  test('for Debian have these fields and these files of root, and no question of dpkg about a conffile', async () => {
-    const listed = await runWell(['dpkg-deb', '--contents', packages.deb])
-    const fields = 'Package Version Architecture Depends'.split(' ')
-    const shown = await runWell(['dpkg-deb', '--field', packages.deb, ...fields])
-    const entries = [...listed.matchAll(/^(\S+) +(?:root\/root|0\/0) .* \.(\/\S+?)\/?$/gm)]
-    const files = entries.filter(([, mode = '', path]) => mode.startsWith('-') || path === '/etc/plantstore')
-
-    expect(shown).toBe(`Package: plantstore
-Version: ${VERSION}
-Architecture: ${process.arch === 'x64' ? 'amd64' : 'arm64'}
-Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles, ucf
-`)
-    expect(files.map(([, mode, path]) => `${mode} ${path}`).sort()).toEqual(
-      [
-        ...COMMON,
-        '-rw-r--r-- /usr/share/doc/plantstore/THIRD_PARTY_LICENSES',
-        '-rw-r--r-- /usr/share/doc/plantstore/changelog.Debian.gz',
-        '-rw-r--r-- /usr/share/doc/plantstore/changelog.gz',
-        '-rw-r--r-- /usr/share/doc/plantstore/copyright',
-        '-rw-r--r-- /usr/share/lintian/overrides/plantstore',
-        '-rw-r--r-- /usr/share/plantstore/plantstore.env',
-        '-rw-r--r-- /usr/share/zsh/vendor-completions/_plantstore',
-      ].sort(),
-    )
-    expect((await runWell(['dpkg-deb', '--info', packages.deb, 'conffiles'])).trim()).toBe('')
-  })
-
-  test('for Red Hat have these fields and these files of root, and one configuration file', async () => {
-    const format =
-      '%{NAME} %{VERSION}-%{RELEASE} %{ARCH} %{LICENSE}\\n[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\\n]'
-    const queried = await runWell(['rpm', '--query', '--queryformat', format, '--package', packages.rpm])
-    const [fields, ...entries] = queried.trim().split('\n')
-
-    expect(fields).toBe(`plantstore ${VERSION} ${process.arch === 'x64' ? 'x86_64' : 'aarch64'} MIT`)
-    expect(entries.map((entry) => entry.replace(' root ', ' ')).sort()).toEqual(
-      [
-        ...COMMON,
-        '-rw-r----- /etc/plantstore/plantstore.env',
-        'drwxr-xr-x /usr/share/doc/plantstore',
-        '-rw-r--r-- /usr/share/doc/plantstore/CHANGELOG.md',
-        'drwxr-xr-x /usr/share/licenses/plantstore',
-        '-rw-r--r-- /usr/share/licenses/plantstore/LICENSE',
-        '-rw-r--r-- /usr/share/licenses/plantstore/THIRD_PARTY_LICENSES',
-        '-rw-r--r-- /usr/share/zsh/site-functions/_plantstore',
-      ].sort(),
-    )
-    expect(await runWell(['rpm', '--query', '--configfiles', '--package', packages.rpm])).toBe(
-      '/etc/plantstore/plantstore.env\n',
-    )
-    expect(await runWell(['rpm', '--query', '--requires', '--package', packages.rpm])).toContain('glibc >= 2.17\n')
-  })
-})
-
-const TOOLS = ['nfpm', 'dpkg-deb', 'rpm', 'rpm2cpio', 'cpio', 'lintian', 'rpmlint'].map(program)
-
-for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
-  const { name, arch } = target
-  describe.skipIf(!IS_LONG || lacks(...TOOLS, runnerFor(target)))(`the packages for ${name}`, () => {
-    testLong(
-      'unpack to an executable that runs, and lintian and rpmlint find nothing but what is overridden',
-      async () => {
-        using folder = makeFolder()
-        // lintian works as another user if root starts it.
-        chmodSync(folder.path, 0o755)
-        const executable = join(folder.path, 'plantstore')
-        await runWell(['bun', 'run', 'compile', `--target=bun-${name}`, '--outfile', executable])
-        using packages = await packagesWith(executable, { arch })
-        const [deb, rpm] = [join(folder.path, 'deb'), join(folder.path, 'rpm')]
-        await runWell(['dpkg-deb', '--extract', packages.deb, deb])
-        // Its paths are absolute.
-        const unpack = 'mkdir "$1" && cd "$1" && rpm2cpio "$0" | cpio -idm --quiet --no-absolute-filenames'
-        await runWell(['sh', '-euc', unpack, packages.rpm, rpm])
-        const versions = [deb, rpm].map((root) =>
-          runPlantstore(['--version'], { command: [...(runnerOf(target) ?? []), join(root, 'usr/bin/plantstore')] }),
-        )
-        const lintian = ['lintian', '--display-info', '--allow-root', '--fail-on=error,warning,info', packages.deb]
-        const rpmlint = ['rpmlint', `--config=${join(PROJECT, 'contrib/packages/rpmlint.toml')}`, packages.rpm]
-        const found = await runIn(rpmlint)
-
-        expect((await Promise.all(versions)).map(({ stdout }) => stdout)).toEqual([
-          `${manifest.version}\n`,
-          `${manifest.version}\n`,
-        ])
-        expect(await runIn(lintian)).toMatchObject({ exitCode: 0, stdout: '' })
-        expect({ exitCode: found.exitCode, stdout: found.stdout }).toMatchObject({
-          exitCode: 0,
-          stdout: expect.stringContaining('0 errors, 0 warnings'),
-        })
-        expect(existsSync(join(deb, 'usr/share/doc/plantstore/copyright'))).toBe(true)
-      },
-      10 * PACK_TIMEOUT_MS,
-    )
-  })
+/** How a distribution calls it. */
+interface Packager {
+  readonly name: string
+  readonly install: (file: string) => readonly string[]
+  readonly downgrade: (file: string) => readonly string[]
+  readonly remove: readonly string[]
 }
 
-/** Debian releases without a running systemd, from the oldest that the archive has. */
-const RELEASES = ['bullseye', 'bookworm', 'trixie']
+const APT: Packager = {
+  name: 'apt',
+  install: (file) => ['apt-get', 'install', '--yes', file],
+  downgrade: (file) => ['apt-get', 'install', '--yes', '--allow-downgrades', file],
+  remove: ['apt-get', 'remove', '--yes', 'plantstore'],
+}
+/** The database of rpm on Debian knows no other package. */
+const RPM: Packager = {
+  name: 'rpm',
+  install: (file) => ['rpm', '--upgrade', '--nodeps', file],
+  downgrade: (file) => ['rpm', '--upgrade', '--nodeps', '--oldpackage', file],
+  remove: ['rpm', '--erase', 'plantstore'],
+}
 
-describe.skipIf(!IS_LONG || lacks(COMPILED, ...['nfpm', 'mmdebstrap'].map(program)))('the package for Debian', () => {
-  testLong.each(RELEASES)(
-    'is installed by apt with what it needs, and the executable runs: %s',
-    async (release) => {
-      using packages = await packagesWith(EXECUTABLE || 'none')
-      using root = await makeDebianRoot(release, [], packages.deb)
-      const inRoot = ['chroot', root.path]
-      await runWell(['mount', '-t', 'proc', 'proc', join(root.path, 'proc')])
-      const version = await runIn([...inRoot, 'plantstore', '--version'])
-      const libc = await runIn([...inRoot, 'ldd', '--version'])
-      const units = await runIn([...inRoot, 'systemctl', 'is-enabled', 'plantstore.service', 'plantstore-backup.timer'])
-      await runWell(['umount', join(root.path, 'proc')])
-      console.log(`${release}: ${libc.stdout.split('\n')[0]}`)
+/** The active units, and whether each is enabled. */
+const states = async (machine: Machine) =>
+  Promise.all(
+    UNITS.map(async (unit) => Object.values(await machine.show(['ActiveState', 'UnitFileState'], unit)).join(' ')),
+  )
 
-      expect(version).toMatchObject({ exitCode: 0, stdout: `${manifest.version}\n` })
-      expect(units.stdout).toBe('enabled\nenabled\n')
+const schemaOf = async (machine: Machine) =>
+  /^schema +(\d+)/m.exec(await machine.run(['plantstore', 'status', '--database', DATABASE]))?.[1]
+
+/** Runs the command that the package has printed, and returns the token. */
+async function firstToken(machine: Machine, printed: string): Promise<string> {
+  const command = /^ +(runuser .*token create .*)$/m.exec(printed)?.[1] ?? 'exit 1'
+  return (await machine.shell(command)).trim()
+}
+
+/** Creates plants while the next version replaces this one. */
+async function upgradeUnderLoad(machine: Machine, token: string, upgrade: readonly string[]) {
+  const load = machine.load(token, 1000)
+  const grown = async (than: number) => (await machine.list(token).catch(() => [])).length > than
+  await until('the load has created plants', () => grown(100))
+  const printed = await machine.run(upgrade)
+  await machine.untilHealthy()
+  await until('the next version has migrated', async () => (await schemaOf(machine)) === String(NEXT_SCHEMA))
+  const before = (await machine.list(token)).length
+  await until('the load has created plants again', () => grown(before + 100))
+  const { acknowledged, refused } = await load.end()
+  const names = new Set((await machine.list(token)).map(({ name }) => name))
+  console.log(`${acknowledged.length} plants acknowledged, ${refused} not, during the upgrade by ${upgrade[0]}`)
+  return { printed, refused, lost: acknowledged.filter((id) => !names.has(`Plant ${id}`)) }
+}
+
+describe.skipIf(!IS_LONG || lacks(...PACKAGE_ROOTS))('a package on Debian 12', () => {
+  let root: Awaited<ReturnType<typeof makeDebianRoot>>
+  let packages: Awaited<ReturnType<typeof packagesWith>>
+  let next: Awaited<ReturnType<typeof packagesOfNextVersion>>
+
+  beforeAll(async () => {
+    root = await makeDebianRoot('bookworm', ['systemd', 'systemd-sysv', 'ucf', 'curl', 'rpm'])
+    packages = await packagesWith(EXECUTABLE || 'none')
+    next = await packagesOfNextVersion()
+  }, TIMEOUT_MS)
+  afterAll(() => {
+    for (const made of [root, packages, next]) made?.[Symbol.dispose]()
+  })
+
+  testLong(
+    'for apt is installed, used, upgraded under load, not downgraded, removed, installed again and purged',
+    async () => {
+      await using machine = await bootMachine(root.path)
+
+      const installed = await machine.run(APT.install(packages.inside.deb))
+      await machine.untilHealthy()
+      expect(installed).toContain('serves http://127.0.0.1:3000')
+      expect(installed.trim().split('\n').at(-1)).toContain('plantstore token create --user me')
+      expect(await states(machine)).toEqual(['active enabled', 'active enabled'])
+
+      const token = await firstToken(machine, installed)
+      const used = await use(machine, token)
+      expect(used.backups).toHaveLength(1)
+
+      await machine.run(['systemctl', 'disable', '--now', 'plantstore-backup.timer'])
+      const { printed, refused, lost } = await upgradeUnderLoad(machine, token, APT.install(next.inside.deb))
+      expect({ lost, wasStopped: refused > 0 }).toEqual({ lost: [], wasStopped: true })
+      expect(printed).not.toContain('token create')
+      expect(await states(machine)).toEqual(['active enabled', 'inactive disabled'])
+      expect(await kept(machine)).toEqual(used)
+      expect(await machine.run(['cat', `${SETTINGS}.ucf-dist`])).toContain('# A setting of the next version.')
+
+      await expectNoDowngrade(machine, token, APT, packages.inside.deb, next.inside.deb)
+
+      await machine.run(APT.remove)
+      expect((await machine.tryRun(['plantstore', '--version'])).exitCode).not.toBe(0)
+      expect((await machine.show(['ActiveState'])).ActiveState).toBe('inactive')
+      expect(await kept(machine)).toEqual(used)
+
+      const plants = (await reinstall(machine, token, APT.install(next.inside.deb))).length
+      expect(plants).toBeGreaterThan(100)
+      expect(await states(machine)).toEqual(['active enabled', 'inactive disabled'])
+
+      const purged = (await machine.run(['apt-get', 'purge', '--yes', 'plantstore'])).replaceAll('\r', '')
+      expect(purged).toContain('Kept, because it is not empty: /var/lib/plantstore\n')
+      expect(purged).toContain('Kept, because it is not empty: /var/backups/plantstore\n')
+      expect(purged).toContain('the user plantstore\n')
+      expect(await machine.tryRun(['ls', '/etc/plantstore'])).toMatchObject({ stdout: '' })
+      expect(await machine.run(['find', '/etc/systemd/system', '-name', '*.wants', '-not', '-empty'])).toBe('')
+      expect((await kept(machine)).backups).toEqual(used.backups)
+      expect(await machine.run(['stat', '-c', '%U %a', DATABASE])).toBe('plantstore 600\n')
     },
-    10 * PACK_TIMEOUT_MS,
+    TIMEOUT_MS,
+  )
+
+  testLong(
+    'for rpm is installed, started as it says, used, upgraded under load, not downgraded, removed and installed again',
+    async () => {
+      await using machine = await bootMachine(root.path)
+      // As on Fedora and RHEL.
+      await machine.shell(
+        'mkdir -p /etc/systemd/system-preset && echo "disable *" > /etc/systemd/system-preset/99.preset',
+      )
+
+      const installed = await machine.run(RPM.install(packages.inside.rpm))
+      expect(await states(machine)).toEqual(['inactive disabled', 'inactive disabled'])
+      await machine.shell(/^ +(systemctl enable .*)$/m.exec(installed)?.[1] ?? 'exit 1')
+      await machine.untilHealthy()
+      expect(await states(machine)).toEqual(['active enabled', 'active enabled'])
+
+      const token = await firstToken(machine, installed)
+      const used = await use(machine, token)
+      expect(used.backups).toHaveLength(1)
+
+      const { printed, refused, lost } = await upgradeUnderLoad(machine, token, RPM.install(next.inside.rpm))
+      expect({ printed, lost, wasStopped: refused > 0 }).toEqual({ printed: '', lost: [], wasStopped: true })
+      expect(await states(machine)).toEqual(['active enabled', 'active enabled'])
+      expect(await kept(machine)).toEqual(used)
+      expect(await machine.run(['cat', `${SETTINGS}.rpmnew`])).toContain('# A setting of the next version.')
+
+      await expectNoDowngrade(machine, token, RPM, packages.inside.rpm, next.inside.rpm)
+
+      await machine.run(RPM.remove)
+      expect((await machine.tryRun(['plantstore', '--version'])).exitCode).not.toBe(0)
+      expect((await machine.show(['ActiveState'])).ActiveState).toBe('inactive')
+      expect((await kept(machine, `${SETTINGS}.rpmsave`)).backups).toEqual(used.backups)
+
+      await machine.run(RPM.install(next.inside.rpm))
+      expect((await reinstall(machine, token, ['systemctl', 'start', 'plantstore'])).length).toBeGreaterThan(100)
+    },
+    TIMEOUT_MS,
   )
 })
 
-const EMULATOR = program('qemu-x86_64')
-const X64: Requirement = { missing: 'this machine is no x64', isMet: () => process.arch === 'x64' }
-/** Processors of qemu: the first of x86-64-v2, and one of x86-64-v1. */
-const [V2, V1] = ['Nehalem', 'Conroe'].map((cpu) => ['qemu-x86_64', '-cpu', cpu])
+/** Creates a plant, changes the settings, and makes the backup of a night. Resolves as `kept`. */
+async function use(machine: Machine, token: string) {
+  expect(await machine.curl(token, [...JSON_TYPE, '--data', '{"id":1,"name":"Fern"}'])).toBe('{"name":"Fern"}')
+  await machine.shell(`echo PLANTSTORE_MAX_BODY=1KiB >> ${SETTINGS}`)
+  await machine.run(['systemctl', 'restart', 'plantstore'])
+  await machine.untilHealthy()
+  expect(await machine.curl(token, [...JSON_TYPE, '--data', LARGE_BODY])).toContain('"error":41301')
+  await machine.run(['systemctl', 'start', 'plantstore-backup.service'])
+  return await kept(machine)
+}
 
-describe.skipIf(!IS_LONG || lacks(COMPILED, EMULATOR, X64))('the executable for x64', () => {
-  testLong('serves on a processor of x86-64-v2', async () => {
-    using folder = makeFolder()
-    const command = [...(V2 ?? []), EXECUTABLE || 'none']
-    const database = join(folder.path, 'plantstore.db')
-    const token = (await runPlantstore(['token', 'create', '--user', 'me', '--database', database], { command })).stdout
-    await using server = await serve(database, [], { command })
-    const created = await server.request('POST', '/plants', { token: token.trim(), body: { id: 1, name: 'Fern' } })
+/** The settings file with its mode, and the names of the backups. */
+async function kept(machine: Machine, settings = SETTINGS) {
+  const [backups, text, mode] = await Promise.all([
+    machine.run(['ls', BACKUPS]),
+    machine.shell(`cat ${settings} 2> /dev/null || true`),
+    machine.shell(`stat -c '%U %a' ${settings} 2> /dev/null || true`),
+  ])
+  return { backups: backups.trim().split('\n'), settings: text, mode }
+}
 
-    expect([created.status, await created.json()]).toEqual([200, { name: 'Fern' }])
-    expect(await server.end()).toBe(0)
-  })
+/** Installs this version over the next one, which the schema refuses, and then the next one again. */
+async function expectNoDowngrade(machine: Machine, token: string, packager: Packager, old: string, next: string) {
+  const plants = await machine.list(token)
+  await machine.run(packager.downgrade(old))
+  await until('the old server has given up', async () => (await machine.show(['Result'])).Result !== 'success')
+  expect(await machine.log()).toContain(TOO_NEW)
+  expect((await machine.show(['ExecMainStatus'])).ExecMainStatus).toBe('3')
+  await machine.run(packager.install(next))
+  await machine.run(['systemctl', 'reset-failed', 'plantstore'])
+  await machine.run(['systemctl', 'start', 'plantstore'])
+  await machine.untilHealthy()
+  expect(await machine.list(token)).toEqual(plants)
+}
 
-  testLong('is ended by the kernel on one of x86-64-v1', async () => {
-    const { stdout, stderr } = await runPlantstore(['--version'], { command: [...(V1 ?? []), EXECUTABLE || 'none'] })
-
-    expect(stdout).toBe('')
-    expect(stderr).toContain('uncaught target signal 4')
-  })
-})
+/** Resolves to the plants once a server answers again. */
+async function reinstall(machine: Machine, token: string, start: readonly string[]) {
+  await machine.run(start)
+  await machine.untilHealthy()
+  return machine.list(token)
+}

@@ -14,8 +14,8 @@ import { describeCommit, runnerFor, runnerOf, TARGETS } from './release.ts'
 import { runIn, runWell } from './run.ts'
 import { shareFiles } from './share.ts'
 
-/** Two releases at once with four executables, on a busy machine. */
-const RELEASE_TIMEOUT_MS = 180_000
+/** Two releases at once with four executables and eight packages, on a busy machine. */
+const RELEASE_TIMEOUT_MS = 600_000
 const NAME = `plantstore-${manifest.version}`
 
 let copies: readonly Awaited<ReturnType<typeof copyProject>>[] = []
