@@ -90,6 +90,11 @@ Depends: libc6 (>= 2.17), systemd | systemd-standalone-sysusers | systemd-sysuse
   })
 })
 
+/** rpmlint unpacks the absolute paths of the package onto the machine, so its machine is read-only but for a temporary folder. */
+const READ_ONLY = [
+  ...['unshare', '--mount', '/bin/sh', '-euc'],
+  'mount -o remount,bind,ro / && mount -t tmpfs tmpfs /var/tmp && TMPDIR=/var/tmp exec "$0" "$@"',
+]
 const TOOLS = ['nfpm', 'dpkg-deb', 'rpm', 'rpm2cpio', 'cpio', 'lintian', 'rpmlint'].map(program)
 
 for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
@@ -113,7 +118,12 @@ for (const target of TARGETS.filter(({ name }) => name.startsWith('linux-'))) {
           runPlantstore(['--version'], { command: [...(runnerOf(target) ?? []), join(root, 'usr/bin/plantstore')] }),
         )
         const lintian = ['lintian', '--display-info', '--allow-root', '--fail-on=error,warning,info', packages.deb]
-        const rpmlint = ['rpmlint', `--config=${join(PROJECT, 'contrib/packages/rpmlint.toml')}`, packages.rpm]
+        const rpmlint = [
+          ...READ_ONLY,
+          'rpmlint',
+          `--config=${join(PROJECT, 'contrib/packages/rpmlint.toml')}`,
+          packages.rpm,
+        ]
         const found = await runIn(rpmlint)
 
         expect((await Promise.all(versions)).map(({ stdout }) => stdout)).toEqual([
