@@ -10,9 +10,15 @@ const SUFFIX = '.test.ts'
 const folder = import.meta.dir
 const files = [
   ...[...new Bun.Glob(`**/*${SUFFIX}`).scanSync(folder)].sort(),
-  ...['http/socket/docs-browser', 'http/socket/page', 'ship/buildah', 'ship/rehearsal', 'ship/release'].map(
-    (name) => `../${name}${SUFFIX}`,
-  ),
+  ...[
+    'http/socket/docs-browser',
+    'http/socket/page',
+    'ship/buildah',
+    'ship/package-files',
+    'ship/packages',
+    'ship/rehearsal',
+    'ship/release',
+  ].map((name) => `../${name}${SUFFIX}`),
 ]
 const names = files.map((file) => basename(file, SUFFIX))
 const [wanted] = process.argv.slice(2)

@@ -15,8 +15,8 @@ import { describeCommit, MAC_TARGETS, runnerFor, runnerOf, TARGETS } from './rel
 import { runIn, runWell } from './run.ts'
 import { shareFiles } from './share.ts'
 
-/** Two releases at once with eight executables, on a busy machine. */
-const RELEASE_TIMEOUT_MS = 300_000
+/** Two releases at once with eight executables and eight packages, on a busy machine. */
+const RELEASE_TIMEOUT_MS = 600_000
 const NAME = `plantstore-${manifest.version}`
 
 let copies: readonly Awaited<ReturnType<typeof copyProject>>[] = []
@@ -45,7 +45,11 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     expect(copies[0]?.commit).toBe(copies[1]?.commit)
     expect(first?.replace(/^[0-9a-f]{64} {2}/gm, '').split('\n')).toEqual([
       `${NAME}-linux-x64.tar.gz`,
+      `plantstore_${manifest.version}-1_amd64.deb`,
+      `${NAME}-1.x86_64.rpm`,
       `${NAME}-linux-arm64.tar.gz`,
+      `plantstore_${manifest.version}-1_arm64.deb`,
+      `${NAME}-1.aarch64.rpm`,
       `${NAME}-darwin-arm64.tar.gz`,
       `${NAME}-darwin-x64.tar.gz`,
       `${NAME}.cdx.json`,

@@ -6,6 +6,7 @@ import type { Requirement } from '../support/requirement.ts'
 import { partsInside } from './bundled-packages.ts'
 import { signAdHoc, signatureProblems } from './code-signature.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
+import { makePackages } from './packages.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
 import { shareFiles } from './share.ts'
@@ -49,21 +50,25 @@ async function release(): Promise<void> {
   rmSync(FOLDER, { recursive: true, force: true })
   mkdirSync(FOLDER, { recursive: true })
   const name = `plantstore-${manifest.version}`
+  const files: string[] = []
 
   for (const target of TARGETS) {
     const folder = `${name}-${target.name}`
     const executable = await compile(target, folder, commit.name)
     console.log(`${target.name}: ${await tryOut(executable, target, version)}`)
     await pack(folder, commit.madeAt)
+    files.push(`${folder}.tar.gz`)
+    const from = { folder: join(FOLDER, folder), into: FOLDER, arch: target.arch }
+    files.push(...(await makePackages({ ...from, version: manifest.version, madeAt: commit.madeAt })))
   }
   for (const target of MAC_TARGETS) {
     const folder = `${name}-${target}`
     signForMac(await compile({ name: target }, folder, commit.name))
     await pack(folder, commit.madeAt)
+    files.push(`${folder}.tar.gz`)
   }
   await Bun.write(join(FOLDER, `${name}.cdx.json`), await sbom(parts, version, commit.madeAt))
-  const targets = [...TARGETS.map((target) => target.name), ...MAC_TARGETS]
-  const files = [...targets.map((target) => `${name}-${target}.tar.gz`), `${name}.cdx.json`]
+  files.push(`${name}.cdx.json`)
   await Bun.write(join(FOLDER, 'SHA256SUMS'), await runWell(['sha256sum', ...files], FOLDER))
   console.log(`${version} is in dist/release`)
 }
@@ -96,20 +101,24 @@ async function tryOut(executable: string, target: Target, version: string): Prom
  * files and time. The files belong to root. The gzip header has no time and no name.
  */
 async function pack(folder: string, modifiedAt: Date): Promise<void> {
-  const folders = [...new Glob('{docs,contrib}/**/*.*').scanSync(PROJECT)].sort()
-  const documents = [...DOCUMENTS, ...folders]
-  for (const name of [...documents, LICENSES]) {
-    cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(FOLDER, folder, name))
-  }
-  const share = await shareFiles(modifiedAt)
-  for (const [name, text] of Object.entries(share)) await Bun.write(join(FOLDER, folder, name), text)
-  const texts = [...documents, ...Object.keys(share), LICENSES]
-  for (const name of texts) chmodSync(join(FOLDER, folder, name), 0o644)
-  const files = [...texts, 'plantstore'].map((name) => join(folder, name))
+  const names = await addDocuments(join(FOLDER, folder), modifiedAt)
+  const files = [...names, 'plantstore'].map((name) => join(folder, name))
   const attributes = ['--format=ustar', '--owner=root:0', '--group=root:0', `--mtime=${modifiedAt.toISOString()}`]
   // Higher levels take several times as long to save one percent.
   const compressed = ['--use-compress-program=gzip --no-name -5', `--file=${folder}.tar.gz`]
   await runWell(['tar', '--create', ...attributes, ...compressed, ...files], FOLDER)
+}
+
+/** Puts the documents, `contrib`, `share` and the licences into a folder. Returns their names. */
+export async function addDocuments(folder: string, committedAt: Date): Promise<readonly string[]> {
+  const folders = [...new Glob('{docs,contrib}/**/*.*').scanSync(PROJECT)].sort()
+  const copied = [...DOCUMENTS, ...folders, LICENSES]
+  for (const name of copied) cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(folder, name))
+  const share = await shareFiles(committedAt)
+  for (const [name, text] of Object.entries(share)) await Bun.write(join(folder, name), text)
+  const names = [...copied, ...Object.keys(share)]
+  for (const name of names) chmodSync(join(folder, name), 0o644)
+  return names
 }
 
 /** The command that runs an executable for a target on this machine; `undefined` if no command can. */

@@ -13,6 +13,7 @@ import { countRequests, countWrites } from '../../src/http/statistics.ts'
 import { createLogger } from '../../src/log.ts'
 import { leafCommands, nameOf, withChoices } from './commands.ts'
 import { makeIo } from './io.ts'
+import { settingsFile } from './settings-file.ts'
 
 /** The width of the lines of a page. */
 const LINE_WIDTH = 120
@@ -91,9 +92,10 @@ async function contribBlock(path: string): Promise<string> {
   return `\`\`\`${language}\n${await readContrib(path)}\`\`\``
 }
 
-/** The files of `contrib` that are made of other files there. */
+/** The files of `contrib` that are made of other files there, or of the code. */
 export const GENERATED_FILES: Readonly<Record<string, () => Promise<string>>> = {
   'contrib/kubernetes/base/prometheus-rule.yaml': prometheusRule,
+  'contrib/packages/plantstore.env': settingsFile,
 }
 
 /** The alert rules as an object of the Prometheus operator. */
