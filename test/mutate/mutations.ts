@@ -12,14 +12,8 @@ export interface Mutation {
   readonly text: string
 }
 
-const TURNED: Readonly<Record<string, string>> = {
-  '<': '>=',
-  '<=': '>',
-  '>': '<=',
-  '>=': '<',
-  '===': '!==',
-  '!==': '===',
-}
+/** The comparisons, each next to its opposite. */
+const COMPARISONS = ['<', '>=', '>', '<=', '===', '!==']
 
 /** All changes of a file, in the order of their places. Types stay as they are. */
 export function mutationsOf(source: string): readonly Mutation[] {
@@ -56,16 +50,15 @@ function changesOf(node: AnyNode, source: string): readonly Mutation[] {
   // To negate a comparison is to turn it.
   const negate = (tests: readonly (AnyNode | null)[]) =>
     tests.flatMap((test) =>
-      test === null || test.operator in TURNED ? [] : [change('negated', `!(${textOf(test)})`, test)],
+      test === null || COMPARISONS.includes(test.operator) ? [] : [change('negated', `!(${textOf(test)})`, test)],
     )
   switch (node.type) {
     case 'BinaryExpression': {
-      const { operator, left, right } = node
-      const turned = TURNED[operator]
+      const { operator, left } = node
+      const turned = COMPARISONS[COMPARISONS.indexOf(operator) ^ 1]
       if (turned === undefined) return []
-      const between = textOf({ start: left.end, end: right.start }).replace(operator, turned)
-      const text = source.slice(node.start, left.end) + between + source.slice(right.start, node.end)
-      return [change(`turned to ${turned}`, text)]
+      const after = textOf({ start: left.end, end: node.end }).replace(operator, turned)
+      return [change(`turned to ${turned}`, source.slice(node.start, left.end) + after)]
     }
     case 'LogicalExpression':
       return node.operator === '??' ? [] : negate([node.left, node.right])
@@ -88,9 +81,4 @@ function changesOf(node: AnyNode, source: string): readonly Mutation[] {
   }
 }
 
-const TEXT_MAX = 60
-
-function oneLine(text: string): string {
-  const line = text.replace(/\s+/g, ' ')
-  return line.length > TEXT_MAX ? `${line.slice(0, TEXT_MAX - 1)}…` : line
-}
+const oneLine = (text: string): string => text.replace(/\s+/g, ' ').replace(/^(.{59})..+$/, '$1…')
