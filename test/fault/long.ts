@@ -13,7 +13,6 @@ const PROPERTIES = [
   'domain/json',
   'domain/plant',
   'http/socket/plants-model',
-  'http/socket/quota',
   'store/postgres/versions',
   'store/sqlite/versions',
 ]
