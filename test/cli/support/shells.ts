@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { chmodSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolder } from '../../support/folder.ts'
 import { runProgram } from '../../support/program.ts'
@@ -78,10 +78,19 @@ export async function askShell(
   for (const [name, text] of [[path, script], ...files.map((file) => [file, ''])] as const) {
     await Bun.write(join(folder.path, name), text)
   }
+  // Fish completes only commands that it finds.
+  await Bun.write(join(folder.path, 'bin/plantstore'), '')
+  chmodSync(join(folder.path, 'bin/plantstore'), 0o755)
   const options = {
     cwd: folder.path,
     env: {
-      ...{ PATH: process.env.PATH ?? '', HOME: folder.path, LANG: 'C.UTF-8', TERM: 'dumb', PS1: PROMPT },
+      ...{
+        PATH: `${join(folder.path, 'bin')}:${process.env.PATH}`,
+        HOME: folder.path,
+        LANG: 'C.UTF-8',
+        TERM: 'dumb',
+        PS1: PROMPT,
+      },
       XDG_DATA_DIRS: join(folder.path, 'share'),
     },
   }
