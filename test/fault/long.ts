@@ -10,7 +10,7 @@ const SUFFIX = '.test.ts'
 const folder = import.meta.dir
 const files = [
   ...[...new Bun.Glob(`**/*${SUFFIX}`).scanSync(folder)].sort(),
-  ...['http/socket/docs-browser', 'http/socket/page', 'ship/buildah', 'ship/release'].map(
+  ...['http/socket/docs-browser', 'http/socket/page', 'ship/buildah', 'ship/release', 'ship/site'].map(
     (name) => `../${name}${SUFFIX}`,
   ),
 ]
