@@ -10,6 +10,20 @@ const current = ref === 'main' ? 'main' : ref
 const root = current === 'main' ? base : base.replace(/[^/]+\/$/, '')
 const urlOf = (version: string): string => (version === 'main' ? root : `${root}${version}/`)
 
+/** Words of questions that say nothing about the subject. */
+const processTerm = (term: string) =>
+  /^(?:a|an|and|are|can|do|does|for|have|how|i|in|is|it|me|my|of|on|or|the|this|to|what|which|with|you)$/i.test(term)
+    ? null
+    : term.toLowerCase()
+
+/** Headings count most, and old changes least. Words of a few letters must be spelt right. */
+const searchOptions = {
+  fuzzy: (term: string) => (term.length > 5 ? 0.15 : false),
+  boost: { title: 4, titles: 2, text: 1 },
+  bm25: { k: 1.2, b: 0.8, d: 0.3 },
+  boostDocument: (page: string) => (page.includes('/changelog') ? 0.2 : page.includes('/errors/') ? 1.3 : 1),
+}
+
 export default defineConfig({
   base,
   lang: 'en',
@@ -31,7 +45,7 @@ export default defineConfig({
   },
   // The pages need no other host: no fonts, no search service.
   themeConfig: {
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { miniSearch: { options: { processTerm }, searchOptions } } },
     outline: [2, 3],
     nav: [
       { text: 'Start', link: '/tutorial' },
