@@ -46,7 +46,7 @@ export const sentencesOf = (text: string): readonly string[] =>
 export const sentencesOfMarkdown = (markdown: string): readonly string[] =>
   blocksOf(treeOf(markdown)).flatMap(({ block }) => sentencesOfBlock(block))
 
-/** How the sentences of a page flow. Headings, tables, code, phrases in lists and labels like `Examples:` do not count. */
+/** How the sentences of a page flow. Headings, tables, code, phrases in lists and labels do not count. */
 export interface Flow {
   readonly sentences: number
   readonly medianWords: number
@@ -59,7 +59,7 @@ export function flowOf(markdown: string): Flow {
   const blocks = blocksOf(treeOf(markdown)).filter(({ block }) => block.type === 'paragraph')
   const words = blocks
     .flatMap(({ block, isItem }) => {
-      const sentences = sentencesOfBlock(block)
+      const sentences = sentencesOfBlock(isItem ? withoutLabel(block) : block)
       const [first = ''] = sentences
       const isPhrase = isItem && sentences.length === 1 && !/[.!?:]$/.test(first)
       return isPhrase || /^\w+(?: \w+)?:$/.test(first) ? [] : sentences.map(wordsOf)
@@ -71,6 +71,12 @@ export function flowOf(markdown: string): Flow {
     medianWords: words[Math.floor(words.length / 2)] ?? 0,
     shortPercent: Math.round((100 * short) / Math.max(words.length, 1)),
   }
+}
+
+/** The bold words at the beginning of an item of a list are a label. */
+function withoutLabel(block: Nodes): Nodes {
+  if (block.type !== 'paragraph' || block.children[0]?.type !== 'strong') return block
+  return { ...block, children: block.children.slice(1) }
 }
 
 /** The cells of tables that hold a paragraph, as text. */
