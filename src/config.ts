@@ -78,16 +78,16 @@ export const SETTINGS = {
   }),
   ...settings('Logging:', {
     logLevel: defaulted('--log-level <level>', kinds.oneOf(LOG_LEVELS), 'info').help(
-      `The least severe lines that the server logs on stdout: ${LOG_LEVELS.join(', ')}.`,
+      'The least severe lines that the server logs on stdout.',
     ),
     logFormat: valued('--log-format <format>', kinds.oneOf(LOG_FORMATS)).help(
       'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
     ),
     accessLog: defaulted('--access-log [state]', kinds.oneOf(['on', 'off']), 'on')
-      .help('Logs a line for each request, at level info: on or off.')
+      .help('Logs a line for each request, at level info.')
       .preset('on'),
     logAddresses: defaulted('--log-addresses <state>', kinds.oneOf(['on', 'off']), 'on').help(
-      'Logs the address and the agent of the client of each request: on or off.',
+      'Logs the address and the agent of the client of each request.',
     ),
     trustedProxy: valued('--trusted-proxy <cidr>', kinds.listOf(kinds.trustedProxy)).help(
       'Takes client addresses from the X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
@@ -113,9 +113,7 @@ export const OPTIONS = {
     '--batch',
     'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
   ),
-  scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help(
-    `What the token may do: ${SCOPES.join(' or ')}.`,
-  ),
+  scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help('What the token may do.'),
   expires: valued('--expires <duration>', kinds.duration('1s')).help(
     'The token expires after this time, like 90d. By default never.',
   ),

@@ -12,8 +12,11 @@ const refuse = (rule: string): never => {
   throw new BrokenRule(rule)
 }
 
-/** A kind of value that options have: returns the value of a text, or throws `BrokenRule`. No kind takes an empty text. */
-export type Kind<T> = (text: string, before?: T) => T
+/**
+ * A kind of value that options have: returns the value of a text, or throws `BrokenRule`. No kind takes an empty text. `words` are
+ * all texts that it takes, if they are few.
+ */
+export type Kind<T> = ((text: string, before?: T) => T) & { readonly words?: readonly string[] }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2 }
@@ -130,10 +133,10 @@ export const time: Kind<number> = (text) => {
 }
 
 /** One of a few words. */
-export const oneOf =
-  <const T extends string>(words: readonly T[]): Kind<T> =>
-  (text) =>
-    words.find((word) => word === text) ?? refuse(`one of ${words.join(', ')}`)
+export const oneOf = <const T extends string>(words: readonly T[]): Kind<T> => {
+  const parse = (text: string) => words.find((word) => word === text) ?? refuse(`one of ${words.join(', ')}`)
+  return Object.assign(parse, { words })
+}
 
 /** Several values: separated by commas, or the option repeated. */
 export const listOf =
@@ -144,6 +147,7 @@ export const listOf =
 export const valued = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
   help(help: string) {
     const option = new Option(flags, help)
+    if (kind.words) option.argChoices = [...kind.words]
     return option.argParser((text: string, before?: T): T => parseValue(text, kind, optionName(option), before))
   },
 })

@@ -110,7 +110,7 @@ const CREATE = operation({
 const GET = operation({
   operationId: 'getPlant',
   summary: 'Get a plant',
-  description: `A plant of the calling user. Its \`ETag\` depends on ${FIELDS_IN_WORDS} alone. \`If-None-Match\` compares weakly, and \`*\` names any plant. \`If-Match\` is ignored. The id is percent-decoded once, and \`include\` is given at most once.`,
+  description: `A plant of the calling user. Its \`ETag\` depends only on ${FIELDS_IN_WORDS}. \`If-None-Match\` compares weakly, and \`*\` names any plant. \`If-Match\` is ignored. The id is percent-decoded once, and \`include\` is given at most once.`,
   successes: {
     200: { description: 'The plant', body: ListedPlant, headers: ['ETag'] },
     304: { description: 'The plant is that of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },

@@ -47,7 +47,7 @@ describe.concurrent('the command line', () => {
       ['Server', 'serve', 'healthcheck'],
       ['Access', 'token', 'user'],
       ['Data', 'status', 'check', 'backup', 'restore', 'copy', 'export', 'import'],
-      ['Information', 'openapi', 'licenses', 'help'],
+      ['Information', 'openapi', 'licenses', 'completion', 'help'],
     ])
     expect(command).toEqual(flag)
   })

@@ -11,6 +11,7 @@ import { IS_LONG } from '../support/long.ts'
 import { lacks } from '../support/requirement.ts'
 import { describeCommit, runnerFor, runnerOf, TARGETS } from './release.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
+import { shareFiles } from './share.ts'
 
 /** Two releases at once with four executables, on a busy machine. */
 const RELEASE_TIMEOUT_MS = 180_000
@@ -51,7 +52,7 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
   })
 
   test.each(TARGETS)(
-    'packs the executable for $name with its documentation, contrib, licences and changelog',
+    'packs the executable for $name with its documentation, contrib, share, licences and changelog',
     async ({ name }) => {
       const listed = await runWell(
         ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
@@ -68,7 +69,8 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
       // RFC 1952, section 2.3: no flags, and no time.
       expect([...head]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
       const contrib = (await runWell(['git', 'ls-files', 'contrib'])).trim().split('\n')
-      const documents = [...PAGES, ...contrib, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
+      const share = Object.keys(await shareFiles(new Date()))
+      const documents = [...PAGES, ...contrib, ...share, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
         (page) => `-rw-r--r-- ${page}`,
       )
       const expected = [...documents, '-rwxr-xr-x plantstore'].map((entry) =>
@@ -117,7 +119,10 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     const bill = JSON.parse(text)
 
     expect(await new JsonStrictValidator(Version.v1dot6).validate(text)).toBeNull()
-    expect(bill.metadata.component).toMatchObject({ name: 'plantstore', version: expect.stringContaining('0.1.0+') })
+    expect(bill.metadata.component).toMatchObject({
+      name: 'plantstore',
+      version: expect.stringContaining(`${manifest.version}+`),
+    })
     expect(bill.metadata.timestamp).toBe('2001-02-03T04:05:06.000Z')
   })
 

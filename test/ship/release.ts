@@ -7,6 +7,7 @@ import { partsInside } from './bundled-packages.ts'
 import { LICENSES_FILE, thirdPartyLicenses } from './licenses.ts'
 import { PROJECT, runWell } from './run.ts'
 import { sbom } from './sbom.ts'
+import { shareFiles } from './share.ts'
 
 /**
  * The kinds of machines with released executables, all of them Linux with glibc, and a program that runs these executables on other
@@ -30,7 +31,7 @@ type Target = (typeof TARGETS)[number]
 /** `bun run release`: makes all files of a release. One commit always results in the same bytes. */
 const FOLDER = join(PROJECT, 'dist/release')
 
-/** The documents in an archive, beside the folders `docs` and `contrib`. */
+/** The documents in an archive, beside the folders `docs`, `contrib` and `share`. */
 const DOCUMENTS = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md']
 const LICENSES = 'THIRD_PARTY_LICENSES'
 
@@ -83,9 +84,12 @@ async function pack(folder: string, modifiedAt: Date): Promise<void> {
   const documents = [...DOCUMENTS, ...folders]
   for (const name of [...documents, LICENSES]) {
     cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(FOLDER, folder, name))
-    chmodSync(join(FOLDER, folder, name), 0o644)
   }
-  const files = [...documents, LICENSES, 'plantstore'].map((name) => join(folder, name))
+  const share = await shareFiles(modifiedAt)
+  for (const [name, text] of Object.entries(share)) await Bun.write(join(FOLDER, folder, name), text)
+  const texts = [...documents, ...Object.keys(share), LICENSES]
+  for (const name of texts) chmodSync(join(FOLDER, folder, name), 0o644)
+  const files = [...texts, 'plantstore'].map((name) => join(folder, name))
   const attributes = ['--format=ustar', '--owner=root:0', '--group=root:0', `--mtime=${modifiedAt.toISOString()}`]
   // Higher levels take several times as long to save one percent.
   const compressed = ['--use-compress-program=gzip --no-name -5', `--file=${folder}.tar.gz`]

@@ -10,7 +10,7 @@ import { openApiDocument } from '../../src/http/docs/document.ts'
 import { createMetricsApp } from '../../src/http/metrics.ts'
 import { countRequests, countWrites } from '../../src/http/statistics.ts'
 import { createLogger } from '../../src/log.ts'
-import { leafCommands, nameOf } from './commands.ts'
+import { leafCommands, nameOf, withChoices } from './commands.ts'
 import { makeIo } from './io.ts'
 
 /** The width of the lines of a page. */
@@ -139,9 +139,10 @@ function operationRow(method: string, path: string, { operationId = '', paramete
 }
 
 function optionTable(): string {
-  const rows = Object.values(OPTIONS).map(({ flags, envVar, defaultValueDescription, description }) => {
-    const [variable = '', byDefault = ''] = [envVar, defaultValueDescription].map((text) => (text ? code(text) : ''))
-    return [code(flags), variable, byDefault, description]
+  const rows = Object.values(OPTIONS).map((option) => {
+    const texts = [option.envVar, option.defaultValueDescription]
+    const [variable = '', byDefault = ''] = texts.map((text) => (text ? code(text) : ''))
+    return [code(option.flags), variable, byDefault, withChoices(option)]
   })
   return markdownTable(['option', 'variable', 'default', 'what it does'], rows)
 }
@@ -166,7 +167,7 @@ async function commandSections(): Promise<string> {
     const [, manual = ''] = stdout().split('\nExamples:\n')
     const [examples = '', exitCodes = ''] = manual.split('\nExit codes:\n')
     const [usage = ''] = stdout().split('\n')
-    const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${argument.description}\n`)
+    const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${withChoices(argument)}\n`)
     const options = command.options.map(({ long }) => `${code(long ?? '')}`)
     const codes = [...exitCodes.matchAll(/^ {2}(\d+) +(.+)$/gm)].map(([, number, when]) => `- ${number}: ${when}`)
     const parts = [

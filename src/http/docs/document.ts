@@ -39,7 +39,7 @@ export const openApiDocument = async (publicUrl: string | undefined): Promise<Op
 const INTERFACE_VERSION = '1.0.0'
 
 const DESCRIPTION =
-  "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
+  "Stores plants. Every operation needs a bearer token and concerns only the plants of that token's user. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
 
 /** Without `--public-url` the link is relative to /docs, so that it also leads to the page behind a prefix. */
 const pageLink = (publicUrl = '.') =>

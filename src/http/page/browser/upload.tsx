@@ -1,80 +1,71 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { type Client, plantsIn, refusalIn, toJson } from './client.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { createFrom, plantsIn, refusalIn } from './client.ts'
 import type { Plant } from './fields.ts'
-import type { Shared } from './garden.ts'
-import { ALL_PLANTS } from './listing.ts'
 import { countOf } from './messages.ts'
+import { close } from './panel.ts'
 import { Button } from './parts.tsx'
+import { set, state } from './state.ts'
 
-/** How long a browser may take to open the file. */
-const DOWNLOAD_OPENS_MS = 60_000
 /** The page shows the results of so many lines. After them it shows only those of refused lines, and as many. */
 const RESULTS_MAX = 500
 
-/** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
-export async function download(client: Client, tell: (text: string) => void): Promise<void> {
-  const parts: Blob[] = []
-  let count = 0
-  for await (const plants of client.pages(ALL_PLANTS)) {
-    parts.push(new Blob(plants.map((plant) => `${toJson(plant)}\n`)))
-    count += plants.length
-    tell(`Downloaded ${countOf(count)} so far.`)
-  }
-  tell(`Downloaded ${countOf(count)}.`)
-  const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
-  Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
-  setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
+interface Progress {
+  readonly state: '' | 'Adding' | 'Done' | 'Stopped'
+  readonly added: number
+  readonly refused: number
+  readonly results: readonly string[]
 }
 
+const NOTHING: Progress = { state: '', added: 0, refused: 0, results: [] }
+
 /** Adds the plants of a file like that of a download, line by line, and shows what came of each line. It stops when it is closed. */
-export function Upload({ client, garden, close }: Shared & { readonly close: () => void }) {
-  const [state, setState] = useState<'Adding' | 'Done' | 'Stopped'>()
-  const [counts, setCounts] = useState({ added: 0, refused: 0 })
-  const [results, setResults] = useState<readonly string[]>([])
-  const isStopped = useRef(false)
-  const stop = () => {
-    isStopped.current = true
-  }
-  useEffect(() => stop, [])
+export function Upload() {
+  const [progress, setProgress] = useState(NOTHING)
+  const [job, setJob] = useState(new AbortController())
+  useEffect(() => () => job.abort(), [job])
 
   const upload = async (file: File) => {
-    const found = { added: 0, refused: 0 }
-    isStopped.current = false
-    setResults([])
-    setState('Adding')
-    const end = await eachLine(file, isStopped, async (line, number) => {
-      const refusal = await client.createFrom(line, plantOf(line)).catch(refusalIn)
-      found[refusal ? 'refused' : 'added']++
-      setCounts({ ...found })
+    const job = new AbortController()
+    setJob(job)
+    let now: Progress = { ...NOTHING, state: 'Adding' }
+    const show = (change: Partial<Progress>) => {
+      now = { ...now, ...change }
+      setProgress(now)
+    }
+    const end = await eachLine(file, job, async (line, number) => {
+      const refusal = await createFrom(line, plantOf(line)).catch(refusalIn)
+      const { results, added, refused } = now
+      const isShown = results.length < RESULTS_MAX * (refusal ? 2 : 1)
       const result = `Line ${number}: ${refusal?.message ?? 'added.'}`
-      setResults((before) => (before.length < RESULTS_MAX * (refusal ? 2 : 1) ? [...before, result] : before))
+      show({
+        ...(refusal ? { refused: refused + 1 } : { added: added + 1 }),
+        results: isShown ? [...results, result] : results,
+      })
       // Without a code nobody has refused it: the user has given up.
-      if (refusal?.code === 0) stop()
+      if (refusal?.code === 0) job.abort()
     })
-    setState(isStopped.current ? 'Stopped' : 'Done')
-    garden.tell(`Added ${countOf(found.added)}: ${end}.`)
-    garden.readAgain()
+    show({ state: job.signal.aborted ? 'Stopped' : 'Done' })
+    set({ notice: `Added ${countOf(now.added)}: ${end}.`, changes: state.changes + 1 })
   }
+  const { state: how, added, refused, results } = progress
   return (
     <section class="upload" aria-labelledby="upload-title">
       <h2 id="upload-title">Upload plants</h2>
       <label>
         A file with a plant in each line, like the one that Download gives
         <input
-          type="file"
-          accept=".jsonl,.ndjson,.txt,application/jsonl"
-          disabled={state === 'Adding'}
+          {...{ type: 'file', accept: '.jsonl,.ndjson,.txt,application/jsonl', disabled: how === 'Adding' }}
           onClick={forgetChoice}
           onChange={({ currentTarget: { files } }) => files?.[0] && void upload(files[0])}
         />
       </label>
-      <p aria-live="polite">{state && `${state}: ${countOf(counts.added)} added, ${counts.refused} refused.`}</p>
+      <p aria-live="polite">{how && `${how}: ${countOf(added)} added, ${refused} refused.`}</p>
       <ol class="results">
         {results.map((result) => (
           <li key={result}>{result}</li>
         ))}
       </ol>
-      <Button onClick={state === 'Adding' ? stop : close}>{state === 'Adding' ? 'Stop' : 'Close'}</Button>
+      {how === 'Adding' ? <Button text="Stop" onClick={() => job.abort()} /> : <Button text="Close" onClick={close} />}
     </section>
   )
 }
@@ -87,7 +78,7 @@ function forgetChoice({ currentTarget }: { readonly currentTarget: HTMLInputElem
 /** Does something with each line that is not empty, until it is stopped. Returns how it ended. */
 async function eachLine(
   file: File,
-  isStopped: { readonly current: boolean },
+  { signal }: AbortController,
   act: (line: string, number: number) => Promise<void>,
 ): Promise<string> {
   let number = 0
@@ -95,7 +86,7 @@ async function eachLine(
     for await (const line of linesOf(file)) {
       number++
       if (line.trim() !== '') await act(line, number)
-      if (isStopped.current) return `stopped at line ${number}`
+      if (signal.aborted) return `stopped at line ${number}`
     }
     return 'all lines of the file are done'
   } catch (error) {
