@@ -21,7 +21,7 @@ const searchOptions = {
   fuzzy: (term: string) => (term.length > 5 ? 0.15 : false),
   boost: { title: 4, titles: 2, text: 1 },
   bm25: { k: 1.2, b: 0.8, d: 0.3 },
-  boostDocument: (page: string) => (page.includes('/changelog') ? 0.2 : page.includes('/errors/') ? 1.3 : 1),
+  boostDocument: (page: string) => (page.includes('/changelog') ? 0.2 : page.includes('/errors/') ? 2.5 : 1),
 }
 
 export default defineConfig({

@@ -16,6 +16,7 @@ export const Mermaid = defineComponent({
     }
     onMounted(draw)
     watch(isDark, draw)
-    return () => (svg.value === '' ? h('pre', code) : h('div', { class: 'diagram', innerHTML: svg.value }))
+    return () =>
+      svg.value === '' ? h('pre', { class: 'diagram' }, code) : h('div', { class: 'diagram', innerHTML: svg.value })
   },
 })
