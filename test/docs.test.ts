@@ -19,6 +19,7 @@ import {
   withGeneratedParts,
 } from './support/docs.ts'
 import { logCalls } from './support/log-calls.ts'
+import { hashOfPictures, hashOfSources, pictureSizes } from './support/pictures.ts'
 
 /** Variables of the tests, which CONTRIBUTING.md names. */
 const VARIABLES_OF_TESTS = ['PLANTSTORE_TEST_POSTGRES', 'PLANTSTORE_TEST_POSTGRES_BIN']
@@ -218,6 +219,17 @@ describe('the README', () => {
     const npx = `npx -y bun@${packageJson.engines.bun}`
 
     expect(blocks).toEqual(['bun start', `${npx} start`, 'bun run check', `${npx} run check`])
+  })
+})
+
+describe('the pictures', () => {
+  test('are made of the present sources of the page: else run `bun run pictures`', () => {
+    expect(hashOfPictures()).toBe(hashOfSources())
+  })
+
+  test('have less than 150 kB each', () => {
+    expect(pictureSizes()).toHaveLength(3)
+    expect(pictureSizes().filter(([, bytes]) => bytes >= 150_000)).toEqual([])
   })
 })
 

@@ -6,7 +6,7 @@ import { ERRORS } from '../src/http/answers.ts'
 import { openApiDocument } from '../src/http/docs/document.ts'
 import { leafCommands } from './support/commands.ts'
 import { PAGES, readPage } from './support/docs.ts'
-import { problemsOf, sentencesOfMarkdown } from './support/prose.ts'
+import { flowOf, paragraphsInCells, problemsOf, sentencesOfMarkdown } from './support/prose.ts'
 
 const SRC = resolve(import.meta.dir, '../src')
 
@@ -31,6 +31,13 @@ async function messages(): Promise<readonly string[]> {
   })
 }
 
+/** The pages whose sentences are not joined yet. */
+const STACCATO: readonly string[] = ['install', 'containers', 'packages', 'systemd'].map(
+  (name) => `docs/how-to/${name}.md`,
+)
+/** The pages with paragraphs in tables. */
+const CROWDED: readonly string[] = ['docs/explanation/tested.md']
+
 describe('the prose', () => {
   test.each(PAGES)('of %s is plain', async (page) => {
     expect(problemsOfAll([await readPage(page)])).toEqual([])
@@ -51,6 +58,24 @@ describe('the prose', () => {
     const errors = Object.values(ERRORS).flatMap(({ when, message }) => [when, message])
 
     expect(problemsOfAll([...errors, ...(await messages())])).toEqual([])
+  })
+})
+
+/** A page without its lists of commands, options and metrics: these are texts of the help, whose sentences stand alone. */
+const writtenByHand = async (page: string): Promise<string> =>
+  (await readPage(page)).replace(/<!-- (\S+): written by bun run docs -->[\s\S]*?<!-- \/\1 -->/g, '')
+
+describe('the sentences', () => {
+  test.each(PAGES.filter((page) => !STACCATO.includes(page)))('of %s flow', async (page) => {
+    const { medianWords, shortPercent } = flowOf(await writtenByHand(page))
+
+    expect(medianWords).toBeGreaterThanOrEqual(10)
+    expect(medianWords).toBeLessThanOrEqual(14)
+    expect(shortPercent).toBeLessThanOrEqual(20)
+  })
+
+  test.each(PAGES.filter((page) => !CROWDED.includes(page)))('of %s make no paragraph in a cell', async (page) => {
+    expect(paragraphsInCells(await writtenByHand(page))).toEqual([])
   })
 })
 
@@ -76,5 +101,21 @@ describe('the check of prose', () => {
     ['code', `Run \`${words(40)}\`.\n\n\`\`\`sh\n${words(40)}\n\`\`\``],
   ])('takes %s', (_, text) => {
     expect(problemsOfAll([text])).toEqual([])
+  })
+
+  test('counts the words of sentences, not those of headings, tables, code, phrases and labels', () => {
+    const text = `One two three four five six seven. These are ${words(6)}. These are ${words(10)}.`
+    const page = `# A heading\n\n${text}\n\n- a phrase\n- **Label.** A sentence.\n\nExamples:\n\n| a |\n|---|\n| One. |\n\n\`\`\`sh\na\n\`\`\``
+
+    expect(flowOf(page)).toEqual({ sentences: 4, medianWords: 8, shortPercent: 50 })
+  })
+
+  test.each([
+    [0, 'two sentences', 'One is here. Two is there.'],
+    [1, 'three sentences', 'One is here. Two is there. Three is away.'],
+    [0, '40 words', words(40)],
+    [1, '41 words', words(41)],
+  ])('finds %d paragraphs in a cell of %s', (count, _, cell) => {
+    expect(paragraphsInCells(`| a |\n|---|\n| ${cell} |`)).toHaveLength(count)
   })
 })

@@ -27,6 +27,7 @@ const files = [
     'ship/packages',
     'ship/rehearsal',
     'ship/release',
+    'ship/site',
     ...PROPERTIES,
   ].map((name) => `../${name}${SUFFIX}`),
 ]

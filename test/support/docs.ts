@@ -32,7 +32,7 @@ export const PUBLISHED_IMAGE = manifest.homepage.replace('https://github.com/', 
 /** All pages for people, by their paths in the repository. */
 export const PAGES: readonly string[] = [
   ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'].filter((page) => Bun.file(pathOfPage(page)).size > 0),
-  ...[...new Glob('docs/**/*.md').scanSync(PROJECT)].sort(),
+  ...[...new Glob('docs/**/*.md').scanSync(PROJECT)].filter((page) => !page.includes('node_modules')).sort(),
 ]
 
 /** The block that a page shows after a comment. Every such comment is on one page alone. */
