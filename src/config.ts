@@ -94,6 +94,16 @@ export const SETTINGS = {
     ),
   }),
   ...settings('Tokens:', {
+    jwtIssuer: valued('--jwt-issuer <url>', kinds.issuer).help(
+      'Accepts the JWTs of this identity provider, too. Together with --jwt-audience. Off by default.',
+    ),
+    jwtAudience: valued('--jwt-audience <text>', kinds.text).help('The audience that a JWT must have.'),
+    jwtKeys: valued('--jwt-keys <path>', kinds.path).help(
+      'A file with the keys of the identity provider as a JWKS, read every 10 minutes. By default the server fetches them.',
+    ),
+    jwtDefaultScope: valued('--jwt-default-scope <scope>', kinds.oneOf(SCOPES)).help(
+      `What a JWT without scopes may do: ${SCOPES.join(' or ')}. By default nothing.`,
+    ),
     firstToken: new Option(
       '--first-token',
       'Makes a token for user me if the store has none, and prints it and the URLs of the server on stderr.',
@@ -108,7 +118,9 @@ export const SETTINGS = {
  */
 export const OPTIONS = {
   ...SETTINGS,
-  owner: valued('--user <name>', kinds.userName).help('The user of the new token. The command creates a missing user.'),
+  owner: valued('--user <name>', kinds.newUserName).help(
+    'The user of the new token. The command creates a missing user.',
+  ),
   batch: new Option(
     '--batch',
     'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
@@ -137,7 +149,10 @@ export const OPTIONS = {
   snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
   tokensOf: valued('--user <name>', kinds.userName).help('Only the tokens of this user.'),
   plantsOf: valued('--user <name>', kinds.userName).help('Only the plants of this user.'),
-  userOfLines: valued('--user <name>', kinds.userName).help('The user of the lines that name none.'),
+  userOfLines: valued('--user <name>', kinds.newUserName).help('The user of the lines that name none.'),
+  subject: valued('--subject <text>', kinds.text).help(
+    'The user whom the identity provider of --jwt-issuer knows by this subject.',
+  ),
   dir: valued('--dir <path>', kinds.path).help(
     'A directory for backups. The name of each backup there has the time in it.',
   ),

@@ -1,9 +1,9 @@
 import { isIP, isIPv6 } from 'node:net'
 import { Option } from '@commander-js/extra-typings'
-import type { Address, TrustedProxy } from './domain/address.ts'
+import { type Address, isSafeAddress, type TrustedProxy } from './domain/address.ts'
 import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
 import { misused } from './domain/error.ts'
-import { USER_NAME, USER_NAME_RULE } from './domain/token.ts'
+import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 
 /** The rule that a text breaks, as the end of the sentence "--option must be …". */
 class BrokenRule extends Error {}
@@ -106,6 +106,13 @@ export const path = textThat((text) => text !== '' && !text.includes('\0'), 'the
 /** The name of a user. */
 export const userName = textThat((text) => USER_NAME.test(text), USER_NAME_RULE)
 
+/** The name of a user whom a command may make. */
+export const newUserName: Kind<string> = (text) =>
+  text.startsWith(PROVIDER_USER_PREFIX) ? refuse(OTHER_NAME_RULE) : userName(text)
+
+/** A text that is not empty. */
+export const text = textThat((text) => text !== '', 'a text that is not empty')
+
 /** What a token is for, in one line. */
 export const label = textThat(
   (text) => /^\P{Cc}+$/u.test(text) && text.length <= LABEL_LENGTH_MAX && text.isWellFormed(),
@@ -123,6 +130,12 @@ export const url: Kind<string> = (text) => {
   const isPlain = /^https?:\/\/[^\s?#@\\]+$/.test(text) && URL.canParse(text)
   return isPlain ? text.replace(/\/+$/, '') : refuse('an http or https URL without user, query and fragment')
 }
+
+/** The identifier of an identity provider, as its tokens have it (RFC 8414 §2). Its documents are fetched from there. */
+export const issuer = textThat(
+  (text) => /^https?:\/\/[^\s?#@\\]+$/.test(text) && isSafeAddress(text),
+  'an https URL without user, query and fragment; http is only for this machine',
+)
 
 /** A day or a time in UTC (RFC 3339), in milliseconds since 1970-01-01 UTC. A day is its first moment. */
 export const time: Kind<number> = (text) => {

@@ -13,6 +13,10 @@ export function formatAddress(address: Address, scheme: 'http' | 'https'): strin
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+/** Whether nobody on the way can change what is fetched from a URL: it has TLS, or is on this machine. */
+export const isSafeAddress = (url: string): boolean =>
+  /^https:\/\/|^http:\/\/(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)/.test(url) && URL.canParse(url)
+
 /** The address at which a client on this machine reaches a server. A wildcard becomes the loopback of its family. */
 export const clientTarget = (address: Address): Address =>
   'socketPath' in address ? address : { ...address, host: LOOPBACK_OF[address.host] ?? address.host }

@@ -10,7 +10,7 @@ import { askShell, SETUPS } from './support/shells.ts'
 
 /** Where paths belong. Nobody but the user knows the other values that are no choices. */
 const PATHS = ['--database', '--database-password-file', '--tls-cert', '--tls-key', '--dir', '--from', '--to'].concat(
-  ['--from-password-file', '--to-password-file'],
+  ['--from-password-file', '--to-password-file', '--jwt-keys'],
   ['token import', 'backup', 'restore', 'import'],
 )
 const FILES = ['plants of me.db', 'plants/fern']

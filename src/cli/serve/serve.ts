@@ -33,8 +33,15 @@ export const serveCommand = (program: Command, io: Io) =>
 /** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
 async function completeOptions(options: Settings): Promise<ServeOptions> {
   const { drain, drainWait, tlsCert: certPath, tlsKey: keyPath } = options
+  const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope } = options
   if (drainWait >= drain && drainWait > 0)
     throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
+  if ((jwtIssuer === undefined) !== (jwtAudience === undefined))
+    throw misused(
+      '--jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE) go together: set both or neither.',
+    )
+  if (jwtIssuer === undefined && (jwtKeys ?? jwtDefaultScope) !== undefined)
+    throw misused('--jwt-keys and --jwt-default-scope need --jwt-issuer (PLANTSTORE_JWT_ISSUER).')
   if (certPath === undefined && keyPath === undefined) return { ...options, tls: undefined }
   if (certPath === undefined || keyPath === undefined)
     throw misused(
@@ -73,11 +80,13 @@ async function serveStore(serving: Serving): Promise<void> {
   const { options, endings, log, io } = serving
   io.onHangup(() => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them'))
   const { metricsListen } = options
-  const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
+  const hasProvider = options.jwtIssuer !== undefined
+  const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
   const store = await openStore(options.database, endings.onFailure, {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,
     isServer: true,
+    hasProvider,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,

@@ -22,6 +22,14 @@ const CLOSE_MS = 1000
 /** The options of `serve`, with the certificate and the key of the server. Without them it serves plain HTTP. */
 export type ServeOptions = Settings & { readonly tls: Tls | undefined }
 
+/** Only a server with an identity provider loads the code of JWTs. */
+async function openProvider({ options, log, io }: Serving, statistics: RequestStatistics | undefined) {
+  const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
+  if (issuer === undefined || audience === undefined) return undefined
+  const { identityProvider } = await import('../../http/jwt/provider.ts')
+  return identityProvider({ issuer, audience, keyFile, defaultScope }, { ...io, log, statistics })
+}
+
 /** What all parts of a server need. */
 export interface Serving {
   readonly options: ServeOptions
@@ -51,16 +59,15 @@ export function watchEndings(log: Logger, io: Io) {
 }
 
 /** Serves plants until a signal comes or the store fails, and drains. */
-export async function runService(
-  { options, endings, log, io }: Serving,
-  store: Store,
-  statistics: RequestStatistics | undefined,
-) {
+export async function runService(serving: Serving, store: Store, statistics: RequestStatistics | undefined) {
+  const { options, endings, log, io } = serving
   const { idleTimeout: idleTimeoutMs, tls } = options
   const lifecycle = { isDraining: false }
   const uses = recordTokenUses(store, log, io.nowMs)
+  const provider = await openProvider(serving, statistics)
   const app = createApp({
     store,
+    provider,
     log,
     lifecycle,
     statistics,

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
+import { impostorFound, selectImpostor } from '../rows.ts'
 import { connect } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { toOpenError } from './errors.ts'
@@ -26,7 +27,7 @@ export async function openSqliteStore(
   options: OpenOptions = {},
 ): Promise<Store> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
-  const { monotonicMs = performance.now.bind(performance), quotaPlants } = options
+  const { monotonicMs = performance.now.bind(performance), quotaPlants, hasProvider = false } = options
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
   }
@@ -41,6 +42,8 @@ export async function openSqliteStore(
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path)
+    const [impostor] = hasProvider ? rowsOf<[string]>(first, selectImpostor()) : []
+    if (impostor !== undefined) throw impostorFound(impostor[0])
     // The file exists now, even if the path is a link whose target was missing.
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.
