@@ -31,13 +31,6 @@ async function messages(): Promise<readonly string[]> {
   })
 }
 
-/** The pages whose sentences are not joined yet. */
-const STACCATO: readonly string[] = ['install', 'containers', 'packages', 'systemd'].map(
-  (name) => `docs/how-to/${name}.md`,
-)
-/** The pages with paragraphs in tables. */
-const CROWDED: readonly string[] = ['docs/explanation/tested.md']
-
 describe('the prose', () => {
   test.each(PAGES)('of %s is plain', async (page) => {
     expect(problemsOfAll([await readPage(page)])).toEqual([])
@@ -66,7 +59,7 @@ const writtenByHand = async (page: string): Promise<string> =>
   (await readPage(page)).replace(/<!-- (\S+): written by bun run docs -->[\s\S]*?<!-- \/\1 -->/g, '')
 
 describe('the sentences', () => {
-  test.each(PAGES.filter((page) => !STACCATO.includes(page)))('of %s flow', async (page) => {
+  test.each(PAGES)('of %s flow', async (page) => {
     const { medianWords, shortPercent } = flowOf(await writtenByHand(page))
 
     expect(medianWords).toBeGreaterThanOrEqual(10)
@@ -74,7 +67,7 @@ describe('the sentences', () => {
     expect(shortPercent).toBeLessThanOrEqual(20)
   })
 
-  test.each(PAGES.filter((page) => !CROWDED.includes(page)))('of %s make no paragraph in a cell', async (page) => {
+  test.each(PAGES)('of %s make no paragraph in a cell', async (page) => {
     expect(paragraphsInCells(await writtenByHand(page))).toEqual([])
   })
 })
