@@ -5,6 +5,7 @@ import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser } from '../http/support/brow
 import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks, program } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
 import { PROJECT, runIn, runWell } from './run.ts'
 
 const HTML = join(PROJECT, 'dist/site/html')
@@ -98,7 +99,11 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
       await using browser = await startBrowser()
       const { page } = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] })
       await page.goto(`${site.origin}/tutorial.html`)
-      await page.keyboard.press('Control+k')
+      // The key does nothing before the script of the page has run.
+      await until('the search is open', async () => {
+        await page.keyboard.press('Control+k')
+        return page.getByRole('searchbox').isVisible()
+      })
       await page.getByRole('searchbox').fill('You have a plant with this id already')
       await page.locator('.VPLocalSearchBox .result').first().click()
       await page.getByRole('heading', { name: 'Error 40901' }).waitFor()
