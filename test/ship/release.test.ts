@@ -76,7 +76,9 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
         .bytes()
       // RFC 1952, section 2.3: no flags, and no time.
       expect([...head]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
-      const contrib = (await runWell(['git', 'ls-files', 'contrib'])).trim().split('\n')
+      const contrib = (await runWell(['git', 'ls-files', 'contrib', 'docs/pictures/*.png', 'docs/pictures/*.svg']))
+        .trim()
+        .split('\n')
       const share = Object.keys(await shareFiles(new Date()))
       const documents = [...PAGES, ...contrib, ...share, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
         (page) => `-rw-r--r-- ${page}`,

@@ -38,6 +38,7 @@ const FOLDER = join(PROJECT, 'dist/release')
 
 /** The documents in an archive, beside the folders `docs`, `contrib` and `share`. */
 const DOCUMENTS = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md']
+const FOLDERS = ['docs/**/*.md', 'docs/pictures/*.{png,svg}', 'contrib/**/*.*']
 const LICENSES = 'THIRD_PARTY_LICENSES'
 
 async function release(): Promise<void> {
@@ -111,7 +112,7 @@ async function pack(folder: string, modifiedAt: Date): Promise<void> {
 
 /** Puts the documents, `contrib`, `share` and the licences into a folder. Returns their names. */
 export async function addDocuments(folder: string, committedAt: Date): Promise<readonly string[]> {
-  const folders = [...new Glob('{docs,contrib}/**/*.*').scanSync(PROJECT)].sort()
+  const folders = FOLDERS.flatMap((pattern) => [...new Glob(pattern).scanSync(PROJECT)]).sort()
   const copied = [...DOCUMENTS, ...folders, LICENSES]
   for (const name of copied) cpSync(name === LICENSES ? LICENSES_FILE : join(PROJECT, name), join(folder, name))
   const share = await shareFiles(committedAt)
