@@ -14,8 +14,12 @@ export function formatAddress(address: Address, scheme: 'http' | 'https'): strin
 }
 
 /** Whether nobody on the way can change what is fetched from a URL: it has TLS, or is on this machine. */
-export const isSafeAddress = (url: string): boolean =>
-  /^https:\/\/|^http:\/\/(?:localhost|127(?:\.\d+){3}|\[::1\])(?:[:/]|$)/.test(url) && URL.canParse(url)
+export function isSafeAddress(url: string): boolean {
+  const { protocol, hostname } = URL.parse(url) ?? {}
+  return (
+    protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(`${hostname}`))
+  )
+}
 
 /** The address at which a client on this machine reaches a server. A wildcard becomes the loopback of its family. */
 export const clientTarget = (address: Address): Address =>

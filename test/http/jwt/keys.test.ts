@@ -154,6 +154,13 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
       /no https address/,
     ],
     [
+      'an address that names this machine as its user',
+      {
+        [METADATA]: ({ metadata }) => Response.json({ ...metadata, jwks_uri: 'http://127.0.0.1:80@evil.example.org/' }),
+      },
+      /no https address/,
+    ],
+    [
       'metadata without an address of keys',
       { [METADATA]: ({ issuer }) => Response.json({ issuer }) },
       /no https address/,
