@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { providerUserName } from '../../../src/domain/token.ts'
 import { AUDIENCE, startIssuer } from '../../support/issuer.ts'
+import { until } from '../../support/until.ts'
 import { bytesOf, type Service, startService } from '../support/service.ts'
 import { type ServiceOptions, TRANSPORTS, type Transport } from '../support/transports.ts'
 
@@ -157,7 +158,10 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
     await service.list('', { token })
     await service.list('', { token: await service.issuer.token({ sub: '𝕬'.repeat(1500) }) })
 
-    const [first, second] = service.logLines().filter(({ msg }) => msg === 'request')
+    const [first, second] = await until('both lines are in the log', () => {
+      const lines = service.logLines().filter(({ msg }) => msg === 'request')
+      return lines.length === 2 && lines
+    })
     const user = providerUserName(service.issuer.issuer, 'ada\n"lovelace"')
     expect(first).toMatchObject({ user, subject: 'ada\n"lovelace"', status: 200 })
     expect(first).not.toHaveProperty('tokenId')
