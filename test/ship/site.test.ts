@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { testLong } from '../fault/rounds.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser } from '../http/support/browser.ts'
-import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
+import { copyProject } from './project-copy.ts'
 import { runIn, runWell } from './run.ts'
 
 const WORKFLOW = '.github/workflows/site.yml'
@@ -38,22 +38,30 @@ function serveSite(project: string) {
   return { origin, url: `${origin}${BASE}`, [Symbol.dispose]: () => void server.stop(true) }
 }
 
-/** Makes a repository of the project's files as they are. A tag has no site, another one a page of its own. */
-async function makeRepository(path: string): Promise<void> {
+/** Adds versions to the history of a copy of the project: one is older than the site, another one has a page of its own. */
+async function addVersions(project: string): Promise<void> {
   const git = 'git -c user.name=site -c user.email=site@localhost'
-  const inside = async (line: string) => void (await runWell(['sh', '-ec', line], path))
-  await runWell(['sh', '-c', 'git ls-files -z -co --exclude-standard | tar -c --null -T - | tar -x -C "$0"', path])
-  const [script, page] = [Bun.file(join(path, 'docs/site/build.ts')), Bun.file(join(path, 'docs/tutorial.md'))]
+  const commit = (...tags: readonly string[]) =>
+    runWell(
+      [
+        'sh',
+        '-ec',
+        `git add --all; ${git} commit -qm step; for tag; do ${git} tag -a -m "$tag" "$tag"; done`,
+        '-',
+        ...tags,
+      ],
+      project,
+    )
+  const file = (name: string) => Bun.file(join(project, name))
+  const [script, page] = [file('docs/site/build.ts'), file('docs/tutorial.md')]
   const [scriptText, pageText] = [await script.text(), await page.text()]
-  const commit = `git add --all; ${git} commit --quiet --message step`
   await script.delete()
-  await inside(`git init --quiet --initial-branch=main; ${commit}`)
-  await inside(`for tag in v0.1.0 v0.2.0-rc.1; do ${git} tag --annotate --message $tag $tag; done`)
+  await commit('v0.1.0', 'v0.2.0-rc.1')
   await script.write(scriptText)
   await page.write(`${pageText}\nThe quokka eats plants.\n`)
-  await inside(`${commit}; ${git} tag --annotate --message v0.2.0 v0.2.0`)
+  await commit('v0.2.0')
   await page.write(pageText)
-  await inside(commit)
+  await commit()
 }
 
 const build = (project: string, ...args: readonly string[]) =>
@@ -83,24 +91,23 @@ test.skipIf(lacks(program('actionlint')))('the workflow of the site passes actio
 })
 
 describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
-  let folder: ReturnType<typeof makeFolder> | undefined
+  let copy: Awaited<ReturnType<typeof copyProject>> | undefined
   let [project, told] = ['', '']
   beforeAll(async () => {
-    folder = makeFolder()
-    project = folder.path
-    await makeRepository(project)
+    copy = await copyProject()
+    project = copy.path
+    await addVersions(project)
     await runWell(['bun', 'install', '--frozen-lockfile'], project)
     const { stdout, stderr, exitCode } = await build(project, '--versions')
     if (exitCode !== 0) throw new Error(stdout + stderr)
     told = stdout
   }, BUILD_TIMEOUT_MS)
-  afterAll(() => folder?.[Symbol.dispose]())
+  afterAll(() => copy?.[Symbol.dispose]())
 
   testLong(
     'refuses a link to a heading that does not exist',
     async () => {
-      using copy = makeFolder()
-      await runWell(['git', 'clone', '--quiet', project, copy.path])
+      using copy = await copyProject()
       const page = Bun.file(join(copy.path, 'docs/explanation/scale.md'))
       await page.write(`${await page.text()}\n[gone](durability.md#gone)\n`)
       await runWell(['bun', 'install', '--frozen-lockfile'], copy.path)

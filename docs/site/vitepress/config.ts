@@ -11,7 +11,9 @@ const linkTo = (version: string): string => `/${ref === 'main' ? '' : '../'}${ve
 
 /** Words of questions that say nothing about the subject. */
 const processTerm = (term: string) =>
-  /^(?:a|an|and|are|can|do|does|for|have|how|i|in|is|it|me|my|of|on|or|the|this|to|what|which|with|you)$/i.test(term)
+  /^(?:a|an|and|are|by|can|do|does|for|have|how|i|in|is|it|itself|me|my|of|on|or|the|this|to|what|which|with|you)$/i.test(
+    term,
+  )
     ? null
     : term.toLowerCase()
 
