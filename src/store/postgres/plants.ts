@@ -6,6 +6,7 @@ import type { UserId } from '../../domain/token.ts'
 import { deleteIf, takePage } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
+import { REPEAT_MS } from './errors.ts'
 import { insertRows, selectPart } from './tables.ts'
 import { findUser, insertUsers } from './users.ts'
 
@@ -37,7 +38,7 @@ export function plants({ read, writePlant, changeTokens, quotaPlants }: Connecti
         if (quotaPlants === 0) throw new AppError('quota_exceeded')
         const { users } = await insertUsers(query, [{ userName: name, createdAtMs }])
         await insertRows(query, 'plants', [[users.get(name), plant.id, ...valuesOf(plant)]])
-      })
+      }, REPEAT_MS)
       if (known?.blockedAtMs !== undefined) throw new AppError('token_invalid')
       if (known !== undefined) await writePlant('create', { user: known.id, id: plant.id, values: valuesOf(plant) })
     },
