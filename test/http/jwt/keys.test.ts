@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
+import { providerUserName } from '../../../src/domain/token.ts'
 import { DOCUMENT_MAX_BYTES, KEYS_MAX_AGE_MS, RENEW_MIN_MS } from '../../../src/http/jwt/keys.ts'
 import { VERIFIED_FOR_MS } from '../../../src/http/jwt/provider.ts'
 import { rejectionOf } from '../../store/rejection.ts'
@@ -241,7 +242,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(await service.code(token)).toBe(40102)
   })
 
-  test('refuse a create whose body arrives after the end of its JWT, and accept one whose user was made meanwhile', async () => {
+  test('refuse a create whose body arrives after the end of its JWT, and accept one whose user was made or deleted meanwhile', async () => {
     await using issuer = await startIssuer()
     const exp = Math.floor(Date.now() / 1000) + 100
     const [ada, bob] = [await issuer.token({ exp }), await issuer.token({ exp, sub: 'bob' })]
@@ -262,11 +263,30 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     const meanwhile = await createLater(1, ada, () => service.create({ id: 2, name: 'Ivy' }, { token: ada }))
     expect(meanwhile.status).toBe(200)
     expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
+    const anew = await createLater(1, ada, () => service.store.deleteUser(providerUserName(issuer.issuer, 'ada')))
+    expect(anew.status).toBe(200)
+    expect(await service.names(ada)).toEqual(['Fern'])
     for (const token of [ada, bob]) {
       const late = await createLater(3, token, () => service.pass(200_000))
       expect([late.status, late.body.error]).toEqual([401, 40102])
       service.pass(-200_000)
     }
-    expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
+    expect(await service.names(ada)).toEqual(['Fern'])
+  })
+
+  test('let a create make the user anew who was deleted after its JWT was checked', async () => {
+    await using issuer = await startIssuer()
+    const token = await issuer.token()
+    const overrideStore = (store: Store): Partial<Store> => ({
+      async createPlant(user, plant) {
+        if (plant.name === 'Ivy') await store.deleteUser(providerUserName(issuer.issuer, 'ada'))
+        return store.createPlant(user, plant)
+      },
+    })
+    await using service = await startAt(issuer, { overrideStore })
+    await service.create({ id: 1, name: 'Fern' }, { token })
+
+    expect((await service.create({ id: 1, name: 'Ivy' }, { token })).status).toBe(200)
+    expect(await service.names(token)).toEqual(['Ivy'])
   })
 })

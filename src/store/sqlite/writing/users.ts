@@ -12,7 +12,11 @@ export const userWrites = (writer: Database, quota?: PlantQuota) => ({
     return writer.run(update, [requireUser(writer, name), blockedAtMs]).changes > 0
   },
 
-  deleteTokensOfUser: (user: UserId): number => writer.run('delete from tokens where user_id = ?1', [user]).changes,
+  /** Takes all access from a user who is about to be deleted. Returns the number of tokens that were deleted. */
+  blockForGood(user: UserId, nowMs: number): number {
+    writer.run('update users set blocked_at_ms = coalesce(blocked_at_ms, ?2) where id = ?1', [user, nowMs])
+    return writer.run('delete from tokens where user_id = ?1', [user]).changes
+  },
 
   /** Deletes a batch of the user's plants, and with the last of them the user. */
   deletePlantsOrUser(user: UserId): number {
