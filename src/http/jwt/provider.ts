@@ -29,7 +29,7 @@ export function identityProvider(
   { issuer, audience, keyFile, defaultScope }: ProviderPolicy,
   parts: Pick<AppOptions, 'log' | 'statistics' | 'nowMs' | 'monotonicMs'>,
 ): IdentityProvider {
-  const keys = watchKeys(() => (keyFile === undefined ? fetchKeys(issuer) : readKeyFile(keyFile)), parts)
+  const keys = watchKeys((signal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile)), parts)
   const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp'], clockTolerance: LEEWAY_S }
 
   const check = async (text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>> => {
