@@ -211,17 +211,13 @@ describe.concurrent('the users of an identity provider', () => {
   })
 })
 
+const BOTH = 'JWTs need both --jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE).'
+
 test.each([
-  [
-    ['--jwt-issuer', ISSUER],
-    '--jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE) go together: set both or neither.',
-  ],
-  [
-    ['--jwt-audience', 'x'],
-    '--jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE) go together: set both or neither.',
-  ],
-  [['--jwt-keys', 'x'], '--jwt-keys and --jwt-default-scope need --jwt-issuer (PLANTSTORE_JWT_ISSUER).'],
-  [['--jwt-default-scope', 'read'], '--jwt-keys and --jwt-default-scope need --jwt-issuer (PLANTSTORE_JWT_ISSUER).'],
+  [['--jwt-issuer', ISSUER], BOTH],
+  [['--jwt-audience', 'x'], BOTH],
+  [['--jwt-keys', 'x'], BOTH],
+  [['--jwt-default-scope', 'read'], BOTH],
   ...[
     'http://example.org',
     'ftp://x',

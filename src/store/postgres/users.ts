@@ -24,11 +24,8 @@ export function users({ read, changeTokens }: Connections) {
 
   return {
     async listUsers({ name, after = '', limit = PAGE_ROWS } = {}) {
-      const found = await read<Row & { readonly id: bigint }>(
-        LIST_USERS,
-        [after, limit, name ?? null],
-        READ_ALL_TIMEOUT_MS,
-      )
+      const range = [after, limit, name ?? null]
+      const found = await read<Row & { readonly id: bigint }>(LIST_USERS, range, READ_ALL_TIMEOUT_MS)
       const ids = found.map(({ id }) => id)
       // A statement of its own for each count: Citus refuses subqueries that count the rows of each user.
       const [plants, tokens] = [await countRows('plants', ids), await countRows('tokens', ids)]
