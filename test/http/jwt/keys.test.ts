@@ -103,7 +103,9 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     await using service = await startAt(issuer)
     const token = await issuer.token()
 
-    expect(await Promise.all([token, token, 'x.y.z', 'x'].map(service.code))).toEqual([50303, 50303, 40102, 40102])
+    expect(await Promise.all([token, token, 'x.y.z', 'x', 'plst_x'].map(service.code))).toEqual([
+      50303, 50303, 40102, 40102, 40102,
+    ])
     const refused = await service.list('', { token })
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(refused.body.message).toContain('The keys of the identity provider could not be read')
