@@ -2,8 +2,8 @@ import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import type { OpenOptions } from '../engine.ts'
-import { connect } from './connections.ts'
+import type { OpenedStore, OpenOptions } from '../engine.ts'
+import { type Connections, connect, join, type StoreShare } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { toOpenError } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
@@ -24,7 +24,7 @@ export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
-): Promise<Store> {
+): Promise<OpenedStore> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
   const { monotonicMs = performance.now.bind(performance), quotaPlants } = options
   if (durability === 'storage') {
@@ -52,18 +52,26 @@ export async function openSqliteStore(
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
     const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }
     const connections = connect(madePath, onFailure, parts)
-    return {
-      ...plants(connections),
-      ...tokens(connections),
-      ...users(connections),
-      ...health(connections),
-      ...connections.versions,
-      close: connections.close,
-    }
+    return { ...storeOf(connections), share: connections.share }
   } catch (error) {
     throw toOpenError(error, path)
   }
 }
+
+/** Uses a store that another thread of this process has opened. That thread is told of failures, and closes its store last. */
+export const joinSqliteStore = (share: StoreShare, { observer, monotonicMs, onEvent }: JoinOptions): Store =>
+  storeOf(join(share, () => {}, { observer, monotonicMs, onEvent }))
+
+type JoinOptions = Pick<OpenOptions, 'observer'> & Required<Pick<OpenOptions, 'monotonicMs' | 'onEvent'>>
+
+const storeOf = (connections: Connections): Store => ({
+  ...plants(connections),
+  ...tokens(connections),
+  ...users(connections),
+  ...health(connections),
+  ...connections.versions,
+  close: connections.close,
+})
 
 const EXPOSED = 'the database is open to others'
 

@@ -3,7 +3,13 @@ import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
 import { openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
-import { announceChanges, CHECK_AFTER_MS, readVersions, shareChanges } from '../../../src/store/sqlite/versions.ts'
+import {
+  announceChanges,
+  CHECK_AFTER_MS,
+  readVersions,
+  shareChanges,
+  shareCheckTime,
+} from '../../../src/store/sqlite/versions.ts'
 import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
 import { type Random, randomNumbers } from '../../support/random.ts'
 import { FERN } from '../fixtures.ts'
@@ -50,7 +56,8 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     `select id from plants where user_id = ?1 order by id limit ${LIST_PLANTS + 1}`,
   )
   let nowMs = 0
-  const changes = shareChanges(nowMs)
+  const changes = shareChanges()
+  const checkedAtMs = shareCheckTime()
   for (const counters of [changes.begun, changes.ended]) counters.fill(changesBefore)
   const announced = announceChanges(writer, changes)
   const writes = createWrites(writer)
@@ -58,6 +65,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   const requests: number[] = []
   const selectDataVersion = reader.prepare('pragma data_version')
   const versions = readVersions(changes, {
+    checkedAtMs,
     requestCheck: (askedAtMs) => requests.push(askedAtMs),
     dataVersion: () => selectDataVersion.values()[0]?.[0],
     monotonicMs: () => nowMs,
@@ -88,7 +96,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     yield
     writer.run('begin immediate')
     yield
-    announced.checkOthers(askedAtMs)
+    announced.checkOthers(checkedAtMs, askedAtMs)
     const group = [...ids].map(
       (id): Call => (hasPlant(user, id) ? ['deletePlant', user, `${id}`] : ['createPlant', user, `${id}`, ...FERN]),
     )
@@ -178,7 +186,8 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
           break
         case 4:
           // The thread does one thing at a time: a group that has begun comes first.
-          if (!writer.inTransaction && requests.length > 0) announced.checkOthers(requests.shift() as number)
+          if (!writer.inTransaction && requests.length > 0)
+            announced.checkOthers(checkedAtMs, requests.shift() as number)
           break
         default:
           if (!writer.inTransaction) writer.run('pragma wal_checkpoint(passive)')
@@ -216,13 +225,14 @@ describe('versions of plants', () => {
   test('are unknown after a pause, until a check', () => {
     let nowMs = 0
     const requests: number[] = []
-    const changes = shareChanges(nowMs)
-    const versions = readVersions(changes, {
+    const checkedAtMs = shareCheckTime()
+    const versions = readVersions(shareChanges(), {
+      checkedAtMs,
       requestCheck: (askedAtMs) => requests.push(askedAtMs),
       dataVersion: () => undefined,
       monotonicMs: () => nowMs,
     })
-    const completeCheck = () => Atomics.store(changes.checkedAtMs, 0, BigInt(nowMs))
+    const completeCheck = () => Atomics.store(checkedAtMs, 0, BigInt(nowMs))
     nowMs = CHECK_AFTER_MS + 1
     completeCheck()
     expect(versions.tokensVersion()).toBeNumber()

@@ -1,9 +1,28 @@
-import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
+import { receiveMessageOnPort } from 'node:worker_threads'
+import type { Line } from './channels.ts'
+import { type Client, type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 
 declare const self: Worker
 
-/** The entry point of the thread that writes, which writer.ts starts. The first message has the options. */
-self.onmessage = ({ data: options }: MessageEvent<GroupCommitOptions>) => {
-  const take = openGroupCommit(options, (sent) => self.postMessage(sent))
-  self.onmessage = ({ data: message }: MessageEvent<string>) => take(message)
+const clients: (Client & Line)[] = []
+let take: ReturnType<typeof openGroupCommit> | undefined
+
+/**
+ * The entry point of the thread that writes, which channels.ts starts. The first message has the options, and each one the line of
+ * another thread. When a message arrives, the writes that wait at all lines share one commit.
+ */
+self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupCommitOptions; line: Line }>) => {
+  const commit = take ?? openGroupCommit(options, (report) => clients[0]?.port.postMessage({ report }))
+  take = commit
+  const client = { ...line, send: (sent: unknown) => line.port.postMessage(sent) }
+  clients.push(client)
+  line.port.on('message', (message: string) => {
+    const received: [Client, string][] = [[client, message]]
+    for (const each of clients) {
+      for (let next = receiveMessageOnPort(each.port); next !== undefined; next = receiveMessageOnPort(each.port)) {
+        received.push([each, next.message])
+      }
+    }
+    commit(received)
+  })
 }
