@@ -80,9 +80,9 @@ export const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
 const ENTRY_BYTES = 1024
 
 /** Caches tokens by their texts. A change by any process invalidates the tokens of its user. */
-export function createTokenCache({ store, recordUse, statistics, nowMs }: AppOptions) {
+export function createTokenCache({ store, recordUse, statistics, cacheShare, nowMs }: AppOptions) {
   const entries = new LRUCache<string, { readonly token: Caller; readonly version: Version }>({
-    maxSize: TOKEN_CACHE_MAX_BYTES,
+    maxSize: TOKEN_CACHE_MAX_BYTES * cacheShare,
     // Tokens are ASCII, and take a byte for each character.
     sizeCalculation: (_, text) => text.length + ENTRY_BYTES,
   })

@@ -22,6 +22,8 @@ export interface AppOptions {
   /** The most plants in one answer. */
   readonly listMax: number | undefined
   readonly rateLimit: RateLimit | undefined
+  /** How much of the memory for caches this thread may use: 1 for all of it. */
+  readonly cacheShare: number
   /** Whether there is a page for browsers at `/`. */
   readonly servesPage: boolean
   readonly servesDocs: boolean
@@ -37,7 +39,7 @@ export interface AppOptions {
 
 /** `isDraining` is true from the first signal on: the server is about to end. */
 export interface Lifecycle {
-  isDraining: boolean
+  readonly isDraining: boolean
 }
 
 /** How many requests a token may send to this process. Other processes count by themselves. */

@@ -1,7 +1,7 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store, StoreObserver, TaskOptions } from '../domain/store.ts'
-import type { StoreShare } from './sqlite/connections.ts'
+import type { StoreShare } from './sqlite/share.ts'
 import type { Counts, Source, Target } from './tools/contents.ts'
 
 /** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
@@ -20,6 +20,8 @@ export interface Engine {
   /** Loads what `copy` needs. */
   copyTools(options: CopyOptions): Promise<CopyTools>
 }
+
+export type { StoreShare }
 
 /** A store. If other threads of this process can use it, each of them needs a share of its own. */
 export interface OpenedStore extends Store {

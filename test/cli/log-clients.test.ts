@@ -31,6 +31,8 @@ async function logHeads(flags: readonly string[], heads: readonly (readonly stri
     .split('\n')
     .slice(1, -2)
     .map((line) => JSON.parse(line))
+    // Lines of different threads may be out of order.
+    .sort((a, b) => a.requestId - b.requestId)
   expect(records.map(({ requestId }) => requestId)).toEqual(heads.map((_, id) => String(id)))
   return records
 }

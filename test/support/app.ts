@@ -15,6 +15,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   maxBodyBytes: 65536,
   listMax: undefined,
   rateLimit: undefined,
+  cacheShare: 1,
   servesPage: true,
   servesDocs: true,
   corsOrigins: [],

@@ -191,7 +191,8 @@ async function emptyMetrics(): Promise<string> {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
     measure: async () => ({ databaseBytes: 0, walBytes: 0, expiringTokens: 0 }),
   }
-  const sources = { http, writes: countWrites(), store, version: '', certificateEndsMs: undefined, nowMs: Date.now }
+  const own = { thread: 0, http, writes: countWrites(), store }
+  const sources = { ...own, version: '', certificateEndsMs: undefined, nowMs: Date.now }
   const answer = createMetricsApp(sources, createLogger('error', process.stderr))
   return (await answer(new Request('http://localhost/metrics'))).text()
 }

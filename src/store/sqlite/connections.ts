@@ -2,23 +2,11 @@ import { AppError } from '../../domain/error.ts'
 import { type FileDurability, openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
-import { type Changes, readVersions, shareChanges, shareCheckTime } from './versions.ts'
-import { joinThread, type Line, openHere, prepareThread } from './writing/channels.ts'
+import type { Line, Shared, StoreShare } from './share.ts'
+import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
+import { joinThread, openHere, prepareThread } from './writing/channels.ts'
 import type { Order } from './writing/messages.ts'
 import { openWriter, type WriterOptions } from './writing/writer.ts'
-
-/** What another thread of this process needs to use the same store. A message can have it, with the port in its transfer list. */
-export interface StoreShare extends Shared {
-  readonly line: Line
-}
-
-/** What all threads of a store share. */
-interface Shared {
-  readonly path: string
-  readonly changes: Changes
-  /** The Unix time at which a checkpoint last brought the whole WAL into the database. */
-  readonly checkpointedAtMs: Float64Array<SharedArrayBuffer>
-}
 
 type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
 

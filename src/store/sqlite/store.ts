@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenedStore, OpenOptions } from '../engine.ts'
-import { type Connections, connect, join, type StoreShare } from './connections.ts'
+import { type Connections, connect, join } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { toOpenError } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
@@ -12,6 +12,7 @@ import { describeObjects } from './files/schema.ts'
 import { health } from './health.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { plants } from './plants.ts'
+import type { StoreShare } from './share.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
@@ -59,10 +60,10 @@ export async function openSqliteStore(
 }
 
 /** Uses a store that another thread of this process has opened. That thread is told of failures, and closes its store last. */
-export const joinSqliteStore = (share: StoreShare, { observer, monotonicMs, onEvent }: JoinOptions): Store =>
-  storeOf(join(share, () => {}, { observer, monotonicMs, onEvent }))
-
-type JoinOptions = Pick<OpenOptions, 'observer'> & Required<Pick<OpenOptions, 'monotonicMs' | 'onEvent'>>
+export const joinSqliteStore = (
+  share: StoreShare,
+  { observer, monotonicMs }: Pick<OpenOptions, 'observer'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
+): Store => storeOf(join(share, () => {}, { observer, monotonicMs, onEvent() {} }))
 
 const storeOf = (connections: Connections): Store => ({
   ...plants(connections),

@@ -1,4 +1,5 @@
-import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { MessageChannel } from 'node:worker_threads'
+import type { Line } from '../share.ts'
 import { type CheckTime, shareCheckTime } from '../versions.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { Sent } from './messages.ts'
@@ -10,12 +11,6 @@ interface Channel {
   readonly post: (message: string) => void
   readonly isStarted: () => boolean
   readonly stop: () => void
-}
-
-/** What a thread shares with the thread that writes, and with no other: the port for messages, and the time of its checks. */
-export interface Line {
-  readonly port: MessagePort
-  readonly checkedAtMs: CheckTime
 }
 
 /** The connection that writes is in this thread. It throws SQLite's error if it cannot open the database. */

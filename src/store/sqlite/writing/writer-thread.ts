@@ -1,5 +1,5 @@
 import { receiveMessageOnPort } from 'node:worker_threads'
-import type { Line } from './channels.ts'
+import type { Line } from '../share.ts'
 import { type Client, type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 
 declare const self: Worker

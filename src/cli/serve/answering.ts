@@ -1,0 +1,97 @@
+import type { Address } from '../../domain/address.ts'
+import type { Store } from '../../domain/store.ts'
+import { createApp } from '../../http/app.ts'
+import type { Lifecycle } from '../../http/options.ts'
+import { listen, type Sharing } from '../../http/server.ts'
+import type { RequestStatistics } from '../../http/statistics.ts'
+import type { Tls } from '../../http/tls.ts'
+import { recordTokenUses } from '../../http/token-uses.ts'
+import type { Logger } from '../../log.ts'
+import type { Settings } from '../command.ts'
+
+/** This much of --drain is left for closing the store and for the last log lines. */
+const CLOSE_MS = 1000
+
+/** The options of `serve`, as far as nobody has to read a file or to ask the system any more. */
+export interface ServeOptions extends Settings {
+  /** The certificate and the key of the server. Without them it serves plain HTTP. */
+  readonly tls: Tls | undefined
+  readonly threads: number
+  /** Whether the lines of the log have colours; `undefined` for JSON. */
+  readonly hasColours: boolean | undefined
+}
+
+/** What a thread that answers needs. */
+export interface AnsweringParts {
+  readonly options: ServeOptions
+  readonly store: Store
+  readonly log: Logger
+  /** Shared by all threads: not 0 once the server is about to end. */
+  readonly draining: Int32Array<SharedArrayBuffer>
+  readonly statistics: RequestStatistics | undefined
+  readonly nowMs: () => number
+  readonly monotonicMs: () => number
+}
+
+/** The life of the server as all its threads see it. */
+export const lifecycleOf = (draining: AnsweringParts['draining']): Lifecycle => ({
+  get isDraining() {
+    return Atomics.load(draining, 0) !== 0
+  },
+})
+
+/** How long a thread may take to end, and how long of that it takes new connections. */
+export interface Drain {
+  readonly drainMs: number
+  readonly waitMs: number
+}
+
+/** Answers requests in this thread: at an address that is its own, or that it shares with other threads. */
+export async function startAnswering(
+  { options, draining, ...parts }: AnsweringParts,
+  address: Address,
+  sharing: Sharing,
+) {
+  const { store, log, nowMs } = parts
+  const { idleTimeout: idleTimeoutMs, tls } = options
+  const uses = recordTokenUses(store, log, nowMs)
+  const app = createApp({
+    ...parts,
+    lifecycle: lifecycleOf(draining),
+    recordUse: uses.recordUse,
+    logsRequests: options.accessLog === 'on' && log.isLevelEnabled('info'),
+    logsAddresses: options.logAddresses === 'on',
+    trustedProxies: options.trustedProxy ?? [],
+    usesTls: tls !== undefined,
+    maxBodyBytes: options.maxBody,
+    listMax: options.listMax,
+    rateLimit: options.rateLimit,
+    servesPage: options.page,
+    servesDocs: options.docs,
+    corsOrigins: options.corsOrigin ?? [],
+    publicUrl: options.publicUrl,
+    cacheShare: 1 / options.threads,
+  })
+  const server = await listen(address, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
+
+  return {
+    address: server.address,
+    url: server.url,
+    /**
+     * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
+     * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
+     */
+    async stop({ drainMs, waitMs }: Drain): Promise<number> {
+      uses.stop()
+      // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
+      // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
+      if (waitMs > 0) await Bun.sleep(waitMs)
+      const closeMs = Math.min(CLOSE_MS, drainMs / 4)
+      const leftMs = Math.max(0, drainMs - waitMs - closeMs)
+      const isOver = await Promise.race([server.stop().then(() => true), Bun.sleep(leftMs).then(() => false)])
+      return isOver ? 0 : server.kill()
+    },
+    /** Writes the uses of tokens that are not written yet. */
+    flush: uses.flush,
+  }
+}
