@@ -64,11 +64,11 @@ function startThread(start: ThreadStart, { writeLines, onEnd }: ThreadsOptions) 
   const unanswered = new Map<number, (answer: unknown) => void>()
   let asked = 0
   let hasEnded = false
-  const end = (reason: string) => {
+  const end = (reason?: string) => {
     if (hasEnded) return
     hasEnded = true
     for (const resolve of unanswered.values()) resolve(undefined)
-    onEnd(start.number, reason)
+    if (reason !== undefined) onEnd(start.number, reason)
   }
   worker.onmessage = ({ data }: MessageEvent<ThreadSent>) => {
     if ('lines' in data) return writeLines(data.lines)
@@ -88,7 +88,7 @@ function startThread(start: ThreadStart, { writeLines, onEnd }: ThreadsOptions) 
     ask,
     async stop(stop: Stop): Promise<number> {
       const cut = await ask({ stop })
-      hasEnded = true
+      end()
       worker.terminate()
       return Number(cut ?? 0)
     },
