@@ -58,10 +58,10 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
-  const fail = (found: Failure): Failure => {
+  const fail = (found: Failure, tell = report): Failure => {
     if (found.kind === 'store_failed' && failure === undefined) {
       failure = { ...found, outcomeIsUnknown: false }
-      report({ failure: found })
+      tell({ failure: found })
     }
     return found
   }
@@ -93,11 +93,11 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
     }
   }
   /** What `work` returns, or its failure. */
-  const orFailure = <T>(work: () => T): T | { readonly failure: Failure } => {
+  const orFailure = <T>(work: () => T, tell = report): T | { readonly failure: Failure } => {
     try {
       return work()
     } catch (error) {
-      return { failure: fail(toFailure(error)) }
+      return { failure: fail(toFailure(error), tell) }
     }
   }
   const commitAsked = (asked: readonly Asked[]) => {
@@ -120,7 +120,14 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       if ('group' in message) asked.push({ client, ...message })
       else if ('checkOthersAtMs' in message) checkOthers(client, message.checkOthersAtMs)
       else if ('failure' in message) fail(message.failure)
-      else client.send(orFailure(() => obey(message.order)))
+      // Only who has given the order is told that it failed.
+      else
+        client.send(
+          orFailure(
+            () => obey(message.order),
+            () => {},
+          ),
+        )
     }
     if (asked.length > 0) commitAsked(asked)
   }
