@@ -56,7 +56,7 @@ async function untilThreads(port: number): Promise<void> {
 }
 
 describe('a server with three threads', () => {
-  testRounds('answers over connections of all threads as a model does', { short: 1, long: 200 }, async (random) => {
+  testRounds('answers over connections of all threads as a model does', { short: 1, long: 50 }, async (random) => {
     await using service = await serveThreads(['--quota-plants', String(QUOTA)])
     using client = connectMany(service.server.port, service.token)
     const plants = new Map<number, string>()

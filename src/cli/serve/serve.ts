@@ -29,7 +29,7 @@ export const serveCommand = (program: Command, io: Io) =>
     exits: {
       done: 'A signal ended the server in good order.',
       failed: 'The server cannot listen at its address.',
-      storeUnusable: 'The database cannot be opened, or it has failed.',
+      storeUnusable: 'The database cannot be opened, or it has failed, or a thread has failed.',
     },
     options: namesOf(SETTINGS),
   }).action(async (options) => serve(await completeOptions(options, io), io))
