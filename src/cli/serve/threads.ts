@@ -83,7 +83,7 @@ function startThread(start: ThreadStart, { writeLines, onEnd }: ThreadsOptions) 
       unanswered.set(++asked, resolve)
       worker.postMessage({ id: asked, order }, ports)
     })
-  void ask({ start }, [start.share.line.port])
+  void ask({ start }, [start.share.port])
   return {
     ask,
     async stop(stop: Stop): Promise<number> {

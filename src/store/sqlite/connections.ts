@@ -2,7 +2,7 @@ import { AppError } from '../../domain/error.ts'
 import { type FileDurability, openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
-import type { Line, Shared, StoreShare } from './share.ts'
+import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
 import { joinThread, openHere, prepareThread } from './writing/channels.ts'
 import type { Order } from './writing/messages.ts'
@@ -23,36 +23,29 @@ export function connect(
   { isServer, durability, quotaPlants, ...options }: ConnectOptions,
 ) {
   const identity = fileIdentity(path)
-  const checkpointedAtMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)).fill(Date.now())
-  const shared = { path, changes: shareChanges(), checkpointedAtMs }
-  const checkedAtMs = shareCheckTime()
+  const shared = { path, changes: shareChanges(), checkedAtMs: shareCheckTime() }
   const writing = { ...shared, identity, durability, quotaPlants }
-  const thread = isServer ? prepareThread(writing, checkedAtMs) : undefined
-  const open = thread?.open ?? openHere(writing, checkedAtMs)
+  const thread = isServer ? prepareThread(writing) : undefined
+  const open = thread?.open ?? openHere(writing)
   const lastOrder = (hasFailed: boolean, isStarted: boolean): Order | undefined => {
     if (hasFailed) return 'discard'
     // If nothing was written, the file may be gone.
     return isStarted || fileIdentity(path) === identity ? 'close' : undefined
   }
   return {
-    ...connectThread(shared, onFailure, { ...options, open, checkedAtMs, lastOrder }),
-    share: thread && ((): StoreShare => ({ ...shared, line: thread.addLine() })),
+    ...connectThread(shared, onFailure, { ...options, open, lastOrder }),
+    share: thread && ((): StoreShare => ({ ...shared, ...thread.addLine() })),
   }
 }
 
 /** Opens a connection that reads, and writes through the connection that another thread has opened. */
-export const join = ({ line, ...shared }: StoreShare, onFailure: (error: AppError) => void, options: ThreadOptions) =>
-  connectThread(shared, onFailure, {
-    ...options,
-    open: joinThread(line),
-    checkedAtMs: line.checkedAtMs,
-    lastOrder: () => undefined,
-  })
+export const join = (share: StoreShare, onFailure: (error: AppError) => void, options: ThreadOptions) =>
+  connectThread(share, onFailure, { ...options, open: joinThread(share), lastOrder: () => undefined })
 
 /** The connections of a thread to its store. Everything reads and writes through them. */
 export type Connections = ReturnType<typeof connectThread>
 
-interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'>, Pick<Line, 'checkedAtMs'> {
+interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'> {
   /** What the connection that writes does when this thread closes the store. */
   readonly lastOrder: (hasFailed: boolean, isStarted: boolean) => Order | undefined
 }
@@ -62,9 +55,9 @@ interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'>, Pick<Li
  * after a failed sync nobody knows what is on disk, and a damaged page spreads.
  */
 function connectThread(
-  { path, changes, checkpointedAtMs }: Shared,
+  { path, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
   onFailure: (error: AppError) => void,
-  { checkedAtMs, lastOrder, ...options }: ThreadConnectOptions,
+  { lastOrder, ...options }: ThreadConnectOptions,
 ) {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
@@ -106,7 +99,7 @@ function connectThread(
       }
     },
     writer,
-    checkpointedAtMs: () => checkpointedAtMs[0] ?? 0,
+    checkpointedAtMs: () => changes.checkpointedAtMs[0] ?? 0,
     versions,
     /** Brings the WAL into the database and closes all. Further calls do nothing. */
     close(): Promise<void> {

@@ -1,21 +1,14 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Changes, CheckTime } from './versions.ts'
 
-/** What all threads of a store share. */
-export interface Shared {
+/** What another thread of this process needs to use the same store. A message can have it, with the port in its transfer list. */
+export interface StoreShare extends Line {
   readonly path: string
   readonly changes: Changes
-  /** The Unix time at which a checkpoint last brought the whole WAL into the database. */
-  readonly checkpointedAtMs: Float64Array<SharedArrayBuffer>
 }
 
 /** What a thread shares with the thread that writes, and with no other: the port for messages, and the time of its checks. */
 export interface Line {
   readonly port: MessagePort
   readonly checkedAtMs: CheckTime
-}
-
-/** What another thread of this process needs to use the same store. A message can have it, with the port in its transfer list. */
-export interface StoreShare extends Shared {
-  readonly line: Line
 }

@@ -36,8 +36,7 @@ test('a writer of SQLite prepares a statement that counts plants only if it has 
     using prepare = spyOn(Database.prototype, 'prepare')
     const sent: Sent[] = []
     const options = { path: files.path, identity: fileIdentity(files.path), durability: 'normal', quotaPlants } as const
-    const shared = { changes: shareChanges(), checkpointedAtMs: new Float64Array(new SharedArrayBuffer(8)) }
-    const commit = openGroupCommit({ ...options, ...shared }, (report) => sent.push({ report }))
+    const commit = openGroupCommit({ ...options, changes: shareChanges() }, (report) => sent.push({ report }))
     const client = { checkedAtMs: shareCheckTime(), send: (answer: Answer) => void sent.push(answer) }
     const take = (message: string) => commit([[client, message]])
     take(JSON.stringify({ group: [['createPlant', 1, `${id}`, ...FERN]], nowMs: 0 } satisfies Message))

@@ -175,15 +175,13 @@ async function openWithPlant() {
 function openThread(path: string) {
   const failures: unknown[] = []
   const onFailure = (error: unknown) => void failures.push(error)
-  const checkpointedAtMs = new Float64Array(new SharedArrayBuffer(8))
   const options = {
     path,
     identity: fileIdentity(path),
     durability: 'full',
     changes: shareChanges(),
-    checkpointedAtMs,
   } as const
-  const { open } = prepareThread(options, shareCheckTime())
+  const { open } = prepareThread({ ...options, checkedAtMs: shareCheckTime() })
   const writer = openWriter({ open, monotonicMs: () => 0, onFailure, onEvent() {} })
   return { writer, failures }
 }

@@ -1,6 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { Line } from '../share.ts'
-import { type CheckTime, shareCheckTime } from '../versions.ts'
+import { shareCheckTime } from '../versions.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { Sent } from './messages.ts'
 
@@ -15,7 +15,7 @@ interface Channel {
 
 /** The connection that writes is in this thread. It throws SQLite's error if it cannot open the database. */
 export const openHere =
-  (options: GroupCommitOptions, checkedAtMs: CheckTime): OpenChannel =>
+  ({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>): OpenChannel =>
   (receive) => {
     const commit = openGroupCommit(options, (report) => receive({ report }))
     const client = { checkedAtMs, send: receive }
@@ -39,7 +39,7 @@ export const joinThread =
 const START_DELAY_MS = 50
 
 /** A thread that writes. It starts before the first write, so that it has its descriptors before clients can take them all. */
-export function prepareThread(options: GroupCommitOptions, checkedAtMs: CheckTime) {
+export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
   const { port1: port, port2: ownPort } = new MessageChannel()
   let thread: Worker | undefined
   let onEnd: (reason: string) => void = () => {}

@@ -28,8 +28,6 @@ export interface GroupCommitOptions {
   readonly quotaPlants?: number | undefined
   /** Announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
-  /** The Unix time at which a checkpoint last brought the whole WAL into the database. */
-  readonly checkpointedAtMs: Float64Array<SharedArrayBuffer>
 }
 
 /** A thread that reads, and asks for writes. */
@@ -46,12 +44,12 @@ type Asked = Extract<Message, { group: unknown }> & { readonly client: Client }
  * SQLite's error, or an error that says that the file was moved.
  */
 export function openGroupCommit(options: GroupCommitOptions, report: (report: Report) => void) {
-  const { path, checkpointedAtMs } = options
+  const { path, changes } = options
   const watched = openWatched(options)
   const { writer, quota } = watched
-  const announced = announceChanges(writer, options.changes, quota?.forget)
+  const announced = announceChanges(writer, changes, quota?.forget)
   const commitGroup = groupTransaction(watched, announced, options)
-  const onWhole = () => void checkpointedAtMs.fill(Date.now())
+  const onWhole = () => void changes.checkpointedAtMs.fill(Date.now())
   const wal = checkpoints(writer, (error) => toAppError(error, path), onWhole)
   /** The small groups since the last look at the size of the WAL. */
   let smallGroups = 0
