@@ -1,5 +1,5 @@
 import { countPlants, makeDatabase } from '../databases.ts'
-import { CONNECTIONS, createLoad, listLoad, mixLoad, pagesLoad } from '../load/wrk.ts'
+import { CONNECTIONS, createLoad, freshIds, listLoad, pagesLoad } from '../load/wrk.ts'
 import { type PeerName, startPeer } from '../peers.ts'
 import type { Claim, Figure } from '../results.ts'
 import { compareRates } from '../rounds.ts'
@@ -37,11 +37,19 @@ export const threads: Row = {
       }),
     )
     const { tokensFile } = seed
+    // The creates of all works are in the same databases.
+    const firstId = freshIds()
     const works = [
       { work: 'list', load: listLoad(tokensFile), goals: [1.2, 1.4], servers: [...own, ...others] },
       { work: 'list, never the same', load: pagesLoad(tokensFile, 0, PLANTS - PLANTS_PER_LIST), goals: [1.15, 1.3] },
-      { work: 'create', load: createLoad(tokensFile), goals: [1, 1], isWrite: true, servers: [...own, ...others] },
-      { work: 'nine lists and a create', load: mixLoad(tokensFile), goals: [1.1] },
+      {
+        work: 'create',
+        load: createLoad(tokensFile, CONNECTIONS, 1, firstId),
+        goals: [1, 1],
+        isWrite: true,
+        servers: [...own, ...others],
+      },
+      { work: 'nine lists and a create', load: createLoad(tokensFile, CONNECTIONS, 10, firstId), goals: [1.1] },
     ]
     const figures: Figure[] = []
     const claims: Claim[] = []
