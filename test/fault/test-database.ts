@@ -48,7 +48,7 @@ export async function makeTestDatabase(options: TestDatabaseOptions = {}) {
     history,
     random,
     async serve(flags: readonly string[] = QUIET, options: Parameters<typeof serve>[2] = {}): Promise<Server> {
-      const server = await serve(database, [...flags, ...THREADS], options)
+      const server = await serve(database, [...THREADS, ...flags], options)
       servers.push(server)
       return server
     },

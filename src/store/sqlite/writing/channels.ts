@@ -10,6 +10,8 @@ export type OpenChannel = (receive: (sent: Sent) => void, onEnd: (reason: string
 interface Channel {
   readonly post: (message: string) => void
   readonly isStarted: () => boolean
+  /** Whether other threads use the connection, too. */
+  readonly isShared: () => boolean
   readonly stop: () => void
 }
 
@@ -19,7 +21,7 @@ export const openHere =
   (receive) => {
     const commit = openGroupCommit(options, (report) => receive({ report }))
     const client = { checkedAtMs, send: receive }
-    return { post: (message) => commit([[client, message]]), isStarted: () => true, stop() {} }
+    return { post: (message) => commit([[client, message]]), isStarted: () => true, isShared: () => false, stop() {} }
   }
 
 const ENDED = 'the thread that writes has ended'
@@ -29,7 +31,13 @@ export const joinThread =
   ({ port }: Line): OpenChannel =>
   (receive, onEnd) => {
     port.on('message', receive).on('close', () => onEnd(ENDED))
-    return { post: (message) => port.postMessage(message), isStarted: () => true, stop: () => port.close() }
+    const always = () => true
+    return {
+      post: (message) => port.postMessage(message),
+      isStarted: always,
+      isShared: always,
+      stop: () => port.close(),
+    }
   }
 
 /**
@@ -42,6 +50,7 @@ const START_DELAY_MS = 50
 export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
   const { port1: port, port2: ownPort } = new MessageChannel()
   let thread: Worker | undefined
+  let hasOthers = false
   let onEnd: (reason: string) => void = () => {}
   const start = (): Worker => {
     const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
@@ -63,6 +72,7 @@ export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & 
         ownPort.postMessage(message)
       },
       isStarted: () => thread !== undefined,
+      isShared: () => hasOthers,
       stop(): void {
         clearTimeout(timer)
         ownPort.close()
@@ -75,6 +85,7 @@ export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & 
     /** A line for another thread of this process. */
     addLine(): Line {
       thread ??= start()
+      hasOthers = true
       const checkedAtMs = shareCheckTime()
       const { port1, port2 } = new MessageChannel()
       thread.postMessage({ line: { port: port1, checkedAtMs } }, [port1])

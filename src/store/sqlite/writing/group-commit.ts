@@ -118,14 +118,17 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       if ('group' in message) asked.push({ client, ...message })
       else if ('checkOthersAtMs' in message) checkOthers(client, message.checkOthersAtMs)
       else if ('failure' in message) fail(message.failure)
-      // Only who has given the order is told that it failed.
-      else
+      else {
+        // A client gets its answers in the order of its messages.
+        if (asked.length > 0) commitAsked(asked.splice(0))
+        // Only who has given the order is told that it failed.
         client.send(
           orFailure(
             () => obey(message.order),
             () => {},
           ),
         )
+      }
     }
     if (asked.length > 0) commitAsked(asked)
   }

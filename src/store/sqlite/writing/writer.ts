@@ -32,7 +32,15 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer }: 
     // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
     throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
   }
-  const { write, ...queue } = queueGroups({ perform: { all: perform }, observer })
+  /** Whether a group of the first lane is under way. */
+  let isBusy = false
+  const performFirst = (calls: readonly string[]) => {
+    isBusy = true
+    return perform(calls).finally(() => {
+      isBusy = false
+    })
+  }
+  const { write, ...queue } = queueGroups({ perform: { first: performFirst, second: perform }, observer })
   /** Sends a message that has no answer, and waits for no thread to start. */
   const tell = (message: Message) => {
     if (connection.isStarted()) connection.post(JSON.stringify(message))
@@ -43,7 +51,9 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer }: 
     /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
     write<C extends Call>(call: C) {
       const content = JSON.stringify(call)
-      return write({ lane: 'all', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
+      // The thread that writes commits what waits there of all threads. If each had one group under way, they would take turns.
+      const lane = isBusy && connection.isShared() ? 'second' : 'first'
+      return write({ lane, content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
     },
     /** Asks for a look for commits of other processes, and does not wait. Before a thread has started, the caches stay unused. */
     checkOthers: (nowMs: number) => tell({ checkOthersAtMs: nowMs }),
