@@ -81,22 +81,32 @@ export const SETTINGS = {
   }),
   ...settings('Logging:', {
     logLevel: defaulted('--log-level <level>', kinds.oneOf(LOG_LEVELS), 'info').help(
-      `The least severe lines that the server logs on stdout: ${LOG_LEVELS.join(', ')}.`,
+      'The least severe lines that the server logs on stdout.',
     ),
     logFormat: valued('--log-format <format>', kinds.oneOf(LOG_FORMATS)).help(
       'json writes one object a line, pretty writes for people. By default pretty on a terminal and json elsewhere.',
     ),
     accessLog: defaulted('--access-log [state]', kinds.oneOf(['on', 'off']), 'on')
-      .help('Logs a line for each request, at level info: on or off.')
+      .help('Logs a line for each request, at level info.')
       .preset('on'),
     logAddresses: defaulted('--log-addresses <state>', kinds.oneOf(['on', 'off']), 'on').help(
-      'Logs the address and the agent of the client of each request: on or off.',
+      'Logs the address and the agent of the client of each request.',
     ),
     trustedProxy: valued('--trusted-proxy <cidr>', kinds.listOf(kinds.trustedProxy)).help(
       'Takes client addresses from the X-Forwarded-For of proxies in this network; unix trusts those at a unix socket. Separate networks by commas, or repeat the option. None by default.',
     ),
   }),
   ...settings('Tokens:', {
+    jwtIssuer: valued('--jwt-issuer <url>', kinds.issuer).help(
+      'Accepts the JWTs of this identity provider, too. Together with --jwt-audience. Off by default.',
+    ),
+    jwtAudience: valued('--jwt-audience <text>', kinds.text).help('The audience that a JWT must have.'),
+    jwtKeys: valued('--jwt-keys <path>', kinds.path).help(
+      'A file with the keys of the identity provider as a JWKS, read every 10 minutes. By default the server fetches them.',
+    ),
+    jwtDefaultScope: valued('--jwt-default-scope <scope>', kinds.oneOf(SCOPES)).help(
+      `What a JWT without scopes may do: ${SCOPES.join(' or ')}. By default nothing.`,
+    ),
     firstToken: new Option(
       '--first-token',
       'Makes a token for user me if the store has none, and prints it and the URLs of the server on stderr.',
@@ -111,14 +121,14 @@ export const SETTINGS = {
  */
 export const OPTIONS = {
   ...SETTINGS,
-  owner: valued('--user <name>', kinds.userName).help('The user of the new token. The command creates a missing user.'),
+  owner: valued('--user <name>', kinds.newUserName).help(
+    'The user of the new token. The command creates a missing user.',
+  ),
   batch: new Option(
     '--batch',
     'Creates a token for each line on stdin: user [scope [expires] [label]]. The other options hold for lines without a value.',
   ),
-  scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help(
-    `What the token may do: ${SCOPES.join(' or ')}.`,
-  ),
+  scope: defaulted('--scope <scope>', kinds.oneOf(SCOPES), 'write').help('What the token may do.'),
   expires: valued('--expires <duration>', kinds.duration('1s')).help(
     'The token expires after this time, like 90d. By default never.',
   ),
@@ -142,7 +152,10 @@ export const OPTIONS = {
   snapshot: new Option('--snapshot', 'Copies a store that servers use, as it is at this moment.'),
   tokensOf: valued('--user <name>', kinds.userName).help('Only the tokens of this user.'),
   plantsOf: valued('--user <name>', kinds.userName).help('Only the plants of this user.'),
-  userOfLines: valued('--user <name>', kinds.userName).help('The user of the lines that name none.'),
+  userOfLines: valued('--user <name>', kinds.newUserName).help('The user of the lines that name none.'),
+  subject: valued('--subject <text>', kinds.text).help(
+    'The user whom the identity provider of --jwt-issuer knows by this subject.',
+  ),
   dir: valued('--dir <path>', kinds.path).help(
     'A directory for backups. The name of each backup there has the time in it.',
   ),

@@ -1,9 +1,9 @@
 import { isIP, isIPv6 } from 'node:net'
 import { Option } from '@commander-js/extra-typings'
-import type { Address, TrustedProxy } from './domain/address.ts'
+import { type Address, isSafeAddress, type TrustedProxy } from './domain/address.ts'
 import { isPostgresUrl, looksLikeServer, parsePostgresUrl } from './domain/database-url.ts'
 import { misused } from './domain/error.ts'
-import { USER_NAME, USER_NAME_RULE } from './domain/token.ts'
+import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from './domain/token.ts'
 
 /** The rule that a text breaks, as the end of the sentence "--option must be …". */
 class BrokenRule extends Error {}
@@ -12,8 +12,11 @@ const refuse = (rule: string): never => {
   throw new BrokenRule(rule)
 }
 
-/** A kind of value that options have: returns the value of a text, or throws `BrokenRule`. No kind takes an empty text. */
-export type Kind<T> = (text: string, before?: T) => T
+/**
+ * A kind of value that options have: returns the value of a text, or throws `BrokenRule`. No kind takes an empty text. `words` are
+ * all texts that it takes, if they are few.
+ */
+export type Kind<T> = ((text: string, before?: T) => T) & { readonly words?: readonly string[] }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const UNITS_BYTES: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2 }
@@ -103,6 +106,13 @@ export const path = textThat((text) => text !== '' && !text.includes('\0'), 'the
 /** The name of a user. */
 export const userName = textThat((text) => USER_NAME.test(text), USER_NAME_RULE)
 
+/** The name of a user whom a command may make. */
+export const newUserName: Kind<string> = (text) =>
+  text.startsWith(PROVIDER_USER_PREFIX) ? refuse(OTHER_NAME_RULE) : userName(text)
+
+/** A text that is not empty. */
+export const text = textThat((text) => text !== '', 'a text that is not empty')
+
 /** What a token is for, in one line. */
 export const label = textThat(
   (text) => /^\P{Cc}+$/u.test(text) && text.length <= LABEL_LENGTH_MAX && text.isWellFormed(),
@@ -121,6 +131,12 @@ export const url: Kind<string> = (text) => {
   return isPlain ? text.replace(/\/+$/, '') : refuse('an http or https URL without user, query and fragment')
 }
 
+/** The identifier of an identity provider, as its tokens have it (RFC 8414 §2). Its documents are fetched from there. */
+export const issuer = textThat(
+  (text) => /^https?:\/\/[^\s?#@\\]+$/.test(text) && isSafeAddress(text),
+  'an https URL without user, query and fragment; http is only for this machine',
+)
+
 /** A day or a time in UTC (RFC 3339), in milliseconds since 1970-01-01 UTC. A day is its first moment. */
 export const time: Kind<number> = (text) => {
   const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{3})?Z)?$/.test(text) ? Date.parse(text) : Number.NaN
@@ -130,10 +146,10 @@ export const time: Kind<number> = (text) => {
 }
 
 /** One of a few words. */
-export const oneOf =
-  <const T extends string>(words: readonly T[]): Kind<T> =>
-  (text) =>
-    words.find((word) => word === text) ?? refuse(`one of ${words.join(', ')}`)
+export const oneOf = <const T extends string>(words: readonly T[]): Kind<T> => {
+  const parse = (text: string) => words.find((word) => word === text) ?? refuse(`one of ${words.join(', ')}`)
+  return Object.assign(parse, { words })
+}
 
 /** Several values: separated by commas, or the option repeated. */
 export const listOf =
@@ -144,6 +160,7 @@ export const listOf =
 export const valued = <Flags extends string, T>(flags: Flags, kind: Kind<T>) => ({
   help(help: string) {
     const option = new Option(flags, help)
+    if (kind.words) option.argChoices = [...kind.words]
     return option.argParser((text: string, before?: T): T => parseValue(text, kind, optionName(option), before))
   },
 })

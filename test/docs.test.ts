@@ -13,11 +13,13 @@ import {
   GENERATED_PAGES,
   metricNames,
   PAGES,
+  PUBLISHED_IMAGE,
   pathOfPage,
   readPage,
   withGeneratedParts,
 } from './support/docs.ts'
 import { logCalls } from './support/log-calls.ts'
+import { hashOfPictures, hashOfSources, pictureSizes } from './support/pictures.ts'
 
 /** Variables of the tests, which CONTRIBUTING.md names. */
 const VARIABLES_OF_TESTS = ['PLANTSTORE_TEST_POSTGRES', 'PLANTSTORE_TEST_POSTGRES_BIN']
@@ -157,7 +159,8 @@ describe('the files of contrib', () => {
   })
 
   test('name no option and no variable that does not exist', async () => {
-    const files = [...new Glob('contrib/**/*.*').scanSync(pathOfPage('.'))]
+    // The scripts of the packages call other programs with their options.
+    const files = [...new Glob('contrib/**/*.*').scanSync(pathOfPage('.'))].filter((file) => !file.endsWith('.sh'))
     const text = (await Promise.all(files.map(readPage))).join('\n')
     const named = text.match(/(?<![\w-])--[a-z][a-z-]*|\bPLANTSTORE_[A-Z_]*[A-Z]\b/g) ?? []
     const known = Object.values(OPTIONS).flatMap(({ long, envVar }) => [long, envVar])
@@ -165,6 +168,30 @@ describe('the files of contrib', () => {
     expect(named).toContain('--drain-wait')
     expect(named).toContain('PLANTSTORE_DATABASE')
     expect(named.filter((name) => !known.includes(name))).toEqual([])
+  })
+})
+
+describe('the names of a release', () => {
+  const { homepage, version } = packageJson
+  const files = [...PAGES, ...new Glob('contrib/**/*.yaml').scanSync(pathOfPage('.'))]
+  const foundIn = (pattern: RegExp) =>
+    files.flatMap((file) => readFileSync(pathOfPage(file), 'utf8').match(pattern) ?? [])
+
+  test('are those of the repository that package.json names', () => {
+    const images = foundIn(/\bghcr\.io\/[\w/-]+/g)
+    const repositories = foundIn(/\bhttps:\/\/github\.com\/[\w-]+\/plantstore\b/g)
+
+    expect(new Set(images)).toEqual(new Set([PUBLISHED_IMAGE]))
+    expect(new Set(repositories)).toEqual(new Set([homepage]))
+    expect(new Set(foundIn(/--repo \S+\/plantstore/g))).toEqual(
+      new Set([`--repo ${new URL(homepage).pathname.slice(1)}`]),
+    )
+  })
+
+  test('have the version of package.json on the page that installs it', async () => {
+    const versions = textOf('docs/how-to/install.md').match(/(?<=plantstore[-_:]|\/v)\d+\.\d+\.\d+/g)
+
+    expect(new Set(versions)).toEqual(new Set([version]))
   })
 })
 
@@ -192,6 +219,17 @@ describe('the README', () => {
     const npx = `npx -y bun@${packageJson.engines.bun}`
 
     expect(blocks).toEqual(['bun start', `${npx} start`, 'bun run check', `${npx} run check`])
+  })
+})
+
+describe('the pictures', () => {
+  test('are made of the present sources of the page: else run `bun run pictures`', () => {
+    expect(hashOfPictures()).toBe(hashOfSources())
+  })
+
+  test('have less than 150 kB each', () => {
+    expect(pictureSizes()).toHaveLength(3)
+    expect(pictureSizes().filter(([, bytes]) => bytes >= 150_000)).toEqual([])
   })
 })
 

@@ -6,7 +6,7 @@ import { ERRORS } from '../src/http/answers.ts'
 import { openApiDocument } from '../src/http/docs/document.ts'
 import { leafCommands } from './support/commands.ts'
 import { PAGES, readPage } from './support/docs.ts'
-import { problemsOf, sentencesOfMarkdown } from './support/prose.ts'
+import { flowOf, paragraphsInCells, problemsOf, sentencesOfMarkdown } from './support/prose.ts'
 
 const SRC = resolve(import.meta.dir, '../src')
 
@@ -54,6 +54,24 @@ describe('the prose', () => {
   })
 })
 
+/** A page without its lists of commands, options and metrics: these are texts of the help, whose sentences stand alone. */
+const writtenByHand = async (page: string): Promise<string> =>
+  (await readPage(page)).replace(/<!-- (\S+): written by bun run docs -->[\s\S]*?<!-- \/\1 -->/g, '')
+
+describe('the sentences', () => {
+  test.each(PAGES)('of %s flow', async (page) => {
+    const { medianWords, shortPercent } = flowOf(await writtenByHand(page))
+
+    expect(medianWords).toBeGreaterThanOrEqual(10)
+    expect(medianWords).toBeLessThanOrEqual(14)
+    expect(shortPercent).toBeLessThanOrEqual(20)
+  })
+
+  test.each(PAGES)('of %s make no paragraph in a cell', async (page) => {
+    expect(paragraphsInCells(await writtenByHand(page))).toEqual([])
+  })
+})
+
 describe('the check of prose', () => {
   const words = (count: number) => Array.from({ length: count }, (_, index) => `word${index}`).join(' ')
 
@@ -76,5 +94,21 @@ describe('the check of prose', () => {
     ['code', `Run \`${words(40)}\`.\n\n\`\`\`sh\n${words(40)}\n\`\`\``],
   ])('takes %s', (_, text) => {
     expect(problemsOfAll([text])).toEqual([])
+  })
+
+  test('counts the words of sentences, not those of headings, tables, code, phrases and labels', () => {
+    const text = `One two three four five six seven. These are ${words(6)}. These are ${words(10)}.`
+    const page = `# A heading\n\n${text}\n\n- a phrase\n- **Label.** A sentence.\n\nExamples:\n\n| a |\n|---|\n| One. |\n\n\`\`\`sh\na\n\`\`\``
+
+    expect(flowOf(page)).toEqual({ sentences: 4, medianWords: 8, shortPercent: 50 })
+  })
+
+  test.each([
+    [0, 'two sentences', 'One is here. Two is there.'],
+    [1, 'three sentences', 'One is here. Two is there. Three is away.'],
+    [0, '40 words', words(40)],
+    [1, '41 words', words(41)],
+  ])('finds %d paragraphs in a cell of %s', (count, _, cell) => {
+    expect(paragraphsInCells(`| a |\n|---|\n| ${cell} |`)).toHaveLength(count)
   })
 })

@@ -64,6 +64,7 @@ const COMMANDS: Readonly<Record<string, Readonly<Record<string, AddCommand>>>> =
   'Information:': {
     openapi: async (program, io) => (await import('./commands/information.ts')).openapiCommand(program, io),
     licenses: async (program, io) => (await import('./commands/information.ts')).licensesCommand(program, io),
+    completion: async (program, io) => (await import('./commands/completion.ts')).completionCommand(program, io),
     help: async (program) => (await import('./commands/information.ts')).helpCommand(program),
   },
 }
@@ -75,8 +76,8 @@ with 0 if it ends in good order. A command exits with 141 if the reader of stdou
 has gone.`
 
 /**
- * The command line with the commands of a first word, or with all commands for `help` and unknown words. It adds help and version
- * to `help`, because commander does not wait until they are printed.
+ * The command line with the commands of a first word, or with all commands for `help`, `completion` and unknown words. It adds help
+ * and version to `help`, because commander does not wait until they are printed.
  */
 export async function createProgram(io: Io, word = 'help', help: string[] = []): Promise<Command> {
   const program = new Command('plantstore')
@@ -100,7 +101,7 @@ export async function createProgram(io: Io, word = 'help', help: string[] = []):
       }
     })
   const groups = Object.entries(COMMANDS)
-  const isOne = word !== 'help' && groups.some(([, commands]) => Object.hasOwn(commands, word))
+  const isOne = !/^(?:help|completion)$/.test(word) && groups.some(([, commands]) => Object.hasOwn(commands, word))
   for (const [heading, commands] of groups) {
     program.commandsGroup(heading)
     for (const [name, add] of Object.entries(commands)) if (!isOne || name === word) await add(program, io)

@@ -59,8 +59,10 @@ export async function changeAccess<T>(options: DatabaseOptions, task: (store: St
 /** When a command ends with each exit code that is its own. */
 type Exits = Partial<Readonly<Record<keyof typeof EXIT, string>>>
 
-const EXITS: Exits = { done: 'Success.', misused: 'The command line or a variable is wrong.' }
-const STORE_EXITS: Exits = { storeUnusable: 'The database is missing, damaged, full or locked, or cannot be reached.' }
+export const EXITS: Exits = { done: 'Success.', misused: 'The command line or a variable is wrong.' }
+export const STORE_EXITS: Exits = {
+  storeUnusable: 'The database is missing, damaged, full or locked, or cannot be reached.',
+}
 
 /** The values of options, as commander would infer them from a chain of `addOption`: a function of all takes what each takes. */
 type ValuesOf<Name extends keyof typeof OPTIONS, Each = (typeof OPTIONS)[Name]> = (

@@ -3,7 +3,7 @@ import { escapeControlsInLines } from '../controls.ts'
 import { AppError } from '../domain/error.ts'
 import { parseJson, toNewPlant } from '../domain/new-plant.ts'
 import { describeFields, type OwnedPlant, plantJson, toPlant } from '../domain/plant.ts'
-import { USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
+import { OTHER_NAME_RULE, PROVIDER_USER_PREFIX, USER_NAME, USER_NAME_RULE } from '../domain/token.ts'
 
 /** The largest line of an import: the maximum of `--max-body`, and room for the name of a user. */
 export const LINE_MAX_BYTES = 1024 ** 3 + 1024
@@ -56,6 +56,7 @@ export function parsePlantLine(line: Uint8Array, defaultUser: string | undefined
     const user = ('user' in plant ? plant.user : undefined) ?? defaultUser
     if (user === undefined) return '`user` is missing: every line has one, or --user says whose plants these are.'
     if (typeof user !== 'string' || !USER_NAME.test(user)) return `\`user\` must be ${USER_NAME_RULE}.`
+    if (user.startsWith(PROVIDER_USER_PREFIX)) return `\`user\` must be ${OTHER_NAME_RULE}.`
     if (defaultUser !== undefined && user !== defaultUser) return `this is a plant of ${user}, not of ${defaultUser}.`
     return { user, id: plant.id, plant: toPlant(plant) }
   } catch (error) {

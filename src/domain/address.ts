@@ -13,6 +13,14 @@ export function formatAddress(address: Address, scheme: 'http' | 'https'): strin
   return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+/** Whether nobody on the way can change what is fetched from a URL: it has TLS, or is on this machine. */
+export function isSafeAddress(url: string): boolean {
+  const { protocol, hostname } = URL.parse(url) ?? {}
+  return (
+    protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(`${hostname}`))
+  )
+}
+
 /** The address at which a client on this machine reaches a server. A wildcard becomes the loopback of its family. */
 export const clientTarget = (address: Address): Address =>
   'socketPath' in address ? address : { ...address, host: LOOPBACK_OF[address.host] ?? address.host }

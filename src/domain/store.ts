@@ -44,6 +44,9 @@ export interface RowRange<Key> {
   readonly limit?: number | undefined
 }
 
+/** A user as `findUser` finds it. */
+export type FoundUser = Pick<User, 'blockedAtMs'> & { readonly id: UserId }
+
 /** Whether a plant may be deleted. It depends on nothing but the plant. */
 export type PlantCondition = (plant: Plant) => boolean
 
@@ -115,6 +118,8 @@ export interface Store {
    * `quota_exceeded` if the user has as many plants as the store allows. Any processes with the same quota together never exceed it.
    */
   createPlant(user: UserId, plant: NewPlant): Promise<void>
+  /** As `createPlant` for the user with a name. It stores a missing user in the same transaction, and rejects with `token_invalid` for a blocked one. */
+  createFirstPlant(user: Pick<User, 'name' | 'createdAtMs'>, plant: NewPlant): Promise<void>
   /** The user's plants of a range, as one page. The page ends early with the plant that brings its text to `PAGE_TEXT_LENGTH`. */
   listPlants(user: UserId, range: PlantRange): Promise<PlantPage>
   /** A plant of the user. Rejects with `plant_not_found`. */
@@ -178,13 +183,15 @@ export interface Store {
    */
   touchTokens(lastUsedAtMs: ReadonlyMap<TokenId, number>, nowMs: number): Promise<void>
 
-  /** Users, in the order of the bytes of their names. */
-  listUsers(range?: RowRange<string>): Promise<readonly User[]>
+  /** Users, or the one with a name, in the order of the bytes of their names. */
+  listUsers(range?: RowRange<string> & { readonly name?: string | undefined }): Promise<readonly User[]>
+  /** The user with a name. */
+  findUser(name: string): Promise<FoundUser | undefined>
   /**
    * Blocks a user as of a time, or unblocks the user if there is no time. A user who is blocked already keeps the earlier time.
-   * Returns whether it changed something. Rejects with `user_not_found`.
+   * Returns whether it changed something. Rejects with `user_not_found`, or with `createsUser` stores and blocks a missing user.
    */
-  setUserBlock(name: string, blockedAtMs: number | undefined): Promise<boolean>
+  setUserBlock(name: string, blockedAtMs: number | undefined, createsUser?: boolean): Promise<boolean>
   /**
    * Deletes a user: first the tokens, then the plants in batches, then the name. Between two batches it holds no lock, so that
    * others can write. Deleted data is overwritten if the database can do that. Returns the numbers of deleted plants and tokens.

@@ -13,6 +13,19 @@ export const TIME_MAX_MS = 8.64e15
 
 /** A user's number. It is never given to another user. */
 export type UserId = number
+/** The numbers of users begin with 1, so this is no user's. */
+export const NOBODY: UserId = 0
+
+/** What the names of users begin with whom an identity provider signs in. No command makes such a user. */
+export const PROVIDER_USER_PREFIX = 'oidc.'
+/** The rule for the names of other users in words. */
+export const OTHER_NAME_RULE = `a name that does not begin with ${PROVIDER_USER_PREFIX} as those of users of an identity provider do`
+/** The prefix, and 32 bytes in base64url. */
+export const PROVIDER_USER_LENGTH = 48
+
+/** The name of the user whom an issuer knows by a subject. No issuer has a NUL, so no other issuer and subject give this name. */
+export const providerUserName = (issuer: string, subject: string): string =>
+  PROVIDER_USER_PREFIX + new Bun.CryptoHasher('sha256').update(`${issuer}\0${subject}`).digest('base64url')
 
 /** A user, with the numbers of their plants and tokens. */
 export interface User {
@@ -48,11 +61,19 @@ export interface Token {
   readonly userBlockedAtMs: number | undefined
 }
 
-/** The token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. */
-export type Caller = Omit<Token, 'lastUsedAtMs'> & { lastUsedAtMs: Token['lastUsedAtMs'] }
+/**
+ * The accepted token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. A JWT of an
+ * identity provider is not stored: it has no id but a subject, and may have no scope. Its user is `NOBODY` before the first plant.
+ */
+export interface Caller extends Omit<Token, 'id' | 'scope' | 'label' | 'createdAtMs' | 'replacedBy' | 'lastUsedAtMs'> {
+  readonly id: TokenId | undefined
+  readonly scope: Scope | undefined
+  readonly subject?: string
+  lastUsedAtMs: Token['lastUsedAtMs']
+}
 
 /** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */
-export function tokenState(token: Token, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
+export function tokenState(token: Token | Caller, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'
   return token.userBlockedAtMs === undefined ? 'active' : 'blocked'

@@ -2,6 +2,7 @@ import { Elysia, type InternalRoute, NotFoundError } from 'elysia'
 import { AppError } from '../domain/error.ts'
 import { errorResponse } from './answers.ts'
 import { shareWith } from './cors.ts'
+import { challengeJwts, resourceMetadata } from './jwt/resource.ts'
 import { answerCachedLists } from './lists/list-cache.ts'
 import { answerError, observe } from './observe.ts'
 import type { AppOptions } from './options.ts'
@@ -18,7 +19,9 @@ import type { Handle } from './server.ts'
  */
 export function createApp(options: AppOptions): Handle {
   const parts = makeParts(options)
-  const answer = observe(answerCachedLists(parts, routes(parts).fetch), parts)
+  const { fetch } = routes(parts)
+  const answerOthers = options.provider === undefined ? fetch : challengeJwts(fetch, options.publicUrl)
+  const answer = observe(answerCachedLists(parts, answerOthers), parts)
   return options.corsOrigins.length === 0 ? answer : shareWith(options.corsOrigins, answer)
 }
 
@@ -50,6 +53,7 @@ export function routes(parts: AppParts) {
     .use(api)
     .use(pages(api, parts))
     .use(probes(parts))
+    .use(resourceMetadata(parts))
   const declared: readonly InternalRoute[] = app.routes
   const operations = new Map(
     declared.map(({ method, path, hooks }) => [`${method} ${path}`, hooks.detail?.operationId]),

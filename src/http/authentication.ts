@@ -3,16 +3,16 @@ import { Elysia } from 'elysia'
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../domain/error.ts'
 import type { Version } from '../domain/store.ts'
-import { type Caller, hashToken, isTokenText, TOKEN_PREFIX, tokenState } from '../domain/token.ts'
-import type { AppOptions } from './options.ts'
+import { type Caller, hashToken, isTokenText, NOBODY, TOKEN_PREFIX, tokenState } from '../domain/token.ts'
+import type { AppOptions, IdentityProvider } from './options.ts'
 import type { limitRate } from './rate-limit.ts'
 import { contextOf } from './request-context.ts'
 
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
 
-/** The cache of tokens, and the rate limit if there is one. */
-export interface AuthenticationParts {
+/** The cache of tokens, and the rate limit and the identity provider if there are such. */
+export interface AuthenticationParts extends Pick<AppOptions, 'provider'> {
   readonly tokens: ReturnType<typeof createTokenCache>
   readonly admit: ReturnType<typeof limitRate> | undefined
 }
@@ -22,8 +22,9 @@ export interface AuthenticationParts {
  * `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, admit }: AuthenticationParts) =>
-  new Elysia({ name: 'authentication' })
+export const authentication = ({ tokens, admit: limit, provider }: AuthenticationParts) => {
+  const admit = provider === undefined ? limit : requireScope(limit)
+  return new Elysia({ name: 'authentication' })
     .onTransform({ as: 'scoped' }, ({ headers }) => {
       const token = bearerToken(headers.authorization)
       if (token === undefined) throw refusalOf(headers.authorization)
@@ -38,6 +39,15 @@ export const authentication = ({ tokens, admit }: AuthenticationParts) =>
       return { caller: context.caller }
     })
     .macro({ writes: { transform: requireWrite } })
+}
+
+/** Admits a request of a token as `limit` does, and then throws `scope_insufficient` for a JWT that may not even read. */
+const requireScope = (limit: AuthenticationParts['admit']) => async (caller: Caller) => {
+  await limit?.(caller)
+  if (caller.scope === undefined) throw new AppError('scope_insufficient', { message: NO_SCOPE })
+}
+
+const NO_SCOPE = 'This token may do nothing here: get one with the scope plants:read or plants:write.'
 
 /** Throws `scope_insufficient` unless the token may write. */
 export function requireWrite({ caller }: { readonly caller?: Caller }): void {
@@ -57,13 +67,15 @@ const PARAMETER = `${TOKEN}[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`
 const PARAMETERS = `${PARAMETER}(?:[ \\t]*,[ \\t]*${PARAMETER})*`
 const CREDENTIALS = new RegExp(`^(${TOKEN})(?: +(?:[A-Za-z0-9\\-._~+/]+=*|${PARAMETERS}))?$`)
 
-/** What nearly all lines begin with. */
+/** What nearly all lines begin with, and those with a JWT. */
 const USUAL_START = `Bearer ${TOKEN_PREFIX}`
+const USUAL_JWT_START = 'Bearer eyJ'
 
 /** The token in an `Authorization` line, if there is one. It may be malformed. */
 export function bearerToken(authorization: string | null | undefined): string | undefined {
   // The regular expression alone would take more than 1 % of the CPU time of a cached list.
   if (authorization?.startsWith(USUAL_START)) return authorization.slice('Bearer '.length)
+  if (authorization?.startsWith(USUAL_JWT_START)) return authorization.slice('Bearer '.length)
   return BEARER.exec(authorization ?? '')?.[1]
 }
 
@@ -79,19 +91,51 @@ export const TOKEN_CACHE_MAX_BYTES = 12 * 1024 * 1024
 /** The measured size of an entry without its key. */
 const ENTRY_BYTES = 1024
 
+type Entry = { readonly token: Caller; readonly version: Version }
+
+/** Tokens are ASCII, and take a byte for each character. A subject may take two. */
+const bytesOf = ({ token: { subject = '' } }: Entry, text: string) => text.length + 2 * subject.length + ENTRY_BYTES
+
+/** No version of the tokens is below 0. What has this one is read again for each request. */
+const NEVER: Version = -1
+
 /** Caches tokens by their texts. A change by any process invalidates the tokens of its user. */
-export function createTokenCache({ store, recordUse, statistics, cacheShare, nowMs }: AppOptions) {
-  const entries = new LRUCache<string, { readonly token: Caller; readonly version: Version }>({
-    maxSize: TOKEN_CACHE_MAX_BYTES * cacheShare,
-    // Tokens are ASCII, and take a byte for each character.
-    sizeCalculation: (_, text) => text.length + ENTRY_BYTES,
-  })
+export function createTokenCache({ store, recordUse, statistics, cacheShare, nowMs, provider }: AppOptions) {
+  const maxSize = TOKEN_CACHE_MAX_BYTES * cacheShare
+  const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: bytesOf })
 
   const isAccepted = (token: Caller): boolean => {
     if (tokenState(token, nowMs()) !== 'active') return false
     recordUse(token)
     return true
   }
+
+  const readStored = async (text: string): Promise<Caller> => {
+    if (!isTokenText(text)) throw new AppError('token_invalid')
+    statistics?.lookUp('callers', 'misses')
+    // Asked before the read: a change during the read makes the entry outdated.
+    const version = store.tokensVersion()
+    const token = await store.findToken(hashToken(text))
+    if (token === undefined || !isAccepted(token)) throw new AppError('token_invalid')
+    if (version !== undefined) entries.set(text, { token, version })
+    return token
+  }
+
+  /** A JWT that was verified a short time ago is not verified again if only its user may have changed. */
+  const readAny =
+    ({ verify }: IdentityProvider) =>
+    async (text: string): Promise<Caller> => {
+      if (text.startsWith(TOKEN_PREFIX)) return readStored(text)
+      statistics?.lookUp('callers', 'misses')
+      const version = store.tokensVersion()
+      const cached = entries.get(text)?.token
+      const jwt = cached?.expiresAtMs && cached.expiresAtMs > nowMs() ? cached : await verify(text)
+      const user = await store.findUser(jwt.userName)
+      const token = { ...jwt, userId: user?.id ?? NOBODY, userBlockedAtMs: user?.blockedAtMs }
+      if (!isAccepted(token)) throw new AppError('token_invalid')
+      entries.set(text, { token, version: (user && token.scope && version) ?? NEVER })
+      return token
+    }
 
   const tokens = {
     /** The cached token with this text; `undefined` if it was never read, is outdated or has expired. */
@@ -103,23 +147,14 @@ export function createTokenCache({ store, recordUse, statistics, cacheShare, now
       return entry.token
     },
 
-    /** Reads the token with this text from the store, and caches it. Rejects with `token_invalid`, or as the store does. */
-    async read(text: string): Promise<Caller> {
-      if (!isTokenText(text)) throw new AppError('token_invalid')
-      statistics?.lookUp('callers', 'misses')
-      // Asked before the read: a change during the read makes the entry outdated.
-      const version = store.tokensVersion()
-      const token = await store.findToken(hashToken(text))
-      if (token === undefined || !isAccepted(token)) throw new AppError('token_invalid')
-      if (version !== undefined) entries.set(text, { token, version })
-      return token
-    },
+    /** Reads the token with this text from the store, or verifies the JWT, and caches it. Rejects with `token_invalid`, or as these do. */
+    read: provider === undefined ? readStored : readAny(provider),
 
     /** The accepted token of a request as it is now. Rejects with `token_invalid` if it has ended or has another user. */
     async readAgain({ headers }: Request, { userId }: Caller): Promise<Caller> {
       const text = bearerToken(headers.get('authorization')) ?? ''
       const token = tokens.get(text) ?? (await tokens.read(text))
-      if (token.userId !== userId) throw new AppError('token_invalid')
+      if (token.userId !== userId && userId !== NOBODY) throw new AppError('token_invalid')
       return token
     },
   }

@@ -68,7 +68,10 @@ export function threadMetrics(sources: MetricSources): (measured?: Partial<Measu
   // The lag is first known after it was first read.
   void ofLibrary.getMetricsAsJSON()
   return async (measured = {}) => {
-    const own = Object.entries(metricsOf(sources, measured)).map(([name, { type, aggregator = 'sum', values }]) => {
+    const metrics = Object.entries(metricsOf(sources, measured)).filter(
+      ([name]) => name !== KEYS_FAILED || sources.http.keyFailures !== undefined,
+    )
+    const own = metrics.map(([name, { type, aggregator = 'sum', values }]) => {
       const named = values.map(({ suffix = '', labels = {}, value }) => ({ metricName: name + suffix, labels, value }))
       return { name, help: HELP[name as MetricName], type, aggregator, values: named }
     })
@@ -83,6 +86,8 @@ function libraryMetrics(pattern: RegExp, labels: object = {}): Registry {
   for (const { name } of register.getMetricsAsArray()) if (!pattern.test(name)) register.removeSingleMetric(name)
   return register
 }
+
+const KEYS_FAILED = 'plantstore_jwt_keys_failed_total'
 
 /** Our metrics, with the help of each. */
 const HELP = {
@@ -114,6 +119,7 @@ const HELP = {
     'Tokens that expire within 7 days, without revoked and replaced ones. At most 1000 are counted.',
   plantstore_certificate_expires_in_seconds:
     'Time until the certificate of the server ends. Less than 0 after its end.',
+  [KEYS_FAILED]: 'Attempts to read the keys of the identity provider that failed.',
   plantstore_build_info: 'The versions of the service and of Bun. The value is always 1.',
 }
 type MetricName = keyof typeof HELP
@@ -171,6 +177,7 @@ function metricsOf(
       ...gauge(certificateEndsMs && (certificateEndsMs - nowMs()) / 1000),
       aggregator: 'first',
     },
+    [KEYS_FAILED]: { type: 'counter', values: gauge(http.keyFailures).values },
     plantstore_build_info: { type: 'gauge', values: [build], aggregator: 'first' },
   }
 }

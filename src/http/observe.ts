@@ -85,6 +85,7 @@ function end(
       bytes,
       user: caller?.userName,
       tokenId: caller?.id,
+      subject: caller?.subject?.slice(0, SUBJECT_MAX_LENGTH),
       remoteAddress,
       userAgent: userAgent && withoutTokens(userAgent).slice(0, USER_AGENT_MAX_LENGTH),
       traceId,
@@ -94,8 +95,9 @@ function end(
   )
 }
 
-/** How much of a `User-Agent` the log shows. */
+/** How much of a `User-Agent` and of the subject of a JWT the log shows. */
 export const USER_AGENT_MAX_LENGTH = 200
+export const SUBJECT_MAX_LENGTH = 100
 
 /**
  * A valid `traceparent` with the ids of the trace and of the client's span (https://www.w3.org/TR/trace-context/#traceparent-header).

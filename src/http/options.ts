@@ -16,6 +16,8 @@ export interface AppOptions {
   readonly trustedProxies: readonly TrustedProxy[]
   readonly statistics: RequestStatistics | undefined
   readonly lifecycle: Lifecycle
+  /** Whose JWTs the service accepts beside its own tokens. */
+  readonly provider: IdentityProvider | undefined
   readonly usesTls: boolean
   /** The largest body that a request may send. */
   readonly maxBodyBytes: number
@@ -35,6 +37,12 @@ export interface AppOptions {
   readonly nowMs: () => number
   /** Milliseconds of a clock that never jumps. */
   readonly monotonicMs: () => number
+}
+
+/** Verifies JWTs. It rejects with `token_invalid`, or with `store_busy` while there are no keys. */
+export interface IdentityProvider {
+  readonly issuer: string
+  verify(text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>>
 }
 
 /** `isDraining` is true from the first signal on: the server is about to end. */

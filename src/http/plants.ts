@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
+import { NOBODY } from '../domain/token.ts'
 import { respond } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
@@ -14,7 +15,7 @@ import { IfNoneMatch, ListQuery, PlantPath, PlantQuery, Preconditions } from './
 
 /** The plants of the calling user. Each route checks in this order: token, scope, path and query, body. Then it asks the store. */
 export const plants = (parts: AppParts) => {
-  const { store, tokens, maxBodyBytes, monotonicMs } = parts
+  const { store, tokens, maxBodyBytes, monotonicMs, nowMs } = parts
   const list = listPlants(parts)
   return (
     new Elysia({ name: 'plants' })
@@ -38,7 +39,8 @@ export const plants = (parts: AppParts) => {
           // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
           if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS)
             requireWrite({ caller: await tokens.readAgain(request, caller) })
-          await store.createPlant(caller.userId, plant)
+          if (caller.userId !== NOBODY) await store.createPlant(caller.userId, plant)
+          else await store.createFirstPlant({ name: caller.userName, createdAtMs: nowMs() }, plant)
           return respond(plantJson(toPlant(plant)))
         },
         { writes: true, parse: 'none', body: 'NewPlant', ...CREATE },
@@ -110,7 +112,7 @@ const CREATE = operation({
 const GET = operation({
   operationId: 'getPlant',
   summary: 'Get a plant',
-  description: `A plant of the calling user. Its \`ETag\` depends on ${FIELDS_IN_WORDS} alone. \`If-None-Match\` compares weakly, and \`*\` names any plant. \`If-Match\` is ignored. The id is percent-decoded once, and \`include\` is given at most once.`,
+  description: `A plant of the calling user. Its \`ETag\` depends only on ${FIELDS_IN_WORDS}. \`If-None-Match\` compares weakly, and \`*\` names any plant. \`If-Match\` is ignored. The id is percent-decoded once, and \`include\` is given at most once.`,
   successes: {
     200: { description: 'The plant', body: ListedPlant, headers: ['ETag'] },
     304: { description: 'The plant is that of the ETag in If-None-Match', body: Type.Void(), headers: ['ETag'] },

@@ -23,7 +23,7 @@ export const ListQuery = checkedBy(
         format: 'int32',
         minimum: 0,
         maximum: LIMIT_MAX,
-        description: `The maximum number of results: digits alone, no leading zero, given once. The operator may allow fewer. The answer also ends before the plant that would make its body longer than ${LIST_MAX_MIB} MiB, but holds at least one plant; then \`Link\` leads on.`,
+        description: `The maximum number of results: only digits, no leading zero, given once. The operator may allow fewer. The answer also ends before the plant that would make its body longer than ${LIST_MAX_MIB} MiB, but holds at least one plant; then \`Link\` leads on.`,
         example: 20,
       }),
     ),

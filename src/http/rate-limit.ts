@@ -3,16 +3,16 @@ import { AppError } from '../domain/error.ts'
 import type { Caller } from '../domain/token.ts'
 import type { RateLimit } from './options.ts'
 
-/** Counts a request of a token, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
+/** Counts a request of a token, or of the user of a JWT, or rejects with `rate_exceeded`. A period begins with a request, and its count ends with it. */
 export function limitRate({ requests, periodMs }: RateLimit): (token: Caller) => Promise<void> {
   // Only a server with a limit loads the library.
   const loading = import('rate-limiter-flexible').then(
     ({ RateLimiterMemory }) => new RateLimiterMemory({ points: requests, duration: periodMs / 1000 }),
   )
-  return async ({ id }) => {
+  return async ({ id, userName }) => {
     const limiter = await loading
     // A limiter in memory has no other reason to reject.
-    await limiter.consume(id).catch(({ msBeforeNext }: RateLimiterRes) => {
+    await limiter.consume(id ?? userName).catch(({ msBeforeNext }: RateLimiterRes) => {
       throw new AppError('rate_exceeded', { retryAfterS: Math.max(1, Math.ceil(msBeforeNext / 1000)) })
     })
   }

@@ -10,7 +10,7 @@ const DURATION_BOUNDS_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 
 export type RequestStatistics = ReturnType<typeof countRequests>
 
 /** Counts requests from now on. No label is a user, a token or a path that a client wrote. */
-export function countRequests() {
+export function countRequests(hasProvider = false) {
   /** For each operation, how many answers had a status, and their durations. A status without answers has no property. */
   const operations: Record<string, { statuses: Record<number, number>; durationsS: Histogram }> = {}
   return {
@@ -19,6 +19,8 @@ export function countRequests() {
     rejected: Object.fromEntries(Object.keys(ERRORS).map((kind) => [kind, 0])) as Record<HttpErrorKind, number>,
     /** The caches of tokens by their texts, and of capped lists. A miss reads from the store. */
     caches: { hits: { callers: 0, lists: 0 }, misses: { callers: 0, lists: 0 } },
+    /** How often the keys of the identity provider could not be read; `undefined` without a provider. */
+    keyFailures: hasProvider ? 0 : undefined,
     /** How many requests are under way. A streamed list is, until its end. */
     inFlight: 0,
     /** The bytes of all bodies that the runtime got to send, without heads. A streamed list counts part by part. */

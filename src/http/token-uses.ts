@@ -38,6 +38,8 @@ export function recordTokenUses(store: Pick<Store, 'touchTokens'>, log: Logger, 
       const atMs = nowMs()
       // A clock that was ahead by mistake has left a use in the future. It does not count.
       if (lastUsedAtMs !== undefined && Math.abs(atMs - lastUsedAtMs) < TOKEN_USE_RESOLUTION_MS) return
+      // A JWT is not stored.
+      if (id === undefined) return
       token.lastUsedAtMs = atMs
       unwritten.set(id, atMs)
     },

@@ -16,7 +16,8 @@ import {
   type PlantPage,
   type TaskOptions,
 } from '../domain/store.ts'
-import { type Token, tokenState } from '../domain/token.ts'
+import { PROVIDER_USER_LENGTH, PROVIDER_USER_PREFIX, type Token, tokenState } from '../domain/token.ts'
+import { storeUnusable } from './errors.ts'
 
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
 export const DELETE_BATCH_PLANTS = 1000
@@ -100,6 +101,16 @@ export const selectTokens = (prefix = '', others = ''): string => `
     tokens.last_used_at_ms as "lastUsedAtMs", tokens.replaced_by as "replacedBy",
     users.blocked_at_ms as "userBlockedAtMs" ${others}
   from ${prefix}tokens join ${prefix}users on users.id = tokens.user_id`
+
+/** Finds a user with a name like those of `providerUserName`, whom a command has made: the length differs, or there is a token. */
+export const selectImpostor = (prefix = ''): string => `
+  select users.name from ${prefix}users left join ${prefix}tokens on tokens.user_id = users.id
+  where substr(users.name, 1, ${PROVIDER_USER_PREFIX.length}) = '${PROVIDER_USER_PREFIX}'
+    and (length(users.name) <> ${PROVIDER_USER_LENGTH} or tokens.id is not null) limit 1`
+
+/** The error of a server with an identity provider if there is such a user. */
+export const impostorFound = (name: string): AppError =>
+  storeUnusable(`A command has made the user ${name}, whom an identity provider seems to know: delete this user.`)
 
 /** A row, as the drivers return it: the values of its columns by their names. */
 export type Row = Readonly<Record<string, bigint | string | null>>

@@ -32,8 +32,8 @@ export function copyInstrumented(folder: string): string {
   return join(folder, 'src/main.ts')
 }
 
-/** What the walk needs of a node of Babel's syntax tree (https://babeljs.io/docs/babel-parser#output). */
-interface Node {
+/** What a walk needs of a node of Babel's syntax tree (https://babeljs.io/docs/babel-parser#output). */
+export interface Node {
   readonly type: string
   readonly start: number
   readonly end: number
@@ -41,7 +41,11 @@ interface Node {
   readonly body?: unknown
 }
 
-const SYNTAX: ParserOptions = { sourceType: 'module', plugins: ['typescript', 'jsx', 'explicitResourceManagement'] }
+/** How a file of src is parsed. */
+export const SYNTAX: ParserOptions = {
+  sourceType: 'module',
+  plugins: ['typescript', 'jsx', 'explicitResourceManagement'],
+}
 const FUNCTIONS = [
   'FunctionDeclaration',
   'FunctionExpression',
@@ -71,4 +75,4 @@ export function instrument(text: string, file: string): string {
     .reduce((done, { at, text }) => done.slice(0, at) + text + done.slice(at), text)
 }
 
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value
+export const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'type' in value

@@ -1,21 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import {
-  copyFileSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { copyFileSync, mkdirSync, readdirSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { holdTransaction } from '../fault/foreign-transaction.ts'
-import { damageTable, queryAll, snapshot } from '../store/sqlite/files.ts'
+import { damageTable } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { dump } from '../support/dump.ts'
 import { runPlantstore, withUmask } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { refusal, refusalWith } from './support/answers.ts'
@@ -33,8 +23,6 @@ async function makeDatabase(plants = 10) {
   const backup = (...args: readonly string[]) => made.run('backup', ...args)
   return { ...made, backups, file: join(backups, 'plants.db'), backup }
 }
-
-type Made = Awaited<ReturnType<typeof makeDatabase>>
 
 /** The paths of the files in a folder, in the order of their names. */
 const filesOf = (folder: string): string[] =>
@@ -68,66 +56,6 @@ describe.concurrent('backup FILE', () => {
     expect(dump(made.file)).toEqual(dump(made.database))
   })
 
-  test('prints with --json the path and the counts, as restore does', async () => {
-    using made = await makeDatabase()
-    const restored = join(made.folder, 'restored.db')
-    const answers = [
-      await made.backup(made.file, '--json'),
-      await runPlantstore(['restore', made.file, '--json', '--database', restored]),
-    ]
-
-    const holds = { users: 2, tokens: 3, plants: 20 }
-    expect(answers.map(({ stdout, exitCode }) => [JSON.parse(stdout), exitCode])).toEqual([
-      [{ path: made.file, bytes: bytesOf(made.file), ...holds }, 0],
-      [{ path: restored, bytes: bytesOf(made.file), ...holds }, 0],
-    ])
-  })
-
-  test('records the path of its database, also if that is a backup', async () => {
-    using made = await makeDatabase()
-    const second = join(made.backups, 'second.db')
-    await made.backup(made.file)
-    await runPlantstore(['backup', second, '--database', made.file])
-
-    expect(queryAll(made.file, 'select * from backup_of')).toEqual([[made.database]])
-    expect(queryAll(second, 'select * from backup_of')).toEqual([[made.file]])
-  })
-
-  test('refuses to replace a file, and replaces it with --force', async () => {
-    using made = await makeDatabase()
-    await made.backup(made.file)
-    const before = snapshot(made.backups)
-    await createTokenIn(made.database, 'they')
-    const refused = await made.backup(made.file)
-    const after = snapshot(made.backups)
-    const forced = await made.backup(made.file, '--force')
-
-    expect(refused).toEqual(refusal(1, `${made.file} is there already: name another file, or replace it by --force.`))
-    expect(after).toEqual(before)
-    expect(forced).toMatchObject({ stdout: `${made.file}\n`, exitCode: 0 })
-    expect(dump(made.file)).toEqual(dump(made.database))
-    expect(readdirSync(made.backups)).toEqual(['plants.db'])
-  })
-
-  test.each([
-    ['the database', 2, 'is the database itself', ({ database }) => database],
-    ['a hard link to the database', 2, 'is the database itself', ({ database, file }) => linkSync(database, file)],
-    ['a symbolic link to the database', 2, 'is the database itself', (made) => symlinkSync(made.database, made.file)],
-    ['a text', 3, 'is not a database', ({ file }) => writeFileSync(file, 'Fern\n')],
-    ['a folder', 3, 'is a directory', ({ file }) => mkdirSync(file)],
-  ] as const satisfies readonly (readonly [string, number, string, (made: Made) => unknown])[])(
-    'never replaces %s, even with --force',
-    async (_, exitCode, reason, place) => {
-      using made = await makeDatabase()
-      const placed = place(made)
-      const file = typeof placed === 'string' ? placed : made.file
-      const before = snapshot(made.backups)
-
-      expect(await made.backup(file, '--force')).toEqual(refusalWith(exitCode, reason))
-      expect(snapshot(made.backups)).toEqual(before)
-    },
-  )
-
   test('leaves nothing of a backup of a damaged database, and exits with 3', async () => {
     using made = await makeDatabase(1000)
     damageTable(made.database, 'plants')
@@ -143,38 +71,6 @@ describe.concurrent('backup FILE', () => {
 
     expect(await made.backup(file)).toEqual(refusal(1, `${file} cannot be made: there is no space: make room.`))
     expect(readdirSync(disk.path)).toEqual([])
-  })
-
-  test.each([
-    ['', 'Say where to'],
-    ['a.db --dir .', 'Say where to'],
-    ['a.db --keep 3', '--keep'],
-    ['--dir . --force', '--force'],
-    ['- --force', '--force'],
-    ['- --json', '--json'],
-    [' ', 'Say where to'],
-  ])('refuses the arguments "%s" with 2', async (args, reason) => {
-    using folder = makeFolder()
-    const command = ['backup', ...(args === ' ' ? [''] : args.split(' ').filter((word) => word !== ''))]
-
-    expect(await runPlantstore(command, { cwd: folder.path })).toEqual(refusalWith(2, reason))
-    expect(readdirSync(folder.path)).toEqual([])
-  })
-
-  test('refuses a missing database and a missing directory', async () => {
-    using made = await makeDatabase()
-    const nowhere = join(made.folder, 'nowhere')
-    const answers = await Promise.all([
-      runPlantstore(['backup', made.file, '--database', nowhere]),
-      made.backup(join(nowhere, 'plants.db')),
-      made.backup('--dir', nowhere),
-    ])
-
-    expect(answers).toEqual([
-      refusal(3, `There is no database ${nowhere}: name the one that the server uses.`),
-      refusal(3, `The directory ${nowhere} does not exist: create it.`),
-      refusal(3, `The directory ${nowhere} does not exist: create it.`),
-    ])
   })
 })
 

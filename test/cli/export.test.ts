@@ -1,38 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openStore } from '../../src/store/open.ts'
-import { createUser, IDS } from '../store/fixtures.ts'
 import { COMMAND, serve } from '../support/executable.ts'
-import { createTokenIn } from '../support/tokens.ts'
-import { refusal } from './support/answers.ts'
-import { fillDatabase, makeDatabase } from './support/database.ts'
+import { fillDatabase } from './support/database.ts'
 
 /** Two users have so many plants. That is more than a pipe takes, and more than one batch. */
 const MANY_PLANTS = 25_000
-
-const TAG = '"\n\u0001\u007f\u0085\u2028\u202e\u2066 🌱'
-const TAG_IN_JSON = '\\"\\n\\u0001\\u007f\\u0085\\u2028\\u202e\\u2066 🌱'
-
-/** A folder with a database in which `you` and `me` have plants with each of `IDS`. */
-async function makePlants() {
-  const made = makeDatabase()
-  const store = await openStore(made.database, () => {})
-  for (const name of ['you', 'me']) {
-    const user = await createUser(store, name)
-    for (const [index, id] of IDS.entries()) {
-      await store.createPlant(user, { id, name: `Fern ${id}`, ...(index % 2 === 0 && { tag: `${TAG} ${name}` }) })
-    }
-  }
-  await store.close()
-  return made
-}
-
-const linesOf = (user: string): string =>
-  IDS.map((id, index) => {
-    const tag = index % 2 === 0 ? `,"tag":"${TAG_IN_JSON} ${user}"` : ''
-    return `{"user":"${user}","id":${id},"name":"Fern ${id}"${tag}}\n`
-  }).join('')
 
 /** Starts an export whose reader has read a small part, so that it waits. */
 async function startExport(database: string) {
@@ -48,25 +21,6 @@ async function startExport(database: string) {
 }
 
 describe.concurrent('export', () => {
-  test.each([
-    ['all plants by user and id', [], linesOf('me') + linesOf('you')],
-    ['the plants of one user', ['--user', 'you'], linesOf('you')],
-  ])('prints %s, a line each, exact at every digit', async (_, args, stdout) => {
-    using made = await makePlants()
-
-    const answer = await made.run('export', ...args)
-
-    expect(answer).toEqual({ stdout, stderr: '', exitCode: 0 })
-  })
-
-  test('prints nothing from an empty database, and refuses an unknown user', async () => {
-    using made = makeDatabase()
-    await createTokenIn(made.database)
-
-    expect(await made.run('export')).toEqual({ stdout: '', stderr: '', exitCode: 0 })
-    expect(await made.run('export', '--user', 'nobody')).toEqual(refusal(1, 'There is no user nobody.'))
-  })
-
   test('prints the plants of the moment at which it began, while a server writes', async () => {
     using made = await fillDatabase(MANY_PLANTS)
     const { stdout: before } = await made.run('export')

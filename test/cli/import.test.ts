@@ -1,18 +1,16 @@
 import { describe, expect, test } from 'bun:test'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../../src/cli/cli.ts'
 import { REFUSALS_TOLD_MAX } from '../../src/cli/commands/import.ts'
 import type { Io } from '../../src/cli/io.ts'
 import { LINE_EVERY_MS } from '../../src/cli/long-task.ts'
-import { INT64_MAX, INT64_MIN } from '../../src/domain/int64.ts'
 import { queryAll, runSql } from '../store/sqlite/files.ts'
 import { MOUNTS, mountDisk } from '../support/disk.ts'
 import { makeIo } from '../support/io.ts'
 import { addPlants } from '../support/many-plants.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { done, refusal } from './support/answers.ts'
 import { makeDatabase } from './support/database.ts'
 
 /** A database of user `me`, who has plants 1 and 2. `run` runs an import. */
@@ -40,83 +38,6 @@ const saidBy = ({ stderr }: { readonly stderr: string }): string[] =>
   stderr.split('\n').filter((line) => !/^(?:(?:\d+ %: )?[\d of]+ plants? (?:checked|imported)|)$/.test(line))
 
 describe.concurrent('import', () => {
-  test('stores the lines of a file, of stdin and of -, and creates new users', async () => {
-    using made = await makePlants()
-    const file = join(made.folder, 'plants.jsonl')
-    writeFileSync(
-      file,
-      lineOf({ user: 'me', id: 3, name: 'Fern' }) + lineOf({ user: 'you', id: 3, name: 'Ivy', tag: 't' }),
-    )
-    const answers = [
-      await made.run([file]),
-      await made.run([], '{"user":"me","id":-9223372036854775808,"name":""}\n{"id":5e0,"name":"Oak","user":"me"}'),
-      await made.run(['-'], `{"user":"me","id":${INT64_MAX},"name":"Elm","unknown":[1,{}],"tag":"x"}\n`),
-    ]
-
-    expect(answers.map((answer) => [answer.stdout, answer.exitCode, saidBy(answer)])).toEqual([
-      [
-        '',
-        0,
-        [
-          `Imported 2 lines into ${made.database}: created 2 plants, skipped 0, replaced 0.`,
-          'Created 1 user without a token: plantstore token create makes one.',
-        ],
-      ],
-      ['', 0, [`Imported 2 lines into ${made.database}: created 2 plants, skipped 0, replaced 0.`]],
-      ['', 0, [`Imported 1 line into ${made.database}: created 1 plant, skipped 0, replaced 0.`]],
-    ])
-    expect(made.plants()).toEqual([
-      ['me', INT64_MIN, '', null],
-      ...HAD,
-      ['me', 3n, 'Fern', null],
-      ['me', 5n, 'Oak', null],
-      ['me', INT64_MAX, 'Elm', 'x'],
-      ['you', 3n, 'Ivy', 't'],
-    ])
-  })
-
-  const bad = [
-    ['{"user":"me","id":3}', '`name` is required and must be a string'],
-    ['{"user":"me","id":9223372036854775808,"name":"Fern"}', '`id` is required and must be a whole number'],
-    ['{"user":"me","id":3,"name":"Fern","tag":null}', '`tag` must be left out or be a string'],
-    ['{"id":3,"name":"Fern"}', '`user` is missing'],
-    ['{"user":"m e","id":3,"name":"Fern"}', '`user` must be 1 to 64 characters'],
-    ['[]', 'it must be a JSON object'],
-    ['{"user":"me","id":3,"name":"Fern"', 'it is no JSON'],
-    ['', 'it is no JSON'],
-    [Buffer.from('{"user":"me","id":3,"name":"\xff"}', 'latin1'), 'it is no JSON in UTF-8'],
-    ['{"user":"me","id":7,"name":"Fern"}', 'its user and id are those of line 1.'],
-  ] as const
-
-  test('names each line that it refuses and the reason, and imports nothing', async () => {
-    using made = await makePlants()
-    const good = (id: number) => lineOf({ user: 'me', id, name: 'Fern' })
-    const lines = [good(7), ...bad.flatMap(([line]) => [line, '\n']), good(9)].map((part) => Buffer.from(part))
-    const answer = await made.run([], Buffer.concat(lines))
-
-    expect([answer.stdout, answer.exitCode]).toEqual(['', 1])
-    const said = saidBy(answer)
-    const isTold = ([, reason]: (typeof bad)[number], index: number) =>
-      said[index]?.startsWith(`line ${index + 2}: `) && said[index].includes(reason)
-    expect(bad.filter((each, index) => !isTold(each, index))).toEqual([])
-    expect(said.slice(bad.length)).toEqual([
-      `plantstore: Of ${bad.length + 2} lines ${bad.length} are refused: nothing was imported.`,
-    ])
-    expect(made.plants()).toEqual(HAD)
-  })
-
-  test('refuses a plant that the user already has, and imports nothing', async () => {
-    using made = await makePlants()
-    const answer = await made.run([], [3, 1].map((id) => lineOf({ user: 'me', id, name: 'Fern' })).join(''))
-
-    expect([answer.exitCode, ...saidBy(answer)]).toEqual([
-      1,
-      'line 2: the user me has plant 1 already.',
-      'plantstore: Of 2 lines 1 are refused: nothing was imported.',
-    ])
-    expect(made.plants()).toEqual(HAD)
-  })
-
   test.each([REFUSALS_TOLD_MAX, REFUSALS_TOLD_MAX + 1])(
     'names the first ones of %d refused lines, and counts all',
     async (count) => {
@@ -131,42 +52,6 @@ describe.concurrent('import', () => {
       ])
     },
   )
-
-  test.each([
-    ['skip', [], ['Monstera 1', 'first']],
-    ['replace', [], ['new', 'last']],
-    ['skip', ['--atomic'], ['Monstera 1', 'first']],
-    ['replace', ['--atomic'], ['new', 'last']],
-  ])('applies --on-conflict %s %j to stored plants and to lines that repeat another', async (rule, args, names) => {
-    using made = await makePlants()
-    const lines = [
-      { user: 'me', id: 1, name: 'new' },
-      { user: 'me', id: 3, name: 'first' },
-      { user: 'me', id: 3, name: 'between', tag: 'x' },
-      { user: 'me', id: 3, name: 'last' },
-    ]
-    const answer = await made.run(['--json', '--on-conflict', rule, ...args], lines.map(lineOf).join(''))
-    const [skipped, replaced] = rule === 'skip' ? [3, 0] : [0, 3]
-
-    expect(JSON.parse(answer.stdout)).toEqual({ lines: 4, created: 1, skipped, replaced, createdUsers: 0 })
-    const counts = `skipped ${skipped}, replaced ${replaced}`
-    expect(saidBy(answer)).toContain(`Imported 4 lines into ${made.database}: created 1 plant, ${counts}.`)
-    expect(made.plants()).toEqual([['me', 1n, names[0], null], HAD[1] ?? [], ['me', 3n, names[1], null]])
-  })
-
-  test('takes lines of --user and lines without a user, and refuses other lines', async () => {
-    using made = await makePlants()
-    const mixed = lineOf({ id: 3, name: 'Fern' }) + lineOf({ user: 'you', id: 4, name: 'Ivy' })
-    const refused = await made.run(['--user', 'me'], mixed)
-    const taken = await made.run(
-      ['--user', 'me'],
-      lineOf({ id: 3, name: 'Fern' }) + lineOf({ user: 'me', id: 4, name: 'Ivy' }),
-    )
-
-    expect([refused.exitCode, saidBy(refused)[0]]).toEqual([1, 'line 2: this is a plant of you, not of me.'])
-    expect(taken.exitCode).toBe(0)
-    expect(made.plants()).toEqual([...HAD, ['me', 3n, 'Fern', null], ['me', 4n, 'Ivy', null]])
-  })
 
   describe('during which somebody creates one of its plants', () => {
     const lines = Array.from({ length: 10 }, (_, index) => lineOf({ user: 'me', id: index + 3, name: 'Ivy' })).join('')
@@ -231,30 +116,6 @@ describe.concurrent('import', () => {
       ])
       expect(made.plants()).toEqual([...HAD, ['me', 8n, 'Fern', null]])
     })
-  })
-
-  test.each([
-    ['nope.jsonl', 'there is no such file'],
-    ['folder', 'it is a directory'],
-    ['plantstore.db/x', 'a part of its path is no directory'],
-  ])('says in one sentence why it cannot read %s, and what to do', async (file, reason) => {
-    using made = await makePlants()
-    mkdirSync(join(made.folder, 'folder'))
-
-    expect(await made.run([file])).toEqual(
-      refusal(1, `Cannot read ${file}: ${reason}. Name another file, or - for stdin.`),
-    )
-    expect(made.plants()).toEqual(HAD)
-  })
-
-  test.each(['/dev/null', '/dev/stdin'])('reads a device to its end: %s', async (device) => {
-    using made = await makePlants()
-
-    expect(await made.run([device])).toEqual(
-      done(`Imported 0 lines into ${made.database}: created 0 plants, skipped 0, replaced 0.`),
-    )
-    expect(readdirSync(made.folder)).toEqual(['plantstore.db'])
-    expect(made.plants()).toEqual(HAD)
   })
 
   test('shows its progress as a share of the file, and as plants', async () => {

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { REMOVED } from '../../src/config.ts'
 import { runPlantstore, serve } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { refusal } from './support/answers.ts'
 import { untilAccepted } from './support/connect.ts'
-import { fillDatabase, makeDatabase, serveDatabase } from './support/database.ts'
+import { makeDatabase, serveDatabase } from './support/database.ts'
 import { statusOf } from './support/service-client.ts'
 
 const VARIABLES = {
@@ -60,15 +59,6 @@ describe.concurrent('an option of an earlier version', () => {
 })
 
 describe.concurrent('a variable', () => {
-  test('of the database beats the default path', async () => {
-    using folder = makeFolder()
-    const create = ['token', 'create', '--user', 'me']
-    await runPlantstore(create, { cwd: folder.path, env: { PLANTSTORE_DATABASE: 'variable.db' } })
-    await runPlantstore(create, { cwd: folder.path })
-
-    expect(readdirSync(folder.path).sort()).toEqual(['plantstore.db', 'variable.db'])
-  })
-
   test.each([
     ['/docs', '--no-docs', 'PLANTSTORE_NO_DOCS'],
     ['/openapi.json', '--no-docs', 'PLANTSTORE_NO_DOCS'],
@@ -83,53 +73,6 @@ describe.concurrent('a variable', () => {
     expect(await statusWith('false')).toBe(200)
     expect(await statusWith('false', flag)).toBe(404)
   })
-
-  test('with our prefix and without an option gets a warning, and the command goes on', async () => {
-    const env = { PLANTSTORE_PORT: '3000', PLANTSTORE_LSTEN: '127.0.0.1:3000', PLANTSTORE_RATE_BURST: '5' }
-    const [plain, warned] = await Promise.all([runPlantstore(['openapi']), runPlantstore(['openapi'], { env })])
-
-    expect(warned).toMatchObject({ stdout: plain.stdout, exitCode: 0 })
-    expect(warned.stderr).toMatch(
-      /^[^\n]*PLANTSTORE_PORT[^\n]*\n[^\n]*PLANTSTORE_LSTEN[^\n]*\n[^\n]*PLANTSTORE_RATE_BURST[^\n]*\n$/,
-    )
-    expect(plain.stderr).toBe('')
-  })
-
-  test('that Kubernetes sets for a Service is ignored in silence', async () => {
-    const ofService = (name: string, port: number, protocol: string) => ({
-      [`${name}_SERVICE_HOST`]: '10.96.0.7',
-      [`${name}_SERVICE_PORT_HTTP`]: `${port}`,
-      [`${name}_PORT`]: `${protocol}://10.96.0.7:${port}`,
-      [`${name}_PORT_${port}_${protocol.toUpperCase()}`]: `${protocol}://10.96.0.7:${port}`,
-      [`${name}_PORT_${port}_${protocol.toUpperCase()}_PROTO`]: protocol,
-      [`${name}_PORT_${port}_${protocol.toUpperCase()}_ADDR`]: '10.96.0.7',
-    })
-    const env = { ...ofService('PLANTSTORE', 80, 'tcp'), ...ofService('PLANTSTORE_METRICS', 9090, 'udp') }
-    const { stderr, exitCode } = await runPlantstore(['openapi'], { env })
-
-    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 })
-  })
-})
-
-test('the arguments of a command have no variables: without arguments nothing is deleted, revoked, replaced or copied', async () => {
-  using made = await fillDatabase(1)
-  const env = {
-    ...{ PLANTSTORE_YES: 'true', PLANTSTORE_FORCE: 'true', PLANTSTORE_USER: 'me', PLANTSTORE_TO: 'copy.db' },
-    ...{ PLANTSTORE_DATABASE: made.database, PLANTSTORE_FROM: made.database },
-  }
-  writeFileSync(join(made.folder, 'backup.db'), 'here before')
-  const commands = ['user delete me', 'token revoke', 'token create', 'copy', 'backup backup.db']
-  const answers = await Promise.all(
-    commands.map((command) => runPlantstore(command.split(' '), { cwd: made.folder, env })),
-  )
-
-  expect(answers[0]?.stderr).toContain('There is no variable PLANTSTORE_YES: it is ignored.')
-  expect(answers[0]?.stderr).toEndWith('plantstore: This deletes all plants of me for good: repeat it with --yes.\n')
-  expect(answers.map(({ exitCode }) => exitCode)).toEqual([2, 2, 2, 2, 1])
-  expect(await made.tokens()).toMatchObject(Array(3).fill({ state: 'active' }))
-  expect(await made.json('user', 'list')).toMatchObject([{ plants: 1 }, { plants: 1 }])
-  expect(readFileSync(join(made.folder, 'backup.db'), 'utf8')).toBe('here before')
-  expect(readdirSync(made.folder).sort()).toEqual(['backup.db', 'plantstore.db'])
 })
 
 describe.concurrent('the options of serve', () => {

@@ -95,4 +95,17 @@ describe('a command on a terminal', () => {
     expect(exitCode).toBe(130)
     expect(text.split('\u001b[2K').at(-1)).toBe('Stopped by SIGINT: nothing was made. Run the same command again.\r\n')
   })
+
+  test('shows the control characters of a path on stdout as JSON escapes', async () => {
+    using made = await fillDatabase(1)
+    const [raw, escaped] = ['\u001b[2K\nDone.\u202e\u2028\u009b', String.raw`\u001b[2K\u000aDone.\u202e\u2028\u009b`]
+    const { text, exitCode } = await runOnTerminal(['backup', join(made.folder, raw), '--database', made.database], {
+      term: 'dumb',
+    })
+
+    expect({ text: text.split('\r\n').slice(1), exitCode }).toEqual({
+      text: [join(made.folder, escaped), ''],
+      exitCode: 0,
+    })
+  })
 })

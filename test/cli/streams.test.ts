@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { snapshot } from '../store/sqlite/files.ts'
 import { COMMAND } from '../support/executable.ts'
@@ -129,17 +129,6 @@ describe('a command', () => {
 
     expect(await run(`cat plantstore.db | "$@" ${command}`, folder.path)).toEqual(refusal(code, reason))
     expect(snapshot(folder.path)).toEqual(before)
-  })
-
-  test('reads a file on stdin from where the program before it stopped', async () => {
-    using folder = makeFolder()
-    writeFileSync(join(folder.path, 'users'), 'header\nme\nyou\n')
-    const script = '{ read -r header && echo "$header" && "$@" token create --batch --json; } <users'
-    const { stdout, exitCode } = await run(script, folder.path)
-    const [header, json = ''] = stdout.split(/\n(.*)/s)
-    const tokens: { user: string }[] = JSON.parse(json)
-
-    expect([exitCode, header, ...tokens.map(({ user }) => user)]).toEqual([0, 'header', 'me', 'you'])
   })
 
   test('works with stdin, stdout and stderr closed', async () => {

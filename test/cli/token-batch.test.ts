@@ -37,45 +37,6 @@ async function ownersOf(database: string, printed: readonly (readonly string[])[
 }
 
 describe.concurrent('token create --batch', () => {
-  test('creates a token for each line, in their order, and prints its user and its text', async () => {
-    using made = makeBatch()
-    const { stdout, stderr, exitCode } = await made.batch('# users\r\n\r\nme\r\n  you\tread \r\nme write 90d the phone')
-    const printed = printedBy(stdout)
-    const list = await made.tokens()
-
-    expect(exitCode).toBe(0)
-    expect(stderr).toBe(
-      `Created a new, empty store: ${made.database}.\nCreated 2 users.\nCreated 3 tokens. Each is shown only once.\n`,
-    )
-    expect(list).toMatchObject([
-      { id: 1, user: 'me', scope: 'write', label: null, expires: null },
-      { id: 2, user: 'you', scope: 'read', label: null, expires: null },
-      { id: 3, user: 'me', scope: 'write', label: 'the phone' },
-    ])
-    expect(Date.parse(list[2].expires) - Date.parse(list[2].created)).toBe(90 * 86_400_000)
-    expect(printed.map(([user]) => user)).toEqual(['me', 'you', 'me'])
-    expect(await ownersOf(made.database, printed)).toEqual(['me', 'you', 'me'])
-  })
-
-  test('takes what a line lacks from the options', async () => {
-    using made = makeBatch()
-    const lines = 'me\nme write\nme write 1d\nme write mine\nme write 1d 2 things'
-    const answer = await made.batch(lines, '--scope', 'read', '--expires', '2d', '--label', 'all', '--json')
-
-    const facts = JSON.parse(answer.stdout).map((token: Record<'scope' | 'label' | 'created' | 'expires', string>) => [
-      token.scope,
-      (Date.parse(token.expires) - Date.parse(token.created)) / 86_400_000,
-      token.label,
-    ])
-    expect(facts).toEqual([
-      ['read', 2, 'all'],
-      ['write', 2, 'all'],
-      ['write', 1, 'all'],
-      ['write', 2, 'mine'],
-      ['write', 1, '2 things'],
-    ])
-  })
-
   test('prints with --json one array of several transactions', async () => {
     using made = makeBatch()
     const { stdout } = await made.batch(linesOf(2 * GROUP_TOKENS + 1), '--json')
@@ -93,18 +54,6 @@ describe.concurrent('token create --batch', () => {
     expect(owners).toEqual(tokens.map(({ user }) => user))
   })
 
-  test.each([
-    ['user', 'm/e', 'the user must be 1 to 64 characters of A-Z a-z 0-9 . _ @ -.'],
-    ['scope', 'me raed', 'the scope must be one of read, write.'],
-    ['lifetime', 'me read 90', 'the lifetime must be a whole number with a unit, s m h or d, from 1s to 36500d.'],
-    ['label', `me read ${'x'.repeat(201)}`, 'the label must be 1 to 200 characters without control characters.'],
-  ])('creates nothing, names the line and exits with 2 if a line is wrong: its %s', async (_, line, rule) => {
-    using made = makeBatch()
-
-    expect(await made.batch(`you\n\n${line}\nme\n`)).toEqual(refusal(2, `Line 3 of stdin: ${rule}`))
-    expect(existsSync(made.database)).toBe(false)
-  })
-
   test('takes BATCH_MAX_BYTES of UTF-8, and refuses one byte more', async () => {
     using made = makeBatch()
     const batch = `#${'x'.repeat(BATCH_MAX_BYTES - 4)}\nme`
@@ -112,21 +61,6 @@ describe.concurrent('token create --batch', () => {
     expect(await made.batch(`${batch}m`)).toEqual(refusalWith(2, `more than ${BATCH_MAX_BYTES} bytes`))
     expect(existsSync(made.database)).toBe(false)
     expect((await made.batch(batch)).stdout).toMatch(/^me plst_\w+\n$/)
-  })
-
-  test('creates nothing and exits with 0 if there is no line', async () => {
-    using made = makeBatch()
-
-    expect(await made.batch('')).toMatchObject({ stdout: '', exitCode: 0 })
-    expect(await made.batch('# none\n', '--json')).toMatchObject({ stdout: '[]\n', exitCode: 0 })
-  })
-
-  test('exits with 2 with --user, and token create without both', async () => {
-    using made = makeBatch()
-
-    expect(await made.batch('me\n', '--user', 'me')).toEqual(refusalWith(2, '--batch'))
-    expect(await made.run('token', 'create')).toEqual(refusalWith(2, '--user'))
-    expect(existsSync(made.database)).toBe(false)
   })
 
   test.skipIf(!existsSync('/dev/full'))('says which tokens it could not print, and exits with 1', async () => {

@@ -1,6 +1,6 @@
 import { test } from 'bun:test'
 import { IS_LONG } from '../support/long.ts'
-import { type Random, randomNumbers } from '../support/random.ts'
+import { type Random, randomNumbers, seedsOf } from '../support/random.ts'
 import { lacks, type Requirement } from '../support/requirement.ts'
 
 /** The number for `bun run check`, or the one for `bun run check:long`. */
@@ -32,12 +32,11 @@ export function testRounds(
 }
 
 /**
- * Runs rounds with a new seed each. A round that fails prints its seed, and `FAULT_SEED=… bun run check:long NAME` runs that
+ * Runs rounds with a seed each. A round that fails prints its seed, and `FAULT_SEED=… bun run check:long NAME` runs that
  * round alone.
  */
 export async function runRounds(count: number, run: (random: Random) => Promise<void>): Promise<void> {
-  const wanted = process.env.FAULT_SEED
-  const seeds = wanted === undefined ? [...crypto.getRandomValues(new Uint32Array(count))] : [Number(wanted)]
+  const seeds = seedsOf('FAULT_SEED', count)
   for (const seed of seeds) {
     try {
       await run(randomNumbers(seed))

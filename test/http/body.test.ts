@@ -43,7 +43,7 @@ const NO_PLANT: readonly (readonly [body: string, message: RegExp])[] = [
   ['{}', /`id` is required/],
   ['{"name":"Fern"}', /`id` is required/],
   ['{"id":1,"tag":"shade"}', /`name` is required/],
-  ...['"5"', 'null', 'true', '[5]', '{"id":5}', '5.5'].map(
+  ...['"5"', 'null', 'true', '[5]', '{"id":5}', '5.5', '9223372036854775808'].map(
     (value) => [`{"id":${value},"name":"Fern"}`, /`id`.*whole number from -9223372036854775808/] as const,
   ),
   ...NO_TEXTS.flatMap((value) => [
@@ -67,6 +67,8 @@ const NO_PLANT: readonly (readonly [body: string, message: RegExp])[] = [
 const PLANTS: readonly (readonly [body: string, plant: object])[] = [
   [' \t\r\n{ "id" : 1 ,\n"name"\t: "Fern" } \r\n', { name: 'Fern' }],
   ['{"id":1,"name":"","tag":""}', { name: '', tag: '' }],
+  // test/domain/int64.test.ts has all notations of a number.
+  ['{"id":100e-2,"name":"Fern"}', { name: 'Fern' }],
   ['{"id":1,"name":"\\ud83c\\udf31 \\"\\\\\\/\\b\\f\\n\\r\\t\\u0001"}', { name: '🌱 "\\/\b\f\n\r\t\u0001' }],
   [
     '{"id":1,"name":"Grünlilie 🌱\u2028\uffff","tag":"\ufeff観葉"}',

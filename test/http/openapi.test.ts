@@ -161,7 +161,7 @@ describe('the document', () => {
     ['listPlants', ['It is no snapshot', 'ends without the last chunk: an incomplete body is a failure']],
     ['createPlant', ['the plant is on disk', 'Preconditions are not evaluated']],
     ['createPlant', ['If a property is given twice, the last one counts']],
-    ['getPlant', [`${FIELDS_IN_WORDS} alone`, '`If-None-Match` compares weakly']],
+    ['getPlant', [`only on ${FIELDS_IN_WORDS}`, '`If-None-Match` compares weakly']],
     ['getPlant', ['percent-decoded once', 'at most once']],
     ['deletePlant', [`only while it has the same ${FIELDS_IN_WORDS}`, 'the deletion is on disk']],
     ['deletePlant', ['`If-Match` compares strongly, `If-None-Match` weakly, and `*`']],

@@ -61,7 +61,7 @@ export PLANTSTORE_DATABASE="$PWD/plantstore.db"
 `
 /** The files that commands read, each with the command that makes it. */
 const READ_FILES: readonly (readonly [RegExp, string])[] = [
-  [/\b(?:restore|chown 65532) (plants\.db)/, 'plantstore backup'],
+  [/\b(?:restore|chown 65532) (plants\.db|moved\.db)/, 'plantstore backup'],
   [/\brestore (\/var\/backups\/\S+)/, 'plantstore backup'],
   [/\b(?:import|wc -l) (plants\.jsonl)/, 'plantstore export >'],
   [/\bfind (\/var\/backups\/\S+)/, 'plantstore backup --dir'],

@@ -17,6 +17,12 @@ const HOST = 'plants.example.org'
 const CLIENT = '127.0.0.2'
 const FORGED = '203.0.113.9'
 
+/** What Debian's own configuration has already, and `a2enmod` adds. */
+const APACHE = ['mpm_event', 'authz_core', 'proxy', 'proxy_http', 'headers', 'ssl', 'alias']
+  .map((name) => `LoadModule ${name}_module /usr/lib/apache2/modules/mod_${name}.so`)
+  .join('\n')
+  .concat('\nUser www-data\nGroup www-data')
+
 /** The changes of each example for a test: a port of its own, a certificate, and no place outside of its folder. */
 const PROXIES = [
   {
@@ -45,6 +51,16 @@ const PROXIES = [
     change: (text: string, port: number, _: TlsFiles, folder: string) =>
       text.replace('bind :443', `bind 127.0.0.1:${port}`).replace(/\/etc\/\S+both.pem/, `${folder}/both.pem`),
     command: (file: string) => ['haproxy', '-db', '-f', file],
+  },
+  {
+    name: 'apache2',
+    file: 'apache.conf',
+    change: (text: string, port: number, { certPath, keyPath }: TlsFiles, folder: string) =>
+      `${APACHE}\nPidFile ${folder}/pid\nErrorLog /dev/stderr\nListen 127.0.0.1:${port}\n${text}`
+        .replace('*:443', `127.0.0.1:${port}`)
+        .replace(/\/etc\/\S+fullchain.pem/, certPath)
+        .replace(/\/etc\/\S+privkey.pem/, keyPath),
+    command: (file: string) => ['apache2', '-D', 'FOREGROUND', '-f', file],
   },
 ]
 

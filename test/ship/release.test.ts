@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { appendFileSync, cpSync, mkdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { appendFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Version } from '@cyclonedx/cyclonedx-library/Spec'
 import { JsonStrictValidator } from '@cyclonedx/cyclonedx-library/Validation'
 import manifest from '../../package.json'
@@ -9,11 +9,14 @@ import { runPlantstore, startExecutable } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks } from '../support/requirement.ts'
-import { describeCommit, runnerFor, runnerOf, TARGETS } from './release.ts'
-import { PROJECT, runIn, runWell } from './run.ts'
+import { signAdHoc, signatureProblems } from './code-signature.ts'
+import { copyProject } from './project-copy.ts'
+import { describeCommit, MAC_TARGETS, runnerFor, runnerOf, TARGETS } from './release.ts'
+import { runIn, runWell } from './run.ts'
+import { shareFiles } from './share.ts'
 
-/** Two releases at once with four executables, on a busy machine. */
-const RELEASE_TIMEOUT_MS = 180_000
+/** Two releases at once with eight executables and eight packages, on a busy machine. */
+const RELEASE_TIMEOUT_MS = 600_000
 const NAME = `plantstore-${manifest.version}`
 
 let copies: readonly Awaited<ReturnType<typeof copyProject>>[] = []
@@ -42,7 +45,13 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     expect(copies[0]?.commit).toBe(copies[1]?.commit)
     expect(first?.replace(/^[0-9a-f]{64} {2}/gm, '').split('\n')).toEqual([
       `${NAME}-linux-x64.tar.gz`,
+      `plantstore_${manifest.version}-1_amd64.deb`,
+      `${NAME}-1.x86_64.rpm`,
       `${NAME}-linux-arm64.tar.gz`,
+      `plantstore_${manifest.version}-1_arm64.deb`,
+      `${NAME}-1.aarch64.rpm`,
+      `${NAME}-darwin-arm64.tar.gz`,
+      `${NAME}-darwin-x64.tar.gz`,
       `${NAME}.cdx.json`,
       '',
     ])
@@ -50,9 +59,9 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     for (const index of [0, 1]) await runWell(['sha256sum', '--check', '--strict', 'SHA256SUMS'], release(index))
   })
 
-  test.each(TARGETS)(
-    'packs the executable for $name with its documentation, contrib, licences and changelog',
-    async ({ name }) => {
+  test.each([...TARGETS.map(({ name }) => name), ...MAC_TARGETS])(
+    'packs the executable for %s with its documentation, contrib, share, licences and changelog',
+    async (name) => {
       const listed = await runWell(
         ['tar', '--list', '--verbose', '--utc', '--gzip', '--file', `${NAME}-${name}.tar.gz`],
         release(0),
@@ -67,8 +76,11 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
         .bytes()
       // RFC 1952, section 2.3: no flags, and no time.
       expect([...head]).toEqual([0x1f, 0x8b, 8, 0, 0, 0, 0, 0])
-      const contrib = (await runWell(['git', 'ls-files', 'contrib'])).trim().split('\n')
-      const documents = [...PAGES, ...contrib, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
+      const contrib = (await runWell(['git', 'ls-files', 'contrib', 'docs/pictures/*.png', 'docs/pictures/*.svg']))
+        .trim()
+        .split('\n')
+      const share = Object.keys(await shareFiles(new Date()))
+      const documents = [...PAGES, ...contrib, ...share, 'CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_LICENSES'].map(
         (page) => `-rw-r--r-- ${page}`,
       )
       const expected = [...documents, '-rwxr-xr-x plantstore'].map((entry) =>
@@ -112,12 +124,25 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     })
   }
 
+  test('signs for macOS as Bun does for arm64, byte by byte, and a changed byte invalidates the signature', () => {
+    const executable = (name: string) => readFileSync(join(release(0), `${NAME}-${name}/plantstore`))
+    const [arm64, x64] = [executable('darwin-arm64'), executable('darwin-x64')] as const
+
+    expect([signatureProblems(arm64), signatureProblems(x64)]).toEqual([[], []])
+    expect(signAdHoc(arm64).equals(arm64)).toBe(true)
+    x64.writeUInt8(x64.readUInt8(x64.length >> 1) ^ 1, x64.length >> 1)
+    expect(signatureProblems(x64)).toEqual(['1 pages have another hash'])
+  })
+
   test('writes a valid bill of materials', async () => {
     const text = await Bun.file(join(release(0), `${NAME}.cdx.json`)).text()
     const bill = JSON.parse(text)
 
     expect(await new JsonStrictValidator(Version.v1dot6).validate(text)).toBeNull()
-    expect(bill.metadata.component).toMatchObject({ name: 'plantstore', version: expect.stringContaining('0.1.0+') })
+    expect(bill.metadata.component).toMatchObject({
+      name: 'plantstore',
+      version: expect.stringContaining(`${manifest.version}+`),
+    })
     expect(bill.metadata.timestamp).toBe('2001-02-03T04:05:06.000Z')
   })
 
@@ -140,27 +165,3 @@ describe.skipIf(!IS_LONG)('bun run release', () => {
     expect(after).toEqual({ ...before, name: `${before.name}.dirty` })
   })
 })
-
-/** Gives the commit of a copy a fixed time and author, so that copies of the same files have the same commit. */
-const COMMIT_AS = [
-  ...['env', 'GIT_AUTHOR_DATE=2001-02-03T04:05:06Z', 'GIT_COMMITTER_DATE=2001-02-03T04:05:06Z'],
-  ...['git', '-c', 'user.name=Test', '-c', 'user.email=test@example.org', '-c', 'commit.gpgSign=false'],
-]
-
-/** Copies the project's files as they are into a repository of its own, until it is disposed of. */
-async function copyProject() {
-  const folder = makeFolder()
-  const files = await runWell(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'])
-  for (const file of files.split('\0').filter(Boolean)) {
-    mkdirSync(dirname(join(folder.path, file)), { recursive: true })
-    cpSync(join(PROJECT, file), join(folder.path, file))
-  }
-  await runWell(['git', 'init', '--quiet'], folder.path)
-  await runWell(['git', 'add', '--all'], folder.path)
-  await runWell([...COMMIT_AS, 'commit', '--quiet', '--message', 'release: all of it'], folder.path)
-  return {
-    path: folder.path,
-    commit: (await runWell(['git', 'rev-parse', 'HEAD'], folder.path)).trim(),
-    [Symbol.dispose]: folder[Symbol.dispose],
-  }
-}

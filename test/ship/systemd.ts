@@ -12,8 +12,8 @@ export const PROJECT_INSIDE = '/opt/plantstore'
 const TARGETS = ['default', 'sysinit', 'basic', 'shutdown', 'network', 'multi-user', 'timers']
 
 /**
- * Mounts a temporary layer over the machine's root file system and becomes its systemd, which knows no unit of the machine. In a
- * chroot it could make no user namespaces, hence `pivot_root`.
+ * Mounts a temporary layer over a root file system and becomes its systemd. It knows no unit of the machine, and targets of
+ * another root want nothing. In a chroot it could make no user namespaces, hence `pivot_root`.
  */
 const BOOT = `set -eu
 echo $$ > "$CGROUP/cgroup.procs"
@@ -23,7 +23,7 @@ mount --make-rprivate /
 mount -t tmpfs -o mode=755 tmpfs "$FOLDER"
 cd "$FOLDER"
 mkdir upper work root
-mount -t overlay -o lowerdir=/,upperdir=upper,workdir=work overlay root
+mount -t overlay -o "lowerdir=$ROOT,upperdir=upper,workdir=work" overlay root
 cd root
 mount -t proc proc proc
 mount -t sysfs -o ro sysfs sys
@@ -33,18 +33,24 @@ mount -t tmpfs -o mode=1777 tmpfs tmp
 mount --rbind /dev dev
 mkdir -p ".$PROJECT_INSIDE" outside
 mount --bind "$PROJECT" ".$PROJECT_INSIDE"
-rm -rf etc/systemd/system
+rm -rf etc/systemd/system lib/systemd/system/*.wants
 mkdir -p etc/systemd/system
-for name in $TARGETS; do printf "[Unit]\\nDefaultDependencies=no\\n" > "etc/systemd/system/$name.target"; done
+UNIT_PATH=
+if [ "$ROOT" = / ]; then
+  UNIT_PATH=SYSTEMD_UNIT_PATH=/etc/systemd/system
+  for name in $TARGETS; do printf "[Unit]\\nDefaultDependencies=no\\n" > "etc/systemd/system/$name.target"; done
+fi
 printf "[Manager]\\nDefaultStandardOutput=null\\n" > etc/systemd/system.conf
 pivot_root . outside
 umount -l /outside
-exec env -i container=test PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin SYSTEMD_UNIT_PATH=/etc/systemd/system \
+exec env -i container=test PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin $UNIT_PATH \
   /lib/systemd/systemd --system --log-target=null --show-status=0
 '`
 
-/** Starts a systemd without units in namespaces of its own. It sees the machine's files but changes none. */
-export async function bootSystemd() {
+/**
+ * Starts a systemd in namespaces of its own. It sees the files of a root file system, by default the machine's, but changes none.
+ */
+export async function bootSystemd(root = '/') {
   const folder = makeFolder()
   const cgroup = join(unifiedCgroup(), `plantstore-${crypto.randomUUID()}`)
   mkdirSync(cgroup)
@@ -52,6 +58,7 @@ export async function bootSystemd() {
     env: {
       PATH: process.env.PATH ?? '',
       FOLDER: folder.path,
+      ROOT: root,
       CGROUP: cgroup,
       PROJECT,
       PROJECT_INSIDE,
@@ -80,6 +87,8 @@ export async function bootSystemd() {
   }
   const run = (command: readonly string[]) => runWell([...enter(), ...command])
   return {
+    /** What stands before a command of the machine to run it in this systemd's network. */
+    inNetwork: () => ['nsenter', '--net', `--target=${readChild(child.pid)}`],
     /** Runs a command as root beside the units, and returns its stdout. Rejects if it fails. */
     run,
     /** Runs a command that may fail. */

@@ -51,7 +51,7 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
   afterAll(() => systemd?.[Symbol.asyncDispose]())
 
   test.each([
-    [UNIT, 'docs/how-to/install.md'],
+    [UNIT, 'docs/how-to/systemd.md'],
     [`${BACKUP}.service`, 'docs/how-to/backup-restore.md'],
   ])('has an exposure under 2, which the documentation names: %s', async (unit, page) => {
     const file = pathOfPage(`contrib/systemd/${unit}`)
@@ -63,7 +63,9 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
   })
 
   test.each(UNITS)('passes systemd-analyze verify: %s', async (unit) => {
-    const verified = await systemd.tryRun(['systemd-analyze', 'verify', '--recursive-errors=no', `${ETC}/${unit}`])
+    // The packages bring the manual page.
+    const verify = ['systemd-analyze', 'verify', '--recursive-errors=no', '--man=no']
+    const verified = await systemd.tryRun([...verify, `${ETC}/${unit}`])
 
     expect(verified).toEqual({ exitCode: 0, stdout: '', stderr: '' })
   })
@@ -184,6 +186,14 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     expect(withoutUnit.map(({ exitCode }) => exitCode)).toEqual(commands.map(() => 0))
     expect(Object.keys(ATTEMPTS).filter((_, index) => exitCodes[index] === '0')).toEqual([])
     expect(exitCodes).toHaveLength(commands.length)
+  })
+
+  test('is uninstalled by the commands of the documentation, which keep the database', async () => {
+    await systemd.run(['/bin/sh', '-euc', await blockAfter(`commands of: the end of ${UNIT}`)])
+    const unit = await systemd.show(['LoadState', 'ActiveState'], UNIT)
+
+    expect(unit).toMatchObject({ LoadState: 'not-found', ActiveState: 'inactive' })
+    expect(await systemd.run(['ls', '/var/lib/plantstore'])).toContain('plantstore.db\n')
   })
 })
 

@@ -11,6 +11,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   trustedProxies: [],
   statistics: undefined,
   lifecycle: { isDraining: false },
+  provider: undefined,
   usesTls: false,
   maxBodyBytes: 65536,
   listMax: undefined,

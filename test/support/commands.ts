@@ -1,4 +1,4 @@
-import type { CommandUnknownOpts } from '@commander-js/extra-typings'
+import type { Argument, CommandUnknownOpts, Option } from '@commander-js/extra-typings'
 import { createProgram } from '../../src/cli/cli.ts'
 import { makeIo } from './io.ts'
 
@@ -12,4 +12,13 @@ const leavesOf = (command: CommandUnknownOpts): CommandUnknownOpts[] =>
 /** The words that name a command, without the name of the executable. */
 export function nameOf(command: CommandUnknownOpts): readonly string[] {
   return command.parent === null ? [] : [...nameOf(command.parent), command.name()]
+}
+
+/** What an option or an argument means, with its choices if the description does not name them. */
+export function withChoices({
+  description,
+  argChoices = [],
+}: Pick<Option | Argument, 'description' | 'argChoices'>): string {
+  const isNamed = argChoices.every((choice) => description.toLowerCase().includes(choice))
+  return isNamed ? description : `${description} One of: ${argChoices.join(', ')}.`
 }

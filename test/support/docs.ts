@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { CommandUnknownOpts } from '@commander-js/extra-typings'
 import { Glob } from 'bun'
 import type { OpenAPIV3 } from 'openapi-types'
+import manifest from '../../package.json'
 import { run } from '../../src/cli/cli.ts'
 import { OPTIONS } from '../../src/config.ts'
 import { codeTable, ERRORS } from '../../src/http/answers.ts'
@@ -10,8 +11,9 @@ import { openApiDocument } from '../../src/http/docs/document.ts'
 import { createMetricsApp } from '../../src/http/metrics.ts'
 import { countRequests, countWrites } from '../../src/http/statistics.ts'
 import { createLogger } from '../../src/log.ts'
-import { leafCommands, nameOf } from './commands.ts'
+import { leafCommands, nameOf, withChoices } from './commands.ts'
 import { makeIo } from './io.ts'
+import { settingsFile } from './settings-file.ts'
 
 /** The width of the lines of a page. */
 const LINE_WIDTH = 120
@@ -24,10 +26,13 @@ export const pathOfPage = (page: string): string => resolve(PROJECT, page)
 /** The text of a page. */
 export const readPage = (page: string): Promise<string> => Bun.file(pathOfPage(page)).text()
 
+/** The name of the image that releases publish. `homepage` of package.json is the address of the repository. */
+export const PUBLISHED_IMAGE = manifest.homepage.replace('https://github.com/', 'ghcr.io/')
+
 /** All pages for people, by their paths in the repository. */
 export const PAGES: readonly string[] = [
   ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'].filter((page) => Bun.file(pathOfPage(page)).size > 0),
-  ...[...new Glob('docs/**/*.md').scanSync(PROJECT)].sort(),
+  ...[...new Glob('docs/**/*.md').scanSync(PROJECT)].filter((page) => !page.includes('node_modules')).sort(),
 ]
 
 /** The block that a page shows after a comment. Every such comment is on one page alone. */
@@ -87,9 +92,10 @@ async function contribBlock(path: string): Promise<string> {
   return `\`\`\`${language}\n${await readContrib(path)}\`\`\``
 }
 
-/** The files of `contrib` that are made of other files there. */
+/** The files of `contrib` that are made of other files there, or of the code. */
 export const GENERATED_FILES: Readonly<Record<string, () => Promise<string>>> = {
   'contrib/kubernetes/base/prometheus-rule.yaml': prometheusRule,
+  'contrib/packages/plantstore.env': settingsFile,
 }
 
 /** The alert rules as an object of the Prometheus operator. */
@@ -139,9 +145,10 @@ function operationRow(method: string, path: string, { operationId = '', paramete
 }
 
 function optionTable(): string {
-  const rows = Object.values(OPTIONS).map(({ flags, envVar, defaultValueDescription, description }) => {
-    const [variable = '', byDefault = ''] = [envVar, defaultValueDescription].map((text) => (text ? code(text) : ''))
-    return [code(flags), variable, byDefault, description]
+  const rows = Object.values(OPTIONS).map((option) => {
+    const texts = [option.envVar, option.defaultValueDescription]
+    const [variable = '', byDefault = ''] = texts.map((text) => (text ? code(text) : ''))
+    return [code(option.flags), variable, byDefault, withChoices(option)]
   })
   return markdownTable(['option', 'variable', 'default', 'what it does'], rows)
 }
@@ -166,7 +173,7 @@ async function commandSections(): Promise<string> {
     const [, manual = ''] = stdout().split('\nExamples:\n')
     const [examples = '', exitCodes = ''] = manual.split('\nExit codes:\n')
     const [usage = ''] = stdout().split('\n')
-    const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${argument.description}\n`)
+    const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${withChoices(argument)}\n`)
     const options = command.options.map(({ long }) => `${code(long ?? '')}`)
     const codes = [...exitCodes.matchAll(/^ {2}(\d+) +(.+)$/gm)].map(([, number, when]) => `- ${number}: ${when}`)
     const parts = [
@@ -185,7 +192,7 @@ async function commandSections(): Promise<string> {
 
 /** What a server without requests answers at `/metrics`. Each counter and histogram has its labels already. */
 async function emptyMetrics(): Promise<string> {
-  const http = countRequests()
+  const http = countRequests(true)
   http.answer({ operation: 'listPlants', error: undefined }, 200, 1, 0)
   const store = {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),

@@ -1,15 +1,17 @@
 import fc from 'fast-check'
+import { IS_LONG } from './long.ts'
+import { seedsOf } from './random.ts'
 
 /** How often a property is tried. `PROPERTY_RUNS=5000` tries longer than `bun run check` does. */
-const RUNS = Number(process.env.PROPERTY_RUNS ?? 100)
+const RUNS = Number(process.env.PROPERTY_RUNS ?? (IS_LONG ? 1000 : 100))
 const RUN_MAX_MS = 1000
 
 /** The time for a test of a property, on a busy machine too. */
 export const PROPERTY_TIMEOUT_MS = 20_000 + RUNS * RUN_MAX_MS
 
 /**
- * Tries whether a property holds for random values, `valuesPerRun` in each run. Prints the seed: with `PROPERTY_SEED` the values are the same
- * again. Rejects with the smallest counterexample that was found.
+ * Tries whether a property holds for many values, `valuesPerRun` in each run, of the seed in `PROPERTY_SEED`. Prints that seed.
+ * Rejects with the smallest counterexample that was found.
  */
 export async function expectProperty<T>(
   name: string,
@@ -17,7 +19,7 @@ export async function expectProperty<T>(
   holds: (value: T) => Promise<void>,
   valuesPerRun = 1,
 ): Promise<void> {
-  const seed = Number(process.env.PROPERTY_SEED ?? crypto.getRandomValues(new Int32Array(1))[0])
+  const [seed = 1] = seedsOf('PROPERTY_SEED', 1)
   console.log(`${name}: PROPERTY_SEED=${seed} PROPERTY_RUNS=${RUNS}`)
   await fc.assert(fc.asyncProperty(values, holds), { seed, numRuns: RUNS * valuesPerRun })
 }

@@ -22,11 +22,11 @@ const storeUnderTest = (name: string, { makeDatabase, othersSeenWithinMs, ...opt
   name,
   othersSeenWithinMs,
   /** Opens an empty store. */
-  async open(wanted: Pick<OpenOptions, 'monotonicMs' | 'quotaPlants'> = {}) {
+  async open(wanted: Pick<OpenOptions, 'monotonicMs' | 'quotaPlants' | 'hasProvider'> = {}) {
     const database = await makeDatabase()
     const opened: Store[] = []
-    /** Opens the same store once more, as another process would, maybe with another quota. */
-    const reopen = async (other: Pick<OpenOptions, 'quotaPlants'> = {}): Promise<Store> => {
+    /** Opens the same store once more, as another process would, maybe with another quota or an identity provider. */
+    const reopen = async (other: Pick<OpenOptions, 'quotaPlants' | 'hasProvider'> = {}): Promise<Store> => {
       const store = await openStore(database.url, failTest, { ...options, ...wanted, ...other })
       opened.push(store)
       return store

@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import { makeToken, SCOPES, type TokenRequest } from '../../domain/token.ts'
-import { duration, label, oneOf, userName } from '../../values.ts'
+import { duration, label, newUserName, oneOf } from '../../values.ts'
 import { openInput, readText } from '../input.ts'
 import { type Io, printFailure } from '../io.ts'
 import { runUntilSignal, showProgress } from '../long-task.ts'
@@ -26,7 +26,7 @@ export async function readBatch(defaults: Omit<TokenRequest, 'userName'>, io: Io
   const text = await readText(await openInput('-', io), BATCH_MAX_BYTES)
   return Array.from(readTokenLines(text, 'stdin', LINES), ({ number, parse }) => ({
     line: number,
-    userName: parse('user', userName, ''),
+    userName: parse('user', newUserName, ''),
     scope: parse('scope', oneOf(SCOPES), defaults.scope),
     expiresAfterMs: parse('lifetime', duration('1s'), defaults.expiresAfterMs),
     label: parse('label', label, defaults.label),

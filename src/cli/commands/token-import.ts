@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings'
 import { AppError, misused } from '../../domain/error.ts'
 import { SCOPES, type Token } from '../../domain/token.ts'
-import { label, oneOf, time, userName } from '../../values.ts'
+import { label, newUserName, oneOf, time } from '../../values.ts'
 import { DATABASE_OPTIONS, defineCommand, withNewStore } from '../command.ts'
 import { openInput, readText } from '../input.ts'
 import type { Io } from '../io.ts'
@@ -50,7 +50,7 @@ function parseTokens(text: string, source: string, createdAtMs: number) {
     numbers.set(hash, number)
     return {
       subject,
-      userName: parse('user', userName, ''),
+      userName: parse('user', newUserName, ''),
       scope: parse('scope', oneOf(SCOPES), 'read'),
       hash: Uint8Array.fromHex(hash),
       expiresAtMs: parse('expiry', time, undefined),

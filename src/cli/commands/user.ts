@@ -1,6 +1,6 @@
 import type { Command } from '@commander-js/extra-typings'
 import { misused } from '../../domain/error.ts'
-import type { User } from '../../domain/token.ts'
+import { providerUserName, type User } from '../../domain/token.ts'
 import { parseValue, userName } from '../../values.ts'
 import { changeAccess, DATABASE_OPTIONS, defineCommand, withStore } from '../command.ts'
 import type { Io } from '../io.ts'
@@ -23,11 +23,12 @@ const listCommand = (user: Command, io: Io) =>
   defineCommand(user, 'list', {
     does: 'Lists the users by name, with their numbers of plants and tokens.',
     examples: ['user list', 'user list --json --after me --limit 100'],
-    options: [...DATABASE_OPTIONS, 'limit', 'afterUser', 'json'],
+    options: [...DATABASE_OPTIONS, ...SUBJECT_OPTIONS, 'limit', 'afterUser', 'json'],
   }).action(async ({ limit, after, json, ...options }) => {
+    const name = options.subject === undefined ? undefined : nameOf(undefined, options)
     const toText = tableOfPages(['user', 'plants', 'tokens', 'created', 'blocked'], () => 'no')
     await withStore(options, (store) => {
-      const users = readPages(store.listUsers, ({ name }) => name, { after, limit }, USER_PAGE_ROWS)
+      const users = readPages(store.listUsers, ({ name }) => name, { name, after, limit }, USER_PAGE_ROWS)
       return printPages(io, users, toRow, toText, json)
     })
   })
@@ -47,12 +48,15 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
     does: blocks ? 'Makes servers refuse all tokens of a user.' : 'Makes servers accept the tokens of a user again.',
     examples: [`user ${name} me`, `user ${name} me --json`],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, 'json'],
+    options: [...DATABASE_OPTIONS, ...SUBJECT_OPTIONS, 'json'],
   })
-    .argument('<name>', 'The name of the user.', parseName)
-    .action(async (who, { json, ...options }) => {
+    .argument('[name]', 'The name of the user.', parseName)
+    .action(async (given, { json, ...options }) => {
+      const who = nameOf(given, options)
       const blockedAtMs = blocks ? io.nowMs() : undefined
-      const isChanged = await changeAccess(options, (store) => store.setUserBlock(who, blockedAtMs))
+      // The subject may come for the first time after the block.
+      const createsUser = blocks && given === undefined
+      const isChanged = await changeAccess(options, (store) => store.setUserBlock(who, blockedAtMs, createsUser))
       const done = `${blocks ? 'Blocked' : 'Unblocked'} user ${who}.`
       const nothing = `Nothing to do: user ${who} is ${blocks ? 'already' : 'not'} blocked.`
       await io.tell(isChanged ? done : nothing)
@@ -62,16 +66,28 @@ function blockCommand(user: Command, io: Io, name: 'block' | 'unblock') {
 
 const parseName = (text: string): string => parseValue(text, userName, 'The name of a user')
 
+/** The options that name a user of an identity provider. */
+const SUBJECT_OPTIONS = ['subject', 'jwtIssuer'] as const
+
+/** The user whom a command is about, who has a name or a subject. */
+function nameOf(name: string | undefined, { subject, jwtIssuer }: { subject?: string; jwtIssuer?: string }): string {
+  if (name !== undefined && subject === undefined) return name
+  if (name !== undefined || subject === undefined) throw misused('Say which user: a name, or --subject.')
+  if (jwtIssuer !== undefined) return providerUserName(jwtIssuer, subject)
+  throw misused('Say whose subject this is: --jwt-issuer (PLANTSTORE_JWT_ISSUER).')
+}
+
 /** `user delete` cannot be undone, so it needs `--yes`. */
 const deleteCommand = (user: Command, io: Io) =>
   defineCommand(user, 'delete', {
     does: 'Deletes a user with all tokens and plants.',
     examples: ['user delete me --yes', 'user delete me --yes --json'],
     exits: { failed: 'The user is unknown.' },
-    options: [...DATABASE_OPTIONS, 'yes', 'json'],
+    options: [...DATABASE_OPTIONS, ...SUBJECT_OPTIONS, 'yes', 'json'],
   })
-    .argument('<name>', 'The name of the user.', parseName)
-    .action(async (name, { yes, json, ...options }) => {
+    .argument('[name]', 'The name of the user.', parseName)
+    .action(async (given, { yes, json, ...options }) => {
+      const name = nameOf(given, options)
       if (!yes) throw misused(`This deletes all plants of ${name} for good: repeat it with --yes.`)
       let stoppedText = 'nothing was deleted. Run the same command again to delete the user.'
       const deleteUser = async (signal: AbortSignal) => {

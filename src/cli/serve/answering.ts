@@ -1,7 +1,7 @@
 import type { Address } from '../../domain/address.ts'
 import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
-import type { Lifecycle } from '../../http/options.ts'
+import type { IdentityProvider, Lifecycle } from '../../http/options.ts'
 import { listen, type Sharing } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
 import type { Tls } from '../../http/tls.ts'
@@ -25,6 +25,7 @@ export interface ServeOptions extends Settings {
 export interface AnsweringParts {
   readonly options: ServeOptions
   readonly store: Store
+  readonly provider: IdentityProvider | undefined
   readonly log: Logger
   /** Shared by all threads: not 0 once the server is about to end. */
   readonly draining: Int32Array<SharedArrayBuffer>

@@ -26,7 +26,7 @@ async function start({ number, options, draining, share, address }: ThreadStart)
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
   const store = joinStore(share, { ...clocks, observer: statistics?.writes })
   const answering = await startAnswering(
-    { options, store, log, draining, statistics: statistics?.http, ...clocks },
+    { options, store, provider: undefined, log, draining, statistics: statistics?.http, ...clocks },
     address,
     'further',
   )

@@ -37,8 +37,15 @@ export const serveCommand = (program: Command, io: Io) =>
 /** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
 async function completeOptions(options: Settings, io: Io): Promise<ServeOptions> {
   const { drain, drainWait, tlsCert: certPath, tlsKey: keyPath } = options
+  const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope } = options
   if (drainWait >= drain && drainWait > 0)
     throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
+  if ((jwtIssuer === undefined) !== (jwtAudience === undefined))
+    throw misused(
+      '--jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE) go together: set both or neither.',
+    )
+  if (jwtIssuer === undefined && (jwtKeys ?? jwtDefaultScope) !== undefined)
+    throw misused('--jwt-keys and --jwt-default-scope need --jwt-issuer (PLANTSTORE_JWT_ISSUER).')
   const complete = { ...options, threads: threadsFor(options), hasColours: coloursFor(options, io) }
   if (certPath === undefined && keyPath === undefined) return { ...complete, tls: undefined }
   if (certPath === undefined || keyPath === undefined)
@@ -54,10 +61,11 @@ async function completeOptions(options: Settings, io: Io): Promise<ServeOptions>
 const DEFAULT_THREADS_MAX = 8
 
 /** How many threads answer. Throws `misused` if the options want several threads where only one is possible. */
-function threadsFor({ threads, listen, rateLimit, database }: Settings): number {
+function threadsFor({ threads, listen, rateLimit, database, jwtIssuer }: Settings): number {
   const reasons = {
     'a unix socket has one': 'socketPath' in listen,
     '--rate-limit counts in one': rateLimit !== undefined,
+    'the keys of --jwt-issuer are read by one': jwtIssuer !== undefined,
     'servers on PostgreSQL have one, so start several servers': isPostgresUrl(database),
     'only Linux lets several listen at an address': platform() !== 'linux',
   }
@@ -98,11 +106,13 @@ async function serveStore(serving: Serving): Promise<void> {
   const { options, endings, log, io } = serving
   io.onHangup(() => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them'))
   const { metricsListen } = options
-  const statistics = metricsListen && { http: countRequests(), writes: countWrites() }
+  const hasProvider = options.jwtIssuer !== undefined
+  const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
   const store = await openStore(options.database, endings.onFailure, {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,
     isServer: true,
+    hasProvider,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,

@@ -13,6 +13,14 @@ import type { Threads } from './threads.ts'
 const EXIT_AFTER_FAILURE_MS = 1000
 /** Within that time, requests in progress have this long to be answered. */
 const DRAIN_AFTER_FAILURE_MS = 500
+/** Only a server with an identity provider loads the code of JWTs. */
+async function openProvider({ options, log, io }: Serving, statistics: RequestStatistics | undefined) {
+  const { jwtIssuer: issuer, jwtAudience: audience, jwtKeys: keyFile, jwtDefaultScope: defaultScope } = options
+  if (issuer === undefined || audience === undefined) return undefined
+  const { identityProvider } = await import('../../http/jwt/provider.ts')
+  return identityProvider({ issuer, audience, keyFile, defaultScope }, { ...io, log, statistics })
+}
+
 /** What all parts of a server need. */
 export interface Serving {
   readonly options: ServeOptions
@@ -52,13 +60,11 @@ export function watchEndings(log: Logger, io: Io) {
 }
 
 /** Serves plants until a signal comes or the store fails, and drains. */
-export async function runService(
-  { options, endings, log, io, draining, threads }: Serving,
-  store: OpenedStore,
-  statistics: RequestStatistics | undefined,
-) {
+export async function runService(serving: Serving, store: OpenedStore, statistics: RequestStatistics | undefined) {
+  const { options, endings, log, io, draining, threads } = serving
   const { nowMs, monotonicMs } = io
-  const parts = { options, store, log, draining, statistics, nowMs, monotonicMs }
+  const provider = await openProvider(serving, statistics)
+  const parts = { provider, options, store, log, draining, statistics, nowMs, monotonicMs }
   const answering = await startAnswering(parts, options.listen, options.threads > 1 ? 'first' : 'none')
   const { address, url } = answering
   log.info({ address: url, database: engineOf(options.database).location, version: VERSION }, 'listening')

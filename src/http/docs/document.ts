@@ -28,25 +28,25 @@ export async function documentText(api: AnyElysia, options: DocumentOptions): Pr
   })
 }
 
-type DocumentOptions = Pick<AppOptions, 'publicUrl' | 'servesPage'>
+type DocumentOptions = Pick<AppOptions, 'publicUrl' | 'servesPage' | 'provider'>
 
 /** The OpenAPI document that a server with this public URL serves, made without a server. */
 export const openApiDocument = async (publicUrl: string | undefined): Promise<OpenAPIV3.Document> =>
   // No request comes to these routes: they only describe themselves.
-  JSON.parse(await documentText(plants({} as AppParts), { publicUrl, servesPage: true }))
+  JSON.parse(await documentText(plants({} as AppParts), { publicUrl, servesPage: true, provider: undefined }))
 
 /** The version of the interface, for which clients are made. The executable has another version. */
 const INTERFACE_VERSION = '1.0.0'
 
 const DESCRIPTION =
-  "Stores plants. Every operation needs a bearer token and concerns the plants of that token's user alone. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
+  "Stores plants. Every operation needs a bearer token and concerns only the plants of that token's user. A success means that the change is on disk, unless the operator has chosen that a loss of power may take the latest ones."
 
 /** Without `--public-url` the link is relative to /docs, so that it also leads to the page behind a prefix. */
 const pageLink = (publicUrl = '.') =>
   `In a browser, users see and tend their plants on [the page at \`/\`](${publicUrl}/).`
 
 /** The parts of the OpenAPI document that belong to no route. */
-const documentation = ({ publicUrl, servesPage }: DocumentOptions) => ({
+const documentation = ({ publicUrl, servesPage, provider }: DocumentOptions) => ({
   info: {
     title: 'Plant Store',
     version: INTERFACE_VERSION,
@@ -56,7 +56,7 @@ const documentation = ({ publicUrl, servesPage }: DocumentOptions) => ({
   },
   // Without `--public-url`, clients resolve every path against the address of the document.
   servers: [{ url: publicUrl ?? '/' }],
-  security: [{ bearerAuth: [] }],
+  security: [{ bearerAuth: [] }, ...(provider === undefined ? [] : [{ openIdConnect: [] }])],
   tags: [{ name: 'plants', description: 'The plants of the calling user' }],
   components: {
     headers: HEADERS,
@@ -66,6 +66,14 @@ const documentation = ({ publicUrl, servesPage }: DocumentOptions) => ({
         scheme: 'bearer',
         description: 'A token that the operator made: `plantstore token create --user NAME`.',
       },
+      ...(provider !== undefined && {
+        openIdConnect: {
+          type: 'openIdConnect' as const,
+          openIdConnectUrl: `${provider.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+          description:
+            'A JWT of the identity provider with the scope `plants:write`, or `plants:read` for reads alone.',
+        },
+      }),
     } as const,
   },
 })

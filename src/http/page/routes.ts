@@ -6,16 +6,17 @@ import { pathOf } from '../observe.ts'
 import type { AppOptions } from '../options.ts'
 import { contextOf } from '../request-context.ts'
 
-type PageOptions = Pick<AppOptions, 'servesPage' | 'servesDocs' | 'publicUrl'>
+type PageOptions = Pick<AppOptions, 'servesPage' | 'servesDocs' | 'publicUrl' | 'provider'>
 
 /**
  * The pages for people with their assets, and the OpenAPI document of `api`. Each is made at the first request for it: a start does
  * not wait for that.
  */
-export function pages(api: AnyElysia, { servesPage, servesDocs, publicUrl }: PageOptions) {
+export function pages(api: AnyElysia, { servesDocs, ...options }: PageOptions) {
+  const { servesPage, publicUrl } = options
   const page = once(async () => (await import('./plants-page.ts')).makePlantsPage(servesDocs))
   const docs = once(async () => (await import('../docs/page.ts')).makeDocsPage(publicUrl))
-  const document = once(async () => (await import('../docs/document.ts')).documentText(api, { publicUrl, servesPage }))
+  const document = once(async () => (await import('../docs/document.ts')).documentText(api, options))
   const served = [...(servesPage ? [page] : []), ...(servesDocs ? [docs] : [])]
 
   const answerRoot = async ({ request }: { readonly request: Request }): Promise<Response> => {

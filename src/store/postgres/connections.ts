@@ -40,6 +40,7 @@ export function connect(connection: ConnectionOptions, options: OpenOptions) {
     read,
     changeTokens: openTokenChanges(client, requireOpen, changed),
     writePlant: queue.writePlant,
+    quotaPlants: options.quotaPlants,
     load: queue.load,
     versions,
     /** For statements before the store is open. */

@@ -6,7 +6,8 @@ import type { UserId } from '../../domain/token.ts'
 import { deleteIf, takePage } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
-import { selectPart } from './tables.ts'
+import { insertRows, selectPart } from './tables.ts'
+import { findUser, insertUsers } from './users.ts'
 
 const SELECT_ONE = `select ${FIELD_COLUMNS} from plantstore.plants where user_id = $1 and id = $2`
 const IN_RANGE = 'user_id = $1 and id >= $2 order by id limit $3'
@@ -20,7 +21,7 @@ const SELECT_PAGE = selectPart('plants', 'id', IN_RANGE, PAGE_TEXT_BYTES, { name
 const SHORT_LIST_PLANTS = 32
 
 /** Plants in PostgreSQL. */
-export function plants({ read, writePlant }: Connections) {
+export function plants({ read, writePlant, changeTokens, quotaPlants }: Connections) {
   const getPlant = async (user: UserId, id: bigint) => {
     const [row] = await read<PlantRow>(SELECT_ONE, [user, id])
     if (row === undefined) throw new AppError('plant_not_found')
@@ -28,6 +29,18 @@ export function plants({ read, writePlant }: Connections) {
   }
   return {
     createPlant: (user, plant) => writePlant('create', { user, id: plant.id, values: valuesOf(plant) }),
+
+    async createFirstPlant({ name, createdAtMs }, plant) {
+      const known = await changeTokens(async (query) => {
+        const found = await findUser(query, name)
+        if (found !== undefined) return found
+        if (quotaPlants === 0) throw new AppError('quota_exceeded')
+        const { users } = await insertUsers(query, [{ userName: name, createdAtMs }])
+        await insertRows(query, 'plants', [[users.get(name), plant.id, ...valuesOf(plant)]])
+      })
+      if (known?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+      if (known !== undefined) await writePlant('create', { user: known.id, id: plant.id, values: valuesOf(plant) })
+    },
 
     async listPlants(user, { after, limit }) {
       if (after === INT64_MAX) return EMPTY_PAGE

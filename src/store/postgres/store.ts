@@ -1,7 +1,9 @@
 import { describeAddress } from '../../domain/database-url.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
+import type { User } from '../../domain/token.ts'
 import type { OpenOptions } from '../engine.ts'
+import { impostorFound, selectImpostor } from '../rows.ts'
 import { connect } from './connections.ts'
 import { ANSWER_TIMEOUT_MS, AnswerTimeout, type ConnectionOptions } from './driver.ts'
 import { isTemporary, toOpenError } from './errors.ts'
@@ -24,7 +26,7 @@ export async function openPostgresStore(
   onFailure: (error: AppError) => void,
   options: OpenOptions,
 ): Promise<Store> {
-  const { isServer = false, mustExist = false, durability = 'full', onCreated, onEvent } = options
+  const { isServer = false, mustExist = false, durability = 'full', hasProvider = false, onCreated, onEvent } = options
   const { address } = connection
   const connections = connect(connection, options)
   /** The reason if the database cannot be used in time. */
@@ -35,6 +37,8 @@ export async function openPostgresStore(
         await inspect(connections.client, address, durability)
         const isCreated = await migrate(connections.client, address, mustExist)
         if (isCreated) onCreated?.(describeAddress(address))
+        const [impostor] = hasProvider ? await connections.client.query<User>(selectImpostor('plantstore.')) : []
+        if (impostor !== undefined) throw impostorFound(impostor.name)
         return await connections.open()
       } catch (error) {
         const reason = toOpenError(address, error)

@@ -1,4 +1,4 @@
-import { type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
+import { type FoundUser, type NewToken, PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
 import { DELETE_BATCH_PLANTS, deleteInBatches, fromRow, type Row, userNotFound } from '../rows.ts'
 import { type Connections, READ_ALL_TIMEOUT_MS } from './connections.ts'
@@ -6,7 +6,7 @@ import { columns, type Query } from './driver.ts'
 import { insertRows } from './tables.ts'
 
 const LIST_USERS = `select id, name, created_at_ms as "createdAtMs", blocked_at_ms as "blockedAtMs" from plantstore.users
-  where name collate "C" > $1 order by name collate "C" limit $2`
+  where name collate "C" > $1 and name = coalesce($3, name) order by name collate "C" limit $2`
 const COUNT_PLANTS =
   'select count(*) as plants from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
@@ -22,8 +22,12 @@ export function users({ read, changeTokens }: Connections) {
   }
 
   return {
-    async listUsers({ after = '', limit = PAGE_ROWS } = {}) {
-      const found = await read<Row & { readonly id: bigint }>(LIST_USERS, [after, limit], READ_ALL_TIMEOUT_MS)
+    async listUsers({ name, after = '', limit = PAGE_ROWS } = {}) {
+      const found = await read<Row & { readonly id: bigint }>(
+        LIST_USERS,
+        [after, limit, name ?? null],
+        READ_ALL_TIMEOUT_MS,
+      )
       const ids = found.map(({ id }) => id)
       // A statement of its own for each count: Citus refuses subqueries that count the rows of each user.
       const [plants, tokens] = [await countRows('plants', ids), await countRows('tokens', ids)]
@@ -32,8 +36,11 @@ export function users({ read, changeTokens }: Connections) {
       )
     },
 
-    setUserBlock: (name, blockedAtMs) =>
+    findUser: (name) => findUser(read, name),
+
+    setUserBlock: (name, blockedAtMs, createsUser = false) =>
       changeTokens(async (query, announce) => {
+        if (createsUser) await insertUsers(query, [{ userName: name, createdAtMs: blockedAtMs ?? 0 }])
         const user = await requireUser(query, name)
         announce(user)
         const update = `update plantstore.users set blocked_at_ms = $2::int8
@@ -68,13 +75,20 @@ export function users({ read, changeTokens }: Connections) {
 
 /** The identifier of the user with this name. Rejects with `user_not_found`. */
 export async function requireUser(query: Query, name: string): Promise<UserId> {
-  const [row] = await query<{ readonly id: bigint }>('select id from plantstore.users where name = $1', [name])
-  if (row === undefined) throw userNotFound(name)
-  return Number(row.id)
+  const user = await findUser(query, name)
+  if (user === undefined) throw userNotFound(name)
+  return user.id
+}
+
+/** The user with a name. */
+export async function findUser(query: Query, name: string): Promise<FoundUser | undefined> {
+  const select = 'select id, blocked_at_ms as "blockedAtMs" from plantstore.users where name = $1'
+  const [row] = await query<Row>(select, [name])
+  return row && fromRow<FoundUser>(row)
 }
 
 /** Stores the users of these tokens who are new. Returns the ids of all their users by name, and the new names. */
-export async function insertUsers(query: Query, tokens: readonly NewToken[]) {
+export async function insertUsers(query: Query, tokens: readonly Pick<NewToken, 'userName' | 'createdAtMs'>[]) {
   const byUser = Map.groupBy(tokens, ({ userName }) => userName)
   const names = [...byUser.keys()]
   const select = 'select name, id from plantstore.users where name = any($1)'

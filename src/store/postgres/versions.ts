@@ -1,5 +1,5 @@
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
+import { NOBODY, type UserId } from '../../domain/token.ts'
 import type { Client, Query } from './driver.ts'
 import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 
@@ -15,9 +15,6 @@ const CHANGES_LENGTH = 1850
 
 /** Users with the same remainder share the version of their last change. */
 const USER_SLOTS = 65_536
-
-/** The ids of users begin with 1. A change of this one makes no server look up a token again. */
-export const NOBODY: UserId = 0
 
 /** The stamp of the latest change, and the latest changes. */
 export interface TokenChanges {

@@ -1,13 +1,20 @@
 import type { Database } from 'bun:sqlite'
+import type { FoundUser } from '../../domain/store.ts'
 import type { Token, TokenId, UserId } from '../../domain/token.ts'
 import { fromRow, type Row, selectTokens, tokenNotFound, userNotFound } from '../rows.ts'
-import { rowsOf } from './driver.ts'
 
 /** The identifier of a user. Throws `user_not_found`. */
 export function requireUser(db: Database, name: string): UserId {
-  const [row] = rowsOf<[id: bigint]>(db, 'select id from users where name = ?1', name)
-  if (row === undefined) throw userNotFound(name)
-  return Number(row[0])
+  const user = findUser(db, name)
+  if (user === undefined) throw userNotFound(name)
+  return user.id
+}
+
+/** The user with a name. */
+export function findUser(db: Database, name: string): FoundUser | undefined {
+  const select = 'select id, blocked_at_ms as "blockedAtMs" from users where name = ?1'
+  const row = db.prepare<Row, [string]>(select).get(name)
+  return row === null ? undefined : fromRow<FoundUser>(row)
 }
 
 /** The token with this identifier. Throws `token_not_found`. */

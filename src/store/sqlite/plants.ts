@@ -28,6 +28,9 @@ export function plants({ reader, read, writer: { write } }: Connections) {
 
     createPlant: (user, plant) => write(['createPlant', user, `${plant.id}`, ...valuesOf(plant)]),
 
+    createFirstPlant: ({ name, createdAtMs }, plant) =>
+      write(['createFirstPlant', name, createdAtMs, `${plant.id}`, ...valuesOf(plant)]),
+
     listPlants: (user, { after, limit }) =>
       read(() => {
         if (after === INT64_MAX) return EMPTY_PAGE

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenedStore, OpenOptions } from '../engine.ts'
+import { impostorFound, selectImpostor } from '../rows.ts'
 import { type Connections, connect, join } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { toOpenError } from './errors.ts'
@@ -27,7 +28,7 @@ export async function openSqliteStore(
   options: OpenOptions = {},
 ): Promise<OpenedStore> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
-  const { monotonicMs = performance.now.bind(performance), quotaPlants } = options
+  const { monotonicMs = performance.now.bind(performance), quotaPlants, hasProvider = false } = options
   if (durability === 'storage') {
     throw misused('--durability storage is for PostgreSQL only: name full or normal for a file.')
   }
@@ -42,6 +43,8 @@ export async function openSqliteStore(
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path)
+    const [impostor] = hasProvider ? rowsOf<[string]>(first, selectImpostor()) : []
+    if (impostor !== undefined) throw impostorFound(impostor[0])
     // The file exists now, even if the path is a link whose target was missing.
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.

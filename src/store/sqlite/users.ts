@@ -2,22 +2,25 @@ import { PAGE_ROWS, type Store } from '../../domain/store.ts'
 import type { User, UserId } from '../../domain/token.ts'
 import { deleteInBatches, fromRow, type Row } from '../rows.ts'
 import type { Connections } from './connections.ts'
-import { requireUser } from './lookups.ts'
+import { findUser, requireUser } from './lookups.ts'
 
 /** Users in SQLite. */
 export function users({ reader, read, writer: { write, emptyWal } }: Connections) {
   return {
-    listUsers: ({ after = '', limit = PAGE_ROWS } = {}) =>
+    listUsers: ({ name, after = '', limit = PAGE_ROWS } = {}) =>
       read(() => {
-        const select = reader.prepare<Row, [string, number]>(`
+        const select = reader.prepare<Row, [string, number, string | null]>(`
           select name, created_at_ms as "createdAtMs", blocked_at_ms as "blockedAtMs",
             (select count(*) from plants where user_id = users.id) as plants,
             (select count(*) from tokens where user_id = users.id) as tokens
-          from users where name > ?1 order by name limit ?2`)
-        return select.all(after, limit).map(fromRow<User>)
+          from users where name > ?1 and name = coalesce(?3, name) order by name limit ?2`)
+        return select.all(after, limit, name ?? null).map(fromRow<User>)
       }),
 
-    setUserBlock: (name, blockedAtMs) => write(['setUserBlock', name, blockedAtMs ?? null]),
+    findUser: (name) => read(() => findUser(reader, name)),
+
+    setUserBlock: (name, blockedAtMs, createsUser = false) =>
+      write(['setUserBlock', name, blockedAtMs ?? null, createsUser]),
 
     async deleteUser(name, options = {}) {
       const { user, total } = await read(() => {

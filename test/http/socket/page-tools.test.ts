@@ -2,6 +2,7 @@ import { describe, expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import { addPlants } from '../../support/many-plants.ts'
 import { lacks } from '../../support/requirement.ts'
+import { until } from '../../support/until.ts'
 import { CHROMIUM } from '../support/browser.ts'
 import {
   button,
@@ -247,6 +248,34 @@ describe.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('tools of the page, $na
     }
 
     expect(await page.getByText('You were changing').count()).toBe(0)
+    expect(JSON.stringify(await stored(page))).not.toContain('Fren')
+  })
+
+  testPage('an unfinished edit waits for its token, and the next user of the tab does not find it', async () => {
+    await using service = await startService(transport)
+    const { text: token, id } = await service.createToken()
+    const { text: other } = await service.createToken({ user: 'other' })
+    await service.create({ id: 1, name: 'Fren' })
+    const { page } = await browser.signedIn(service, { token })
+    const creating = await onNext(page, 'POST', '/plants', (route) => route.abort())
+    await button(page, 'Edit plant 1').click()
+    await send(page, { Name: 'Fern' }, 'Store the change')
+    await creating.done
+
+    const returning = await onNext(page, 'DELETE', '/plants/none', (route) => route.abort())
+    await page.reload()
+    await returning.done
+    await button(page, 'Give up').click()
+    await signIn(page, token)
+    await page.getByText('You were changing “Fren” to “Fern”').waitFor()
+    await service.store.revokeTokens({ id }, Date.now())
+    await until('the token is refused', async () => (await service.list('', { token })).status !== 200)
+    await page.reload()
+    await page.getByRole('alert').getByText('The change of “Fren”, id 1, is not finished: it may be missing.').waitFor()
+    await signIn(page, other)
+    await page.getByText('You have no plants yet.').waitFor()
+
+    expect(await page.getByText('Fren').count()).toBe(0)
     expect(JSON.stringify(await stored(page))).not.toContain('Fren')
   })
 

@@ -7,6 +7,7 @@ import { IS_LONG } from '../../support/long.ts'
 import { addPlants } from '../../support/many-plants.ts'
 import { lacks } from '../../support/requirement.ts'
 import { createTokenIn } from '../../support/tokens.ts'
+import { until } from '../../support/until.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM } from '../support/browser.ts'
 import { HOSTILE_TEXTS, hostile } from '../support/hostile.ts'
 import {
@@ -137,6 +138,7 @@ describe.concurrent.skipIf(lacks(CHROMIUM)).each(SOCKET_TRANSPORTS)('the page in
       await look('deleted plants')
       await button(page, 'Restore all').click()
       await told(page, 'Restored 2 plants.')
+      await until('the page is read again', async () => (await rows(page)).length === 50)
       const first = await rows(page)
       await button(page, 'Next').click()
       await row(page, LARGE[2] ?? '').waitFor()

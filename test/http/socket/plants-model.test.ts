@@ -9,6 +9,7 @@ import {
   type Plant,
   toPlant,
 } from '../../../src/domain/plant.ts'
+import { LIMIT_MAX } from '../../../src/domain/store.ts'
 import type { Scope } from '../../../src/domain/token.ts'
 import { expectProperty, PROPERTY_TIMEOUT_MS } from '../../support/properties.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
@@ -47,7 +48,14 @@ const anyWho = fc.record({
   user: fc.constantFrom(...USERS),
   scope: fc.constantFrom<Scope>('write', 'write', 'write', 'read'),
 })
-const anyAsked: fc.Arbitrary<Asked> = fc.record({ limit: fc.nat(IDS.length + 1), after: anyId }, { requiredKeys: [] })
+const anyAsked: fc.Arbitrary<Asked> = fc.record(
+  {
+    limit: fc.oneof({ weight: 9, arbitrary: fc.nat(IDS.length + 1) }, fc.constant(LIMIT_MAX)),
+    after: anyId,
+    include: fc.constant('id' as const),
+  },
+  { requiredKeys: [] },
+)
 
 /** A step: the request of one user, and the list that each user then asks for. */
 const anyStep = fc.record({
@@ -86,7 +94,10 @@ async function take(service: Service, steps: readonly Step[]): Promise<void> {
   const expectPlant = async (id: bigint) => {
     for (const user of USERS) {
       const who: Who = { user, scope: 'read' }
-      expect(said(await service.get(id, { token: tokenOf(who) }))).toEqual(model.get(who, id))
+      for (const include of [undefined, 'id'] as const) {
+        const path = include === undefined ? String(id) : `${id}?include=id`
+        expect(said(await service.get(path, { token: tokenOf(who) }))).toEqual(model.get(who, id, include))
+      }
     }
   }
   for (const { who, action, thenAsked } of steps) {
@@ -100,8 +111,9 @@ async function take(service: Service, steps: readonly Step[]): Promise<void> {
       expect(said(await service.delete(action.delete, { token }))).toEqual(model.delete(who, action.delete))
       await expectPlant(action.delete)
     } else {
-      const pages = await follow((asked) => expectList(who, asked), action.follow)
-      expect(pages.flat()).toEqual([model.list(who, {}).body].flat())
+      const { include } = thenAsked
+      const pages = await follow((asked) => expectList(who, asked), { limit: action.follow, include })
+      expect(pages.flat()).toEqual([model.list(who, { include }).body].flat())
     }
     for (const user of USERS) {
       await expectList({ user, scope: 'read' }, {})
@@ -111,13 +123,13 @@ async function take(service: Service, steps: readonly Step[]): Promise<void> {
 }
 
 /** All pages that `Link` leads through. */
-async function follow(list: (asked: Asked) => Promise<Expected>, limit: number) {
+async function follow(list: (asked: Asked) => Promise<Expected>, first: Asked) {
   const pages: Expected['body'][] = []
-  for (let asked: Asked | undefined = { limit }; asked !== undefined; ) {
+  for (let asked: Asked | undefined = first; asked !== undefined; ) {
     const { body, link }: Expected = await list(asked)
     pages.push(body)
     const after = link === null ? undefined : /after=(-?\d+)/.exec(link)?.[1]
-    asked = after === undefined ? undefined : { limit, after: BigInt(after) }
+    asked = after === undefined ? undefined : { ...first, after: BigInt(after) }
   }
   return pages
 }
@@ -135,40 +147,46 @@ async function createUsers({ createToken }: Service) {
 }
 
 /** The parts of an answer that the model knows. */
-const said = ({ status, headers, body }: Answer): Expected => ({
+const said = ({ status, headers, text, body }: Answer): Expected => ({
   status,
-  ...(body !== undefined && { body: body.error ?? body }),
+  ...(body !== undefined && { body: body.error ?? JSON.parse(text, exactId) }),
   link: headers.get('link'),
 })
+
+/** Reads an id to the last digit. */
+const exactId = (key: string, value: unknown, { source = '' }: { readonly source?: string } = {}) =>
+  key === 'id' ? BigInt(source) : value
 
 /** The parameters of a list. */
 interface Asked {
   readonly limit?: number
   readonly after?: bigint
+  readonly include?: Include
 }
+type Include = 'id' | undefined
 
 /** The plants that a list of a user must show, by id. */
 type Model = Map<bigint, Plant>
 
 /** The query string with these parameters. */
-function queryOf({ limit, after }: Asked): string {
-  const parameters = [
-    ...(limit === undefined ? [] : [`limit=${limit}`]),
-    ...(after === undefined ? [] : [`after=${after}`]),
-  ]
+function queryOf(asked: Asked): string {
+  const parameters = Object.entries(asked).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]))
   return parameters.length === 0 ? '' : `?${parameters.join('&')}`
 }
 
 /** The answer to a list: the plants in the order of their ids, and the `Link` if more follow. */
-function expectedList(model: Model, { limit = Number.POSITIVE_INFINITY, after }: Asked) {
+function expectedList(model: Model, { limit = Number.POSITIVE_INFINITY, after, include }: Asked) {
   const following = [...model].filter(([id]) => after === undefined || id > after).sort(([a], [b]) => (a < b ? -1 : 1))
   const page = following.slice(0, Math.min(limit, following.length))
   const leadsOn = page.length > 0 && page.length < following.length
   return {
-    shown: page.map(([, plant]) => plant),
-    link: leadsOn ? `<?limit=${limit}&after=${page.at(-1)?.[0]}>; rel="next"` : null,
+    shown: page.map(([id, plant]) => shownPlant(id, plant, include)),
+    link: leadsOn ? `<?limit=${limit}&after=${page.at(-1)?.[0]}${include ? '&include=id' : ''}>; rel="next"` : null,
   }
 }
+
+/** A plant as a client sees it, with its id if the client asks for it. */
+const shownPlant = (id: bigint, plant: Plant, include: Include) => (include ? { id, ...plant } : plant)
 
 /** The user and the scope of the token of a request. */
 interface Who {
@@ -195,9 +213,10 @@ function createModel() {
       plantsOf(user).set(plant.id, toPlant(plant))
       return { status: 200, body: toPlant(plant), link: null }
     },
-    get({ user }: Who, id: bigint): Expected {
+    get({ user }: Who, id: bigint, include: Include): Expected {
       const plant = plantsOf(user).get(id)
-      return plant === undefined ? refusal(40402) : { status: 200, body: plant, link: null }
+      if (plant === undefined) return refusal(40402)
+      return { status: 200, body: shownPlant(id, plant, include), link: null }
     },
     delete({ user, scope }: Who, id: bigint): Expected {
       if (scope === 'read') return refusal(40301)

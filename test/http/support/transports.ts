@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
 import { createApp } from '../../../src/http/app.ts'
+import { identityProvider, type ProviderPolicy } from '../../../src/http/jwt/provider.ts'
 import type { AppOptions, RateLimit } from '../../../src/http/options.ts'
 import { listen } from '../../../src/http/server.ts'
 import { readCertificate, readTls, type TlsFiles } from '../../../src/http/tls.ts'
@@ -36,6 +37,8 @@ export interface ServiceOptions extends StoreOptions {
   readonly idleTimeoutMs?: number
   readonly tls?: TlsFiles
   readonly corsOrigins?: readonly string[]
+  /** The identity provider whose JWTs are accepted. */
+  readonly jwt?: ProviderPolicy
   /** Methods that take the place of the store's. The executable cannot have any. */
   readonly overrideStore?: (store: Store) => Partial<Store>
   /** Options that no flag sets. The executable cannot have any. */
@@ -126,6 +129,10 @@ const flagsOf = (options: ServiceOptions): string[] => [
   ...flag('--rate-limit', options.rateLimit, ({ requests, periodMs }) => `${requests}/${UNIT_OF_MS[periodMs]}`),
   ...flag('--idle-timeout', options.idleTimeoutMs, (ms) => `${ms / 1000}s`),
   ...flag('--cors-origin', options.corsOrigins, (origins) => origins.join(',')),
+  ...flag('--jwt-issuer', options.jwt?.issuer),
+  ...flag('--jwt-audience', options.jwt?.audience),
+  ...flag('--jwt-keys', options.jwt?.keyFile),
+  ...flag('--jwt-default-scope', options.jwt?.defaultScope),
   ...flag('--tls-cert', options.tls?.certPath),
   ...flag('--tls-key', options.tls?.keyPath),
 ]
@@ -188,22 +195,21 @@ export async function openDatabase(options: StoreOptions = {}, path?: string): P
 }
 
 /** The app with all that it logs. */
-function assemble(store: Store, { overrideStore, app, ...options }: ServiceOptions) {
+function assemble(store: Store, { overrideStore, app, jwt, ...options }: ServiceOptions) {
   let lines = ''
   const write = (line: string) => {
     lines += line
   }
+  const parts = appOptions({
+    store: { ...store, ...overrideStore?.(store) },
+    log: createLogger('debug', { write }),
+    logsRequests: true,
+    usesTls: options.tls !== undefined,
+    ...options,
+    ...app,
+  })
   return {
-    app: createApp(
-      appOptions({
-        store: { ...store, ...overrideStore?.(store) },
-        log: createLogger('debug', { write }),
-        logsRequests: true,
-        usesTls: options.tls !== undefined,
-        ...options,
-        ...app,
-      }),
-    ),
+    app: createApp(jwt === undefined ? parts : { ...parts, provider: identityProvider(jwt, parts) }),
     logs: () => lines,
   }
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { PAGES, readContrib, readPage, yamlInContrib } from '../../support/docs.ts'
+import manifest from '../../../package.json'
+import { PAGES, PUBLISHED_IMAGE, readContrib, readPage, yamlInContrib } from '../../support/docs.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { lacks, program } from '../../support/requirement.ts'
 import { runIn, runWell } from '../run.ts'
@@ -104,9 +105,9 @@ describe.skipIf(lacks(program('kustomize')))('kustomize', () => {
       expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual(
         [...each.own, ...shared].sort(),
       )
-      expect(images).toEqual([{ name: 'plantstore', newName: 'registry.example/plantstore', newTag: 'my-tag' }])
+      expect(images).toEqual([{ name: 'plantstore', newName: PUBLISHED_IMAGE, newTag: manifest.version }])
       expect(new Set(objects.filter(hasPods).flatMap(imagesOf))).toEqual(
-        new Set(['registry.example/plantstore:my-tag']),
+        new Set([`${PUBLISHED_IMAGE}:${manifest.version}`]),
       )
     },
   )

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'bun:test'
-import { INT64_MAX, INT64_MIN } from '../../../src/domain/int64.ts'
-import { LIMIT_MAX, PAGE_TEXT_LENGTH, type PlantRange, type Store } from '../../../src/domain/store.ts'
+import { PAGE_TEXT_LENGTH, type PlantRange, type Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { createUser, IDS } from '../fixtures.ts'
+import { createUser } from '../fixtures.ts'
 
-/** Tests what the comments of `Store` say about listing plants. */
+/** Tests what the comments of `Store` say about long pages. test/http/socket/plants-model.test.ts tests order and limits. */
 export function listContract({ open }: StoreUnderTest): void {
   describe('listPlants', () => {
     test('ends a page before the limit only with the plant that fills it', async () => {
@@ -38,45 +37,6 @@ export function listContract({ open }: StoreUnderTest): void {
       expect(await pageAfter(undefined)).toEqual({ ids: [1n], isLast: false })
       expect(await pageAfter(1n)).toEqual({ ids: [2n], isLast: false })
       expect(await pageAfter(2n)).toEqual({ ids: [3n], isLast: true })
-    })
-
-    test('holds the plants in ascending order of their ids as numbers, and keeps every int64 apart', async () => {
-      await using opened = await open()
-      const user = await createUser(opened.store, 'me')
-      for (const id of IDS.toSorted((a, b) => String(a).localeCompare(String(b)))) {
-        await opened.store.createPlant(user, { id, name: String(id) })
-      }
-
-      expect(await opened.store.listPlants(user, { after: undefined, limit: IDS.length })).toStrictEqual({
-        plants: IDS.map((id) => ({ id, plant: { name: String(id) } })),
-        isLast: true,
-      })
-    })
-
-    test.each<[after: bigint | undefined, limit: number, ids: bigint[], isLast: boolean]>([
-      [undefined, 10, [INT64_MIN, -1n, 0n, 1n, INT64_MAX], true],
-      [undefined, LIMIT_MAX, [INT64_MIN, -1n, 0n, 1n, INT64_MAX], true],
-      [undefined, 5, [INT64_MIN, -1n, 0n, 1n, INT64_MAX], true],
-      [undefined, 4, [INT64_MIN, -1n, 0n, 1n], false],
-      [undefined, 1, [INT64_MIN], false],
-      [undefined, 0, [], false],
-      [INT64_MIN, 2, [-1n, 0n], false],
-      [-2n, 2, [-1n, 0n], false],
-      [-1n, 10, [0n, 1n, INT64_MAX], true],
-      [0n, 1, [1n], false],
-      [1n, 1, [INT64_MAX], true],
-      [1n, 10, [INT64_MAX], true],
-      [INT64_MAX - 1n, 10, [INT64_MAX], true],
-      [INT64_MAX, 10, [], true],
-      [INT64_MAX, 0, [], true],
-    ])('after %p with the limit %p holds %p, and isLast is %p', async (after, limit, ids, isLast) => {
-      await using opened = await open()
-      const user = await createUser(opened.store, 'me')
-      for (const id of [INT64_MIN, -1n, 0n, 1n, INT64_MAX]) await opened.store.createPlant(user, { id, name: 'Fern' })
-
-      const page = await readPage(opened.store, user, { after, limit })
-
-      expect(page).toEqual({ ids, isLast })
     })
   })
 }

@@ -5,6 +5,7 @@ import { hasOnlyGrownContract } from './has-only-grown.ts'
 import { healthContract } from './health.ts'
 import { listContract } from './list.ts'
 import { plantsContract } from './plants.ts'
+import { providerUsersContract } from './provider-users.ts'
 import { quotaContract } from './quota.ts'
 import { revokeContract } from './revoke.ts'
 import { rotateContract } from './rotate.ts'
@@ -26,6 +27,7 @@ export const storeContract = (stores: readonly StoreUnderTest[]): void =>
     rotateContract(store)
     usersContract(store)
     blockContract(store)
+    providerUsersContract(store)
     healthContract(store)
     versionsContract(store)
     hasOnlyGrownContract(store)

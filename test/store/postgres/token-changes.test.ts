@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { type Store, TOKEN_CHANGES_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
-import type { UserId } from '../../../src/domain/token.ts'
-import { NOBODY } from '../../../src/store/postgres/versions.ts'
+import { NOBODY, type UserId } from '../../../src/domain/token.ts'
 import { POSTGRES_SERVER } from '../../support/postgres.ts'
 import { lacks } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'

@@ -1,8 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
-
 /** What the page shows. It is in the fragment of the URL, which no server, proxy or log gets. */
 export interface Address {
-  /** The id of the only plant that is shown, or empty. */
+  /** The id of the only plant that is shown, or empty. The rest is the list behind it. */
   readonly plant: string
   /** The list begins behind this id. Empty for the first page. */
   readonly after: string
@@ -20,19 +18,16 @@ const START: Address = { plant: '', after: '', page: 1, filter: '', everywhere: 
 const INTEGER = /^-?\d+$/
 
 /** Reads a fragment like `#/plants/42` or `#/?after=99&page=3&filter=fern`. What it cannot read is as at the start. */
-export function parseAddress(fragment: string): Address {
+export function parseAddress(fragment: string, before = START): Address {
   const [path = '', query = ''] = fragment.split('?')
+  const plant = /^#\/plants\/(-?\d+)$/.exec(path)?.[1]
+  if (plant !== undefined) return { ...before, plant }
   const values = new URLSearchParams(query)
   const text = (name: string) => values.get(name) ?? ''
   const after = INTEGER.test(text('after')) ? text('after') : ''
-  return {
-    plant: /^#\/plants\/(-?\d+)$/.exec(path)?.[1] ?? '',
-    after,
-    page: after === '' ? 1 : Math.max(2, Math.trunc(Number(text('page'))) || 2),
-    filter: text('filter'),
-    everywhere: values.has('everywhere') && text('filter') !== '',
-    sort: text('sort'),
-  }
+  const page = after === '' ? 1 : Math.max(2, Math.trunc(Number(text('page'))) || 2)
+  const everywhere = values.has('everywhere') && text('filter') !== ''
+  return { plant: '', after, page, filter: text('filter'), everywhere, sort: text('sort') }
 }
 
 /** The fragment of an address. It leaves out what is as at the start. */
@@ -40,28 +35,4 @@ export function formatAddress({ plant, ...list }: Address): string {
   if (plant !== '') return `#/plants/${plant}`
   const given = Object.entries(list).filter(([name, value]) => value !== START[name as keyof Address])
   return given.length === 0 ? '#/' : `#/?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
-}
-
-/** How to go to an address: as a further step of the history, or in place of the present one. */
-export type Go = (change: Partial<Address>, how?: 'step' | 'replace') => void
-
-/**
- * The present address, and a function that goes to another one: what `change` does not name stays. The state of a step says
- * whether the step before it is in this history, too.
- */
-export function useAddress(): readonly [Address, Go] {
-  const [fragment, setFragment] = useState(location.hash)
-  useEffect(() => {
-    const follow = () => setFragment(location.hash)
-    addEventListener('popstate', follow)
-    return () => removeEventListener('popstate', follow)
-  }, [])
-  const address = parseAddress(fragment)
-  const go: Go = (change, how = 'step') => {
-    const next = formatAddress({ ...parseAddress(location.hash), ...change })
-    if (how === 'replace') history.replaceState(history.state, '', next)
-    else history.pushState({ hasBefore: true }, '', next)
-    setFragment(next)
-  }
-  return [address, go]
 }

@@ -1,13 +1,9 @@
 import { FIELD_NAMES, type Plant } from './fields.ts'
 import { describePlant, describeRefusal } from './messages.ts'
+import { reset, set, state } from './state.ts'
+import { clearStorage, EDIT } from './storage.ts'
 
-/** A page of plants, and the query of the next one. */
-export interface PlantPage {
-  readonly plants: readonly Plant[]
-  readonly next: string | undefined
-}
-
-/** A request failed for good: the server refused it, or the user gave it up. The message is for people. */
+/** A request or a change failed for good: the server refused it, or the user gave it up. The message is for people. */
 export class Refusal extends Error {
   constructor(
     readonly code: number,
@@ -34,20 +30,30 @@ const PASSING_STATUSES = [429, 502, 503, 504]
 /** The pause before a request is sent again, unless the server says another one. */
 const RETRY_AFTER_S = 5
 
-/** Waits until a request may be sent again. Rejects with a `Refusal` if the user gives it up. */
-export type Wait = (message: string, seconds: number) => Promise<void>
+let token = ''
+/** The requests that wait to be sent again. They share one pause: it ends for all of them. */
+const waiting: { readonly retry: () => void; readonly giveUp: () => void }[] = []
 
-/** What `connect` returns. */
-export type Client = ReturnType<typeof connect>
-
-/** A token that the server has accepted. */
-export interface Session {
-  readonly client: Client
-  readonly canWrite: boolean
+/** Uses a token from now on, or none if it is empty. Nobody gets the answers to earlier requests any more. */
+export function connect(next: string): void {
+  token = next
+  waiting.length = 0
+  doubtful.clear()
+  set({ pause: undefined })
 }
 
-/** What came of a delete: the plant is deleted, it was gone before, or it has other values than those that were shown. */
-export type Removal = 'deleted' | 'gone' | Plant
+export function endPause(how: 'retry' | 'giveUp'): void {
+  set({ pause: undefined })
+  for (const each of waiting.splice(0)) each[how]()
+}
+
+/** Waits until a request may be sent again. Rejects with a `Refusal` if the user gives it up. */
+function wait(message: string, seconds: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  waiting.push({ retry: resolve, giveUp: () => reject(new Refusal(0, message)) })
+  if (state.pause === undefined || seconds < state.pause.seconds) set({ pause: { message, seconds } })
+  return promise
+}
 
 interface Sent {
   readonly body?: string
@@ -56,97 +62,98 @@ interface Sent {
   readonly expected?: readonly number[]
 }
 
-/** Returns a function that sends requests with a token. It returns the answer of success, or the one with an `expected` error code. */
-function sender(token: string, wait: Wait, onInvalid: (message: string) => void) {
+/**
+ * Sends a request, again and again if it may succeed later. Returns the answer of success, or the one with an `expected` error code.
+ * Others reject with a `Refusal`.
+ */
+async function send(method: string, path: string, { body, headers, expected = [] }: Sent = {}) {
+  const sentToken = token
   // A header takes no other characters, and no token has any.
   const authorization = `Bearer ${token.replace(/[^!-~]/g, '?')}`
-  return async (method: string, path: string, { body, headers, expected = [] }: Sent = {}) => {
-    const sent = { authorization, 'content-type': 'application/json', ...headers }
-    /** An earlier try got no answer, or one that leaves open what has happened. */
-    let mayHaveHappened = false
-    for (;;) {
-      const answer = await fetch(path, { method, headers: sent, body: body ?? null, cache: 'no-store' })
-        .then(async (response) => ({ response, text: await response.text() }))
-        .catch(() => ({ response: Response.error(), text: '' }))
-      const { error, message } = errorIn(answer.response, answer.text)
-      if (error === 0 || expected.includes(error)) return { ...answer, error, mayHaveHappened }
-      const refusal = new Refusal(error, describeRefusal(error, message))
-      if (error === CODES.tokenInvalid) onInvalid(refusal.message)
-      const status = Math.floor(error / 100)
-      if (!PASSING_STATUSES.includes(status)) throw refusal
-      mayHaveHappened ||= status !== 429
-      await wait(refusal.message, Number(answer.response.headers.get('retry-after')) || RETRY_AFTER_S)
-    }
+  const init = {
+    method,
+    headers: { authorization, 'content-type': 'application/json', ...headers },
+    body: body ?? null,
+  }
+  /** An earlier try got no answer, or one that leaves open what has happened. */
+  let mayHaveHappened = false
+  for (;;) {
+    const answer = await fetch(path, { ...init, cache: 'no-store' })
+      .then(async (response) => ({ response, text: await response.text() }))
+      .catch(() => ({ response: Response.error(), text: '' }))
+    const { error, message } = errorIn(answer.response, answer.text)
+    if (token === sentToken && error === CODES.tokenInvalid) endSession()
+    // Nobody waits for it any more.
+    if (token !== sentToken) return new Promise<never>(() => {})
+    if (error === 0 || expected.includes(error)) return { ...answer, error, mayHaveHappened }
+    const refusal = new Refusal(error, describeRefusal(error, message))
+    const status = Math.floor(error / 100)
+    if (!PASSING_STATUSES.includes(status)) throw refusal
+    mayHaveHappened ||= status !== 429
+    await wait(refusal.message, Number(answer.response.headers.get('retry-after')) || RETRY_AFTER_S)
   }
 }
 
-/** The API for the owner of a token. A request that may succeed later is sent again after `wait`. Others reject with a `Refusal`. */
-export function connect(...options: Parameters<typeof sender>) {
-  const send = sender(...options)
-  /** The ids of plants whose delete the user gave up before it had an answer. */
-  const doubtful = new Set<string>()
-
-  /** The page of a list. The server gives the query of the next one relative to the list. */
-  const list = async (query: string): Promise<PlantPage> => {
-    const { text, response } = await send('GET', `plants${query}`)
-    return { plants: plantsIn(text), next: /<(\?[^>]*)>/.exec(response.headers.get('link') ?? '')?.[1] }
-  }
-
-  /** The stored plant with its strong `ETag`, which a proxy that compresses makes a weak one. `undefined` if there is none. */
-  const get = async (id: string) => {
-    const { error, text, response } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
-    const [plant] = error === 0 ? plantsIn(`[${text}]`) : []
-    return plant && { plant, etag: (response.headers.get('etag') ?? '').replace(/^W\//, '') }
-  }
-
-  /** Creates the plant of a line of JSON. If its id is taken, the message of the refusal shows the stored plant. */
-  const createFrom = async (line: string, plant: Partial<Plant>): Promise<void> => {
-    const { error, mayHaveHappened } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
-    if (error === 0) return
-    const stored = plant.id === undefined ? undefined : (await get(plant.id))?.plant
-    // The answer to an earlier try may have been lost.
-    if (mayHaveHappened && stored !== undefined && isSame(stored, plant)) return
-    throw new Refusal(error, describeRefusal(error, stored === undefined ? '' : describePlant(stored)))
-  }
-
-  return {
-    ...{ list, get, createFrom },
-    /** The plants of a list from its first page on, page by page. */
-    pages: (query: string) => readPages(list, query),
-    create: (plant: Partial<Plant>) => createFrom(toJson(plant), plant),
-
-    /** Whether the token may write. The server refuses this request for its token, then for its scope, then for its id. */
-    async canWrite(): Promise<boolean> {
-      const { error } = await send('DELETE', 'plants/none', { expected: [CODES.idInvalid, CODES.readOnly] })
-      return error === CODES.idInvalid
-    },
-
-    /** Deletes a plant, but only while it is stored as it is shown: another client may have changed it. */
-    async remove(shown: Plant): Promise<Removal> {
-      const found = await get(shown.id)
-      if (found === undefined) return doubtful.delete(shown.id) ? 'deleted' : 'gone'
-      if (!isSame(found.plant, shown)) return found.plant
-      const headers = { 'if-match': found.etag }
-      const expected = [CODES.notFound, CODES.changed]
-      doubtful.add(shown.id)
-      const { error, mayHaveHappened } = await send('DELETE', `plants/${shown.id}`, { headers, expected })
-      doubtful.delete(shown.id)
-      if (error === CODES.changed) return (await get(shown.id))?.plant ?? 'gone'
-      // After an answer that was lost, the plant is gone because this request has deleted it.
-      return error === 0 || mayHaveHappened ? 'deleted' : 'gone'
-    },
-  }
+/** The token is valid no more. Another user of the tab gets nothing, so a plant that an unfinished edit has deleted is told now. */
+function endSession(): void {
+  const edit = EDIT.read()
+  const missing =
+    edit && ` The change of ${describePlant(edit.old)}, id ${edit.old.id}, is not finished: it may be missing.`
+  clearStorage(token)
+  connect('')
+  reset(`${describeRefusal(CODES.tokenInvalid, '')}${missing ?? ''}`)
 }
 
-async function* readPages(
-  list: (query: string) => Promise<PlantPage>,
-  first: string,
-): AsyncGenerator<readonly Plant[]> {
-  for (let query: string | undefined = first; query !== undefined; ) {
-    const page: PlantPage = await list(query)
-    yield page.plants
-    query = page.next
-  }
+/** Whether the token may write. The server refuses this request for its token, then for its scope, then for its id. */
+export async function mayWrite(): Promise<boolean> {
+  const { error } = await send('DELETE', 'plants/none', { expected: [CODES.idInvalid, CODES.readOnly] })
+  return error === CODES.idInvalid
+}
+
+/** A page of a list, and the query of the next one. The server gives it relative to the list. */
+export async function listPlants(query: string) {
+  const { text, response } = await send('GET', `plants${query}`)
+  return { plants: plantsIn(text), next: /<(\?[^>]*)>/.exec(response.headers.get('link') ?? '')?.[1] }
+}
+
+/** The stored plant with its strong `ETag`, which a proxy that compresses makes a weak one. `undefined` if there is none. */
+export async function getPlant(id: string) {
+  const { error, text, response } = await send('GET', `plants/${id}?include=id`, { expected: [CODES.notFound] })
+  const [plant] = error === 0 ? plantsIn(`[${text}]`) : []
+  return plant && { plant, etag: (response.headers.get('etag') ?? '').replace(/^W\//, '') }
+}
+
+/** Creates a plant. If its id is taken, the message of the refusal shows the stored plant, unless that is equal and `mayExist`. */
+export const createPlant = (plant: Partial<Plant>, mayExist = false) => createFrom(toJson(plant), plant, mayExist)
+
+/** Creates the plant of a line of JSON. */
+export async function createFrom(line: string, plant: Partial<Plant>, mayExist = false): Promise<void> {
+  const { error, mayHaveHappened } = await send('POST', 'plants', { body: line, expected: [CODES.exists] })
+  if (error === 0) return
+  const stored = plant.id === undefined ? undefined : (await getPlant(plant.id))?.plant
+  // The answer to an earlier try may have been lost.
+  if ((mayExist || mayHaveHappened) && stored !== undefined && isSame(stored, plant)) return
+  throw new Refusal(error, describeRefusal(error, stored === undefined ? '' : describePlant(stored)))
+}
+
+/** Plants whose delete the user gave up before it had an answer. */
+export const doubtful = new Set<Plant>()
+
+/**
+ * Deletes a plant, but only while it is stored as it is shown: another client may have changed it. Returns whether this page has
+ * deleted it or it was gone before, or else the plant as it is now.
+ */
+export async function deletePlant(shown: Plant): Promise<'deleted' | 'gone' | Plant> {
+  const found = await getPlant(shown.id)
+  if (found === undefined) return doubtful.delete(shown) ? 'deleted' : 'gone'
+  if (!isSame(found.plant, shown)) return found.plant
+  const options = { headers: { 'if-match': found.etag }, expected: [CODES.notFound, CODES.changed] }
+  doubtful.add(shown)
+  const { error, mayHaveHappened } = await send('DELETE', `plants/${shown.id}`, options)
+  doubtful.delete(shown)
+  if (error === CODES.changed) return (await getPlant(shown.id))?.plant ?? 'gone'
+  // After an answer that was lost, the plant is gone because this request has deleted it.
+  return error === 0 || mayHaveHappened ? 'deleted' : 'gone'
 }
 
 /** Whether two plants have the same values. */

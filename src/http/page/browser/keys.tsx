@@ -1,42 +1,51 @@
-import { useEffect, useRef } from 'preact/hooks'
-import { Button } from './parts.tsx'
+import { useEffect } from 'preact/hooks'
+import { open } from './panel.ts'
+import { Button, focus } from './parts.tsx'
+import { go, state } from './state.ts'
 
-const SHEET = {
-  '/': 'Find a plant',
-  n: 'New plant',
-  '↑ ↓': 'Go from row to row',
-  Enter: 'Open the plant of the row',
-  Delete: 'Delete the plant of the row',
-  Esc: 'Close what is open',
-  '?': 'Show these keys',
+/** The keys of the page. What has no function here is for the list. Escape closes the sheet, as the browser does it with every dialog. */
+const KEYS: Readonly<Record<string, readonly [does: string, act?: () => void]>> = {
+  '/': ['Find a plant', () => focus('[type=search]')],
+  n: ['New plant', () => state.canWrite && open('new')],
+  '↑ ↓': ['Go from row to row'],
+  Enter: ['Open the plant of the row'],
+  Delete: ['Delete the plant of the row'],
+  Escape: ['Close what is open', leave],
+  '?': ['Show these keys', () => sheet()?.showModal()],
 }
 
-/** Calls a function when its key is pressed. In a field only Escape counts, because other keys are text. */
-export function useKeys(actions: Readonly<Record<string, (() => void) | undefined>>): void {
+const sheet = () => document.querySelector('dialog')
+
+export const showKeys = () => sheet()?.showModal()
+
+function leave(): void {
+  if (state.panel !== undefined) open(undefined)
+  else if (state.address.filter !== '') go({ filter: '', everywhere: false })
+  document.querySelector<HTMLElement>('[type=search]')?.blur()
+}
+
+/** In a field only Escape counts, because other keys are text. */
+function press(event: KeyboardEvent): void {
+  const { key, target, ctrlKey, metaKey, altKey, defaultPrevented, isComposing } = event
+  const act = KEYS[key]?.[1]
+  const isTyping = target instanceof HTMLInputElement && target.type !== 'checkbox' && key !== 'Escape'
+  if (!act || isTyping || sheet()?.open || defaultPrevented || isComposing || ctrlKey || metaKey || altKey) return
+  event.preventDefault()
+  act()
+}
+
+/** Listens to the keys while it is shown, and has a sheet of them. */
+export function Keys() {
   useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const { key, target, ctrlKey, metaKey, altKey, defaultPrevented, isComposing } = event
-      const isTyping = target instanceof HTMLInputElement && target.type !== 'checkbox' && key !== 'Escape'
-      const isOpen = document.querySelector('dialog[open]') !== null
-      if (!actions[key] || isTyping || isOpen || defaultPrevented || isComposing || ctrlKey || metaKey || altKey) return
-      event.preventDefault()
-      actions[key]()
-    }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)
-  })
-}
-
-/** The keys of the page. Escape closes the sheet, as the browser does it with every dialog. */
-export function KeySheet({ close }: { readonly close: () => void }) {
-  const dialog = useRef<HTMLDialogElement>(null)
-  useEffect(() => dialog.current?.showModal(), [])
+  }, [])
   return (
-    <dialog ref={dialog} aria-labelledby="keys-title" onClose={close}>
+    <dialog aria-labelledby="keys-title">
       <article>
         <h2 id="keys-title">Keys</h2>
         <dl class="keys">
-          {Object.entries(SHEET).map(([key, does]) => (
+          {Object.entries(KEYS).map(([key, [does]]) => (
             <div key={key}>
               <dt>
                 <kbd>{key}</kbd>
@@ -45,7 +54,7 @@ export function KeySheet({ close }: { readonly close: () => void }) {
             </div>
           ))}
         </dl>
-        <Button onClick={() => dialog.current?.close()}>Close</Button>
+        <Button text="Close" onClick={() => sheet()?.close()} />
       </article>
     </dialog>
   )

@@ -1,107 +1,104 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { Refusal } from './client.ts'
-import type { Shared } from './garden.ts'
-import { type Listing, matches, type Search, sorted, useListing, useSearch } from './listing.ts'
+import type { Address } from './address.ts'
+import { doubtful, listPlants, Refusal, refusalIn } from './client.ts'
+import { FIELD_NAMES, type Plant } from './fields.ts'
 import { countOf } from './messages.ts'
+import { open } from './panel.ts'
 import { Button, Picture } from './parts.tsx'
+import { readAll, useRead } from './reading.ts'
+import { go, set, state } from './state.ts'
 import { PlantTable } from './table.tsx'
 
+/** Plants on a page. */
+const PAGE_PLANTS = 50
+/** A search shows at most so many plants, so that the memory of the tab stays bounded. */
+const HITS_MAX = 500
+
 /** A page of plants, or what a search over all pages has found. */
-export function PlantList(props: Shared & { readonly addFirst: () => void }) {
-  const { garden, address, go } = props
-  const { filter, everywhere, sort } = address
-  const list = useRef<HTMLElement>(null)
-  const { listing, problem, isLoading, retry } = useListing(props)
-  const { search, stop } = useSearch(props, everywhere ? filter : '')
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+export function PlantList() {
+  const { filter, everywhere, sort, after, page } = state.address
+  const { value: listing, problem, isLoading } = useRead(() => readPage({ after, page }), after)
+  const search = useSearch(everywhere ? filter : '')
+  const section = useRef<HTMLElement>(null)
   /** Next was pressed: its page begins at the top. */
   const isTurning = useRef(false)
   useEffect(() => {
-    setSelected(new Set())
-    if (isTurning.current) list.current?.scrollIntoView()
+    if (isTurning.current) section.current?.scrollIntoView()
     isTurning.current = false
-  }, [listing?.after, everywhere])
+  }, [listing?.after])
 
-  const found = everywhere ? (search?.hits ?? []) : (listing?.plants ?? []).filter((plant) => matches(plant, filter))
+  const found = everywhere ? search.hits : (listing?.plants ?? []).filter((plant) => matches(plant, filter))
   const plants = sorted(found, sort)
-  const chosen = plants.filter((plant) => selected.has(plant.id) && !garden.deleted.includes(plant))
-  const isOver = search !== undefined && search.state !== 'running'
-  const hasPages = address.after !== '' || listing?.next !== undefined
-  const removeChosen = () => {
-    setSelected(new Set())
-    const last = list.current?.querySelector<HTMLElement>(`[data-id="${chosen.at(-1)?.id}"]`)
-    const next = last?.nextElementSibling ?? last
-    if (next instanceof HTMLElement) next.focus()
-    garden.remove(chosen)
-  }
+  const { next = '' } = listing ?? {}
+  const hasPages = after !== '' || next !== ''
+  /** The rows are those of another page. */
+  const isOld = listing !== undefined && listing.after !== after
   const turn = () => {
     isTurning.current = true
-    go({ after: listing?.next ?? '', page: (listing?.page ?? 1) + 1 })
+    go({ after: next, page: page + 1 })
   }
   return (
-    <section ref={list} class={isLoading ? 'list loading' : 'list'} aria-label="Plants">
+    <section ref={section} class={isOld ? 'list loading' : 'list'} aria-label="Plants">
       {filter !== '' && (
         <p class="filter">
-          {everywhere ? <SearchState {...{ search, filter, stop }} /> : `On this page, plants with “${filter}”:`}
-          {!everywhere && hasPages && <Button onClick={() => go({ everywhere: true })}>Search all pages</Button>}
-          <Button onClick={() => go({ filter: '', everywhere: false })}>Show all</Button>
+          {everywhere ? <SearchState {...search} /> : `On this page, plants with “${filter}”:`}
+          {!everywhere && hasPages && <Button text="Search all pages" onClick={() => go({ everywhere: true })} />}
+          <Button text="Show all" onClick={() => go({ filter: '', everywhere: false })} />
         </p>
       )}
       {problem && (
         <p class="state" role="alert">
           {listing && 'This is what was here before. '}The plants could not be loaded. {problem}
-          <Button onClick={retry}>Try again</Button>
+          <Button text="Try again" onClick={() => set({ changes: state.changes + 1 })} />
         </p>
       )}
-      {chosen.length > 0 && (
-        <Selection chosen={chosen.length} remove={removeChosen} end={() => setSelected(new Set())} />
-      )}
-      {plants.length > 0 && <PlantTable {...props} {...{ plants, selected, setSelected }} />}
+      {plants.length > 0 && <PlantTable key={`${everywhere} ${listing?.after}`} plants={plants} />}
       {plants.length === 0 && !problem && (
-        <Emptiness {...props} isLoading={isLoading || (everywhere && !isOver)} hasPages={hasPages} />
+        <Emptiness isLoading={isLoading || (everywhere && search.state === 'running')} hasPages={hasPages} />
       )}
       {!everywhere && hasPages && listing && (
-        <Pages {...props} {...listing} turn={!isLoading && listing.next !== undefined && turn} />
+        <nav aria-label="Pages">
+          {history.state?.hasBefore ? (
+            <Button text="Back" onClick={after !== '' && (() => history.back())} />
+          ) : (
+            <Button text="First page" onClick={after !== '' && (() => go({ after: '', page: 1 }))} />
+          )}
+          <span aria-live="polite">Page {listing.page}</span>
+          <Button text="Next" onClick={!isLoading && next !== '' && turn} />
+        </nav>
       )}
     </section>
   )
 }
 
-interface SelectionProps {
-  readonly chosen: number
-  readonly remove: () => void
-  readonly end: () => void
+/** The page of an address, and the id behind which the next one begins. Plants that are or may be deleted stay in their rows. */
+async function readPage({ after, page }: Pick<Address, 'after' | 'page'>) {
+  const found = await listPlants(`?limit=${PAGE_PLANTS}${after && `&after=${after}`}&include=id`)
+  const next = new URLSearchParams(found.next).get('after') ?? ''
+  const ids = new Set(found.plants.map(({ id }) => id))
+  const isBetween = (id: bigint) => (after === '' || id > BigInt(after)) && (next === '' || id <= BigInt(next))
+  const ghosts = [...state.deleted, ...doubtful].filter(({ id }) => !ids.has(id) && isBetween(BigInt(id)))
+  return { plants: [...found.plants, ...ghosts].sort(byId), next, after, page }
 }
 
-const Selection = ({ chosen, remove, end }: SelectionProps) => (
-  <p class="selection">
-    {countOf(chosen)} selected.
-    <Button kind="danger" onClick={remove}>
-      Delete selected
-    </Button>
-    <Button onClick={end}>Select none</Button>
-  </p>
-)
+const byId = (one: Plant, other: Plant): number => (BigInt(one.id) < BigInt(other.id) ? -1 : 1)
 
-type PagesProps = Shared & Listing & { readonly turn: (() => void) | false }
+/** The plants in the order of a field; with a minus before its name in the reverse order. */
+function sorted(plants: readonly Plant[], sort: string): readonly Plant[] {
+  const field = sort.replace('-', '')
+  if (!FIELD_NAMES.includes(field)) return plants
+  const byText = (one: Plant, other: Plant) => (one[field] ?? '').localeCompare(other[field] ?? '')
+  const ascending = [...plants].sort(field === 'id' ? byId : byText)
+  return sort.startsWith('-') ? ascending.reverse() : ascending
+}
 
-/** Leads to the next page, and back to the one before if it is in the history. */
-const Pages = ({ after, page, turn, go }: PagesProps) => (
-  <nav aria-label="Pages">
-    {history.state?.hasBefore ? (
-      <Button onClick={after !== '' && (() => history.back())}>Back</Button>
-    ) : (
-      <Button onClick={after !== '' && (() => go({ after: '', page: 1 }))}>First page</Button>
-    )}
-    <span aria-live="polite">Page {page}</span>
-    <Button onClick={turn}>Next</Button>
-  </nav>
-)
-
-type EmptinessProps = Parameters<typeof PlantList>[0] & Readonly<Record<'isLoading' | 'hasPages', boolean>>
+/** Whether one of the texts of a plant contains a text, in any letter case. */
+const matches = (plant: Plant, filter: string): boolean =>
+  Object.values(plant).some((text) => text.toLowerCase().includes(filter.toLowerCase()))
 
 /** Why the list has no rows: it is on its way, nothing matches, or there is nothing. */
-function Emptiness({ isLoading, address: { filter }, hasPages, canWrite, addFirst }: EmptinessProps) {
+function Emptiness({ isLoading, hasPages }: Readonly<Record<'isLoading' | 'hasPages', boolean>>) {
+  const { filter } = state.address
   if (isLoading) return <p class="state">Loading your plants…</p>
   if (filter !== '') return <p class="state">No plant here contains “{filter}”.</p>
   if (hasPages) return <p class="state">There are no plants on this page any more.</p>
@@ -109,30 +106,60 @@ function Emptiness({ isLoading, address: { filter }, hasPages, canWrite, addFirs
     <div class="state">
       <Picture />
       <p>You have no plants yet.</p>
-      {canWrite && (
-        <Button kind="primary" onClick={addFirst}>
-          Add your first plant
-        </Button>
-      )}
+      {state.canWrite && <Button text="Add your first plant" kind="primary" onClick={() => open('new')} />}
     </div>
   )
 }
 
-interface SearchProps {
-  readonly search: Search | undefined
+/** What a search over all pages has found so far. */
+interface Search {
   readonly filter: string
+  readonly hits: readonly Plant[]
+  readonly searched: number
+  readonly state: 'running' | 'whole' | 'stopped' | 'full' | Refusal
   readonly stop: () => void
 }
 
-function SearchState({ search, filter, stop }: SearchProps) {
-  const { hits = [], searched = 0, state = 'running' } = search ?? {}
+const NOTHING: Search = { filter: '', hits: [], searched: 0, state: 'running', stop() {} }
+
+/** Searches all pages while there is a text to search for. Changes of this tab do not begin it anew, because it knows of them. */
+function useSearch(filter: string): Search {
+  const [search, setSearch] = useState(NOTHING)
+  useEffect(() => {
+    if (filter === '') return
+    const job = new AbortController()
+    let found: Search = { ...NOTHING, filter, stop: () => end('stopped') }
+    const show = (change: Partial<Search>) => {
+      if (job.signal.aborted) return
+      found = { ...found, ...change }
+      setSearch(found)
+    }
+    const end = (state: Search['state']) => {
+      show({ state })
+      job.abort()
+    }
+    const add = (plants: readonly Plant[]) => {
+      const hits = [...found.hits, ...plants.filter((plant) => matches(plant, filter))].slice(0, HITS_MAX)
+      show({ hits, searched: found.searched + plants.length })
+      if (hits.length === HITS_MAX) end('full')
+    }
+    set({ renewed: new Map() })
+    show({})
+    void readAll(job, add)
+      .then(() => 'whole' as const, refusalIn)
+      .then(end)
+    return () => job.abort()
+  }, [filter])
+  const { renewed } = state
+  const now = (plant: Plant) => (renewed.has(plant.id) ? renewed.get(plant.id) : plant) ?? []
+  return search.filter === filter ? { ...search, hits: search.hits.flatMap(now) } : NOTHING
+}
+
+function SearchState({ hits, searched, state: how, stop }: Search) {
+  const { filter } = state.address
   const found = `${countOf(hits.length)} with “${filter}” among ${searched.toLocaleString('en')}`
-  if (state instanceof Refusal)
-    return (
-      <span role="alert">
-        The search has ended. {state.message} So far: {found}.
-      </span>
-    )
+  if (how instanceof Refusal)
+    return <span role="alert">{`The search has ended. ${how.message} So far: ${found}.`}</span>
   const texts = {
     running: `Searching all pages: ${found} so far.`,
     whole: `On all pages: ${found}.`,
@@ -141,8 +168,8 @@ function SearchState({ search, filter, stop }: SearchProps) {
   }
   return (
     <>
-      <span aria-live="polite">{texts[state]}</span>
-      {state === 'running' && <Button onClick={stop}>Stop</Button>}
+      <span aria-live="polite">{texts[how]}</span>
+      {how === 'running' && <Button text="Stop" onClick={stop} />}
     </>
   )
 }

@@ -1,109 +1,115 @@
 import { render } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { connect, Refusal, refusalIn, type Session, type Wait } from './client.ts'
-import { Button, Notices, type Pause, Picture } from './parts.tsx'
-import { Plants } from './plants.tsx'
-import { SignIn } from './sign-in.tsx'
-import { BROWSER_TOKEN, clearStorage, DELETED, EDIT, TAB_TOKEN } from './storage.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { findUnfinished, finish, restore } from './changes.ts'
+import type { Plant } from './fields.ts'
+import { Keys, showKeys } from './keys.tsx'
+import { PlantList } from './list.tsx'
+import { countOf, describePlant } from './messages.ts'
+import { OnePlant } from './one-plant.tsx'
+import { open } from './panel.ts'
+import { Button, focus, Notices, Picture } from './parts.tsx'
+import { PlantForm } from './plant-form.tsx'
+import { countAll, download, useRead, useTally } from './reading.ts'
+import { returnToSession, SignIn, signOut } from './sign-in.tsx'
+import { go, start, state } from './state.ts'
+import { Upload } from './upload.tsx'
 
 /** The documentation, if the server has it. */
 const docs = document.querySelector<HTMLLinkElement>('link[rel=help]')
 
-/** All requests that wait share one pause: it ends for all of them. */
-function usePause() {
-  const [pause, setPause] = useState<Pause>()
-  const waiting = useRef<{ readonly retry: () => void; readonly giveUp: () => void }[]>([])
-  const end = (how: 'retry' | 'giveUp') => () => {
-    setPause(undefined)
-    for (const each of waiting.current.splice(0)) each[how]()
-  }
-  const wait: Wait = (message, seconds) =>
-    new Promise((resolve, reject) => {
-      waiting.current.push({ retry: resolve, giveUp: () => reject(new Refusal(0, message)) })
-      const added = { message, seconds, retry: end('retry'), giveUp: end('giveUp') }
-      setPause((pause) => (pause && pause.seconds <= seconds ? pause : added))
-    })
-  return { pause, wait, clear: end('giveUp') }
-}
-
-/** Signs in and out. */
-function useSession(wait: Wait, endPause: () => void) {
-  const [session, setSession] = useState<Session>()
-  const [problem, setProblem] = useState('')
-  /** A token that the browser keeps is tried at first. */
-  const [isReturning, setIsReturning] = useState(true)
-  /** The token of the latest sign-in. An earlier one that still waits counts no more. */
-  const latest = useRef('')
-
-  const forget = (token: string, reason: string) => {
-    for (const each of [TAB_TOKEN, BROWSER_TOKEN]) if (each.read() === token) each.clear()
-    // An edit stays, so that its plant is not lost. Another user must not get the deleted plants.
-    DELETED.clear()
-    setSession(undefined)
-    setProblem(reason)
-  }
-  const signIn = async (token: string, isKept: boolean) => {
-    const isLatest = () => latest.current === token
-    latest.current = token
-    setProblem('')
-    endPause()
-    const client = connect(token, wait, (reason) => isLatest() && forget(token, reason))
-    const canWrite = await client.canWrite().catch(refusalIn)
-    if (!isLatest()) return
-    setIsReturning(false)
-    if (canWrite instanceof Refusal) return setProblem(canWrite.message)
-    const slot = isKept ? BROWSER_TOKEN : TAB_TOKEN
-    slot.write(token)
-    setSession({ client, canWrite })
-  }
-  const signOut = () => {
-    const question = 'A change is not finished, so its plant may be missing. Sign out all the same?'
-    if (EDIT.read() !== undefined && !confirm(question)) return
-    // A sign-in that is on its way counts no more, and nothing is written any more.
-    latest.current = ''
-    setSession(undefined)
-    setIsReturning(true)
-    clearStorage()
-    // Ends all requests, and leaves nothing in memory. The next user begins at the first page.
-    history.replaceState(null, '', location.pathname)
-    location.reload()
-  }
-  useEffect(() => {
-    const [ofTab, ofBrowser] = [TAB_TOKEN.read(), BROWSER_TOKEN.read()]
-    if (ofTab !== undefined) void signIn(ofTab, false)
-    else if (ofBrowser !== undefined) void signIn(ofBrowser, true)
-    else setIsReturning(false)
-  }, [])
-  return { session, problem, isReturning, signIn, signOut }
-}
-
 /** The page: the form for a token, or the plants of its user. */
 function App() {
-  const { pause, wait, clear } = usePause()
-  const { session, problem, isReturning, signIn, signOut } = useSession(wait, clear)
-  const main = useRef<HTMLElement>(null)
+  const [{ canWrite, isReturning }, draw] = useState(state)
+  useEffect(() => {
+    start(draw)
+    returnToSession()
+  }, [])
+  const isSignedIn = canWrite !== undefined
   return (
     <>
-      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+      <button type="button" class="skip" onClick={() => focus('main')}>
         Skip to the plants
       </button>
       <header>
         <Picture />
         <h1>Plant Store</h1>
         {docs && <a href={docs.href}>API</a>}
-        {(session || isReturning) && (
-          <Button kind="quiet" onClick={signOut}>
-            Sign out
-          </Button>
-        )}
+        {(isSignedIn || isReturning) && <Button text="Sign out" kind="quiet" onClick={signOut} />}
       </header>
-      <main ref={main} tabIndex={-1}>
-        {session && <Plants {...session} pause={pause} />}
-        {!session && isReturning && <p class="state">One moment…</p>}
-        {!session && !isReturning && <SignIn problem={problem} signIn={signIn} />}
-        {!session && <Notices pause={pause} />}
+      <main tabIndex={-1}>
+        {isSignedIn && <Plants />}
+        {!isSignedIn && isReturning && <p class="state">One moment…</p>}
+        {!isSignedIn && !isReturning && <SignIn />}
+        <Notices />
       </main>
     </>
+  )
+}
+
+/** The plants of the user, and all that the user can do with them. */
+function Plants() {
+  const { address, canWrite, canEdit, panel, deleted, tally } = state
+  const edited = typeof panel === 'object' ? panel : undefined
+  useTally()
+  return (
+    <>
+      <UnfinishedEdit />
+      <div class="tools">
+        <SearchField />
+        {canWrite && <Button text="New plant" kind="primary" onClick={() => open('new')} />}
+      </div>
+      {(panel === 'new' || edited) && <PlantForm key={edited} edited={edited} />}
+      {panel === 'upload' && <Upload />}
+      {address.plant === '' ? <PlantList /> : <OnePlant key={address.plant} />}
+      {canWrite && deleted.length > 0 && <Deleted plants={deleted} />}
+      <footer>
+        {tally.count !== undefined && <span>{countOf(tally.count)} in all.</span>}
+        {tally.isLarge && <Button text="Count all plants" onClick={countAll} />}
+        <Button text="Download all" onClick={download} />
+        {canWrite && <Button text="Upload" onClick={() => open('upload')} />}
+        <Button text="Keys" onClick={showKeys} />
+      </footer>
+      {canWrite && !canEdit && <p>This browser stores nothing for this page, so plants cannot be edited here.</p>}
+      <Keys />
+    </>
+  )
+}
+
+const SearchField = () => (
+  <input
+    {...{ type: 'search', 'aria-label': 'Find a plant', placeholder: 'Find a plant', value: state.address.filter }}
+    onInput={({ currentTarget }) => go({ plant: '', filter: currentTarget.value }, false)}
+    onKeyDown={({ key }) => key === 'Enter' && go({ everywhere: state.address.filter !== '' })}
+  />
+)
+
+/** The plants that were deleted in this tab. Each can be restored until the tab is closed. */
+const Deleted = ({ plants }: { readonly plants: readonly Plant[] }) => (
+  <details>
+    <summary>Deleted in this tab: {countOf(plants.length)}</summary>
+    <ul>
+      {plants.map((plant) => (
+        <li key={plant}>
+          {describePlant(plant)}, id {plant.id}
+          <Button text="Restore" label={`Restore plant ${plant.id}`} onClick={() => restore([plant])} />
+        </li>
+      ))}
+    </ul>
+    <Button text="Restore all" onClick={() => restore(plants)} />
+  </details>
+)
+
+/** Offers to finish an edit that was interrupted. */
+function UnfinishedEdit() {
+  const { value: unfinished } = useRead(findUnfinished)
+  if (unfinished === undefined || state.busy.has(unfinished.old.id)) return null
+  return (
+    <p class="unfinished" role="alert">
+      You were changing {describePlant(unfinished.old)} to {describePlant(unfinished.new)}, and that is not finished:
+      the plant may be missing.
+      <Button text="Finish" kind="primary" onClick={() => finish(unfinished, false)} />
+      <Button text="Keep the old plant" onClick={() => finish(unfinished, true)} />
+    </p>
   )
 }
 

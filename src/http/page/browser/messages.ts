@@ -42,7 +42,7 @@ export function problemOf(field: string, text: string): string | undefined {
   if (field === 'name' && text.trim() === '') return 'Give the plant a name, with at least one letter.'
   if (field !== 'id') return undefined
   if (text === '') return 'Give the plant an id: any whole number that none of your plants has, like 4.'
-  if (!/^(?:0|-?[1-9]\d*)$/.test(text)) return 'The id is a whole number, like 4: digits alone, without spaces.'
+  if (!/^(?:0|-?[1-9]\d*)$/.test(text)) return 'The id is a whole number, like 4: only digits, without spaces.'
   const isInRange = BigInt(text) >= INT64_MIN && BigInt(text) <= INT64_MAX
   return isInRange ? undefined : `The id is too far from 0: it is at most ${INT64_MAX}, and at least ${INT64_MIN}.`
 }

@@ -1,66 +1,46 @@
 import { useEffect, useState } from 'preact/hooks'
-import { refusalIn, toJson } from './client.ts'
+import { formatAddress } from './address.ts'
+import { remove, restore } from './changes.ts'
+import { CODES, getPlant, toJson } from './client.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
-import type { Shared } from './garden.ts'
 import { describeRefusal } from './messages.ts'
-import { Button, Copy } from './parts.tsx'
+import { open } from './panel.ts'
+import { Button } from './parts.tsx'
+import { useRead } from './reading.ts'
+import { set, state } from './state.ts'
 
-/** One plant at its own address, with what programs need of it. `list` is the fragment of the list that was shown before. */
-export function OnePlant({ client, canWrite, garden, edit, address, list }: Shared & { readonly list: string }) {
-  const [plant, setPlant] = useState<Plant>()
-  const [state, setState] = useState('Loading the plant…')
-  const isDeleted = plant !== undefined && garden.deleted.includes(plant)
+/** One plant at its own address, with what programs need of it. */
+export function OnePlant() {
+  const { address, deleted, canWrite, canEdit } = state
   const id = address.plant
-  useEffect(() => {
-    let isCurrent = true
-    const read = async () => {
-      const found = await client.get(id)
-      if (!isCurrent) return
-      // A plant that was deleted here stays, so that it can be restored.
-      if (found || !isDeleted) setPlant(found?.plant)
-      setState(describeRefusal(40402, ''))
-    }
-    read().catch((error) => isCurrent && setState(refusalIn(error).message))
-    return () => {
-      isCurrent = false
-    }
-  }, [client, id, garden.changes])
+  const { value: found, problem, isLoading } = useRead(() => getPlant(id), id)
   // Back in the list, the row of the plant has the focus.
-  useEffect(() => () => garden.setFocused(id), [id])
+  useEffect(() => () => set({ focused: id }), [id])
+  // A plant that was deleted here stays, so that it can be restored.
+  const plant = found?.plant ?? deleted.find((each) => each.id === id)
+  const isDeleted = plant !== undefined && deleted.includes(plant)
   return (
     <article class="plant">
       <p>
-        <a href={list}>← All plants</a>
+        <a href={formatAddress({ ...address, plant: '' })}>← All plants</a>
       </p>
-      {plant === undefined && <p class="state">{state}</p>}
-      {plant && (
+      {plant ? (
         <>
           <h2 ref={focus} tabIndex={-1} class={isDeleted ? 'deleted' : ''}>
             <bdi>{plant.name}</bdi>
           </h2>
-          <dl>
-            {FIELD_NAMES.filter((field) => plant[field] !== undefined).map((field) => (
-              <div key={field}>
-                <dt>{titleOf(field)}</dt>
-                <dd>
-                  <bdi>{plant[field]}</bdi>
-                </dd>
-              </div>
-            ))}
-          </dl>
+          <Values plant={plant} />
           <p class="buttons">
             {isDeleted && 'This plant is deleted.'}
-            {isDeleted && <Button onClick={() => garden.restore([plant])}>Undo</Button>}
-            {!isDeleted && edit && <Button onClick={() => edit(plant)}>Edit</Button>}
-            {!isDeleted && canWrite && (
-              <Button kind="danger" onClick={() => garden.remove([plant])}>
-                Delete
-              </Button>
-            )}
+            {isDeleted && <Button text="Undo" onClick={() => restore([plant])} />}
+            {!isDeleted && canEdit && <Button text="Edit" onClick={() => open(plant)} />}
+            {!isDeleted && canWrite && <Button text="Delete" kind="danger" onClick={() => remove([plant])} />}
           </p>
           <Copy title="JSON" text={toJson(plant)} />
           <Copy title="curl" text={curlOf(plant)} />
         </>
+      ) : (
+        <p class="state">{isLoading ? 'Loading the plant…' : (problem ?? describeRefusal(CODES.notFound, ''))}</p>
       )}
     </article>
   )
@@ -69,9 +49,39 @@ export function OnePlant({ client, canWrite, garden, edit, address, list }: Shar
 /** The row that led here is gone. */
 const focus = (element: HTMLElement | null) => element?.focus()
 
+const Values = ({ plant }: { readonly plant: Plant }) => (
+  <dl>
+    {FIELD_NAMES.filter((field) => plant[field] !== undefined).map((field) => (
+      <div key={field}>
+        <dt>{titleOf(field)}</dt>
+        <dd>
+          <bdi>{plant[field]}</bdi>
+        </dd>
+      </div>
+    ))}
+  </dl>
+)
+
 /** A command that creates the plant. The token stays out of it. */
 function curlOf(plant: Plant): string {
   const url = new URL('plants', location.href).href
   const body = toJson(plant).replaceAll("'", "'\\''")
   return `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '${body}' '${url}'`
+}
+
+/** A text to copy. Without the clipboard, which browsers give only to https and to this machine, people select it. */
+function Copy({ title, text }: Readonly<Record<'title' | 'text', string>>) {
+  const [isCopied, setIsCopied] = useState(false)
+  const copy = () => void navigator.clipboard.writeText(text).then(() => setIsCopied(true))
+  return (
+    <figure>
+      <figcaption>
+        {title}
+        {navigator.clipboard && <Button text={isCopied ? 'Copied' : `Copy ${title}`} onClick={copy} />}
+      </figcaption>
+      <pre>
+        <code>{text}</code>
+      </pre>
+    </figure>
+  )
 }

@@ -1,37 +1,64 @@
+import { connect, mayWrite, Refusal, refusalIn } from './client.ts'
 import { Picture } from './parts.tsx'
+import { set, state } from './state.ts'
+import { BROWSER_TOKEN, clearStorage, DELETED, EDIT, keepsEdits, TAB_TOKEN } from './storage.ts'
 
-interface SignInProps {
-  readonly problem: string
-  readonly signIn: (token: string, isKept: boolean) => Promise<void>
+/** Signs in with a token. An earlier sign-in that still waits counts no more. */
+async function signIn(token: string, slot: typeof TAB_TOKEN): Promise<void> {
+  connect(token)
+  set({ problem: '' })
+  const canWrite = await mayWrite().catch(refusalIn)
+  if (canWrite instanceof Refusal) return set({ problem: canWrite.message, isReturning: false })
+  slot.write(token)
+  set({ canWrite, canEdit: canWrite && keepsEdits(), deleted: DELETED.read() ?? [], isReturning: false })
+}
+
+/** Signs in with a token that the browser keeps. */
+export function returnToSession(): void {
+  const slot = [TAB_TOKEN, BROWSER_TOKEN].find((each) => each.read() !== undefined)
+  const token = slot?.read()
+  if (slot === undefined || token === undefined) return
+  set({ isReturning: true })
+  void signIn(token, slot)
+}
+
+export function signOut(): void {
+  const question = 'A change is not finished, so its plant may be missing. Sign out all the same?'
+  if (EDIT.read() !== undefined && !confirm(question)) return
+  // Nothing is written any more.
+  connect('')
+  set({ canWrite: undefined, isReturning: true })
+  clearStorage()
+  // Ends all requests, and leaves nothing in memory. The next user begins at the first page.
+  history.replaceState(null, '', location.pathname)
+  location.reload()
+}
+
+function submit(event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void {
+  event.preventDefault()
+  const values = new FormData(event.currentTarget)
+  const token = String(values.get('token')).trim()
+  // The tab may have what the user of another token has left.
+  if (![TAB_TOKEN, BROWSER_TOKEN].some((each) => each.read() === token)) clearStorage()
+  void signIn(token, values.has('keep') ? BROWSER_TOKEN : TAB_TOKEN)
 }
 
 /** The form for a token, which is never shown. It says what this page is, and how to get a token. */
-export const SignIn = ({ problem, signIn }: SignInProps) => (
-  <form
-    class="sign-in"
-    onSubmit={(event) => {
-      event.preventDefault()
-      const values = new FormData(event.currentTarget)
-      void signIn(String(values.get('token')).trim(), values.has('keep'))
-    }}
-  >
+export const SignIn = () => (
+  <form class="sign-in" onSubmit={submit}>
     <Picture />
     <h2>Your plants, in one place</h2>
     <p>Plant Store keeps a list of plants for you. Sign in with your access token to see it and to change it.</p>
     <label for="token">Access token</label>
     <input
-      id="token"
-      name="token"
-      type="password"
-      placeholder="plst_…"
-      autocomplete="off"
+      {...{ id: 'token', name: 'token', type: 'password', placeholder: 'plst_…', autocomplete: 'off' }}
       required
       autofocus
-      aria-invalid={problem !== '' || undefined}
+      aria-invalid={state.problem !== '' || undefined}
       aria-describedby="token-problem token-help"
     />
     <p id="token-problem" role="alert">
-      {problem}
+      {state.problem}
     </p>
     <label>
       <input name="keep" type="checkbox" /> Stay signed in on this browser

@@ -7,24 +7,22 @@ import type { Plant } from './fields.ts'
 function slot<T>(name: string, area: 'sessionStorage' | 'localStorage') {
   const key = `plantstore ${name} of ${location.pathname}`
   /** Even the property throws if storage is turned off. */
-  const attempt = <R>(act: (storage: Storage) => R, otherwise: R): R => {
+  const attempt = <R>(act: (storage: Storage) => R): R | undefined => {
     try {
       return act(window[area])
     } catch {
-      return otherwise
+      return undefined
     }
   }
   return {
-    read: () => attempt<T | undefined>((storage) => JSON.parse(storage.getItem(key) ?? 'null') ?? undefined, undefined),
+    read: () => attempt<T | undefined>((storage) => JSON.parse(storage.getItem(key) ?? 'null') ?? undefined),
     /** Whether the browser keeps the value now: it is read back. */
     write(value: T): boolean {
       const text = JSON.stringify(value)
-      return attempt((storage) => {
-        storage.setItem(key, text)
-        return storage.getItem(key) === text
-      }, false)
+      attempt((storage) => storage.setItem(key, text))
+      return attempt((storage) => storage.getItem(key)) === text
     },
-    clear: () => attempt((storage) => storage.removeItem(key), undefined),
+    clear: () => attempt((storage) => storage.removeItem(key)),
   }
 }
 
@@ -41,7 +39,17 @@ export const DELETED = slot<readonly Plant[]>('deleted plants', 'sessionStorage'
 /** An edit that has begun. It is there until the new plant is stored, so that a tab that was closed or reloaded can finish it. */
 export const EDIT = slot<Edit>('edit', 'sessionStorage')
 
-/** Forgets everything. */
-export function clearStorage(): void {
-  for (const each of [TAB_TOKEN, BROWSER_TOKEN, DELETED, EDIT]) each.clear()
+/** Forgets a token, or any if none is given, and all that another user of the tab must not get. */
+export function clearStorage(token?: string): void {
+  for (const each of [TAB_TOKEN, BROWSER_TOKEN]) if (token === undefined || each.read() === token) each.clear()
+  for (const each of [DELETED, EDIT]) each.clear()
+}
+
+/** Whether the tab can keep both plants during an edit. An unfinished edit must not be overwritten. */
+export function keepsEdits(): boolean {
+  if (EDIT.read() !== undefined) return true
+  const nothing = { id: '', name: '' }
+  const isKept = EDIT.write({ old: nothing, new: nothing })
+  EDIT.clear()
+  return isKept
 }

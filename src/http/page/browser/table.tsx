@@ -1,142 +1,152 @@
-import { useEffect, useRef } from 'preact/hooks'
-import { formatAddress, parseAddress } from './address.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { formatAddress } from './address.ts'
+import { remove, restore } from './changes.ts'
 import { FIELD_NAMES, type Plant, titleOf } from './fields.ts'
-import type { Shared } from './garden.ts'
+import { countOf } from './messages.ts'
+import { open } from './panel.ts'
 import { Button } from './parts.tsx'
+import { go, set, state } from './state.ts'
 
-interface Props extends Shared {
-  readonly plants: readonly Plant[]
-  readonly selected: ReadonlySet<string>
-  readonly setSelected: (ids: ReadonlySet<string>) => void
+const rowOf = (id: string) => document.querySelector<HTMLElement>(`[data-id="${id}"]`)
+const isDeleted = (plant: Plant) => state.deleted.includes(plant)
+
+/** Deletes plants of the table. The focus goes to the row behind the last one. */
+function removeRows(plants: readonly Plant[]): void {
+  const row = rowOf(plants.at(-1)?.id ?? '')
+  const next = row?.nextElementSibling ?? row?.previousElementSibling ?? row
+  if (next instanceof HTMLElement) next.focus()
+  void remove(plants)
 }
 
 /** Plants in rows. Arrows go from row to row, and Delete deletes the plant of the row. A deleted plant stays in its row. */
-export function PlantTable(props: Props) {
-  const { plants, garden, canWrite, selected, setSelected } = props
-  const body = useRef<HTMLTableSectionElement>(null)
+export function PlantTable({ plants }: { readonly plants: readonly Plant[] }) {
+  const { focused, busy, canWrite } = state
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   useEffect(() => {
-    const row = body.current?.querySelector<HTMLElement>(`[data-id="${garden.focused}"]`)
-    if (!row || garden.busy.size > 0) return
+    const row = rowOf(focused)
+    if (!row || busy.size > 0) return
     // Nobody who is typing is interrupted.
     if (!document.activeElement?.matches('input:not([type=checkbox])')) row.focus()
-    garden.setFocused('')
-  }, [garden.focused, garden.busy, plants])
+    set({ focused: '' })
+  }, [focused, busy, plants])
 
-  const remove = (plant: Plant) => {
-    const row = body.current?.querySelector(`[data-id="${plant.id}"]`)
-    const next = row?.nextElementSibling ?? row?.previousElementSibling
-    const focused = next ?? row
-    if (focused instanceof HTMLElement) focused.focus()
-    garden.remove([plant])
-  }
-  const press = (event: KeyboardEvent) => {
+  const press = (event: KeyboardEvent & { readonly currentTarget: HTMLElement }) => {
     const { key, target, repeat, ctrlKey, shiftKey, altKey } = event
     const row = target instanceof Element ? target.closest('tr') : undefined
     const plant = plants.find(({ id }) => id === row?.dataset.id)
     // A key that is held would delete row after row.
     const isHeld = repeat || ctrlKey || shiftKey || altKey
-    const step = { ArrowDown: 1, ArrowUp: -1 }[key]
-    const rows = [...(body.current?.rows ?? [])]
-    if (step && row) rows[rows.indexOf(row) + step]?.focus()
+    const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[key]
+    if (next instanceof HTMLElement) next.focus()
     else if (key === 'Enter' && target === row && plant) location.hash = `/plants/${plant.id}`
-    else if (key === 'Delete' && plant && canWrite && !isHeld && !garden.deleted.includes(plant)) remove(plant)
+    else if (key === 'Delete' && plant && canWrite && !isHeld && !isDeleted(plant)) removeRows([plant])
     else return
     event.preventDefault()
   }
-  const left = plants.filter((plant) => !garden.deleted.includes(plant))
-  const isAll = left.length > 0 && left.every(({ id }) => selected.has(id))
-  const selectAll = () => setSelected(new Set(isAll ? [] : left.map(({ id }) => id)))
+  const left = plants.filter((plant) => !isDeleted(plant))
+  const chosen = left.filter(({ id }) => selected.has(id))
+  const select = (chosen: readonly Plant[]) => setSelected(new Set(chosen.map(({ id }) => id)))
+  const isAll = left.length > 0 && chosen.length === left.length
+  const removeChosen = () => {
+    select([])
+    removeRows(chosen)
+  }
+  const toggle = (plant: Plant, isChosen: boolean) =>
+    select(isChosen ? chosen.filter((each) => each !== plant) : [...chosen, plant])
   return (
-    <table>
-      <thead>
-        <tr>
-          {canWrite && (
-            <td>
-              <label>
-                <input type="checkbox" aria-label="Select all" checked={isAll} onChange={selectAll} />
-              </label>
-            </td>
-          )}
-          {FIELD_NAMES.map((name) => (
-            <SortedHeader key={name} name={name} {...props} />
+    <>
+      {chosen.length > 0 && (
+        <p class="selection">
+          {countOf(chosen.length)} selected.
+          <Button text="Delete selected" kind="danger" onClick={removeChosen} />
+          <Button text="Select none" onClick={() => select([])} />
+        </p>
+      )}
+      <table>
+        <thead>
+          <tr>
+            {canWrite && <Box label="Select all" checked={isAll} onChange={() => select(isAll ? [] : left)} />}
+            {FIELD_NAMES.map((name) => (
+              <SortedHeader key={name} name={name} />
+            ))}
+            {canWrite && <td />}
+          </tr>
+        </thead>
+        <tbody onKeyDown={press}>
+          {plants.map((plant, index) => (
+            <PlantRow
+              key={plant.id}
+              plant={plant}
+              isFirst={index === 0}
+              isChosen={chosen.includes(plant)}
+              toggle={toggle}
+            />
           ))}
-          {canWrite && <td />}
-        </tr>
-      </thead>
-      <tbody ref={body} onKeyDown={press}>
-        {plants.map((plant, index) => (
-          <PlantRow key={plant.id} {...props} {...{ plant, remove }} tabIndex={index === 0 ? 0 : -1} />
-        ))}
-      </tbody>
-    </table>
+        </tbody>
+      </table>
+    </>
   )
 }
 
+interface BoxProps {
+  readonly label: string
+  readonly checked: boolean
+  readonly disabled?: boolean
+  readonly onChange: () => void
+}
+
+const Box = ({ label, ...props }: BoxProps) => (
+  <td>
+    <label>
+      <input type="checkbox" aria-label={label} {...props} />
+    </label>
+  </td>
+)
+
 /** A click sorts by the field, another one turns the order round, and a third one ends it. */
-function SortedHeader({ name, address: { sort }, go }: Shared & { readonly name: string }) {
+function SortedHeader({ name }: { readonly name: string }) {
+  const { sort } = state.address
   const order = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined
   const next = order === 'ascending' ? `-${name}` : order ? '' : name
   return (
     <th scope="col" aria-sort={order}>
-      <Button kind="quiet" onClick={() => go({ sort: next })}>
-        {titleOf(name)}
-      </Button>
+      <Button text={titleOf(name)} kind="quiet" onClick={() => go({ sort: next })} />
     </th>
   )
 }
 
-interface RowProps extends Props {
+interface RowProps {
   readonly plant: Plant
-  readonly tabIndex: number
-  readonly remove: (plant: Plant) => void
+  readonly isFirst: boolean
+  readonly isChosen: boolean
+  readonly toggle: (plant: Plant, isChosen: boolean) => void
 }
 
-function PlantRow({ plant, tabIndex, remove, garden, canWrite, selected, setSelected, go, edit }: RowProps) {
+function PlantRow({ plant, isFirst, isChosen, toggle }: RowProps) {
   const { id, name } = plant
-  const isDeleted = garden.deleted.includes(plant)
-  const others = new Set(selected)
-  const wasSelected = others.delete(id)
-  const state = isDeleted ? 'deleted' : ''
+  const { canWrite, canEdit, busy, address } = state
+  const isGone = isDeleted(plant)
+  const change = () => toggle(plant, isChosen)
   return (
-    <tr data-id={id} tabIndex={tabIndex} class={garden.busy.has(id) ? 'busy' : state}>
-      {canWrite && (
-        <td>
-          <label>
-            <input
-              type="checkbox"
-              aria-label={`Select plant ${id}`}
-              disabled={isDeleted}
-              checked={wasSelected && !isDeleted}
-              onChange={() => setSelected(wasSelected ? others : others.add(id))}
-            />
-          </label>
-        </td>
-      )}
+    <tr data-id={id} tabIndex={isFirst ? 0 : -1} class={busy.has(id) ? 'busy' : isGone ? 'deleted' : ''}>
+      {canWrite && <Box label={`Select plant ${id}`} disabled={isGone} checked={isChosen} onChange={change} />}
       <td class="id">{id}</td>
       <td class="name">
-        <a href={formatAddress({ ...parseAddress(''), plant: id })}>
+        <a href={formatAddress({ ...address, plant: id })}>
           <bdi>{name.trim() === '' ? `“${name}”` : name}</bdi>
         </a>
       </td>
       {FIELD_NAMES.slice(2).map((field) => (
-        <td key={field}>{plant[field] && <Chip text={plant[field]} onClick={(filter) => go({ filter })} />}</td>
+        <td key={field}>{plant[field] && <Chip text={plant[field]} />}</td>
       ))}
       {canWrite && (
         <td class="buttons">
-          {isDeleted && (
-            <Button label={`Undo the delete of plant ${id}`} onClick={() => garden.restore([plant])}>
-              Undo
-            </Button>
+          {isGone && <Button text="Undo" label={`Undo the delete of plant ${id}`} onClick={() => restore([plant])} />}
+          {!isGone && canEdit && (
+            <Button text="Edit" kind="quiet" label={`Edit plant ${id}`} onClick={() => open(plant)} />
           )}
-          {!isDeleted && edit && (
-            <Button kind="quiet" label={`Edit plant ${id}`} onClick={() => edit(plant)}>
-              Edit
-            </Button>
-          )}
-          {!isDeleted && (
-            <Button kind="danger" label={`Delete plant ${id}`} onClick={() => remove(plant)}>
-              Delete
-            </Button>
+          {!isGone && (
+            <Button text="Delete" kind="danger" label={`Delete plant ${id}`} onClick={() => removeRows([plant])} />
           )}
         </td>
       )}
@@ -144,14 +154,9 @@ function PlantRow({ plant, tabIndex, remove, garden, canWrite, selected, setSele
   )
 }
 
-interface ChipProps {
-  readonly text: string
-  readonly onClick: (text: string) => void
-}
-
 /** A tag, which filters the list. */
-const Chip = ({ text, onClick }: ChipProps) => (
-  <button type="button" class="chip" title={`Show plants with “${text}”`} onClick={() => onClick(text)}>
+const Chip = ({ text }: { readonly text: string }) => (
+  <button type="button" class="chip" title={`Show plants with “${text}”`} onClick={() => go({ filter: text })}>
     <bdi>{text}</bdi>
   </button>
 )

@@ -1,10 +1,12 @@
 import type { Database } from 'bun:sqlite'
 import { AppError, codeOf } from '../../../domain/error.ts'
 import type { PlantValues } from '../../../domain/plant.ts'
-import type { UserId } from '../../../domain/token.ts'
+import { NOBODY, type UserId } from '../../../domain/token.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
 import { insertInto } from '../driver.ts'
+import { findUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
+import { insertUser } from './users.ts'
 
 /** The values of `PLANT_COLUMNS`. */
 type PlantParameters = [user: UserId, id: bigint, ...values: PlantValues]
@@ -20,19 +22,28 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
     `delete from plants where ${PLANT_COLUMNS.map((column) => `${column} is ?`).join(' and ')}`,
   )
 
+  const createPlant = (user: UserId, idText: string, ...values: PlantValues): void => {
+    const id = BigInt(idText)
+    // If the plant exists, the insert finds it, and that is the reason to tell.
+    if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
+    try {
+      if (insert.run(user, id, ...values).changes === 0) throw new AppError('plant_exists')
+    } catch (error) {
+      // The user was deleted after the token was checked.
+      if (codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
+      throw error
+    }
+    quota?.record(user, 1)
+  }
+
   return {
-    createPlant(user: UserId, idText: string, ...values: PlantValues): void {
-      const id = BigInt(idText)
-      // If the plant exists, the insert finds it, and that is the reason to tell.
-      if (quota?.isUsedUp(user) && selectId.get(user, id) === null) throw new AppError('quota_exceeded')
-      try {
-        if (insert.run(user, id, ...values).changes === 0) throw new AppError('plant_exists')
-      } catch (error) {
-        // The user was deleted after the token was checked.
-        if (codeOf(error) === 'SQLITE_CONSTRAINT_FOREIGNKEY') throw new AppError('token_invalid', { cause: error })
-        throw error
-      }
-      quota?.record(user, 1)
+    createPlant,
+    createFirstPlant(name: string, createdAtMs: number, idText: string, ...values: PlantValues): void {
+      const user = findUser(writer, name)
+      if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
+      // Before the user is there, so that a refusal stores nothing.
+      if (user === undefined && quota?.isUsedUp(NOBODY)) throw new AppError('quota_exceeded')
+      createPlant(user?.id ?? insertUser(writer, name, createdAtMs), idText, ...values)
     },
     /** With values it deletes the plant only while it has them. */
     deletePlant(user: UserId, idText: string, ...values: PlantValues | readonly []): void {

@@ -1,12 +1,13 @@
 import type { Database } from 'bun:sqlite'
 import type { UserId } from '../../../domain/token.ts'
 import { DELETE_BATCH_PLANTS } from '../../rows.ts'
-import { requireUser } from '../lookups.ts'
+import { findUser, requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
 
 /** The writes that block or delete a user. */
 export const userWrites = (writer: Database, quota?: PlantQuota) => ({
-  setUserBlock(name: string, blockedAtMs: number | null): boolean {
+  setUserBlock(name: string, blockedAtMs: number | null, createsUser: boolean): boolean {
+    if (createsUser && findUser(writer, name) === undefined) insertUser(writer, name, blockedAtMs)
     const update = 'update users set blocked_at_ms = ?2 where id = ?1 and (blocked_at_ms is null) <> (?2 is null)'
     return writer.run(update, [requireUser(writer, name), blockedAtMs]).changes > 0
   },
@@ -27,3 +28,7 @@ export const userWrites = (writer: Database, quota?: PlantQuota) => ({
     return plants
   },
 })
+
+/** Stores a user whose name is new, and returns the identifier. */
+export const insertUser = (writer: Database, name: string, createdAtMs: number | null): UserId =>
+  Number(writer.run('insert into users (name, created_at_ms) values (?1, ?2)', [name, createdAtMs]).lastInsertRowid)

@@ -23,6 +23,8 @@ type WriteName = keyof Writes
 /** What a write changes for readers. Of a write that changes `plants`, the first argument is the user. */
 export const CHANGES = {
   createPlant: 'plants',
+  // The call does not name a user who exists.
+  createFirstPlant: 'everything',
   deletePlant: 'plants',
   deletePlantsOrUser: 'everything',
   createTokens: 'tokens',

@@ -1,0 +1,22 @@
+import { focus } from './parts.tsx'
+import { type State, set, state } from './state.ts'
+
+/** Opens something above the list, unless the user wants to keep what is typed in the form that is open. */
+export function open(panel: State['panel']): void {
+  if (panel !== state.panel && hasTyped() && !confirm('Close the form, and lose what you have typed?')) return
+  if (panel !== undefined) set({ panel })
+  else close()
+}
+
+export function close(): void {
+  const { panel } = state
+  set({ panel: undefined })
+  // The element that had the focus is gone.
+  if (typeof panel === 'object') set({ focused: panel.id })
+  else focus('main')
+}
+
+const hasTyped = () =>
+  [...document.querySelectorAll<HTMLInputElement>('.plant-form input')].some(
+    (input) => input.value !== input.defaultValue,
+  )

@@ -1,0 +1,112 @@
+import { useEffect, useState } from 'preact/hooks'
+import { listPlants, refusalIn, toJson } from './client.ts'
+import type { Plant } from './fields.ts'
+import { countOf, freeId } from './messages.ts'
+import { set, state } from './state.ts'
+
+/** The first query of a list that is read as a whole. */
+const ALL_PLANTS = '?limit=1000&include=id'
+/** Up to so many plants are counted without being asked: ten pages. */
+const COUNTED_PLANTS = 500
+/** How long a browser may take to open the file. */
+const DOWNLOAD_OPENS_MS = 60_000
+
+/** Reads something at first, when `inputs` change, and after each change of plants. What was read before stays meanwhile. */
+export function useRead<T>(read: () => Promise<T>, ...inputs: readonly unknown[]) {
+  const [found, setFound] = useState<{ readonly value?: T; readonly problem?: string; readonly isLoading: boolean }>({
+    isLoading: true,
+  })
+  useEffect(() => {
+    let isCurrent = true
+    setFound(({ problem: _, ...before }) => ({ ...before, isLoading: true }))
+    read()
+      .then(
+        (value) => ({ value }),
+        (error) => ({ problem: refusalIn(error).message }),
+      )
+      .then((now) => isCurrent && setFound((before) => ({ ...before, ...now, isLoading: false })))
+    return () => {
+      isCurrent = false
+    }
+  }, [...inputs, state.changes])
+  return found
+}
+
+/** Reads all plants, page by page, until it is stopped. */
+export async function readAll({ signal }: AbortController, onPage: (plants: readonly Plant[]) => void): Promise<void> {
+  for (let query: string | undefined = ALL_PLANTS; query !== undefined && !signal.aborted; ) {
+    const { plants, next }: Awaited<ReturnType<typeof listPlants>> = await listPlants(query)
+    if (!signal.aborted) onPage(plants)
+    query = next
+  }
+}
+
+/** Reads all plants in the background, shows how far it is, and tells what `end` returns. It ends the job before it. */
+async function runJob(title: string, onPage: (plants: readonly Plant[]) => void, end: (count: number) => string) {
+  const job = new AbortController()
+  const stop = () => {
+    job.abort()
+    set({ job: undefined })
+  }
+  let count = 0
+  const show = (plants: readonly Plant[]) => {
+    count += plants.length
+    onPage(plants)
+    set({ job: { text: `${title} ${countOf(count)} so far.`, stop } })
+  }
+  state.job?.stop()
+  show([])
+  const refusal = await readAll(job, show).catch(refusalIn)
+  if (job.signal.aborted) return
+  stop()
+  set({ notice: refusal?.message ?? end(count) })
+}
+
+/** Lets the browser store all plants as JSON Lines. It keeps the parts of a blob outside of the memory of the page. */
+export function download(): void {
+  const parts: Blob[] = []
+  const add = (plants: readonly Plant[]) => parts.push(new Blob(plants.map((plant) => `${toJson(plant)}\n`)))
+  void runJob('Downloaded', add, (count) => {
+    const href = URL.createObjectURL(new Blob(parts, { type: 'application/jsonl' }))
+    Object.assign(document.createElement('a'), { href, download: 'plants.jsonl' }).click()
+    setTimeout(() => URL.revokeObjectURL(href), DOWNLOAD_OPENS_MS)
+    return `Downloaded ${countOf(count)}.`
+  })
+}
+
+export function countAll(): void {
+  let last: string | undefined
+  const find = (plants: readonly Plant[]) => {
+    last = plants.at(-1)?.id ?? last
+  }
+  void runJob('Counted', find, (count) => {
+    set({ tally: { count, ids: new Set(), last } })
+    return ''
+  })
+}
+
+/** Counts the plants at first and after each change, unless they are too many to count them unasked. */
+export function useTally(): void {
+  useEffect(() => {
+    const job = new AbortController()
+    const found: Plant[] = []
+    const add = (plants: readonly Plant[]) => {
+      found.push(...plants)
+      if (found.length > COUNTED_PLANTS) job.abort()
+    }
+    const show = () => {
+      if (!job.signal.aborted)
+        set({ tally: { count: found.length, ids: new Set(found.map(({ id }) => id)), last: found.at(-1)?.id } })
+      else if (found.length > COUNTED_PLANTS) set({ tally: { ...state.tally, count: undefined, isLarge: true } })
+    }
+    // The list beside it tells what is wrong.
+    readAll(job, add).then(show, refusalIn)
+    return () => job.abort()
+  }, [state.changes])
+}
+
+/** An id that no plant has, as far as it is known; deleted ones may come back. */
+export function suggestedId(): string {
+  const { ids, last } = state.tally
+  return ids ? freeId(new Set([...ids, ...state.deleted.map(({ id }) => id)]), last) : ''
+}

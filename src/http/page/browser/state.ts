@@ -1,0 +1,79 @@
+import { type Address, formatAddress, parseAddress } from './address.ts'
+import type { Plant } from './fields.ts'
+
+/** All that parts of the page share. The page is drawn anew after each change of it. */
+export interface State {
+  readonly address: Address
+  /** A token that the browser keeps is tried, or a reload signs out. */
+  readonly isReturning: boolean
+  /** Whether the token may write. `undefined` as long as nobody is signed in. */
+  readonly canWrite: boolean | undefined
+  /** Whether it may, and the tab can keep a plant during an edit. */
+  readonly canEdit: boolean
+  /** Why a sign-in failed, or a session has ended. */
+  readonly problem: string
+  /** What happened last. */
+  readonly notice: string
+  /** Requests wait until they are sent again. */
+  readonly pause: { readonly message: string; readonly seconds: number } | undefined
+  /** What goes on in the background. */
+  readonly job: { readonly text: string; readonly stop: () => void } | undefined
+  /** What is open above the list: the form for a new plant or for one that is edited, or the upload. */
+  readonly panel: 'new' | 'upload' | Plant | undefined
+  /** The plants that were deleted in this tab, the last one first. */
+  readonly deleted: readonly Plant[]
+  /** The ids of the plants that are being changed. */
+  readonly busy: ReadonlySet<string>
+  /** Grows with each change, after which lists are read again. */
+  readonly changes: number
+  /** What changes of this tab have found or stored since the search began, by id. `undefined` for a plant that is gone. */
+  readonly renewed: ReadonlyMap<string, Plant | undefined>
+  /** The id of the plant whose row gets the focus once it is there. */
+  readonly focused: string
+  readonly tally: Tally
+}
+
+/** What is known of all plants. */
+interface Tally {
+  readonly count?: number | undefined
+  /** They are too many to count them unasked. */
+  readonly isLarge?: boolean
+  /** Ids that are taken. `last` is the largest one. */
+  readonly ids?: ReadonlySet<string>
+  readonly last?: string | undefined
+}
+
+const START: State = {
+  address: parseAddress(location.hash),
+  ...{ isReturning: false, canWrite: undefined, canEdit: false, problem: '', notice: '', pause: undefined },
+  ...{ job: undefined, panel: undefined, deleted: [], busy: new Set(), changes: 0, renewed: new Map() },
+  ...{ focused: '', tally: {} },
+}
+
+export let state = START
+let draw: (state: State) => void = () => {}
+
+export function set(change: Partial<State>): void {
+  state = { ...state, ...change }
+  draw(state)
+}
+
+/** Calls a function after each change. */
+export function start(drawState: typeof draw): void {
+  draw = drawState
+  addEventListener('popstate', () => set({ address: parseAddress(location.hash, state.address), notice: '' }))
+}
+
+/**
+ * Goes to an address: what `change` does not name stays. A step of the history knows whether the step before it is in this history,
+ * too. What happened elsewhere is no news here.
+ */
+export function go(change: Partial<Address>, isStep = true): void {
+  const address = { ...state.address, ...change }
+  if (isStep) history.pushState({ hasBefore: true }, '', formatAddress(address))
+  else history.replaceState(history.state, '', formatAddress(address))
+  set({ address, notice: '' })
+}
+
+/** Forgets all but the address, and says why. */
+export const reset = (problem: string): void => set({ ...START, address: state.address, problem })

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lacks, program } from '../support/requirement.ts'
+import { readTranscripts, runTranscript } from './support/transcript.ts'
+
+const FOLDER = join(import.meta.dir, 'transcripts')
+const files = readdirSync(FOLDER).sort()
+
+describe.concurrent.each(files)('%s', (file) => {
+  for (const transcript of readTranscripts(readFileSync(join(FOLDER, file), 'utf8'))) {
+    const needsSqlite = transcript.steps.some(({ script }) => script.includes('sqlite3 '))
+    test.skipIf(needsSqlite && lacks(program('sqlite3')))(transcript.title, async () => {
+      const { expected, actual } = await runTranscript(transcript)
+
+      expect(actual).toBe(expected)
+    })
+  }
+})
+
+describe('a transcript', () => {
+  const isAsPrinted = async (text: string) => {
+    const [transcript = { title: '', steps: [] }] = readTranscripts(`# Title\n${text}`)
+    const { expected, actual } = await runTranscript(transcript)
+    return expected === actual
+  }
+
+  test.each([
+    '$ echo a; cat <<end >&2; exit 3\n> b\n>\n> end\n! b\n! \na\n[3]\n\n',
+    '$ echo 12; echo 34; echo 12\n{number1}\n{number2}\n{number1}\n$ echo {number2}{number1}\n3412\n$ pwd\n{folder}\n',
+    '$ plantstore user list\n! plantstore: There is no database {folder}/plantstore.db: name the one that the server uses.\n[3]\n',
+  ])('passes if all is printed as it says: %j', async (text) => {
+    expect(await isAsPrinted(text)).toBe(true)
+  })
+
+  test.each([
+    ['another text', '$ echo a\nb\n'],
+    ['nothing', '$ true\na\n'],
+    ['more', '$ echo a; echo b\na\n'],
+    ['on stderr', '$ echo a >&2\na\n'],
+    ['with another exit code', '$ false\n'],
+    ['another text for a variable', '$ echo 12; echo 34\n{number1}\n{number1}\n'],
+    ['another text for a variable of an earlier step', '$ echo 12\n{number1}\n$ echo 34\n{number1}\n'],
+    ['a text of another kind', '$ echo a\n{number}\n'],
+  ])('fails if a step prints %s', async (_, text) => {
+    expect(await isAsPrinted(text)).toBe(false)
+  })
+})

@@ -1,0 +1,72 @@
+import { expect } from 'bun:test'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { serveDatabase } from '../cli/support/database.ts'
+import { codeOf, createPlant, listNames } from '../cli/support/service-client.ts'
+import { blockAfter } from '../support/docs.ts'
+import { makeFolder } from '../support/folder.ts'
+import { AUDIENCE } from '../support/issuer.ts'
+import { runProgram, startProgram } from '../support/program.ts'
+import { lacks, program } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
+import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
+
+/** The last version that runs on the Java of Debian 12. */
+const VERSION = '26.0.8'
+const ARCHIVE = `keycloak-quarkus-dist-${VERSION}.zip`
+const SHA256 = 'd82a52098db41f036bcfe8f2ebfd9251781c8af5959af8714e8aa9b311081786'
+const FOLDER = resolve(import.meta.dir, '../../dist/keycloak')
+
+/** Downloads the archive once, and checks it. */
+async function fetchArchive(): Promise<string> {
+  const archive = join(FOLDER, ARCHIVE)
+  mkdirSync(FOLDER, { recursive: true })
+  if (!existsSync(archive)) {
+    const copy = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy'
+    const artifact = `-Dartifact=org.keycloak:keycloak-quarkus-dist:${VERSION}:zip`
+    const { exitCode, stdout } = await runProgram(['mvn', '-q', '-B', copy, artifact, `-DoutputDirectory=${FOLDER}`])
+    if (exitCode !== 0) throw new Error(`mvn: ${stdout}`)
+  }
+  expect(new Bun.CryptoHasher('sha256').update(await Bun.file(archive).bytes()).digest('hex')).toBe(SHA256)
+  return archive
+}
+
+const isMissing = lacks(...['java', 'mvn', 'unzip', 'curl'].map(program))
+
+testLong.skipIf(isMissing)(
+  'a server accepts the tokens of Keycloak, set up as docs/how-to/identity-provider.md says',
+  async () => {
+    const archive = await fetchArchive()
+    using folder = makeFolder()
+    expect(await runProgram(['unzip', '-q', archive, '-d', folder.path])).toMatchObject({ exitCode: 0 })
+    const port = await freePort()
+    const commands = (await blockAfter('commands of: keycloak')).replaceAll('8081', String(port))
+    // The block prints the answer with the token last. Keycloak ends with the shell.
+    const shell = startProgram(['setsid', 'bash', '-euc', `trap 'kill $!' EXIT; ${commands}\nwait`], {
+      cwd: join(folder.path, `keycloak-${VERSION}`),
+      env: { PATH: process.env.PATH, HOME: folder.path, JAVA_OPTS_KC_HEAP: '-Xmx512m' },
+    })
+    try {
+      const [, token = ''] = await until(
+        'Keycloak has signed a token',
+        () => /"access_token":"([^"]+)"/.exec(shell.stdout()) ?? undefined,
+        { limitMs: 1_200_000, lookMs: 200 },
+      )
+      const issuer = `http://127.0.0.1:${port}/realms/plants`
+      await using service = await serveDatabase(['--jwt-issuer', issuer, '--jwt-audience', AUDIENCE])
+
+      expect(await createPlant(service.server, token, 1)).toBe(200)
+      expect(await listNames(service.server, token)).toEqual(['Fern 1'])
+      expect(await codeOf(service.server, `${token.slice(0, -9)}AAAAAAAAA`)).toBe(40102)
+    } finally {
+      process.kill(-shell.child.pid, 'SIGTERM')
+      await shell.ended
+    }
+  },
+  ROUNDS_TIMEOUT_MS,
+)
+
+async function freePort(): Promise<number> {
+  await using server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
+  return server.port ?? 0
+}

@@ -1,0 +1,272 @@
+import { describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Store } from '../../../src/domain/store.ts'
+import { DOCUMENT_MAX_BYTES, KEYS_MAX_AGE_MS, RENEW_MIN_MS } from '../../../src/http/jwt/keys.ts'
+import { VERIFIED_FOR_MS } from '../../../src/http/jwt/provider.ts'
+import { rejectionOf } from '../../store/rejection.ts'
+import { makeFolder } from '../../support/folder.ts'
+import { AUDIENCE, makeKey, startIssuer } from '../../support/issuer.ts'
+import { startService } from '../support/service.ts'
+import { IN_PROCESS, type ServiceOptions } from '../support/transports.ts'
+
+type Issuer = Awaited<ReturnType<typeof startIssuer>>
+
+describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport) => {
+  /** A service with clocks that stand still until the test moves them. */
+  async function startAt({ issuer }: Pick<Issuer, 'issuer'>, options: Partial<ServiceOptions> = {}) {
+    let passedMs = 0
+    const startMs = Date.now()
+    const app = { nowMs: () => startMs + passedMs, monotonicMs: () => passedMs }
+    const jwt = { issuer, audience: AUDIENCE, ...options.jwt }
+    const service = await startService(transport, { ...options, jwt, app })
+    return {
+      ...service,
+      pass(ms: number) {
+        passedMs += ms
+      },
+      code: async (token?: string) => {
+        const { status, body } = await service.list('?limit=1', token === undefined ? {} : { token })
+        return body?.error ?? status
+      },
+      warnings: () => service.logLines().flatMap(({ level, reason }) => (level === 'warn' ? [`${reason}`] : [])),
+    }
+  }
+
+  test('are read at most once in 10 seconds, however many JWTs have unknown ones, and no JWT waits for long', async () => {
+    await using issuer = await startIssuer()
+    await using service = await startAt(issuer)
+    const next = await makeKey('ES256', 'key 2')
+    const rotated = await issuer.token({}, {}, next)
+    const reads = () => issuer.state.requests.filter((path) => path === '/jwks').length
+    expect(await service.code(await issuer.token())).toBe(200)
+    expect(reads()).toBe(1)
+    issuer.state.keys = [next.jwk]
+
+    const unknown = await Promise.all(Array.from({ length: 50 }, (_, index) => issuer.token({}, { kid: `${index}` })))
+    expect(new Set(await Promise.all([rotated, ...unknown].map(service.code)))).toEqual(new Set([40102]))
+    expect(reads()).toBe(1)
+
+    service.pass(RENEW_MIN_MS)
+    const [first, ...others] = await Promise.all([rotated, ...unknown].map(service.code))
+    expect([first, ...new Set(others)]).toEqual([200, 40102])
+    expect(reads()).toBe(2)
+  })
+
+  test('that were withdrawn count for no longer than five minutes', async () => {
+    await using issuer = await startIssuer()
+    await using service = await startAt(issuer)
+    const token = await issuer.token()
+    await service.create({ id: 1, name: 'Fern' }, { token })
+    const next = await makeKey('ES256', 'key 2')
+    issuer.state.keys = [next.jwk]
+    service.pass(VERIFIED_FOR_MS - 1)
+    expect(await service.code(await issuer.token({}, {}, next))).toBe(200)
+    expect(await service.code(token)).toBe(200)
+
+    service.pass(1)
+    expect(await service.code(token)).toBe(40102)
+  })
+
+  test('are used for 24 hours while the provider is away, and then JWTs alone are answered with 503', async () => {
+    await using issuer = await startIssuer()
+    await using service = await startAt(issuer)
+    const exp = Math.floor(Date.now() / 1000) + 3 * 86_400
+    const tokenOf = (jti: string) => issuer.token({ exp, jti })
+    expect(await service.code(await tokenOf('0'))).toBe(200)
+    issuer.state.answers.set('/jwks', () => new Response(null, { status: 500 }))
+
+    service.pass(KEYS_MAX_AGE_MS - 1)
+    expect(await service.code(await tokenOf('1'))).toBe(200)
+    service.pass(1)
+    expect(await service.code(await tokenOf('2'))).toBe(50303)
+    expect(await service.code()).toBe(200)
+    expect(service.warnings()).toEqual([`Error: ${issuer.origin}/jwks answers 500`])
+
+    issuer.state.answers.clear()
+    service.pass(RENEW_MIN_MS)
+    expect(await service.code(await tokenOf('3'))).toBe(200)
+  })
+
+  test('that were never read make a JWT wait for nothing but one attempt in 10 seconds, and malformed ones not even for that', async () => {
+    await using issuer = await startIssuer()
+    issuer.state.answers.set('/.well-known/openid-configuration', () => new Response(null, { status: 404 }))
+    await using service = await startAt(issuer)
+    const token = await issuer.token()
+
+    expect(await Promise.all([token, token, 'x.y.z', 'x'].map(service.code))).toEqual([50303, 50303, 40102, 40102])
+    const refused = await service.list('', { token })
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(refused.body.message).toContain('The keys of the identity provider could not be read')
+    expect(issuer.state.requests).toHaveLength(2)
+    issuer.state.answers.clear()
+    service.pass(RENEW_MIN_MS)
+    expect(await service.code(token)).toBe(200)
+  })
+
+  test('come by the metadata of OAuth if there are none of OpenID Connect, also for an issuer with a path', async () => {
+    await using issuer = await startIssuer({ path: '/realms/plants' })
+    const { state, metadata } = issuer
+    state.answers.set('/realms/plants/.well-known/openid-configuration', () => new Response(null, { status: 404 }))
+    state.answers.set('/.well-known/oauth-authorization-server/realms/plants', () => Response.json(metadata))
+    await using service = await startAt(issuer)
+
+    expect(await service.code(await issuer.token())).toBe(200)
+  })
+
+  const endless = (part: Uint8Array, pauseMs: number) =>
+    new Response(
+      new ReadableStream({
+        async pull(controller) {
+          await Bun.sleep(pauseMs)
+          controller.enqueue(part)
+        },
+      }),
+    )
+  type Documents = Record<string, (issuer: Issuer) => Response>
+  const METADATA = '/.well-known/openid-configuration'
+  test.concurrent.each<[string, Documents, RegExp]>([
+    ['a redirect of the keys', { '/jwks': ({ origin }) => Response.redirect(`${origin}/evil`) }, /redirect/i],
+    ['a redirect of the metadata', { [METADATA]: ({ origin }) => Response.redirect(`${origin}/evil`) }, /redirect/i],
+    [
+      'metadata of another issuer',
+      { [METADATA]: ({ metadata }) => Response.json({ ...metadata, issuer: 'https://evil.example.org' }) },
+      /another issuer: https:\/\/evil/,
+    ],
+    [
+      'metadata of the issuer with a slash',
+      { [METADATA]: ({ metadata, issuer }) => Response.json({ ...metadata, issuer: `${issuer}/` }) },
+      /another issuer/,
+    ],
+    [
+      'an address of keys without TLS',
+      { [METADATA]: ({ metadata }) => Response.json({ ...metadata, jwks_uri: 'http://evil.example.org/jwks' }) },
+      /no https address/,
+    ],
+    [
+      'an address of keys that is a file',
+      { [METADATA]: ({ metadata }) => Response.json({ ...metadata, jwks_uri: 'file:///etc/passwd' }) },
+      /no https address/,
+    ],
+    [
+      'an address that begins like this machine',
+      { [METADATA]: ({ metadata }) => Response.json({ ...metadata, jwks_uri: 'http://127.0.0.1.example.org/' }) },
+      /no https address/,
+    ],
+    [
+      'an address that names this machine as its user',
+      {
+        [METADATA]: ({ metadata }) => Response.json({ ...metadata, jwks_uri: 'http://127.0.0.1:80@evil.example.org/' }),
+      },
+      /no https address/,
+    ],
+    [
+      'metadata without an address of keys',
+      { [METADATA]: ({ issuer }) => Response.json({ issuer }) },
+      /no https address/,
+    ],
+    ['metadata that are null', { [METADATA]: () => Response.json(null) }, /another issuer/],
+    ['keys that are a page', { '/jwks': () => new Response('<html>') }, /JSON/],
+    ['keys that are a list', { '/jwks': () => Response.json([]) }, /malformed/],
+    ['keys without any', { '/jwks': () => Response.json({}) }, /malformed/],
+    ['keys of 10 MB', { '/jwks': () => new Response(' '.repeat(10_000_000)) }, /more than 262144 bytes/],
+    [
+      'keys without an end',
+      { '/jwks': () => endless(new Uint8Array(DOCUMENT_MAX_BYTES / 4).fill(32), 0) },
+      /more than 262144 bytes/,
+    ],
+    ['slow keys', { '/jwks': () => endless(new Uint8Array(1).fill(32), 100) }, /timed? ?out/i],
+    [
+      'compressed keys',
+      {
+        '/jwks': () => new Response(Bun.gzipSync(' '.repeat(10_000_000)), { headers: { 'content-encoding': 'gzip' } }),
+      },
+      /JSON/,
+    ],
+  ])('are not taken from %s', async (_, documents, reason) => {
+    await using issuer = await startIssuer()
+    for (const [path, answer] of Object.entries(documents)) issuer.state.answers.set(path, () => answer(issuer))
+    await using service = await startAt(issuer)
+
+    expect([await service.code(await issuer.token()), await service.code()]).toEqual([50303, 200])
+    expect(service.warnings()).toEqual([expect.stringMatching(reason)])
+    expect(issuer.state.requests).not.toContain('/evil')
+  })
+
+  test('come from a file, which the server reads again', async () => {
+    await using issuer = await startIssuer()
+    using folder = makeFolder()
+    const keyFile = join(folder.path, 'jwks.json')
+    const next = await makeKey('ES256', 'key 2')
+    writeFileSync(keyFile, JSON.stringify({ keys: issuer.state.keys }))
+    const jwt = { issuer: 'https://kubernetes.example.org', audience: AUDIENCE, keyFile }
+    await using service = await startAt(issuer, { jwt })
+    const claims = { iss: jwt.issuer }
+    const [first, second] = [await issuer.token(claims), await issuer.token(claims, {}, next)]
+    expect([await service.code(first), await service.code(second)]).toEqual([200, 40102])
+
+    writeFileSync(keyFile, JSON.stringify({ keys: [next.jwk] }))
+    service.pass(RENEW_MIN_MS)
+    expect(await service.code(second)).toBe(200)
+    expect(issuer.state.requests).toEqual([])
+  })
+
+  test('that two of a kind need a kid, which tells them apart', async () => {
+    const keys = [await makeKey('ES256', 'a'), await makeKey('ES256', 'b')]
+    await using issuer = await startIssuer({ keys })
+    await using service = await startAt(issuer)
+    const codes = [undefined, 'a'].map(async (kid) => service.code(await issuer.token({}, { kid })))
+
+    expect(await Promise.all(codes)).toEqual([40102, 200])
+  })
+
+  test('end a list without a limit with its JWT', async () => {
+    await using issuer = await startIssuer()
+    const token = await issuer.token({ exp: Math.floor(Date.now() / 1000) + 100 })
+    let pass = (_ms: number) => {}
+    const overrideStore = (store: Store): Partial<Store> => ({
+      async listPlants(user, range) {
+        const page = await store.listPlants(user, range)
+        pass(200_000)
+        return page
+      },
+    })
+    await using service = await startAt(issuer, { overrideStore })
+    for (let id = 0; id < 12; id++) await service.create({ id, name: 'x'.repeat(60_000) }, { token })
+    pass = service.pass
+
+    // The stream ends with an error that says nothing.
+    expect(await rejectionOf(service.list('', { token }))).toBeUndefined()
+    expect(service.warnings()).toHaveLength(1)
+    expect(await service.code(token)).toBe(40102)
+  })
+
+  test('refuse a create whose body arrives after the end of its JWT, and accept one whose user was made meanwhile', async () => {
+    await using issuer = await startIssuer()
+    const exp = Math.floor(Date.now() / 1000) + 100
+    const [ada, bob] = [await issuer.token({ exp }), await issuer.token({ exp, sub: 'bob' })]
+    await using service = await startAt(issuer)
+    const createLater = (id: number, token: string, before: () => unknown) => {
+      const body = new ReadableStream({
+        async pull(controller) {
+          await before()
+          service.pass(100)
+          controller.enqueue(Buffer.from(JSON.stringify({ id, name: 'Fern' })))
+          controller.close()
+        },
+      })
+      const headers = { 'content-type': 'application/json' }
+      return service.request('POST', '/plants', { token, headers, body })
+    }
+
+    const meanwhile = await createLater(1, ada, () => service.create({ id: 2, name: 'Ivy' }, { token: ada }))
+    expect(meanwhile.status).toBe(200)
+    expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
+    for (const token of [ada, bob]) {
+      const late = await createLater(3, token, () => service.pass(200_000))
+      expect([late.status, late.body.error]).toEqual([401, 40102])
+      service.pass(-200_000)
+    }
+    expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
+  })
+})

@@ -1,0 +1,47 @@
+import { expect, test } from 'bun:test'
+import { resolve } from 'node:path'
+import { applyMutation, mutationsOf } from './mutate/mutations.ts'
+import { runProgram } from './support/program.ts'
+
+const SOURCE = `const LIMIT: 5 = 5
+async function close(count: number) {
+  if (count >= LIMIT || (await find()) === 0n) throw new Error('full')
+  await store.close()
+}
+`
+
+test('a change turns a comparison, negates a condition, leaves out a statement or an await, or moves a constant by one', () => {
+  const changes = mutationsOf(SOURCE).map((mutation) => {
+    const changed = applyMutation(SOURCE, mutation).split('\n')
+    return [mutation.line, mutation.does, changed[mutation.line - 1]?.trim()]
+  })
+
+  expect(changes).toEqual([
+    [1, 'off by one: 5', 'const LIMIT: 5 = 6'],
+    [3, 'turned to <: count >= LIMIT', "if (count < LIMIT || (await find()) === 0n) throw new Error('full')"],
+    [
+      3,
+      'negated: count >= LIMIT || (await find()) === 0n',
+      "if (!(count >= LIMIT || (await find()) === 0n)) throw new Error('full')",
+    ],
+    [3, 'turned to !==: (await find()) === 0n', "if (count >= LIMIT || (await find()) !== 0n) throw new Error('full')"],
+    [3, 'not awaited: await find()', "if (count >= LIMIT || (find()) === 0n) throw new Error('full')"],
+    [3, 'off by one: 0n', "if (count >= LIMIT || (await find()) === 1n) throw new Error('full')"],
+    [3, "left out: throw new Error('full')", 'if (count >= LIMIT || (await find()) === 0n) ;'],
+    [4, 'left out: await store.close()', ';'],
+    [4, 'not awaited: await store.close()', 'store.close()'],
+  ])
+})
+
+test.each([
+  [
+    ['git', 'diff', '--quiet'],
+    /^without a change: .+\n(?:domain\/[\w-]+\.ts:\d+ .+\n {2}exit code 1, .+\n){2}found 2 of 2\n$/,
+  ],
+  [['true'], /\n(?:domain\/[\w-]+\.ts:\d+ .+\n {2}NOT FOUND, .+\n){2}found 0 of 2\n$/],
+])('bun run mutate says what %j finds of each change', async (command, report) => {
+  const program = [process.execPath, resolve(import.meta.dir, 'mutate/mutate.ts')]
+  const answer = await runProgram([...program, '--only', 'domain/', '--count', '2', '--', ...command])
+
+  expect(answer).toEqual({ stdout: expect.stringMatching(report), stderr: '', exitCode: 0 })
+})

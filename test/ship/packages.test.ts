@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect } from 'bun:test'
+import { SCHEMA_VERSION } from '../../src/store/sqlite/migrate.ts'
+import { testLong } from '../fault/rounds.ts'
+import { EXECUTABLE } from '../support/executable.ts'
+import { IS_LONG } from '../support/long.ts'
+import { lacks } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
+import { packagesOfNextVersion, packagesWith } from './package-files.ts'
+import { bootMachine, type Machine, makeDebianRoot, PACKAGE_ROOTS } from './package-root.ts'
+
+const TIMEOUT_MS = 1_200_000
+const DATABASE = '/var/lib/plantstore/plantstore.db'
+const BACKUPS = '/var/backups/plantstore'
+const SETTINGS = '/etc/plantstore/plantstore.env'
+const UNITS = ['plantstore.service', 'plantstore-backup.timer']
+const NEXT_SCHEMA = SCHEMA_VERSION + 1
+const TOO_NEW = `has schema version ${NEXT_SCHEMA}, but this executable knows versions up to ${SCHEMA_VERSION}: use the newer executable.`
+/** More than the settings of the tests allow. */
+const LARGE_BODY = JSON.stringify({ id: 2, name: 'x'.repeat(2000) })
+const JSON_TYPE = ['--header', 'content-type: application/json']
+
+/** How a distribution calls it. */
+interface Packager {
+  readonly name: string
+  readonly install: (file: string) => readonly string[]
+  readonly downgrade: (file: string) => readonly string[]
+  readonly remove: readonly string[]
+}
+
+const APT: Packager = {
+  name: 'apt',
+  install: (file) => ['apt-get', 'install', '--yes', file],
+  downgrade: (file) => ['apt-get', 'install', '--yes', '--allow-downgrades', file],
+  remove: ['apt-get', 'remove', '--yes', 'plantstore'],
+}
+/** The database of rpm on Debian knows no other package. */
+const RPM: Packager = {
+  name: 'rpm',
+  install: (file) => ['rpm', '--upgrade', '--nodeps', file],
+  downgrade: (file) => ['rpm', '--upgrade', '--nodeps', '--oldpackage', file],
+  remove: ['rpm', '--erase', 'plantstore'],
+}
+
+/** The active units, and whether each is enabled. */
+const states = async (machine: Machine) =>
+  Promise.all(
+    UNITS.map(async (unit) => Object.values(await machine.show(['ActiveState', 'UnitFileState'], unit)).join(' ')),
+  )
+
+const schemaOf = async (machine: Machine) =>
+  /^schema +(\d+)/m.exec(await machine.run(['plantstore', 'status', '--database', DATABASE]))?.[1]
+
+/** Runs the command that the package has printed, and returns the token. */
+async function firstToken(machine: Machine, printed: string): Promise<string> {
+  const command = /^ +(runuser .*token create .*)$/m.exec(printed)?.[1] ?? 'exit 1'
+  return (await machine.shell(command)).trim()
+}
+
+/** Creates plants while the next version replaces this one. */
+async function upgradeUnderLoad(machine: Machine, token: string, upgrade: readonly string[]) {
+  const load = machine.load(token, 1000)
+  const grown = async (than: number) => (await machine.list(token).catch(() => [])).length > than
+  await until('the load has created plants', () => grown(100))
+  const printed = await machine.run(upgrade)
+  await machine.untilHealthy()
+  await until('the next version has migrated', async () => (await schemaOf(machine)) === String(NEXT_SCHEMA))
+  const before = (await machine.list(token)).length
+  await until('the load has created plants again', () => grown(before + 100))
+  const { acknowledged, refused } = await load.end()
+  const names = new Set((await machine.list(token)).map(({ name }) => name))
+  console.log(`${acknowledged.length} plants acknowledged, ${refused} not, during the upgrade by ${upgrade[0]}`)
+  return { printed, refused, lost: acknowledged.filter((id) => !names.has(`Plant ${id}`)) }
+}
+
+describe.skipIf(!IS_LONG || lacks(...PACKAGE_ROOTS))('a package on Debian 12', () => {
+  let root: Awaited<ReturnType<typeof makeDebianRoot>>
+  let packages: Awaited<ReturnType<typeof packagesWith>>
+  let next: Awaited<ReturnType<typeof packagesOfNextVersion>>
+
+  beforeAll(async () => {
+    root = await makeDebianRoot('bookworm', ['systemd', 'systemd-sysv', 'ucf', 'curl', 'rpm'])
+    packages = await packagesWith(EXECUTABLE || 'none')
+    next = await packagesOfNextVersion()
+  }, TIMEOUT_MS)
+  afterAll(() => {
+    for (const made of [root, packages, next]) made?.[Symbol.dispose]()
+  })
+
+  testLong(
+    'for apt is installed, used, upgraded under load, not downgraded, removed, installed again and purged',
+    async () => {
+      await using machine = await bootMachine(root.path)
+
+      const installed = await machine.run(APT.install(packages.inside.deb))
+      await machine.untilHealthy()
+      expect(installed).toContain('serves http://127.0.0.1:3000')
+      expect(installed.trim().split('\n').at(-1)).toContain('plantstore token create --user me')
+      expect(await states(machine)).toEqual(['active enabled', 'active enabled'])
+
+      const token = await firstToken(machine, installed)
+      const used = await use(machine, token)
+      expect(used.backups).toHaveLength(1)
+
+      await machine.run(['systemctl', 'disable', '--now', 'plantstore-backup.timer'])
+      const { printed, refused, lost } = await upgradeUnderLoad(machine, token, APT.install(next.inside.deb))
+      expect({ lost, wasStopped: refused > 0 }).toEqual({ lost: [], wasStopped: true })
+      expect(printed).not.toContain('token create')
+      expect(await states(machine)).toEqual(['active enabled', 'inactive disabled'])
+      expect(await kept(machine)).toEqual(used)
+      expect(await machine.run(['cat', `${SETTINGS}.ucf-dist`])).toContain('# A setting of the next version.')
+
+      await expectNoDowngrade(machine, token, APT, packages.inside.deb, next.inside.deb)
+
+      await machine.run(APT.remove)
+      expect((await machine.tryRun(['plantstore', '--version'])).exitCode).not.toBe(0)
+      expect((await machine.show(['ActiveState'])).ActiveState).toBe('inactive')
+      expect(await kept(machine)).toEqual(used)
+
+      const plants = (await reinstall(machine, token, APT.install(next.inside.deb))).length
+      expect(plants).toBeGreaterThan(100)
+      expect(await states(machine)).toEqual(['active enabled', 'inactive disabled'])
+
+      const purged = (await machine.run(['apt-get', 'purge', '--yes', 'plantstore'])).replaceAll('\r', '')
+      expect(purged).toContain('Kept, because it is not empty: /var/lib/plantstore\n')
+      expect(purged).toContain('Kept, because it is not empty: /var/backups/plantstore\n')
+      expect(purged).toContain('the user plantstore\n')
+      expect(await machine.tryRun(['ls', '/etc/plantstore'])).toMatchObject({ stdout: '' })
+      expect(await machine.run(['find', '/etc/systemd/system', '-name', '*.wants', '-not', '-empty'])).toBe('')
+      expect((await kept(machine)).backups).toEqual(used.backups)
+      expect(await machine.run(['stat', '-c', '%U %a', DATABASE])).toBe('plantstore 600\n')
+    },
+    TIMEOUT_MS,
+  )
+
+  testLong(
+    'for rpm is installed, started as it says, used, upgraded under load, not downgraded, removed and installed again',
+    async () => {
+      await using machine = await bootMachine(root.path)
+      // As on Fedora and RHEL.
+      await machine.shell(
+        'mkdir -p /etc/systemd/system-preset && echo "disable *" > /etc/systemd/system-preset/99.preset',
+      )
+
+      const installed = await machine.run(RPM.install(packages.inside.rpm))
+      expect(await states(machine)).toEqual(['inactive disabled', 'inactive disabled'])
+      await machine.shell(/^ +(systemctl enable .*)$/m.exec(installed)?.[1] ?? 'exit 1')
+      await machine.untilHealthy()
+      expect(await states(machine)).toEqual(['active enabled', 'active enabled'])
+
+      const token = await firstToken(machine, installed)
+      const used = await use(machine, token)
+      expect(used.backups).toHaveLength(1)
+
+      const { printed, refused, lost } = await upgradeUnderLoad(machine, token, RPM.install(next.inside.rpm))
+      expect({ printed, lost, wasStopped: refused > 0 }).toEqual({ printed: '', lost: [], wasStopped: true })
+      expect(await states(machine)).toEqual(['active enabled', 'active enabled'])
+      expect(await kept(machine)).toEqual(used)
+      expect(await machine.run(['cat', `${SETTINGS}.rpmnew`])).toContain('# A setting of the next version.')
+
+      await expectNoDowngrade(machine, token, RPM, packages.inside.rpm, next.inside.rpm)
+
+      await machine.run(RPM.remove)
+      expect((await machine.tryRun(['plantstore', '--version'])).exitCode).not.toBe(0)
+      expect((await machine.show(['ActiveState'])).ActiveState).toBe('inactive')
+      expect((await kept(machine, `${SETTINGS}.rpmsave`)).backups).toEqual(used.backups)
+
+      await machine.run(RPM.install(next.inside.rpm))
+      expect((await reinstall(machine, token, ['systemctl', 'start', 'plantstore'])).length).toBeGreaterThan(100)
+    },
+    TIMEOUT_MS,
+  )
+})
+
+/** Creates a plant, changes the settings, and makes the backup of a night. Resolves as `kept`. */
+async function use(machine: Machine, token: string) {
+  expect(await machine.curl(token, [...JSON_TYPE, '--data', '{"id":1,"name":"Fern"}'])).toBe('{"name":"Fern"}')
+  await machine.shell(`echo PLANTSTORE_MAX_BODY=1KiB >> ${SETTINGS}`)
+  await machine.run(['systemctl', 'restart', 'plantstore'])
+  await machine.untilHealthy()
+  expect(await machine.curl(token, [...JSON_TYPE, '--data', LARGE_BODY])).toContain('"error":41301')
+  await machine.run(['systemctl', 'start', 'plantstore-backup.service'])
+  return await kept(machine)
+}
+
+/** The settings file with its mode, and the names of the backups. */
+async function kept(machine: Machine, settings = SETTINGS) {
+  const [backups, text, mode] = await Promise.all([
+    machine.run(['ls', BACKUPS]),
+    machine.shell(`cat ${settings} 2> /dev/null || true`),
+    machine.shell(`stat -c '%U %a' ${settings} 2> /dev/null || true`),
+  ])
+  return { backups: backups.trim().split('\n'), settings: text, mode }
+}
+
+/** Installs this version over the next one, which the schema refuses, and then the next one again. */
+async function expectNoDowngrade(machine: Machine, token: string, packager: Packager, old: string, next: string) {
+  const plants = await machine.list(token)
+  await machine.run(packager.downgrade(old))
+  await until('the old server has given up', async () => (await machine.show(['Result'])).Result !== 'success')
+  expect(await machine.log()).toContain(TOO_NEW)
+  expect((await machine.show(['ExecMainStatus'])).ExecMainStatus).toBe('3')
+  await machine.run(packager.install(next))
+  await machine.run(['systemctl', 'reset-failed', 'plantstore'])
+  await machine.run(['systemctl', 'start', 'plantstore'])
+  await machine.untilHealthy()
+  expect(await machine.list(token)).toEqual(plants)
+}
+
+/** Resolves to the plants once a server answers again. */
+async function reinstall(machine: Machine, token: string, start: readonly string[]) {
+  await machine.run(start)
+  await machine.untilHealthy()
+  return machine.list(token)
+}
