@@ -45,9 +45,12 @@ export interface IdentityProvider {
   verify(text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>>
 }
 
-/** `isDraining` is true from the first signal on: the server is about to end. */
+/** What all threads that answer know of the server. */
 export interface Lifecycle {
+  /** True from the first signal on: the server is about to end. */
   readonly isDraining: boolean
+  /** When the last check began that found the store ready, in Unix milliseconds. */
+  readyAtMs: number
 }
 
 /** How many requests a token may send to this process. Other processes count by themselves. */

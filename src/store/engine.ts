@@ -69,6 +69,8 @@ export interface OpenOptions {
    * be reached, it opens all the same and keeps trying: until then all methods reject.
    */
   readonly isServer?: boolean
+  /** How many threads of this process use the database, and share the limits of the queue of writes: 1 if left out. */
+  readonly threads?: number | undefined
   /** Rejects with `store_unusable` if a user whom a command has made has a name like those whom an identity provider signs in. */
   readonly hasProvider?: boolean
   /** Called with the location of the store if this created it. */

@@ -138,14 +138,19 @@ describe.concurrent('the metrics of requests', () => {
   test('count cache hits and misses', async () => {
     await using metered = await startMetered(['--threads', '1'])
     const { server, create, list } = metered
-    await create(1)
-    for (const query of ['?limit=1', '?limit=1', '?limit=2', '']) await (await list(query)).text()
-    const all = await scrape(server)
-
     // How many of them are hits depends on the time between two requests.
-    const [hits, misses] = ['hits', 'misses'].map((outcome) => seriesOf(all, `plantstore_cache_${outcome}_total`))
-    const lookups = Object.entries(hits ?? {}).map(([cache, count]) => [cache, count + (misses?.[cache] ?? 0)])
-    expect(Object.fromEntries(lookups)).toEqual({ 'cache="callers"': 5, 'cache="lists"': 3 })
+    const countLookups = async () => {
+      const all = await scrape(server)
+      const [hits, misses] = ['hits', 'misses'].map((outcome) => seriesOf(all, `plantstore_cache_${outcome}_total`))
+      return ['callers', 'lists'].map(
+        (cache) => (hits?.[`cache="${cache}"`] ?? 0) + (misses?.[`cache="${cache}"`] ?? 0),
+      )
+    }
+    // A create looks up its token again if its body comes later than its head.
+    await create(1)
+    const [callers = 0] = await countLookups()
+    for (const query of ['?limit=1', '?limit=1', '?limit=2', '']) await (await list(query)).text()
+    expect(await countLookups()).toEqual([callers + 4, 3])
     const hasHits = (series: Series) =>
       Object.values(seriesOf(series, 'plantstore_cache_hits_total')).every((count) => count > 0)
     while (!hasHits(await scrape(server))) await (await list('?limit=1')).text()

@@ -24,10 +24,10 @@ describe.each(TRANSPORTS)('the probes, $name', (transport) => {
 /** A service whose checks of the store are counted, with a clock that a test sets. */
 async function startWithClock(transport: Transport) {
   const clock = { nowMs: 5000 }
-  const lifecycle = { isDraining: false }
+  const lifecycle = { isDraining: false, readyAtMs: 0 }
   const checks = { count: 0 }
   const service = await startService(transport, {
-    app: { lifecycle, monotonicMs: () => clock.nowMs },
+    app: { lifecycle, nowMs: () => clock.nowMs },
     overrideStore: ({ checkReady }) => ({
       checkReady() {
         checks.count += 1

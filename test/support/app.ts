@@ -10,7 +10,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   logsAddresses: true,
   trustedProxies: [],
   statistics: undefined,
-  lifecycle: { isDraining: false },
+  lifecycle: { isDraining: false, readyAtMs: 0 },
   provider: undefined,
   usesTls: false,
   maxBodyBytes: 65536,

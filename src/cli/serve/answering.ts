@@ -27,17 +27,28 @@ export interface AnsweringParts {
   readonly store: Store
   readonly provider: IdentityProvider | undefined
   readonly log: Logger
-  /** Shared by all threads: not 0 once the server is about to end. */
-  readonly draining: Int32Array<SharedArrayBuffer>
+  readonly lifecycle: Lifecycle
   readonly statistics: RequestStatistics | undefined
   readonly nowMs: () => number
   readonly monotonicMs: () => number
 }
 
-/** The life of the server as all its threads see it. */
-export const lifecycleOf = (draining: AnsweringParts['draining']): Lifecycle => ({
+/** The life of the server in memory that all its threads share. */
+export const shareLifecycle = (
+  shared = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT)),
+) => ({
+  shared,
   get isDraining() {
-    return Atomics.load(draining, 0) !== 0
+    return shared[0] === 1
+  },
+  set isDraining(isDraining: boolean) {
+    shared[0] = Number(isDraining)
+  },
+  get readyAtMs() {
+    return shared[1] ?? 0
+  },
+  set readyAtMs(ms: number) {
+    shared[1] = ms
   },
 })
 
@@ -48,17 +59,12 @@ export interface Drain {
 }
 
 /** Answers requests in this thread: at an address that is its own, or that it shares with other threads. */
-export async function startAnswering(
-  { options, draining, ...parts }: AnsweringParts,
-  address: Address,
-  sharing: Sharing,
-) {
+export async function startAnswering({ options, ...parts }: AnsweringParts, address: Address, sharing: Sharing) {
   const { store, log, nowMs } = parts
   const { idleTimeout: idleTimeoutMs, tls } = options
   const uses = recordTokenUses(store, log, nowMs)
   const app = createApp({
     ...parts,
-    lifecycle: lifecycleOf(draining),
     recordUse: uses.recordUse,
     logsRequests: options.accessLog === 'on' && log.isLevelEnabled('info'),
     logsAddresses: options.logAddresses === 'on',

@@ -2,7 +2,7 @@ import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToThread } from '../../log.ts'
 import { joinStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { startAnswering } from './answering.ts'
+import { shareLifecycle, startAnswering } from './answering.ts'
 import type { Stop, ThreadOrder, ThreadSent, ThreadStart } from './threads.ts'
 
 declare const self: Worker
@@ -19,14 +19,22 @@ self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; orde
   setImmediate(() => self.postMessage({ id, answer } satisfies ThreadSent))
 }
 
-async function start({ number, options, draining, share, address }: ThreadStart) {
+async function start({ number, options, shared, share, address }: ThreadStart) {
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
   const statistics = options.metricsListen && { http: countRequests(), writes: countWrites() }
   const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
-  const store = joinStore(share, { ...clocks, observer: statistics?.writes })
+  const store = joinStore(share, { ...clocks, observer: statistics?.writes, threads: options.threads })
   const answering = await startAnswering(
-    { options, store, provider: undefined, log, draining, statistics: statistics?.http, ...clocks },
+    {
+      options,
+      store,
+      provider: undefined,
+      log,
+      lifecycle: shareLifecycle(shared),
+      statistics: statistics?.http,
+      ...clocks,
+    },
     address,
     'further',
   )

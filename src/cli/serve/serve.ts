@@ -12,7 +12,7 @@ import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand, namesOf, openOptionsOf, type Settings } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
-import type { ServeOptions } from './answering.ts'
+import { type ServeOptions, shareLifecycle } from './answering.ts'
 import { runService, type Serving, watchEndings } from './service.ts'
 import { prepareThreads } from './threads.ts'
 
@@ -57,7 +57,7 @@ async function completeOptions(options: Settings, io: Io): Promise<ServeOptions>
   return { ...complete, tls: readTls({ certPath, keyPath }) }
 }
 
-/** How many threads answer if no option says it, at most. */
+/** How many threads answer if no option says it, at most. One core is left for the thread that writes. */
 const DEFAULT_THREADS_MAX = 8
 
 /** How many threads answer. Throws `misused` if the options want several threads where only one is possible. */
@@ -70,7 +70,7 @@ function threadsFor({ threads, listen, rateLimit, database, jwtIssuer }: Setting
     'only Linux lets several listen at an address': platform() !== 'linux',
   }
   const [reason] = Object.entries(reasons).find(([, isSo]) => isSo) ?? []
-  if (reason === undefined) return threads ?? Math.min(DEFAULT_THREADS_MAX, availableParallelism())
+  if (reason === undefined) return threads ?? Math.max(1, Math.min(DEFAULT_THREADS_MAX, availableParallelism() - 1))
   if (threads === undefined || threads === 1) return 1
   throw misused(`--threads (PLANTSTORE_THREADS) must be 1: ${reason}.`)
 }
@@ -87,9 +87,8 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
   const endings = watchEndings(log, io)
   const writeLines = (lines: string) => void output.destination.write(lines)
   const threads = prepareThreads(options.threads - 1, { writeLines, onEnd: endings.onThreadEnd })
-  const draining = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   try {
-    await serveStore({ options, endings, log, io, draining, threads })
+    await serveStore({ options, endings, log, io, lifecycle: shareLifecycle(), threads })
     // The store can fail as late as while it is closed.
     const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
@@ -112,6 +111,7 @@ async function serveStore(serving: Serving): Promise<void> {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,
     isServer: true,
+    threads: options.threads,
     hasProvider,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),

@@ -5,7 +5,7 @@ import type { OpenedStore } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
-import { type Drain, lifecycleOf, type ServeOptions, startAnswering } from './answering.ts'
+import { type Drain, type ServeOptions, type shareLifecycle, startAnswering } from './answering.ts'
 import { provideFirstToken } from './first-token.ts'
 import type { Threads } from './threads.ts'
 
@@ -27,8 +27,7 @@ export interface Serving {
   readonly endings: ReturnType<typeof watchEndings>
   readonly log: Logger
   readonly io: Io
-  /** Not 0 once the server is about to end. All threads share it. */
-  readonly draining: Int32Array<SharedArrayBuffer>
+  readonly lifecycle: ReturnType<typeof shareLifecycle>
   readonly threads: Threads
 }
 
@@ -61,19 +60,19 @@ export function watchEndings(log: Logger, io: Io) {
 
 /** Serves plants until a signal comes or the store fails, and drains. */
 export async function runService(serving: Serving, store: OpenedStore, statistics: RequestStatistics | undefined) {
-  const { options, endings, log, io, draining, threads } = serving
+  const { options, endings, log, io, lifecycle, threads } = serving
   const { nowMs, monotonicMs } = io
   const provider = await openProvider(serving, statistics)
-  const parts = { provider, options, store, log, draining, statistics, nowMs, monotonicMs }
+  const parts = { provider, options, store, log, lifecycle, statistics, nowMs, monotonicMs }
   const answering = await startAnswering(parts, options.listen, options.threads > 1 ? 'first' : 'none')
   const { address, url } = answering
   log.info({ address: url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   const { share } = store
-  if (share !== undefined) threads.start(() => ({ options, draining, address, share: share() }))
-  const tokenProvided = provideFirstToken({ store, address, log, options, io }, lifecycleOf(draining))
+  if (share !== undefined) threads.start(() => ({ options, shared: lifecycle.shared, address, share: share() }))
+  const tokenProvided = provideFirstToken({ store, address, log, options, io }, lifecycle)
 
   const stop = async (drain: Drain) => {
-    Atomics.store(draining, 0, 1)
+    lifecycle.isDraining = true
     const others = threads.stop({ ...drain, hasFailed: endings.hasFailed })
     const cut = (await answering.stop(drain)) + (await others)
     if (cut > 0) log.warn({ requests: cut }, 'requests were cut: they took longer than --drain')

@@ -4,7 +4,9 @@ import type { StoreShare } from '../../store/engine.ts'
 import type { AnsweringParts, Drain } from './answering.ts'
 
 /** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
-export interface ThreadStart extends Pick<AnsweringParts, 'options' | 'draining'> {
+export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
+  /** The memory of the lifecycle. */
+  readonly shared: Float64Array<SharedArrayBuffer>
   readonly number: number
   readonly share: StoreShare
   readonly address: Address

@@ -54,7 +54,7 @@ export async function openSqliteStore(
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
-    const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }
+    const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs, threads: options.threads }
     const connections = connect(madePath, onFailure, parts)
     return { ...storeOf(connections), share: connections.share }
   } catch (error) {
@@ -65,8 +65,8 @@ export async function openSqliteStore(
 /** Uses a store that another thread of this process has opened. That thread is told of failures, and closes its store last. */
 export const joinSqliteStore = (
   share: StoreShare,
-  { observer, monotonicMs }: Pick<OpenOptions, 'observer'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
-): Store => storeOf(join(share, () => {}, { observer, monotonicMs, onEvent() {} }))
+  options: Pick<OpenOptions, 'observer' | 'threads'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
+): Store => storeOf(join(share, () => {}, { ...options, onEvent() {} }))
 
 const storeOf = (connections: Connections): Store => ({
   ...plants(connections),

@@ -42,6 +42,8 @@ export const shareChanges = () => ({
   /** Of the latest changes of each slot, the lowest id that they created, or `ANY_ID`. */
   lowestIds: new BigInt64Array(new SharedArrayBuffer(SLOTS * KNOWN_CHANGES * BigInt64Array.BYTES_PER_ELEMENT)),
   epoch: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  /** How many messages the thread that writes was sent. It may wait for a change. */
+  posted: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
   /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
   checkpointedAtMs: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)).fill(Date.now()),
 })

@@ -1,5 +1,5 @@
-import { MessageChannel } from 'node:worker_threads'
-import type { Line } from '../share.ts'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { Line, StoreShare } from '../share.ts'
 import { shareCheckTime } from '../versions.ts'
 import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
 import type { Sent } from './messages.ts'
@@ -10,8 +10,6 @@ export type OpenChannel = (receive: (sent: Sent) => void, onEnd: (reason: string
 interface Channel {
   readonly post: (message: string) => void
   readonly isStarted: () => boolean
-  /** Whether other threads use the connection, too. */
-  readonly isShared: () => boolean
   readonly stop: () => void
 }
 
@@ -21,21 +19,26 @@ export const openHere =
   (receive) => {
     const commit = openGroupCommit(options, (report) => receive({ report }))
     const client = { checkedAtMs, send: receive }
-    return { post: (message) => commit([[client, message]]), isStarted: () => true, isShared: () => false, stop() {} }
+    return { post: (message) => commit([[client, message]]), isStarted: () => true, stop() {} }
   }
+
+function postAndNotify(port: MessagePort, posted: Int32Array<SharedArrayBuffer>, message: string): void {
+  port.postMessage(message)
+  Atomics.add(posted, 0, 1)
+  Atomics.notify(posted, 0)
+}
 
 const ENDED = 'the thread that writes has ended'
 
 /** The thread that writes was started by another thread of this process. */
 export const joinThread =
-  ({ port }: Line): OpenChannel =>
+  ({ port, changes: { posted } }: StoreShare): OpenChannel =>
   (receive, onEnd) => {
     port.on('message', receive).on('close', () => onEnd(ENDED))
     const always = () => true
     return {
-      post: (message) => port.postMessage(message),
+      post: (message) => postAndNotify(port, posted, message),
       isStarted: always,
-      isShared: always,
       stop: () => port.close(),
     }
   }
@@ -50,7 +53,6 @@ const START_DELAY_MS = 50
 export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
   const { port1: port, port2: ownPort } = new MessageChannel()
   let thread: Worker | undefined
-  let hasOthers = false
   let onEnd: (reason: string) => void = () => {}
   const start = (): Worker => {
     const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
@@ -69,10 +71,9 @@ export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & 
     return {
       post(message): void {
         thread ??= start()
-        ownPort.postMessage(message)
+        postAndNotify(ownPort, options.changes.posted, message)
       },
       isStarted: () => thread !== undefined,
-      isShared: () => hasOthers,
       stop(): void {
         clearTimeout(timer)
         ownPort.close()
@@ -85,7 +86,6 @@ export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & 
     /** A line for another thread of this process. */
     addLine(): Line {
       thread ??= start()
-      hasOthers = true
       const checkedAtMs = shareCheckTime()
       const { port1, port2 } = new MessageChannel()
       thread.postMessage({ line: { port: port1, checkedAtMs } }, [port1])

@@ -48,7 +48,7 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
   const watched = openWatched(options)
   const { writer, quota } = watched
   const announced = announceChanges(writer, changes, quota?.forget)
-  const commitGroup = groupTransaction(watched, announced, options)
+  const commitGroups = groupTransaction(watched, announced, options)
   const onWhole = () => void changes.checkpointedAtMs.fill(Date.now())
   const wal = checkpoints(writer, (error) => toAppError(error, path), onWhole)
   /** The small groups since the last look at the size of the WAL. */
@@ -80,8 +80,8 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
     }
   }
   /** Brings a WAL that has grown into the database. */
-  const checkpointIfDue = (group: readonly Call[]) => {
-    if (isSmall(group) && ++smallGroups < SMALL_GROUPS_MAX) return
+  const checkpointIfDue = ([asked, another]: readonly Asked[]) => {
+    if (another === undefined && isSmall(asked?.group ?? []) && ++smallGroups < SMALL_GROUPS_MAX) return
     smallGroups = 0
     try {
       const event = wal.runIfDue()
@@ -99,15 +99,11 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
     }
   }
   const commitAsked = (asked: readonly Asked[]) => {
-    const group = asked.length === 1 ? (asked[0] as Asked).group : asked.flatMap((each) => each.group)
-    const answer = failure === undefined ? orFailure(() => commitGroup(group, asked)) : { failure }
-    let start = 0
-    for (const { client, group } of asked) {
-      client.send(asked.length === 1 || 'failure' in answer ? answer : partOf(answer, start, start + group.length))
-      start += group.length
-    }
+    const answers = failure === undefined ? orFailure(() => commitGroups(asked)) : { failure }
+    for (const [index, { client }] of asked.entries())
+      client.send('failure' in answers ? answers : (answers[index] as Committed))
     // After the answers, so that only the next groups wait for it.
-    checkpointIfDue(group)
+    checkpointIfDue(asked)
   }
 
   return (received: readonly (readonly [Client, string])[]): void => {
@@ -134,17 +130,6 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
   }
 }
 
-/** The answer to the writes from `start` to before `end` of a commit. The first part has what the metrics count. */
-function partOf({ results, ...commit }: Committed, start: number, end: number): Answer {
-  const ofPart = <Each extends readonly [index: number, ...unknown[]]>(each: Iterable<Each> = []): Each[] =>
-    Array.from(each)
-      .filter(([index]) => index >= start && index < end)
-      .map(([index, ...rest]) => [index - start, ...rest] as unknown as Each)
-  const counted = start === 0 ? commit : { writes: 0, commitMs: 0 }
-  if (results === undefined) return start === 0 ? counted : 'done'
-  return { ...counted, results: { refused: ofPart(results.refused), returned: ofPart(results.returned) } }
-}
-
 /** So many lone creates of short plants together write less than a MiB to the WAL. */
 const SMALL_GROUPS_MAX = 32
 const SMALL_PLANT_LENGTH = 1024
@@ -166,7 +151,9 @@ function openWatched({ path, identity, durability, quotaPlants }: GroupCommitOpt
   return { ...opened, areMoved }
 }
 
-/** Returns a function that commits a group, or nothing of it. It throws an `AppError` if SQLite fails. */
+/**
+ * Returns a function that commits groups, or nothing of them. It returns the answer to each. It throws an `AppError` if SQLite fails.
+ */
 function groupTransaction(
   { writer, quota, writes, areMoved }: ReturnType<typeof openWatched>,
   announced: ReturnType<typeof announceChanges>,
@@ -175,12 +162,13 @@ function groupTransaction(
   const begin = writer.prepare('begin immediate')
   const commit = prepareCommit(writer)
 
-  return function commitGroup(group: readonly Call[], asked: readonly Asked[], isRepeated = false): Committed {
+  return function commitGroups(asked: readonly Asked[], isRepeated = false): readonly Committed[] {
     try {
       begin.run()
       for (const { client, nowMs } of asked) announced.checkOthers(client.checkedAtMs, nowMs)
-      const results = callAll(writes, group)
-      const changed = announced.begin(group)
+      const results = asked.map(({ group }) => callAll(writes, group))
+      const groups = asked.flatMap(({ group }) => group)
+      const changed = announced.begin(groups)
       const startMs = performance.now()
       try {
         commit()
@@ -189,7 +177,10 @@ function groupTransaction(
       }
       const commitMs = performance.now() - startMs
       if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-      return { writes: group.length, commitMs, ...(results !== undefined && { results }) }
+      return results.map((each, index) => ({
+        ...(index === 0 ? { writes: groups.length, commitMs } : { writes: 0, commitMs: 0 }),
+        ...(each !== undefined && { results: each }),
+      }))
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
       quota?.forget()
@@ -197,7 +188,7 @@ function groupTransaction(
       // The disk refused the group but then took a file, so somebody may have made room in between.
       const mayHaveRoom = isRefusedWrite(cause) && error instanceof AppError && error.kind === 'store_failed'
       if (isRepeated || !mayHaveRoom) throw error
-      return commitGroup(group, asked, true)
+      return commitGroups(asked, true)
     }
   }
 }

@@ -8,14 +8,14 @@ import type { Call, Writes } from './writes.ts'
 /** How a thread uses the connection that writes. */
 export interface WriterOptions
   extends Required<Pick<OpenOptions, 'monotonicMs' | 'onEvent'>>,
-    Pick<OpenOptions, 'observer'> {
+    Pick<OpenOptions, 'observer' | 'threads'> {
   readonly open: OpenChannel
   /** Called with the error of each group and each checkpoint that fails, and once if the thread ends before it was closed. */
   readonly onFailure: (error: unknown) => void
 }
 
 /** The queue through which all writes of a thread pass. A transaction takes writes of all kinds, in their order. */
-export function openWriter({ open, monotonicMs, onFailure, onEvent, observer }: WriterOptions) {
+export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, threads }: WriterOptions) {
   const connection = openConnection(open, { onFailure, onEvent })
 
   const perform = async (calls: readonly string[]): Promise<GroupOutcome> => {
@@ -32,15 +32,7 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer }: 
     // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
     throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
   }
-  /** Whether a group of the first lane is under way. */
-  let isBusy = false
-  const performFirst = (calls: readonly string[]) => {
-    isBusy = true
-    return perform(calls).finally(() => {
-      isBusy = false
-    })
-  }
-  const { write, ...queue } = queueGroups({ perform: { first: performFirst, second: perform }, observer })
+  const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads })
   /** Sends a message that has no answer, and waits for no thread to start. */
   const tell = (message: Message) => {
     if (connection.isStarted()) connection.post(JSON.stringify(message))
@@ -51,9 +43,7 @@ export function openWriter({ open, monotonicMs, onFailure, onEvent, observer }: 
     /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
     write<C extends Call>(call: C) {
       const content = JSON.stringify(call)
-      // The thread that writes commits what waits there of all threads. If each had one group under way, they would take turns.
-      const lane = isBusy && connection.isShared() ? 'second' : 'first'
-      return write({ lane, content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
+      return write({ lane: 'only', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
     },
     /** Asks for a look for commits of other processes, and does not wait. Before a thread has started, the caches stay unused. */
     checkOthers: (nowMs: number) => tell({ checkOthersAtMs: nowMs }),
