@@ -19,7 +19,7 @@ export interface MetricSources {
   readonly store: Pick<Store, 'load' | 'measure'>
   readonly version: string
   /** When the certificate ends, in milliseconds since 1970-01-01 UTC; `undefined` for plain HTTP. */
-  readonly certificateEndsMs: number | undefined
+  readonly certificateEndsMs?: (() => number | undefined) | undefined
   readonly nowMs: () => number
 }
 
@@ -151,6 +151,7 @@ function metricsOf(
   )
   const durations = operations.map(([operation, { durationsS }]) => [durationsS, { operation }] as const)
   const { waitingWrites, longestWaitMs } = store.load()
+  const endsMs = certificateEndsMs?.()
   const build = { labels: { version, bun_version: Bun.version }, value: 1 }
   return {
     plantstore_http_requests_total: { type: 'counter', values: answered },
@@ -174,7 +175,7 @@ function metricsOf(
     plantstore_last_backup_size_bytes: gauge(measured.lastBackupBytes),
     plantstore_tokens_expiring: gauge(measured.expiringTokens),
     plantstore_certificate_expires_in_seconds: {
-      ...gauge(certificateEndsMs && (certificateEndsMs - nowMs()) / 1000),
+      ...gauge(endsMs && (endsMs - nowMs()) / 1000),
       aggregator: 'first',
     },
     [KEYS_FAILED]: { type: 'counter', values: gauge(http.keyFailures).values },

@@ -202,7 +202,7 @@ async function emptyMetrics(): Promise<string> {
     measure: async () => ({ databaseBytes: 0, walBytes: 0, expiringTokens: 0 }),
   }
   const own = { thread: 0, http, writes: countWrites(), store }
-  const sources = { ...own, version: '', certificateEndsMs: undefined, nowMs: Date.now }
+  const sources = { ...own, version: '', nowMs: Date.now }
   const answer = createMetricsApp(sources, createLogger('error', process.stderr))
   return (await answer(new Request('http://localhost/metrics'))).text()
 }

@@ -2,7 +2,7 @@ import type { Address } from '../../domain/address.ts'
 import type { Store } from '../../domain/store.ts'
 import { createApp } from '../../http/app.ts'
 import type { IdentityProvider, Lifecycle } from '../../http/options.ts'
-import { listen, type Sharing } from '../../http/server.ts'
+import { listen, type RunningServer, type Sharing } from '../../http/server.ts'
 import type { RequestStatistics } from '../../http/statistics.ts'
 import type { Tls } from '../../http/tls.ts'
 import { recordTokenUses } from '../../http/token-uses.ts'
@@ -79,11 +79,28 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
     publicUrl: options.publicUrl,
     cacheShare: 1 / options.threads,
   })
-  const server = await listen(address, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
+  const listenWith = (tls: Tls | undefined, at: Address, sharing: Sharing) =>
+    listen(at, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
+  let server = await listenWith(tls, address, sharing)
+  let renewed: RunningServer | undefined
+  const ending = new Set<RunningServer>()
 
   return {
     address: server.address,
     url: server.url,
+    /** Listens with a renewed certificate, too. Resolves to whether it does. */
+    async prepare(tls: Tls): Promise<boolean> {
+      renewed = await listenWith(tls, server.address, 'further').catch(() => undefined)
+      return renewed !== undefined
+    },
+    /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
+    settle(isRenewed: boolean): void {
+      const old = isRenewed ? server : renewed
+      if (isRenewed && renewed !== undefined) server = renewed
+      if (old === undefined) return
+      ending.add(old)
+      void old.stop().then(() => ending.delete(old))
+    },
     /**
      * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
      * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
@@ -95,8 +112,10 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
       if (waitMs > 0) await Bun.sleep(waitMs)
       const closeMs = Math.min(CLOSE_MS, drainMs / 4)
       const leftMs = Math.max(0, drainMs - waitMs - closeMs)
-      const isOver = await Promise.race([server.stop().then(() => true), Bun.sleep(leftMs).then(() => false)])
-      return isOver ? 0 : server.kill()
+      const servers = [server, ...ending]
+      const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
+      const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])
+      return isOver ? 0 : servers.reduce((cut, each) => cut + each.kill(), 0)
     },
     /** Writes the uses of tokens that are not written yet. */
     flush: uses.flush,

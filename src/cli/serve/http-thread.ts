@@ -13,8 +13,7 @@ let thread: ReturnType<typeof start> | undefined
 self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; order: ThreadOrder }>) => {
   if ('start' in order) thread = start(order.start)
   const running = await thread
-  const answer =
-    'stop' in order ? await running?.stop(order.stop) : 'readMetrics' in order && (await running?.readMetrics?.())
+  const answer = 'call' in order ? await running?.[order.call]?.(order.argument as never) : undefined
   // Behind the last lines of the log.
   setImmediate(() => self.postMessage({ id, answer } satisfies ThreadSent))
 }
@@ -38,8 +37,10 @@ async function start({ number, options, shared, share, address }: ThreadStart) {
     address,
     'further',
   )
-  const facts = { thread: number, store, version: VERSION, certificateEndsMs: undefined, nowMs: clocks.nowMs }
+  const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
   return {
+    prepare: answering.prepare,
+    settle: answering.settle,
     readMetrics: statistics && (await import('../../http/metrics.ts')).threadMetrics({ ...statistics, ...facts }),
     async stop({ hasFailed, ...drain }: Stop): Promise<number> {
       const cut = await answering.stop(drain)

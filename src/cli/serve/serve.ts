@@ -4,7 +4,7 @@ import { SETTINGS } from '../../config.ts'
 import type { Address } from '../../domain/address.ts'
 import { isPostgresUrl } from '../../domain/database-url.ts'
 import { misused } from '../../domain/error.ts'
-import type { MetricSources } from '../../http/metrics.ts'
+import type { MetricSources, ThreadMetrics } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
 import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToStdout } from '../../log.ts'
@@ -88,7 +88,15 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
   const writeLines = (lines: string) => void output.destination.write(lines)
   const threads = prepareThreads(options.threads - 1, { writeLines, onEnd: endings.onThreadEnd })
   try {
-    await serveStore({ options, endings, log, io, lifecycle: shareLifecycle(), threads })
+    await serveStore({
+      options,
+      endings,
+      log,
+      io,
+      lifecycle: shareLifecycle(),
+      threads,
+      certificate: { tls: options.tls },
+    })
     // The store can fail as late as while it is closed.
     const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
@@ -102,8 +110,7 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
 
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(serving: Serving): Promise<void> {
-  const { options, endings, log, io } = serving
-  io.onHangup(() => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them'))
+  const { options, endings, log, io, certificate } = serving
   const { metricsListen } = options
   const hasProvider = options.jwtIssuer !== undefined
   const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
@@ -118,7 +125,13 @@ async function serveStore(serving: Serving): Promise<void> {
     observer: statistics?.writes,
   })
   try {
-    const facts = { thread: 0, store, version: VERSION, certificateEndsMs: options.tls?.validToMs, nowMs: io.nowMs }
+    const facts = {
+      thread: 0,
+      store,
+      version: VERSION,
+      certificateEndsMs: () => certificate.tls?.validToMs,
+      nowMs: io.nowMs,
+    }
     using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, serving))
     await runService(serving, store, statistics?.http)
   } finally {
@@ -130,7 +143,9 @@ async function serveStore(serving: Serving): Promise<void> {
 async function serveMetrics(address: Address, sources: MetricSources, { log, threads }: Serving): Promise<Disposable> {
   // Only a server with metrics waits for the library to load.
   const { createMetricsApp } = await import('../../http/metrics.ts')
-  const server = await listen(address, createMetricsApp(sources, log, threads.readMetrics), {
+  const readOthers = async () =>
+    (await threads.ask({ call: 'readMetrics' })).filter((metrics) => metrics !== undefined) as ThreadMetrics[]
+  const server = await listen(address, createMetricsApp(sources, log, readOthers), {
     idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,
     flag: '--metrics-listen',
     // /metrics asks for no token, so only the user of the process may connect.

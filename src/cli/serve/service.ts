@@ -7,6 +7,7 @@ import { VERSION } from '../../version.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
 import { type Drain, type ServeOptions, type shareLifecycle, startAnswering } from './answering.ts'
 import { provideFirstToken } from './first-token.ts'
+import { renewal } from './renewal.ts'
 import type { Threads } from './threads.ts'
 
 /** After a failure of the store, the process ends within this time, also if something has not ended in good order. */
@@ -29,6 +30,8 @@ export interface Serving {
   readonly io: Io
   readonly lifecycle: ReturnType<typeof shareLifecycle>
   readonly threads: Threads
+  /** The certificate in use. */
+  readonly certificate: { tls: ServeOptions['tls'] }
 }
 
 /**
@@ -60,15 +63,22 @@ export function watchEndings(log: Logger, io: Io) {
 
 /** Serves plants until a signal comes or the store fails, and drains. */
 export async function runService(serving: Serving, store: OpenedStore, statistics: RequestStatistics | undefined) {
-  const { options, endings, log, io, lifecycle, threads } = serving
+  const { options, endings, log, io, lifecycle, threads, certificate } = serving
   const { nowMs, monotonicMs } = io
   const provider = await openProvider(serving, statistics)
   const parts = { provider, options, store, log, lifecycle, statistics, nowMs, monotonicMs }
   const answering = await startAnswering(parts, options.listen, options.threads > 1 ? 'first' : 'none')
   const { address, url } = answering
+  io.onHangup(renewal(serving, answering))
   log.info({ address: url, database: engineOf(options.database).location, version: VERSION }, 'listening')
   const { share } = store
-  if (share !== undefined) threads.start(() => ({ options, shared: lifecycle.shared, address, share: share() }))
+  if (share !== undefined)
+    threads.start(() => ({
+      options: { ...options, ...certificate },
+      shared: lifecycle.shared,
+      address,
+      share: share(),
+    }))
   const tokenProvided = provideFirstToken({ store, address, log, options, io }, lifecycle)
 
   const stop = async (drain: Drain) => {

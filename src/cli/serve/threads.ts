@@ -1,5 +1,5 @@
 import type { Address } from '../../domain/address.ts'
-import type { ThreadMetrics } from '../../http/metrics.ts'
+import type { Tls } from '../../http/tls.ts'
 import type { StoreShare } from '../../store/engine.ts'
 import type { AnsweringParts, Drain } from './answering.ts'
 
@@ -15,8 +15,13 @@ export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
 /** How a thread ends. If nothing has failed, the store takes the last uses of tokens. */
 export type Stop = Drain & { readonly hasFailed: boolean }
 
-/** A message to a thread, which answers it: `stop` with the number of requests that were cut. */
-export type ThreadOrder = { readonly start: ThreadStart } | { readonly stop: Stop } | { readonly readMetrics: true }
+/** A message to a thread: how it starts, or a call of one of its functions. It answers each with what that returns. */
+export type ThreadOrder = { readonly start: ThreadStart } | ThreadCall
+type ThreadCall =
+  | { readonly call: 'stop'; readonly argument: Stop }
+  | { readonly call: 'readMetrics'; readonly argument?: never }
+  | { readonly call: 'prepare'; readonly argument: Tls }
+  | { readonly call: 'settle'; readonly argument: boolean }
 
 /** A message from a thread: the answer to the message with that id, or lines of the log. */
 export type ThreadSent = { readonly id: number; readonly answer: unknown } | { readonly lines: string }
@@ -46,11 +51,8 @@ export function prepareThreads(count: number, options: ThreadsOptions) {
         threads = start()
       }, START_DELAY_MS)
     },
-    /** The metrics of each thread. */
-    async readMetrics(): Promise<readonly ThreadMetrics[]> {
-      const read = await Promise.all(threads.map(({ ask }) => ask({ readMetrics: true })))
-      return read.filter((metrics) => metrics !== undefined) as ThreadMetrics[]
-    },
+    /** The answers of all threads. A thread that has ended answers `undefined`. */
+    ask: (order: ThreadCall) => Promise.all(threads.map((thread) => thread.ask(order))),
     /** Ends all threads within the time of the drain. Returns how many requests were cut. */
     async stop(stop: Stop): Promise<number> {
       clearTimeout(timer)
@@ -89,7 +91,7 @@ function startThread(start: ThreadStart, { writeLines, onEnd }: ThreadsOptions) 
   return {
     ask,
     async stop(stop: Stop): Promise<number> {
-      const cut = await ask({ stop })
+      const cut = await ask({ call: 'stop', argument: stop })
       end()
       worker.terminate()
       return Number(cut ?? 0)
