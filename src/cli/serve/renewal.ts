@@ -1,5 +1,14 @@
-import type { startAnswering } from './answering.ts'
-import type { Serving } from './service.ts'
+import type { Logger } from '../../log.ts'
+import type { ServeOptions, startAnswering } from './answering.ts'
+import type { Threads } from './threads.ts'
+
+export interface RenewalParts {
+  readonly options: ServeOptions
+  readonly threads: Threads
+  readonly log: Logger
+  /** The certificate in use. */
+  readonly certificate: { tls: ServeOptions['tls'] }
+}
 
 type MainThread = Pick<Awaited<ReturnType<typeof startAnswering>>, 'prepare' | 'settle'>
 
@@ -7,7 +16,7 @@ type MainThread = Pick<Awaited<ReturnType<typeof startAnswering>>, 'prepare' | '
  * Returns what SIGHUP does. A server whose threads share an address takes the certificate and the key that are in the files now: it
  * opens new listeners in all threads, or goes on with the old ones in all. Connections that no thread has accepted yet are reset.
  */
-export function renewal({ options, threads, log, certificate }: Serving, main: MainThread): () => void {
+export function renewal({ options, threads, log, certificate }: RenewalParts, main: MainThread): () => void {
   const { tlsCert: certPath, tlsKey: keyPath } = options
   if (certPath === undefined || keyPath === undefined || options.threads === 1)
     return () => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them')

@@ -5,10 +5,9 @@ import type { OpenedStore } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
-import { type Drain, type ServeOptions, type shareLifecycle, startAnswering } from './answering.ts'
+import { type Drain, type shareLifecycle, startAnswering } from './answering.ts'
 import { provideFirstToken } from './first-token.ts'
-import { renewal } from './renewal.ts'
-import type { Threads } from './threads.ts'
+import { type RenewalParts, renewal } from './renewal.ts'
 
 /** After a failure of the store, the process ends within this time, also if something has not ended in good order. */
 const EXIT_AFTER_FAILURE_MS = 1000
@@ -23,15 +22,10 @@ async function openProvider({ options, log, io }: Serving, statistics: RequestSt
 }
 
 /** What all parts of a server need. */
-export interface Serving {
-  readonly options: ServeOptions
+export interface Serving extends RenewalParts {
   readonly endings: ReturnType<typeof watchEndings>
-  readonly log: Logger
   readonly io: Io
   readonly lifecycle: ReturnType<typeof shareLifecycle>
-  readonly threads: Threads
-  /** The certificate in use. */
-  readonly certificate: { tls: ServeOptions['tls'] }
 }
 
 /**
