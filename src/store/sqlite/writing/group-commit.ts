@@ -40,8 +40,8 @@ export interface Client {
 type Asked = Extract<Message, { group: unknown }> & { readonly client: Client }
 
 /**
- * Opens the connection that writes. Returns a function that takes messages as JSON. The groups among them share a commit. Throws
- * SQLite's error, or an error that says that the file was moved.
+ * Opens the connection that writes. Returns a function that takes messages as JSON. The groups among them share a commit, and it
+ * returns whose they were. Throws SQLite's error, or an error that says that the file was moved.
  */
 export function openGroupCommit(options: GroupCommitOptions, report: (report: Report) => void) {
   const { path, changes } = options
@@ -106,7 +106,7 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
     checkpointIfDue(asked)
   }
 
-  return (received: readonly (readonly [Client, string])[]): void => {
+  return (received: readonly (readonly [Client, string])[]): readonly Client[] => {
     const asked: Asked[] = []
     for (const [client, text] of received) {
       // `openWriter` of writer.ts has made the text.
@@ -127,6 +127,7 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       }
     }
     if (asked.length > 0) commitAsked(asked)
+    return asked.map(({ client }) => client)
   }
 }
 

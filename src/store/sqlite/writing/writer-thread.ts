@@ -30,7 +30,7 @@ self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupComm
 function open(options: GroupCommitOptions) {
   const commit = openGroupCommit(options, (report) => clients[0]?.port.postMessage({ report }))
   const { posted } = options.changes
-  let lastClients: readonly ThreadClient[] = []
+  let lastClients: readonly Client[] = []
   let lastMs = 0
 
   return {
@@ -51,9 +51,8 @@ function open(options: GroupCommitOptions) {
         Atomics.wait(posted, 0, seen, deadlineMs - performance.now())
       }
       const startMs = performance.now()
-      commit(received)
+      lastClients = commit(received)
       lastMs = performance.now() - startMs
-      lastClients = received.map(([each]) => each)
     },
   }
 }
