@@ -46,12 +46,11 @@ export interface IdentityProvider {
 }
 export type VerifiedJwt = Omit<Caller, 'userId' | 'userBlockedAtMs'>
 
-/** What all threads that answer know of the server. */
 export interface Lifecycle {
   /** True from the first signal on: the server is about to end. */
-  readonly isDraining: boolean
-  /** When the last check began that found the store ready, in Unix milliseconds. */
-  readyAtMs: number
+  isDraining: boolean
+  /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
+  readonly readyAtMs: Float64Array
 }
 
 /** How many requests a token may send to this process. Other processes count by themselves. */

@@ -15,10 +15,10 @@ export const probes = ({ store, lifecycle, nowMs }: ProbeOptions) => {
   let checkedAtMs = Number.NEGATIVE_INFINITY
   let checked: Promise<void> | undefined
   // Threads have different monotonic clocks, so they share the time of day, which may jump either way.
-  const isRecent = (ms: number) => Math.abs(nowMs() - ms) < READINESS_MAX_AGE_MS
+  const isRecent = (ms = 0) => Math.abs(nowMs() - ms) < READINESS_MAX_AGE_MS
   const check = async (startMs: number) => {
     await store.checkReady()
-    lifecycle.readyAtMs = startMs
+    lifecycle.readyAtMs[0] = startMs
   }
   const readyz = async () => {
     if (lifecycle.isDraining)
@@ -26,7 +26,7 @@ export const probes = ({ store, lifecycle, nowMs }: ProbeOptions) => {
         message: 'The server is shutting down: ask another one, or again when it has restarted.',
       })
     // No client can force an fsync with every request.
-    if (isRecent(lifecycle.readyAtMs)) return ok()
+    if (isRecent(lifecycle.readyAtMs[0])) return ok()
     if (checked === undefined || !isRecent(checkedAtMs)) {
       checkedAtMs = nowMs()
       checked = check(checkedAtMs)

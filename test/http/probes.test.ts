@@ -22,7 +22,7 @@ describe.each(TRANSPORTS)('the probes, $name', (transport) => {
 })
 
 /** A service whose checks of the store are counted, with a clock that a test sets. */
-async function startWithClock(transport: Transport, lifecycle = { isDraining: false, readyAtMs: 0 }) {
+async function startWithClock(transport: Transport, lifecycle = { isDraining: false, readyAtMs: new Float64Array(1) }) {
   const clock = { nowMs: 5000 }
   const checks = { count: 0 }
   const service = await startService(transport, {

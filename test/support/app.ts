@@ -10,7 +10,7 @@ export const appOptions = (overrides: Pick<AppOptions, 'store'> & Partial<AppOpt
   logsAddresses: true,
   trustedProxies: [],
   statistics: undefined,
-  lifecycle: { isDraining: false, readyAtMs: 0 },
+  lifecycle: { isDraining: false, readyAtMs: new Float64Array(1) },
   provider: undefined,
   usesTls: false,
   maxBodyBytes: 65536,

@@ -33,25 +33,6 @@ export interface AnsweringParts {
   readonly monotonicMs: () => number
 }
 
-/** The life of the server in memory that all its threads share. */
-export const shareLifecycle = (
-  shared = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT)),
-) => ({
-  shared,
-  get isDraining() {
-    return shared[0] === 1
-  },
-  set isDraining(isDraining: boolean) {
-    shared[0] = Number(isDraining)
-  },
-  get readyAtMs() {
-    return shared[1] ?? 0
-  },
-  set readyAtMs(ms: number) {
-    shared[1] = ms
-  },
-})
-
 /** How long a thread may take to end, and how long of that it takes new connections. */
 export interface Drain {
   readonly drainMs: number
@@ -60,7 +41,7 @@ export interface Drain {
 
 /** Answers requests in this thread: at an address that is its own, or that it shares with other threads. */
 export async function startAnswering({ options, ...parts }: AnsweringParts, address: Address, sharing: Sharing) {
-  const { store, log, nowMs } = parts
+  const { store, log, lifecycle, nowMs } = parts
   const { idleTimeout: idleTimeoutMs, tls } = options
   const uses = recordTokenUses(store, log, nowMs)
   const app = createApp({
@@ -106,6 +87,7 @@ export async function startAnswering({ options, ...parts }: AnsweringParts, addr
      * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
      */
     async stop({ drainMs, waitMs }: Drain): Promise<number> {
+      lifecycle.isDraining = true
       uses.stop()
       // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
       // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.

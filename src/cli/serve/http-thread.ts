@@ -2,7 +2,7 @@ import { countRequests, countWrites } from '../../http/statistics.ts'
 import { createLogger, formatFor, logToThread } from '../../log.ts'
 import { joinStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
-import { shareLifecycle, startAnswering } from './answering.ts'
+import { startAnswering } from './answering.ts'
 import type { Stop, ThreadOrder, ThreadSent, ThreadStart } from './threads.ts'
 
 declare const self: Worker
@@ -18,7 +18,7 @@ self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; orde
   setImmediate(() => self.postMessage({ id, answer } satisfies ThreadSent))
 }
 
-async function start({ number, options, shared, share, address }: ThreadStart) {
+async function start({ number, options, readyAtMs, share, address }: ThreadStart) {
   const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
   const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
   const statistics = options.metricsListen && { http: countRequests(), writes: countWrites() }
@@ -30,7 +30,7 @@ async function start({ number, options, shared, share, address }: ThreadStart) {
       store,
       provider: undefined,
       log,
-      lifecycle: shareLifecycle(shared),
+      lifecycle: { isDraining: false, readyAtMs },
       statistics: statistics?.http,
       ...clocks,
     },

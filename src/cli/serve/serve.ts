@@ -12,7 +12,7 @@ import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand, namesOf, openOptionsOf, type Settings } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
-import { type ServeOptions, shareLifecycle } from './answering.ts'
+import type { ServeOptions } from './answering.ts'
 import { runService, type Serving, watchEndings } from './service.ts'
 import { prepareThreads } from './threads.ts'
 
@@ -90,7 +90,6 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
       endings,
       log,
       io,
-      lifecycle: shareLifecycle(),
       threads,
       certificate: { tls: options.tls },
     })

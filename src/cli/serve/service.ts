@@ -5,7 +5,7 @@ import type { OpenedStore } from '../../store/engine.ts'
 import { engineOf } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { EXIT, type Io, type Signal } from '../io.ts'
-import { type Drain, type shareLifecycle, startAnswering } from './answering.ts'
+import { type Drain, startAnswering } from './answering.ts'
 import { provideFirstToken } from './first-token.ts'
 import { type RenewalParts, renewal } from './renewal.ts'
 
@@ -25,7 +25,6 @@ async function openProvider({ options, log, io }: Serving, statistics: RequestSt
 export interface Serving extends RenewalParts {
   readonly endings: ReturnType<typeof watchEndings>
   readonly io: Io
-  readonly lifecycle: ReturnType<typeof shareLifecycle>
 }
 
 /**
@@ -57,7 +56,9 @@ export function watchEndings(log: Logger, io: Io) {
 
 /** Serves plants until a signal comes or the store fails, and drains. */
 export async function runService(serving: Serving, store: OpenedStore, statistics: RequestStatistics | undefined) {
-  const { options, endings, log, io, lifecycle, threads, certificate } = serving
+  const { options, endings, log, io, threads, certificate } = serving
+  const readyAtMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT))
+  const lifecycle = { isDraining: false, readyAtMs }
   const { nowMs, monotonicMs } = io
   const provider = await openProvider(serving, statistics)
   const parts = { provider, options, store, log, lifecycle, statistics, nowMs, monotonicMs }
@@ -69,14 +70,13 @@ export async function runService(serving: Serving, store: OpenedStore, statistic
   if (share !== undefined)
     threads.start(() => ({
       options: { ...options, ...certificate },
-      shared: lifecycle.shared,
+      readyAtMs,
       address,
       share: share(),
     }))
   const tokenProvided = provideFirstToken({ store, address, log, options, io }, lifecycle)
 
   const stop = async (drain: Drain) => {
-    lifecycle.isDraining = true
     const others = threads.stop({ ...drain, hasFailed: endings.hasFailed })
     const cut = (await answering.stop(drain)) + (await others)
     if (cut > 0) log.warn({ requests: cut }, 'requests were cut: they took longer than --drain')

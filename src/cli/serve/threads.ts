@@ -5,8 +5,7 @@ import type { AnsweringParts, Drain } from './answering.ts'
 
 /** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
 export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
-  /** The memory of the lifecycle. */
-  readonly shared: Float64Array<SharedArrayBuffer>
+  readonly readyAtMs: Float64Array<SharedArrayBuffer>
   readonly number: number
   readonly share: StoreShare
   readonly address: Address

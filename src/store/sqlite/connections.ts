@@ -4,9 +4,8 @@ import { toAppError } from './errors.ts'
 import { fileIdentity } from './files/file-system.ts'
 import type { StoreShare } from './share.ts'
 import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
-import { joinThread, openHere, prepareThread } from './writing/channels.ts'
 import type { Order } from './writing/messages.ts'
-import { openWriter, type WriterOptions } from './writing/writer.ts'
+import { joinThread, openHere, openWriter, prepareThread, type WriterOptions } from './writing/writer.ts'
 
 type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
 

@@ -52,7 +52,11 @@ export const shareChanges = () => ({
 export const shareCheckTime = (): CheckTime =>
   new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)).fill(BigInt(-OTHERS_SEEN_WITHIN_MS))
 
-/** The slots that a group changes, with the lowest id that it creates there. */
+interface Group {
+  readonly group: readonly Call[]
+}
+
+/** The slots that groups change, with the lowest id that they create there. */
 type ChangedSlots = ReadonlyMap<number, bigint>
 
 /** The side of the connection that writes. `onOthers` is called if another process has committed. */
@@ -76,9 +80,9 @@ export function announceChanges(
       dataVersion = found
       Atomics.store(checkedAtMs, 0, BigInt(Math.floor(askedAtMs)))
     },
-    /** Voids the versions of what a group changes, before its commit. Returns what `end` needs. */
-    begin(group: readonly Call[]): ChangedSlots {
-      const slots = slotsOf(group)
+    /** Voids the versions of what groups change, before their commit. Returns what `end` needs. */
+    begin(groups: readonly Group[]): ChangedSlots {
+      const slots = slotsOf(groups)
       for (const [slot, lowestId] of slots) {
         Atomics.store(lowestIds, indexOf(slot, (Atomics.load(begun, slot) >>> 0) + 1), lowestId)
         Atomics.add(begun, slot, 1)
@@ -94,18 +98,19 @@ export function announceChanges(
 
 type PlantCall = Extract<Call, readonly ['createPlant' | 'deletePlant', ...unknown[]]>
 
-function slotsOf(group: readonly Call[]): ChangedSlots {
+function slotsOf(groups: readonly Group[]): ChangedSlots {
   const slots = new Map<number, bigint>()
-  for (const call of group) {
-    const changed = CHANGES[call[0]]
-    if (changed === 'plants') {
-      const [name, user, id] = call as PlantCall
-      const slot = user % USER_SLOTS
-      const lowestId = name === 'createPlant' ? BigInt(id) : ANY_ID
-      if (lowestId <= (slots.get(slot) ?? INT64_MAX)) slots.set(slot, lowestId)
-    } else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
-    else if (changed === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
-  }
+  for (const { group } of groups)
+    for (const call of group) {
+      const changed = CHANGES[call[0]]
+      if (changed === 'plants') {
+        const [name, user, id] = call as PlantCall
+        const slot = user % USER_SLOTS
+        const lowestId = name === 'createPlant' ? BigInt(id) : ANY_ID
+        if (lowestId <= (slots.get(slot) ?? INT64_MAX)) slots.set(slot, lowestId)
+      } else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
+      else if (changed === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
+    }
   return slots
 }
 

@@ -37,7 +37,7 @@ test('a writer of SQLite prepares a statement that counts plants only if it has 
     const sent: Sent[] = []
     const options = { path: files.path, identity: fileIdentity(files.path), durability: 'normal', quotaPlants } as const
     const commit = openGroupCommit({ ...options, changes: shareChanges() }, (report) => sent.push({ report }))
-    const client = { checkedAtMs: shareCheckTime(), send: (answer: Answer) => void sent.push(answer) }
+    const client = { checkedAtMs: shareCheckTime(), port: { postMessage: (answer: Answer) => void sent.push(answer) } }
     const take = (message: string) => commit([[client, message]])
     take(JSON.stringify({ group: [['createPlant', 1, `${id}`, ...FERN]], nowMs: 0 } satisfies Message))
     take(JSON.stringify({ order: 'close' } satisfies Message))

@@ -112,7 +112,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     )
     for (const [name, ...values] of group) Reflect.apply(writes[name], undefined, values)
     yield
-    const changed = announced.begin(group)
+    const changed = announced.begin([{ group }])
     yield
     if (random(10) === 0) writer.run('rollback')
     else {

@@ -33,7 +33,7 @@ export interface GroupCommitOptions {
 /** A thread that reads, and asks for writes. */
 export interface Client {
   readonly checkedAtMs: CheckTime
-  readonly send: (answer: Answer) => void
+  readonly port: { postMessage(answer: Answer): void }
 }
 
 /** A group of writes of a client. */
@@ -73,10 +73,15 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
   }
   const obey = (order: Order): Answer => {
     try {
-      if (order !== 'discard') wal.run(order === 'truncate' ? 'truncate' : 'passive')
+      try {
+        if (order !== 'discard') wal.run(order === 'truncate' ? 'truncate' : 'passive')
+      } finally {
+        if (order !== 'truncate') writer.close(true)
+      }
       return 'done'
-    } finally {
-      if (order !== 'truncate') writer.close(true)
+    } catch (error) {
+      // Only who has given the order is told.
+      return { failure: fail(toFailure(error), () => {}) }
     }
   }
   /** Brings a WAL that has grown into the database. */
@@ -90,18 +95,15 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       fail(toFailure(error))
     }
   }
-  /** What `work` returns, or its failure. */
-  const orFailure = <T>(work: () => T, tell = report): T | { readonly failure: Failure } => {
-    try {
-      return work()
-    } catch (error) {
-      return { failure: fail(toFailure(error), tell) }
-    }
-  }
   const commitAsked = (asked: readonly Asked[]) => {
-    const answers = failure === undefined ? orFailure(() => commitGroups(asked)) : { failure }
+    let answers: readonly Committed[] | { readonly failure: Failure }
+    try {
+      answers = failure === undefined ? commitGroups(asked) : { failure }
+    } catch (error) {
+      answers = { failure: fail(toFailure(error)) }
+    }
     for (const [index, { client }] of asked.entries())
-      client.send('failure' in answers ? answers : (answers[index] as Committed))
+      client.port.postMessage('failure' in answers ? answers : (answers[index] as Committed))
     // After the answers, so that only the next groups wait for it.
     checkpointIfDue(asked)
   }
@@ -117,13 +119,7 @@ export function openGroupCommit(options: GroupCommitOptions, report: (report: Re
       else {
         // A client gets its answers in the order of its messages.
         if (asked.length > 0) commitAsked(asked.splice(0))
-        // Only who has given the order is told that it failed.
-        client.send(
-          orFailure(
-            () => obey(message.order),
-            () => {},
-          ),
-        )
+        client.port.postMessage(obey(message.order))
       }
     }
     if (asked.length > 0) commitAsked(asked)
@@ -167,9 +163,14 @@ function groupTransaction(
     try {
       begin.run()
       for (const { client, nowMs } of asked) announced.checkOthers(client.checkedAtMs, nowMs)
-      const results = asked.map(({ group }) => callAll(writes, group))
-      const groups = asked.flatMap(({ group }) => group)
-      const changed = announced.begin(groups)
+      const answers: Committed[] = []
+      let count = 0
+      for (const { group } of asked) {
+        const results = callAll(writes, group)
+        answers.push({ writes: 0, commitMs: 0, ...(results !== undefined && { results }) })
+        count += group.length
+      }
+      const changed = announced.begin(asked)
       const startMs = performance.now()
       try {
         commit()
@@ -178,10 +179,7 @@ function groupTransaction(
       }
       const commitMs = performance.now() - startMs
       if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-      return results.map((each, index) => ({
-        ...(index === 0 ? { writes: groups.length, commitMs } : { writes: 0, commitMs: 0 }),
-        ...(each !== undefined && { results: each }),
-      }))
+      return answers.with(0, { ...(answers[0] as Committed), writes: count, commitMs })
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
       quota?.forget()

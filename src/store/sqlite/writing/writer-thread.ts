@@ -10,38 +10,35 @@ declare const self: Worker
  */
 const WAIT_SHARE = 0.25
 
-type ThreadClient = Client & Line
-
-const clients: ThreadClient[] = []
-let writing: ReturnType<typeof open> | undefined
+const lines: Line[] = []
+let listen: ((line: Line) => void) | undefined
 
 /**
- * The entry point of the thread that writes, which channels.ts starts. The first message has the options, and each one the line of
+ * The entry point of the thread that writes, which writer.ts starts. The first message has the options, and each one the line of
  * another thread. When a message arrives, the writes that wait at all lines share one commit.
  */
 self.onmessage = ({ data: { options, line } }: MessageEvent<{ options: GroupCommitOptions; line: Line }>) => {
-  writing ??= open(options)
-  const { take } = writing
-  const client = { ...line, send: (sent: unknown) => line.port.postMessage(sent) }
-  clients.push(client)
-  line.port.on('message', (message: string) => take(client, message))
+  listen ??= open(options)
+  lines.push(line)
+  listen(line)
 }
 
+/** Opens the connection. Returns a function that commits what comes at a line from now on. */
 function open(options: GroupCommitOptions) {
-  const commit = openGroupCommit(options, (report) => clients[0]?.port.postMessage({ report }))
+  const commit = openGroupCommit(options, (report) => lines[0]?.port.postMessage({ report }))
   const { posted } = options.changes
   let lastClients: readonly Client[] = []
   let lastMs = 0
 
-  return {
-    take(client: ThreadClient, message: string): void {
-      const received: [ThreadClient, string][] = [[client, message]]
+  return (line: Line) =>
+    line.port.on('message', (message: string) => {
+      const received: [Line, string][] = [[line, message]]
       const missing = new Set(lastClients)
-      missing.delete(client)
+      missing.delete(line)
       const deadlineMs = performance.now() + lastMs * WAIT_SHARE
       for (let leftMs = Number.POSITIVE_INFINITY; leftMs > 0; leftMs = deadlineMs - performance.now()) {
         const seen = Atomics.load(posted, 0)
-        for (const each of clients) {
+        for (const each of lines) {
           for (let next = receiveMessageOnPort(each.port); next !== undefined; next = receiveMessageOnPort(each.port)) {
             received.push([each, next.message])
             missing.delete(each)
@@ -53,6 +50,5 @@ function open(options: GroupCommitOptions) {
       const startMs = performance.now()
       lastClients = commit(received)
       lastMs = performance.now() - startMs
-    },
-  }
+    })
 }
