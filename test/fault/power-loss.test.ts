@@ -83,7 +83,7 @@ describe.skipIf(lacks(STRACE))('a loss of power', () => {
     { short: 1, long: 1 },
     async (random) => {
       const { events } = await recordFolder((path, trace) =>
-        recordCommand(trace, join(path, DATABASE), 'token', 'create', '--user', 'me'),
+        recordCommand(trace, 'token', 'create', '--user', 'me', '--database', join(path, DATABASE)),
       )
       const cuts = events.map((_, index) => index + 1)
       const likeness = IS_LONG ? contentOf : formOf
