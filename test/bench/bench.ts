@@ -6,8 +6,8 @@
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type DatabaseServer, openDatabaseServer, PRIVATE } from './database-server.ts'
-import { describeMachine, describeVersions, installFastify, requireMachine } from './machine.ts'
-import { buildPeers } from './peers.ts'
+import { describeMachine, describeVersions, requireMachine } from './machine.ts'
+import { buildPeers, PEERS_ON_FILES, PEERS_ON_POSTGRES } from './peers.ts'
 import { drawPicture } from './picture.ts'
 import { isAcceptable, type Results } from './results.ts'
 import { POSTGRES_ROWS, ROWS } from './rows/rows.ts'
@@ -30,8 +30,7 @@ const { options, peers } = prepare(USAGE, () => {
   const options = parseOptions()
   const isOnPostgres = options.database !== undefined
   requireMachine(isOnPostgres ? ['taskset', 'wrk', 'node'] : ['taskset', 'wrk', 'strace', 'curl'])
-  if (isOnPostgres) installFastify()
-  const peers = isOnPostgres ? { present: [], missing: [] } : buildPeers(say)
+  const peers = buildPeers(isOnPostgres ? PEERS_ON_POSTGRES : PEERS_ON_FILES, say)
   pinToLoadCore()
   return { options, peers }
 })

@@ -26,7 +26,7 @@ export interface Claim {
 }
 
 /** A claim without the values. */
-export type Goal = Pick<Claim, 'goal' | 'floor'>
+export type Goal = Pick<Claim, 'goal' | 'floor' | 'isReachedWithinSpread'>
 
 /** What a row measured. */
 export interface RowResult {
