@@ -1,5 +1,5 @@
 import { makeDatabase } from '../databases.ts'
-import type { Schedule } from '../load/generator.ts'
+import type { Schedule } from '../load/open-loop.ts'
 import { describeStream, runOpenLoop } from '../load/open-loop.ts'
 import { CONNECTIONS, createLoad, freshIds, listLoad, measureRate } from '../load/wrk.ts'
 import { interleave } from '../rounds.ts'
