@@ -16,7 +16,7 @@ host all all 127.0.0.1/32 trust
 /** Settings of a server, as in its configuration. */
 export type Settings = Readonly<Record<string, string>>
 
-interface ClusterOptions {
+export interface ClusterOptions {
   /** The folder in which the cluster makes its own; in memory if left out. */
   readonly parent?: string | undefined
   /** More options of `initdb`. */
