@@ -46,7 +46,10 @@ interface PacedRequestsOptions {
   readonly waits?: boolean
 }
 
-/** Sends requests over connections with one request under way on each. A latency begins when the request was due. */
+/**
+ * Sends requests over connections with one request under way on each. A latency begins when the request was sent, and of one that
+ * may wait when it was due.
+ */
 export async function sendRequests({ connections, seconds, next, perSecond, waits = false }: PacedRequestsOptions) {
   const latenciesMs = new Map<number, number[]>()
   const lagsMs: number[] = []
@@ -83,7 +86,7 @@ export async function sendRequests({ connections, seconds, next, perSecond, wait
     const nowMs = performance.now()
     const wanted = perSecond === undefined ? due + free.length : ((nowMs - startMs) / 1000) * perSecond
     for (; due < wanted; due++) {
-      const dueMs = perSecond === undefined ? nowMs : startMs + (due * 1000) / perSecond
+      const dueMs = perSecond === undefined || !waits ? performance.now() : startMs + (due * 1000) / perSecond
       lagsMs.push(nowMs - dueMs)
       const connection = free.pop()
       if (connection !== undefined) void send(connection, dueMs)
