@@ -6,19 +6,19 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { moveToLoadCore } from '../support/process.ts'
 import { type Content, makeDatabase } from './databases.ts'
 import { runOpenLoop } from './load/open-loop.ts'
-import { createLoad, freshIds, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
+import { CONNECTIONS, createLoad, freshIds, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
 import { requireMachine } from './machine.ts'
 import type { Goal } from './results.ts'
 import { interleave, type Measured, ratesRow } from './rounds.ts'
-import { LATENCY_TIMES, listsBesideCreates } from './rows/latency.ts'
+import { CREATES, LATENCY_TIMES } from './rows/latency.ts'
 import { memoryAfterRequests } from './rows/process.ts'
 import type { Bench, Row } from './rows/row.ts'
 import { amount, choose, clearOnSignals, listed, parseCount, prepare, runRows } from './run.ts'
 import { type Server, startPlantstore } from './servers.ts'
 import { median, ratios, spreadOf } from './statistics.ts'
-import { pinToLoadCore } from './workspace.ts'
 
 const ROUNDS = 10
 const SECONDS = 2
@@ -90,9 +90,10 @@ const WORKLOADS: readonly Row[] = [
     (bench, tokensFile) => {
       const firstId = freshIds()
       return async (server) => {
-        const schedules = listsBesideCreates(tokensFile, firstId())
-        const [lists] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
-        return lists?.p99Ms ?? Number.NaN
+        const lists = { name: 'list', kind: 'list', perSecond: 10_000, connections: CONNECTIONS } as const
+        const schedules = [lists, CREATES].map((each) => ({ ...each, firstId: firstId(), tokensFile }))
+        const [result] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
+        return result?.p99Ms ?? Number.NaN
       }
     },
     true,
@@ -123,7 +124,7 @@ const { executables, rows, rounds, seconds } = prepare(USAGE, () => {
   const [oldPath = '', newPath = '', ...names] = positionals
   if (!existsSync(oldPath) || !existsSync(newPath)) throw new Error('Name two executables, the old one first.')
   requireMachine(['taskset', 'wrk'])
-  pinToLoadCore()
+  moveToLoadCore()
   return {
     executables: { OLD: resolve(oldPath), NEW: resolve(newPath) },
     rows: choose(WORKLOADS, names),

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { formatRequest, openConnections } from '../support/paced-requests.ts'
+import { countDescriptors, countOpen, PROCESS_TOOLS } from '../support/process.ts'
 import { openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
-import { countDescriptors, countOpen, PROCESS_TOOLS } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
 
 const DESCRIPTORS_MAX = 200

@@ -3,11 +3,11 @@ import { QUEUE_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
 import { median } from '../bench/statistics.ts'
 import { IS_LONG } from '../support/long.ts'
 import { formatRequest, openConnections, sendRequests } from '../support/paced-requests.ts'
+import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { STRACE } from '../support/strace.ts'
 import { type Answer, BUSY_REFUSAL } from './history.ts'
-import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
 
 /** How many times more creates are due than the server can do. */

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/server.ts'
 import { IS_LONG } from '../support/long.ts'
 import { formatRequest } from '../support/paced-requests.ts'
+import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
 import { readSlowly } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
-import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
 
 /** The list that nobody reads is far longer than the buffers of a connection. */

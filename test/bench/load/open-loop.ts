@@ -1,7 +1,7 @@
 import { join } from 'node:path'
+import { LOAD_CORE } from '../../support/process.ts'
 import type { Bench } from '../rows/row.ts'
 import type { Server } from '../servers.ts'
-import { LOAD_CORE } from '../workspace.ts'
 import { IDS_PER_RUN } from './wrk.ts'
 
 /** A schedule of requests: one every `1 / perSecond` seconds, without waiting for earlier answers. */

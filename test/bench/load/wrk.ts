@@ -1,6 +1,7 @@
 import { join } from 'node:path'
+import { LOAD_CORE } from '../../support/process.ts'
 import type { Server } from '../servers.ts'
-import { LOAD_CORE, type Workspace } from '../workspace.ts'
+import type { Workspace } from '../workspace.ts'
 
 /** A closed loop of wrk: each connection sends its next request after the answer to the last one. */
 export interface Load {
