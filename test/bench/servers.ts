@@ -1,17 +1,15 @@
 import { join } from 'node:path'
 import { freePort } from '../support/postgres-system.ts'
 import { cpuMs, SERVER_CORE } from '../support/process.ts'
+import { slowCalls } from '../support/strace.ts'
 import { until } from '../support/until.ts'
 import { PROJECT, type Workspace } from './workspace.ts'
 
 /** The executable of this working copy, which `bun run bench` builds. */
 const EXECUTABLE = join(PROJECT, 'dist/plantstore')
 
-/** Delays each sync by 5 ms (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering"). */
-const SLOW_SYNCS = [
-  ...['strace', '-D', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync'],
-  ...['-e', 'inject=fsync,fdatasync:delay_exit=5000'],
-]
+/** Delays each sync by 5 ms. */
+const SLOW_SYNCS = slowCalls('fsync,fdatasync', 5)
 
 const START_TIMEOUT_MS = 20_000
 const STOP_TIMEOUT_MS = 20_000

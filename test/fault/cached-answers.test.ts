@@ -4,7 +4,7 @@ import { runPlantstore } from '../support/executable.ts'
 import { runProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import { program } from '../support/requirement.ts'
-import { STRACE } from '../support/strace.ts'
+import { STRACE, slowCalls } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { rounds, testRounds } from './rounds.ts'
@@ -18,8 +18,8 @@ const IDS = 12
 const LISTS = ['?limit=3', '?limit=3&after=4', '?limit=100']
 /** Longer than a cached answer is used without a look at the database. */
 const PAUSE_MAX_MS = 2 * OTHERS_SEEN_WITHIN_MS
-/** Makes each sync of a server last 100 ms. strace runs beside the server, which keeps its signals and its exit code. */
-const SLOW_SYNCS = 'strace -D -f --seccomp-bpf -o /dev/null -e trace=fsync -e inject=fsync:delay_exit=100000'.split(' ')
+/** Makes each sync of a server last 100 ms. */
+const SLOW_SYNCS = slowCalls('fsync', 100)
 
 const SQLITE3 = program('sqlite3')
 
@@ -27,7 +27,7 @@ const SQLITE3 = program('sqlite3')
 const PAIRS = rounds(60, 200)
 const PAIR_PAUSE_MAX_MS = 8
 /** Makes calls on locks slow. */
-const SLOW_LOCKS = 'strace -D -f --seccomp-bpf -o /dev/null -e trace=fcntl -e inject=fcntl:delay_exit=1000'.split(' ')
+const SLOW_LOCKS = slowCalls('fcntl', 1)
 
 testRounds(
   'lists of two servers are never older than promised, beside sqlite3, commands, checkpoints, stops and restarts',

@@ -6,7 +6,7 @@ import { formatRequest, openConnections, sendRequests } from '../support/paced-r
 import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { STRACE } from '../support/strace.ts'
+import { STRACE, slowCalls } from '../support/strace.ts'
 import { type Answer, BUSY_REFUSAL } from './history.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
 
@@ -25,11 +25,8 @@ const CAPACITY_SECONDS = 3
 const OVERLOAD_SECONDS = 5
 const PROBES = 20
 
-/** Makes each sync take a tenth of a second longer (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering"). */
-const SLOW_SYNCS = [
-  ...['strace', '-D', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync'],
-  ...['-e', 'inject=fsync,fdatasync:delay_exit=100000'],
-]
+/** Makes each sync take a tenth of a second longer. */
+const SLOW_SYNCS = slowCalls('fsync,fdatasync', 100)
 
 /** A server on a core of its own, and the creates for it. */
 async function startService(under: readonly string[]) {

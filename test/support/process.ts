@@ -30,6 +30,10 @@ export function memoryBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
 /** How many descriptors a process has open. */
 export const countDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
+/** How many descriptors a process may have open. */
+export const descriptorsMax = (pid: number): number =>
+  Number(/^Max open files +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))?.[1])
+
 /** How many descriptors of a process are open on a file. */
 export const countOpen = (pid: number, path: string): number =>
   readdirSync(`/proc/${pid}/fd`).filter((fd) => targetOf(`/proc/${pid}/fd/${fd}`) === path).length
