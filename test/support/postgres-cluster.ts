@@ -93,7 +93,8 @@ const flagsOf = (settings: Settings): string =>
     .map(([name, value]) => `-c ${name}='${value}'`)
     .join(' ')
 
-function makeServerFolder(parent: string, name: string): string {
+/** Makes a folder of the user of the server, who may enter the one above. */
+export function makeServerFolder(parent: string, name: string): string {
   const path = join(parent, name)
   chmodSync(parent, 0o755)
   mkdirSync(path, { mode: 0o700 })

@@ -1,12 +1,11 @@
 import { expect } from 'bun:test'
-import { chmodSync, mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SQL } from 'bun'
 import { MOUNTS, mountDisk } from '../../support/disk.ts'
 import { MEMORY, makeFolder } from '../../support/folder.ts'
 import { administer } from '../../support/postgres.ts'
-import type { Cluster } from '../../support/postgres-cluster.ts'
-import { ownedByServer } from '../../support/postgres-system.ts'
+import { type Cluster, makeServerFolder } from '../../support/postgres-cluster.ts'
 import { until } from '../../support/until.ts'
 import { FULL_REFUSAL } from '../history.ts'
 import { freeze } from './processes.ts'
@@ -123,10 +122,7 @@ for (const what of ['tables', 'WAL'] as const) {
     place() {
       const mounted = mountDisk(DISK_BYTES)
       const elsewhere = makeFolder(MEMORY)
-      for (const parent of [mounted.path, elsewhere.path]) chmodSync(parent, 0o755)
-      const log = join(elsewhere.path, 'log')
-      mkdirSync(log, { mode: 0o700 })
-      ownedByServer(log)
+      const log = makeServerFolder(elsewhere.path, 'log')
       disk = mounted
       return {
         parent: mounted.path,
