@@ -120,14 +120,10 @@ export async function runWrk(
     ...['wrk', ...flags, '--script', path, server.url, '--'],
     ...scriptArguments(seconds).map(String),
   ])
-  return readWrk(text, server.name)
-}
-
-/** Reads the output of wrk. Throws if it reports an error. */
-export function readWrk(text: string, name: string) {
   const perSecond = Number(/^Requests\/sec: +([\d.]+)$/m.exec(text)?.[1])
   const answered = Number(/^ +(\d+) requests in /m.exec(text)?.[1])
   const isClean = !text.includes('Socket errors') && !text.includes('Non-2xx')
-  if (!isClean || !(perSecond > 0) || !(answered > 0)) throw new Error(`the load on ${name} met errors:\n${text}`)
+  if (!isClean || !(perSecond > 0) || !(answered > 0))
+    throw new Error(`the load on ${server.name} met errors:\n${text}`)
   return { perSecond, answered }
 }
