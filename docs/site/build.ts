@@ -1,6 +1,7 @@
 /**
  * `bun run site`: makes the site of the documentation in dist/site/html, from the same Markdown files that the repository
- * shows. Fails if a link or an anchor leads nowhere. With `--versions`, each tag that has a site gets a folder of its name.
+ * shows. Fails if a link or an anchor leads nowhere. With `--versions`, the newest tag of each minor version that has a site
+ * gets a folder of its name.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -22,9 +23,9 @@ const versions = SITE_VERSIONS?.split(',') ?? ['main', ...tags]
 await prepare()
 await run(['bun', 'install', '--frozen-lockfile'], WORK)
 await run(['bun', 'run', 'vitepress', 'build', 'pages', '--outDir', HTML], WORK)
+for (const tag of tags) await buildTag(tag)
 const broken = brokenLinks()
 if (broken.length > 0) throw new Error(`links lead nowhere:\n${broken.join('\n')}`)
-for (const tag of tags) await buildTag(tag)
 console.log(`The site is in ${HTML}.`)
 
 /** Writes the source of the site: the pages, the pictures, the pages of errors, and the OpenAPI document. */
@@ -58,28 +59,36 @@ async function prepare(): Promise<void> {
   for (const file of ['package.json', 'bun.lock']) cpSync(join(HERE, file), join(WORK, file))
 }
 
-/** The links of the built pages whose page or anchor does not exist. VitePress itself looks at no anchors. */
+/**
+ * The links of the built pages whose page or anchor does not exist. VitePress itself looks at no anchors. What is outside of
+ * `base` are other versions, which the build of them all looks at.
+ */
 function brokenLinks(): readonly string[] {
   const pages = new Map(
     [...new Glob('**/*.html').scanSync(HTML)].map((page) => [page, readFileSync(join(HTML, page), 'utf8')]),
   )
   return [...pages].flatMap(([page, text]) =>
     [...text.matchAll(/ href="([^"]+)"/g)].flatMap(([, link = '']) => {
-      if (/^(?:[a-z]+:|\/\/)/.test(link)) return []
-      const [path = '', anchor] = link.split('#')
-      const target = path === '' ? page : path.startsWith(base) ? path.slice(base.length) : join(dirname(page), path)
-      const file = target === '' || target.endsWith('/') ? `${target}index.html` : target
-      const hasAnchor = !anchor || pages.get(file)?.includes(` id="${decodeURIComponent(anchor)}"`) === true
+      const { origin, pathname, hash } = new URL(link, `http://site${base}${page}`)
+      if (origin !== 'http://site' || !pathname.startsWith(base)) return []
+      const file = pathname.slice(base.length).replace(/(?:^|\/)$/, '$&index.html')
+      const hasAnchor = hash === '' || pages.get(file)?.includes(` id="${decodeURIComponent(hash.slice(1))}"`) === true
       return existsSync(join(HTML, file)) && hasAnchor ? [] : [`${page}: ${link}`]
     }),
   )
 }
 
-/** The tags whose versions have a site, the newest first. */
+/** The newest tag of each minor version, the newest first. Tells which of these have no site, because they are older. */
 function taggedSites(): readonly string[] {
   const git = (...args: readonly string[]) => Bun.spawnSync(['git', ...args], { cwd: PROJECT })
-  const all = git('tag', '--list', 'v*', '--sort=-version:refname').stdout.toString().split('\n').filter(Boolean)
-  return all.filter((tag) => git('cat-file', '-e', `${tag}:docs/site/build.ts`).exitCode === 0)
+  // A pre-release is older than its release.
+  const list = git('-c', 'versionsort.suffix=-', 'tag', '--list', 'v*', '--sort=-version:refname').stdout.toString()
+  const minors = list.split('\n').map((tag) => tag.split('.', 2).join('.'))
+  const newest = list.split('\n').filter((tag, index) => tag !== '' && minors.indexOf(minors[index] ?? '') === index)
+  const hasSite = (tag: string) => git('cat-file', '-e', `${tag}:docs/site/build.ts`).exitCode === 0
+  const older = newest.filter((tag) => !hasSite(tag))
+  if (older.length > 0) console.log(`There is no site of ${older.join(', ')}, which are older than the script.`)
+  return newest.filter(hasSite)
 }
 
 /** Builds the site of a tag with the tag's own script, and puts it into a folder of its name. */

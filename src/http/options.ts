@@ -24,6 +24,8 @@ export interface AppOptions {
   /** The most plants in one answer. */
   readonly listMax: number | undefined
   readonly rateLimit: RateLimit | undefined
+  /** How much of the memory for caches this thread may use: 1 for all of it. */
+  readonly cacheShare: number
   /** Whether there is a page for browsers at `/`. */
   readonly servesPage: boolean
   readonly servesDocs: boolean
@@ -40,12 +42,16 @@ export interface AppOptions {
 /** Verifies JWTs. It rejects with `token_invalid`, or with `store_busy` while there are no keys. */
 export interface IdentityProvider {
   readonly issuer: string
-  verify(text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>>
+  verify(text: string): Promise<VerifiedJwt>
 }
+export type VerifiedJwt = Omit<Caller, 'userId' | 'userBlockedAtMs'>
 
-/** `isDraining` is true from the first signal on: the server is about to end. */
+/** What all threads that answer know of the server. */
 export interface Lifecycle {
-  isDraining: boolean
+  /** True from the first signal on: the server is about to end. */
+  readonly isDraining: boolean
+  /** When the last check began that found the store ready, in Unix milliseconds. */
+  readyAtMs: number
 }
 
 /** How many requests a token may send to this process. Other processes count by themselves. */

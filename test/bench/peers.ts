@@ -56,8 +56,8 @@ export function buildPeers(names: readonly PeerName[], say: (text: string) => vo
 }
 
 /** Starts a peer on a database. */
-export const startPeer = (workspace: Workspace, name: PeerName, database: string): Promise<Server> =>
-  startContestant(workspace, name, [...PEERS[name].command, database])
+export const startPeer = (workspace: Workspace, name: PeerName, database: string, cores?: string): Promise<Server> =>
+  startContestant(workspace, name, [...PEERS[name].command, database], cores)
 
 /** Returns why a peer cannot be built, if so. */
 function buildPeer(

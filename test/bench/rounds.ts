@@ -1,5 +1,5 @@
 import { CONNECTIONS, type Load, measureRate, type Rate } from './load/wrk.ts'
-import type { Goal } from './results.ts'
+import type { Claim, Goal } from './results.ts'
 import type { Bench, Row } from './rows/row.ts'
 import type { Server } from './servers.ts'
 import { ratios } from './statistics.ts'
@@ -63,29 +63,40 @@ export const ratesRow = ({ name, title, contestants, claims, looks, notes }: Rat
   title,
   async run(bench) {
     const loaded = await contestants(bench)
-    const measured = await measureRates(
-      looks === undefined ? bench : { ...bench, rounds: bench.rounds * looks, seconds: LOOK_SECONDS },
-      loaded,
-    )
-    const names = loaded.map((each) => each.name)
-    const perSecond = (name: string) => measured(name).map((rate) => rate.perSecond)
-    return {
-      figures: names.map((name) => ({
-        name,
-        unit: 'requests/s',
-        rounds: perSecond(name),
-        serverBusy: measured(name).map(({ serverBusy }) => serverBusy),
-      })),
-      claims: claims
-        .filter(([, reference]) => names.includes(reference))
-        .map(([figure, reference, goal]) => ({
-          ...{ name: `${figure} / ${reference}`, unit: '×', ...goal },
-          rounds: ratios(perSecond(figure), perSecond(reference)),
-        })),
-      notes: notes?.(measured, bench) ?? [],
-    }
+    const looking = looks === undefined ? bench : { ...bench, rounds: bench.rounds * looks, seconds: LOOK_SECONDS }
+    const { measured, ...result } = await compareRates(looking, loaded, claims)
+    return { ...result, notes: notes?.(measured, bench) ?? [] }
   },
 })
+
+/** Measures the rates of servers in turns, and compares them, and their CPU time for a request. */
+export async function compareRates(
+  bench: Bench,
+  loaded: readonly LoadedServer[],
+  claims: RatesRow['claims'],
+  cpuClaims: RatesRow['claims'] = [],
+) {
+  const measured = await measureRates(bench, loaded)
+  const names = loaded.map(({ name }) => name)
+  const valuesOf = (name: string, key: keyof Rate) => measured(name).map((rate) => rate[key])
+  const compare = (key: 'perSecond' | 'cpuUsPerRequest', what: string) => {
+    return ([figure, reference, goal]: RatesRow['claims'][number]): Claim => ({
+      ...{ name: `${figure} / ${reference}${what}`, unit: '×', ...goal },
+      rounds: ratios(valuesOf(figure, key), valuesOf(reference, key)),
+    })
+  }
+  const isMeasured = ([, reference]: RatesRow['claims'][number]) => names.includes(reference)
+  return {
+    measured,
+    figures: names.map((name) => ({
+      ...{ name, unit: 'requests/s', rounds: valuesOf(name, 'perSecond'), serverBusy: valuesOf(name, 'serverBusy') },
+    })),
+    claims: [
+      ...claims.filter(isMeasured).map(compare('perSecond', '')),
+      ...cpuClaims.filter(isMeasured).map(compare('cpuUsPerRequest', ', CPU time of a request')),
+    ],
+  }
+}
 
 /** Measures the rates of servers. Rejects unless a server that is counted has written what it answered. */
 async function measureRates(bench: Bench, contestants: readonly LoadedServer[]): Promise<Measured<Rate>> {

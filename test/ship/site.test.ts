@@ -1,17 +1,18 @@
-import { beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import type { Page } from 'playwright-core'
 import { testLong } from '../fault/rounds.ts'
 import { BROWSER_TIMEOUT_MS, CHROMIUM, startBrowser } from '../http/support/browser.ts'
-import { makeFolder } from '../support/folder.ts'
 import { IS_LONG } from '../support/long.ts'
 import { lacks, program } from '../support/requirement.ts'
 import { until } from '../support/until.ts'
-import { PROJECT, runIn, runWell } from './run.ts'
+import { copyProject } from './project-copy.ts'
+import { runIn, runWell } from './run.ts'
 
-const HTML = join(PROJECT, 'dist/site/html')
 const WORKFLOW = '.github/workflows/site.yml'
 const REPOSITORY = 'https://forge.example.org/plantstore'
-const BUILD_TIMEOUT_MS = 300_000
+const BASE = '/plantstore/'
+const BUILD_TIMEOUT_MS = 900_000
 /** A folder for pictures of the site, to look at. */
 const PICTURES = process.env.SITE_PICTURES
 
@@ -22,17 +23,63 @@ const SCREENS = [375, 768, 1440].flatMap((width) => [
   { width, height: 900, colorScheme: 'dark' as const },
 ])
 
-/** Serves the built site. */
-function serveSite() {
+/** Serves the site of a project below the base. */
+function serveSite(project: string) {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
     async fetch({ url }) {
-      const file = Bun.file(join(HTML, new URL(url).pathname.replace(/\/$/, '/index.html')))
-      return (await file.exists()) ? new Response(file) : new Response('', { status: 404 })
+      const [before, page] = new URL(url).pathname.split(BASE, 2)
+      const file = Bun.file(join(project, 'dist/site/html', page?.replace(/(?:^|\/)$/, '$&index.html') ?? 'none'))
+      return before === '' && (await file.exists()) ? new Response(file) : new Response('', { status: 404 })
     },
   })
-  return { origin: server.url.origin, [Symbol.dispose]: () => void server.stop(true) }
+  const { origin } = server.url
+  return { origin, url: `${origin}${BASE}`, [Symbol.dispose]: () => void server.stop(true) }
+}
+
+/** Adds versions to the history of a copy of the project: one is older than the site, another one has a page of its own. */
+async function addVersions(project: string): Promise<void> {
+  const git = 'git -c user.name=site -c user.email=site@localhost'
+  const commit = (...tags: readonly string[]) =>
+    runWell(
+      [
+        'sh',
+        '-ec',
+        `git add --all; ${git} commit -qm step; for tag; do ${git} tag -a -m "$tag" "$tag"; done`,
+        '-',
+        ...tags,
+      ],
+      project,
+    )
+  const file = (name: string) => Bun.file(join(project, name))
+  const [script, page] = [file('docs/site/build.ts'), file('docs/tutorial.md')]
+  const [scriptText, pageText] = [await script.text(), await page.text()]
+  await script.delete()
+  await commit('v0.1.0', 'v0.2.0-rc.1')
+  await script.write(scriptText)
+  await page.write(`${pageText}\nThe quokka eats plants.\n`)
+  await commit('v0.2.0')
+  await page.write(pageText)
+  await commit()
+}
+
+const build = (project: string, ...args: readonly string[]) =>
+  runIn(
+    ['env', `SITE_BASE=${BASE}`, `SITE_REPOSITORY=${REPOSITORY}`, process.execPath, 'run', 'site', ...args],
+    project,
+  )
+
+/** Opens the search, types a text, and returns the titles of what is found. */
+async function searchFor(page: Page, text: string): Promise<readonly string[]> {
+  // The key does nothing before the script of the page has run.
+  await until('the search is open', async () => {
+    await page.keyboard.press('Control+k')
+    return page.getByRole('searchbox').isVisible()
+  })
+  await page.getByRole('searchbox').fill(text)
+  await page.locator('.VPLocalSearchBox .result, .VPLocalSearchBox .no-results').first().waitFor()
+  return page.locator('.VPLocalSearchBox .result').allTextContents()
 }
 
 test.skipIf(lacks(program('actionlint')))('the workflow of the site passes actionlint', async () => {
@@ -44,30 +91,79 @@ test.skipIf(lacks(program('actionlint')))('the workflow of the site passes actio
 })
 
 describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
+  let copy: Awaited<ReturnType<typeof copyProject>> | undefined
+  let [project, told] = ['', '']
   beforeAll(async () => {
-    await runWell(['env', `SITE_REPOSITORY=${REPOSITORY}`, process.execPath, 'run', 'site'])
+    copy = await copyProject()
+    project = copy.path
+    await addVersions(project)
+    await runWell(['bun', 'install', '--frozen-lockfile'], project)
+    const { stdout, stderr, exitCode } = await build(project, '--versions')
+    if (exitCode !== 0) throw new Error(stdout + stderr)
+    told = stdout
   }, BUILD_TIMEOUT_MS)
+  afterAll(() => copy?.[Symbol.dispose]())
 
   testLong(
     'refuses a link to a heading that does not exist',
     async () => {
-      using folder = makeFolder()
-      await runWell(['git', 'clone', '--quiet', PROJECT, folder.path])
-      const page = join(folder.path, 'docs/explanation/scale.md')
-      await Bun.write(page, `${await Bun.file(page).text()}\n[gone](durability.md#gone)\n`)
-      await runWell([process.execPath, 'install', '--frozen-lockfile'], folder.path)
-      const { exitCode, stderr } = await runIn([process.execPath, 'run', 'site'], folder.path)
+      using copy = await copyProject()
+      const page = Bun.file(join(copy.path, 'docs/explanation/scale.md'))
+      await page.write(`${await page.text()}\n[gone](durability.md#gone)\n`)
+      await runWell(['bun', 'install', '--frozen-lockfile'], copy.path)
+      const { exitCode, stderr } = await build(copy.path)
 
       expect(exitCode).not.toBe(0)
-      expect(stderr).toContain('explanation/scale.html: /explanation/durability.html#gone')
+      expect(stderr).toContain(`explanation/scale.html: ${BASE}explanation/durability.html#gone`)
     },
     BUILD_TIMEOUT_MS,
+  )
+
+  testLong(
+    'leads from version to version, and each searches its own pages',
+    async () => {
+      using site = serveSite(project)
+      await using browser = await startBrowser()
+      const { page, errors } = await browser.open({ viewport: { width: 1440, height: 900 }, only: site.origin })
+      const menu = page.locator('.VPNavBarMenu .VPFlyout')
+      const goTo = async (version: string, path: string) => {
+        await menu.hover()
+        await menu.getByRole('link', { name: version }).click()
+        await page.waitForURL(site.url + path)
+        expect(await menu.getByRole('button').textContent()).toContain(version)
+      }
+
+      await page.goto(`${site.url}explanation/scale.html`)
+      await menu.hover()
+      const versions = await menu.getByRole('link').allTextContents()
+      await goTo('v0.2.0', 'v0.2.0/')
+      const found = await searchFor(page, 'quokka')
+      await page.locator('.VPLocalSearchBox .result').first().click()
+      await page.waitForURL(`${site.url}v0.2.0/tutorial.html**`)
+      const source = await page.getByRole('link', { name: 'Source of this page' }).getAttribute('href')
+      await page.locator('.VPNavBarMenu').getByRole('link', { name: 'API' }).click()
+      await page.getByText('List plants').first().waitFor()
+      const api = new URL(page.url()).pathname
+      await page.goBack()
+      await goTo('main', '')
+
+      expect(versions.map((name) => name.trim())).toEqual(['main', 'v0.2.0'])
+      expect(told).toContain('There is no site of v0.1.0')
+      expect([found.length, source, api]).toEqual([
+        1,
+        `${REPOSITORY}/blob/v0.2.0/docs/tutorial.md`,
+        `${BASE}v0.2.0/openapi.html`,
+      ])
+      expect(await searchFor(page, 'quokka')).toEqual([])
+      expect(errors).toEqual([])
+    },
+    BROWSER_TIMEOUT_MS,
   )
 
   testLong.each(SCREENS)(
     'fits $width px, $colorScheme, and asks no other host',
     async ({ width, height, colorScheme }) => {
-      using site = serveSite()
+      using site = serveSite(project)
       await using browser = await startBrowser()
       const { page, errors, requests } = await browser.open({
         viewport: { width, height },
@@ -75,7 +171,7 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
         only: site.origin,
       })
       for (const name of PAGES) {
-        await page.goto(`${site.origin}/${name}.html`)
+        await page.goto(`${site.url}${name}.html`)
         await page.locator('.vp-doc h1').waitFor()
         for (const diagram of await page.locator('.vp-doc .diagram').all()) await diagram.locator('svg').waitFor()
         if (PICTURES)
@@ -95,16 +191,11 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
   testLong(
     'finds an error by its message, copies code, and leads to the source of a page',
     async () => {
-      using site = serveSite()
+      using site = serveSite(project)
       await using browser = await startBrowser()
       const { page } = await browser.open({ permissions: ['clipboard-read', 'clipboard-write'] })
-      await page.goto(`${site.origin}/tutorial.html`)
-      // The key does nothing before the script of the page has run.
-      await until('the search is open', async () => {
-        await page.keyboard.press('Control+k')
-        return page.getByRole('searchbox').isVisible()
-      })
-      await page.getByRole('searchbox').fill('You have a plant with this id already')
+      await page.goto(`${site.url}tutorial.html`)
+      await searchFor(page, 'You have a plant with this id already')
       await page.locator('.VPLocalSearchBox .result').first().click()
       await page.getByRole('heading', { name: 'Error 40901' }).waitFor()
       const source = await page.getByRole('link', { name: 'Edit this page' }).getAttribute('href')
@@ -112,20 +203,6 @@ describe.skipIf(!IS_LONG || lacks(CHROMIUM))('the site', () => {
 
       expect(source).toBe(`${REPOSITORY}/edit/main/src/http/answers.ts`)
       expect(await page.evaluate<string>('navigator.clipboard.readText()')).toStartWith('HTTP/1.1 409\n')
-    },
-    BROWSER_TIMEOUT_MS,
-  )
-
-  testLong(
-    'shows the OpenAPI document',
-    async () => {
-      using site = serveSite()
-      await using browser = await startBrowser()
-      const { page } = await browser.open({ only: site.origin })
-      await page.goto(`${site.origin}/openapi.html`)
-      await page.getByText('List plants').first().waitFor()
-
-      expect(await page.getByText('Create a plant').count()).toBeGreaterThan(0)
     },
     BROWSER_TIMEOUT_MS,
   )

@@ -6,13 +6,14 @@ import { defineConfig } from 'vitepress'
 const { base, repository, ref, versions, origins, sidebar } = JSON.parse(
   readFileSync(new URL('settings.json', import.meta.url), 'utf8'),
 )
-const current = ref === 'main' ? 'main' : ref
-const root = current === 'main' ? base : base.replace(/[^/]+\/$/, '')
-const urlOf = (version: string): string => (version === 'main' ? root : `${root}${version}/`)
+/** Each version but `main` has a folder in the folder of `main`. VitePress puts the base before the link. */
+const linkTo = (version: string): string => `/${ref === 'main' ? '' : '../'}${version === 'main' ? '' : `${version}/`}`
 
 /** Words of questions that say nothing about the subject. */
 const processTerm = (term: string) =>
-  /^(?:a|an|and|are|can|do|does|for|have|how|i|in|is|it|me|my|of|on|or|the|this|to|what|which|with|you)$/i.test(term)
+  /^(?:a|an|and|are|by|can|do|does|for|have|how|i|in|is|it|itself|me|my|of|on|or|the|this|to|what|which|with|you)$/i.test(
+    term,
+  )
     ? null
     : term.toLowerCase()
 
@@ -50,9 +51,9 @@ export default defineConfig({
     nav: [
       { text: 'Start', link: '/tutorial' },
       { text: 'Pages', link: '/pages' },
-      { text: 'API', link: `${base}openapi.html`, target: '_self' },
+      { text: 'API', link: '/openapi.html', target: '_self' },
       { text: 'Errors', link: '/errors/' },
-      { text: current, items: versions.map((text: string) => ({ text, link: urlOf(text), target: '_self' })) },
+      { text: ref, items: versions.map((text: string) => ({ text, link: linkTo(text), target: '_self' })) },
     ],
     sidebar: [
       {
@@ -76,8 +77,8 @@ export default defineConfig({
     ...(repository !== '' && {
       socialLinks: [{ icon: 'github' as const, link: repository }],
       editLink: {
-        text: 'Edit this page',
-        pattern: `${repository}/edit/main/:path`,
+        text: ref === 'main' ? 'Edit this page' : 'Source of this page',
+        pattern: `${repository}/${ref === 'main' ? 'edit' : 'blob'}/${ref}/:path`,
       },
     }),
   },
