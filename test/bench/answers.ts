@@ -10,10 +10,12 @@ const EXPECTED = /^200 \[\{.+\n200 \{.+\n409 \n401 $/
  * Rejects unless all servers answer a list and a create with the same statuses and bodies, and refuse a second create and an
  * unknown token. The created plant has an id that no load creates.
  */
-export async function requireSameAnswers(servers: readonly Server[], token: string): Promise<void> {
+export async function requireSameAnswers(
+  entrants: readonly { readonly server: Server; readonly token: string }[],
+): Promise<void> {
   const plant = { id: PROBED_ID, name: `Monstera deliciosa ${PROBED_ID}`, tag: 'evergreen' }
   const seen = await Promise.all(
-    servers.map(async (server) => {
+    entrants.map(async ({ server, token }) => {
       const answers = [
         await ask(server, token),
         await ask(server, token, plant),

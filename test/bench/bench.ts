@@ -5,14 +5,15 @@
  */
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
+import { moveToLoadCore } from '../support/process.ts'
 import { type DatabaseServer, openDatabaseServer, PRIVATE } from './database-server.ts'
-import { describeMachine, describeVersions, installFastify, requireMachine } from './machine.ts'
-import { buildPeers } from './peers.ts'
+import { describeMachine, describeVersions, requireMachine } from './machine.ts'
+import { buildPeers, PEERS_ON_FILES, PEERS_ON_POSTGRES } from './peers.ts'
 import { drawPicture } from './picture.ts'
 import { isAcceptable, type Results } from './results.ts'
 import { POSTGRES_ROWS, ROWS } from './rows/rows.ts'
 import { choose, clearOnSignals, inWorkspace, listed, parseCount, prepare, runRows } from './run.ts'
-import { PROJECT, pinToLoadCore, SCRATCH } from './workspace.ts'
+import { PROJECT, SCRATCH } from './workspace.ts'
 
 const ROUNDS = 5
 const SECONDS = 3
@@ -30,9 +31,8 @@ const { options, peers } = prepare(USAGE, () => {
   const options = parseOptions()
   const isOnPostgres = options.database !== undefined
   requireMachine(isOnPostgres ? ['taskset', 'wrk', 'node'] : ['taskset', 'wrk', 'strace', 'curl'])
-  if (isOnPostgres) installFastify()
-  const peers = isOnPostgres ? { present: [], missing: [] } : buildPeers(say)
-  pinToLoadCore()
+  const peers = buildPeers(isOnPostgres ? PEERS_ON_POSTGRES : PEERS_ON_FILES, say)
+  moveToLoadCore()
   return { options, peers }
 })
 

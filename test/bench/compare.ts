@@ -6,29 +6,19 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { moveToLoadCore } from '../support/process.ts'
 import { type Content, makeDatabase } from './databases.ts'
 import { runOpenLoop } from './load/open-loop.ts'
-import { createLoad, freshIds, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
+import { CONNECTIONS, createLoad, freshIds, type Load, listLoad, mixLoad, pagesLoad, type Rate } from './load/wrk.ts'
 import { requireMachine } from './machine.ts'
-import type { Goal, RowResult } from './results.ts'
-import { compareRates, interleave } from './rounds.ts'
-import { LATENCY_TIMES, listsBesideCreates } from './rows/latency.ts'
+import type { Goal } from './results.ts'
+import { interleave, type Measured, ratesRow } from './rounds.ts'
+import { CREATES, LATENCY_TIMES } from './rows/latency.ts'
 import { memoryAfterRequests } from './rows/process.ts'
 import type { Bench, Row } from './rows/row.ts'
 import { amount, choose, clearOnSignals, listed, parseCount, prepare, runRows } from './run.ts'
 import { type Server, startPlantstore } from './servers.ts'
 import { median, ratios, spreadOf } from './statistics.ts'
-import { pinToLoadCore } from './workspace.ts'
-
-/** Both executables, each on its own copy of one database. */
-type Both = Awaited<ReturnType<typeof startBoth>>
-
-/** What is compared on a database. */
-interface Workload extends Pick<Row, 'name' | 'title'> {
-  readonly content: Content
-  readonly hasSlowSyncs?: boolean
-  run(bench: Bench, both: Both): Promise<RowResult>
-}
 
 const ROUNDS = 10
 const SECONDS = 2
@@ -38,104 +28,95 @@ const MANY_USERS: Content = { users: 10_000, plantsPerUser: 100 }
 const SOME_USERS: Content = { users: 1000, plantsPerUser: 100 }
 /** The goal of reads, which shall not become slower. */
 const SAME: Goal = { goal: 1.05, floor: 0.95 }
+const FASTER: Goal = { goal: 1.3, floor: 1.1 }
 
-/** Compares the throughput under a load, and the CPU time of a request. */
-const throughput =
-  (load: (tokensFile: string) => Load, goal: Goal) =>
-  async (bench: Bench, { servers, tokensFile }: Both) => {
-    const loaded = servers.map((server) => ({ ...server, load: load(tokensFile) }))
-    const { figures, ratio, measured } = await compareRates(bench, loaded)
-    const claim = { name: 'throughput, NEW / OLD', unit: '×', ...goal } as const
-    const notes = [describeCpu(measured('NEW'), measured('OLD'))]
-    return { figures, claims: [{ ...claim, rounds: ratio('NEW', 'OLD') }], notes }
-  }
+/** A load whose throughput and CPU time for a request are compared. */
+const throughput = (name: string, title: string, content: Content, load: (tokensFile: string) => Load, goal = SAME) =>
+  ratesRow({
+    name,
+    title,
+    async contestants(bench) {
+      const { servers, tokensFile } = await startBoth(bench, content)
+      return servers.map((each) => ({ ...each, load: load(tokensFile) }))
+    },
+    claims: [['NEW', 'OLD', goal]],
+    notes: (measured) => [describeCpu(measured)],
+  })
 
-/** Compares another figure. `measurer` returns the function that measures one server. */
-const figure =
-  (unit: string, measurer: (bench: Bench, tokensFile: string) => (server: Server) => Promise<number>, goal: Goal) =>
-  async (bench: Bench, { servers, tokensFile }: Both) => {
+/** Another figure that is compared. `measurer` returns the function that measures one server. */
+const figure = (
+  { name, title, content, unit, goal }: Pick<Row, 'name' | 'title'> & { content: Content; unit: string; goal: Goal },
+  measurer: (bench: Bench, tokensFile: string) => (server: Server) => Promise<number>,
+  hasSlowSyncs = false,
+): Row => ({
+  name,
+  title,
+  async run(bench) {
+    const { servers, tokensFile } = await startBoth(bench, content, hasSlowSyncs)
     const contestants = servers.map(({ name, server }) => {
       const measure = measurer(bench, tokensFile)
       return { name, measure: () => measure(server) }
     })
     const measured = await interleave(contestants, bench)
-    const claim = { name: 'NEW / OLD', unit: '×', ...goal } as const
     return {
       figures: servers.map(({ name }) => ({ name, unit, rounds: measured(name) })),
-      claims: [{ ...claim, rounds: ratios(measured('NEW'), measured('OLD')) }],
+      claims: [{ name: 'NEW / OLD', unit: '×', ...goal, rounds: ratios(measured('NEW'), measured('OLD')) }],
     }
-  }
-
-const creates = (connections: number, goal: Goal): Workload => ({
-  name: `create-${connections}`,
-  title: `create, one user, ${connections} ${connections === 1 ? 'connection' : 'connections'}, durable`,
-  content: ONE_USER,
-  run: throughput((tokensFile) => createLoad(tokensFile, connections), goal),
+  },
 })
 
-const WORKLOADS: readonly Workload[] = [
-  creates(1, { goal: 1.2, floor: 1 }),
-  creates(4, { goal: 1.3, floor: 1.1 }),
-  creates(64, { goal: 1.3, floor: 1.1 }),
-  {
-    name: 'list',
-    title: 'list of 20, one user, 64 connections',
-    content: ONE_USER,
-    run: throughput(listLoad, SAME),
-  },
-  {
-    name: 'list-users',
-    title: 'list of 20, 10 000 users in random order, 64 connections',
-    content: MANY_USERS,
-    run: throughput(listLoad, SAME),
-  },
-  {
-    name: 'list-new',
-    title: 'list of 20 that no cache has, one user, 64 connections',
-    content: ONE_USER,
-    run: throughput((tokensFile) => pagesLoad(tokensFile, 0, 980), SAME),
-  },
-  {
-    name: 'mix',
-    title: '90 % list of 20, 10 % create, 1 000 users in random order, 64 connections',
-    content: SOME_USERS,
-    run: throughput(mixLoad, SAME),
-  },
-  {
-    name: 'list-p99',
-    title: 'p99 of 10 000 lists a second beside 1 000 creates a second, open loop, each sync delayed by 5 ms',
-    content: SOME_USERS,
-    hasSlowSyncs: true,
-    run: figure('ms', listP99, { goal: 0.7, floor: 1 }),
-  },
-  {
-    name: 'memory',
-    title: 'resident memory after a million mixed requests of 10 000 users',
-    content: MANY_USERS,
-    run: figure('MB', memory, { goal: 0.9, floor: 1 }),
-  },
+const WORKLOADS: readonly Row[] = [
+  ...([1, 4, 64] as const).map((count) =>
+    throughput(
+      `create-${count}`,
+      `create, one user, ${count} ${count === 1 ? 'connection' : 'connections'}, durable`,
+      ONE_USER,
+      (tokensFile) => createLoad(tokensFile, count),
+      count === 1 ? { goal: 1.2, floor: 1 } : FASTER,
+    ),
+  ),
+  throughput('list', 'list of 20, one user, 64 connections', ONE_USER, listLoad),
+  throughput('list-users', 'list of 20, 10 000 users in random order, 64 connections', MANY_USERS, listLoad),
+  throughput('list-new', 'list of 20 that no cache has, one user, 64 connections', ONE_USER, (tokensFile) =>
+    pagesLoad(tokensFile, 0, 980),
+  ),
+  throughput('mix', '90 % list of 20, 10 % create, 1 000 users in random order, 64 connections', SOME_USERS, mixLoad),
+  figure(
+    {
+      name: 'list-p99',
+      title: 'p99 of 10 000 lists a second beside 1 000 creates a second, open loop, each sync delayed by 5 ms',
+      ...{ content: SOME_USERS, unit: 'ms', goal: { goal: 0.7, floor: 1 } },
+    },
+    (bench, tokensFile) => {
+      const firstId = freshIds()
+      return async (server) => {
+        const lists = { name: 'list', kind: 'list', perSecond: 10_000, connections: CONNECTIONS } as const
+        const schedules = [lists, CREATES].map((each) => ({ ...each, firstId: firstId(), tokensFile }))
+        const [result] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
+        return result?.p99Ms ?? Number.NaN
+      }
+    },
+    true,
+  ),
+  figure(
+    {
+      name: 'memory',
+      title: 'resident memory after a million mixed requests of 10 000 users',
+      ...{ content: MANY_USERS, unit: 'MB', goal: { goal: 0.9, floor: 1 } },
+    },
+    ({ workspace }, tokensFile) => {
+      const load = mixLoad(tokensFile)
+      return (server) => memoryAfterRequests(workspace, server, load)
+    },
+  ),
 ]
-
-function listP99(bench: Bench, tokensFile: string) {
-  const firstId = freshIds()
-  return async (server: Server) => {
-    const schedules = listsBesideCreates(tokensFile, firstId())
-    const [lists] = await runOpenLoop(bench, server, schedules, LATENCY_TIMES * bench.seconds)
-    return lists?.p99Ms ?? Number.NaN
-  }
-}
-
-function memory({ workspace }: Bench, tokensFile: string) {
-  const load = mixLoad(tokensFile)
-  return (server: Server) => memoryAfterRequests(workspace, server, load)
-}
 
 const USAGE = `Usage: bun run bench:compare OLD NEW [WORKLOAD...] [--rounds ${ROUNDS}] [--seconds ${SECONDS}]
 
 OLD and NEW are executables of the service. Workloads (all of them if none is named):
 ${listed(WORKLOADS)}`
 
-const { rows, rounds, seconds } = prepare(USAGE, () => {
+const { executables, rows, rounds, seconds } = prepare(USAGE, () => {
   const { values, positionals } = parseArgs({
     options: { rounds: { type: 'string' }, seconds: { type: 'string' } },
     allowPositionals: true,
@@ -143,14 +124,10 @@ const { rows, rounds, seconds } = prepare(USAGE, () => {
   const [oldPath = '', newPath = '', ...names] = positionals
   if (!existsSync(oldPath) || !existsSync(newPath)) throw new Error('Name two executables, the old one first.')
   requireMachine(['taskset', 'wrk'])
-  pinToLoadCore()
-  const executables = { OLD: resolve(oldPath), NEW: resolve(newPath) }
-  const rows = choose(WORKLOADS, names).map(({ content, hasSlowSyncs, run, ...row }) => ({
-    ...row,
-    run: async (bench: Bench) => run(bench, await startBoth(bench, content, executables, hasSlowSyncs)),
-  }))
+  moveToLoadCore()
   return {
-    rows,
+    executables: { OLD: resolve(oldPath), NEW: resolve(newPath) },
+    rows: choose(WORKLOADS, names),
     rounds: parseCount('--rounds', values.rounds, ROUNDS),
     seconds: parseCount('--seconds', values.seconds, SECONDS),
   }
@@ -160,10 +137,8 @@ const peers = { present: [], missing: [] }
 const results = await runRows(rows, { rounds, seconds, peers, databaseServer: undefined })
 if (results.some(({ failure }) => failure !== undefined)) process.exitCode = EXIT_FAILED
 
-type Executables = Readonly<Record<'OLD' | 'NEW', string>>
-
 /** Starts both executables, each on its own copy of one database. */
-async function startBoth({ workspace }: Bench, content: Content, executables: Executables, hasSlowSyncs = false) {
+async function startBoth({ workspace }: Bench, content: Content, hasSlowSyncs = false) {
   // The old executable makes the database, because it would refuse a newer schema. The new one migrates its copy.
   const seed = await makeDatabase(workspace.file('seed.db'), content, (path, user) =>
     createTokenBy(executables.OLD, path, user),
@@ -175,13 +150,12 @@ async function startBoth({ workspace }: Bench, content: Content, executables: Ex
   return { servers: await Promise.all(started), tokensFile: seed.tokensFile }
 }
 
-function describeCpu(newRates: readonly Rate[], oldRates: readonly Rate[]): string {
-  const [newUs, oldUs] = [newRates, oldRates].map((rates) => rates.map(({ cpuUsPerRequest }) => cpuUsPerRequest))
-  if (newUs === undefined || oldUs === undefined) throw new Error('nothing was measured')
-  const ratio = spreadOf(ratios(newUs, oldUs))
-  const range = `(${ratio.min.toFixed(3)} – ${ratio.max.toFixed(3)})`
+function describeCpu(measured: Measured<Rate>): string {
+  const [newUs = [], oldUs = []] = ['NEW', 'OLD'].map((name) => measured(name).map((rate) => rate.cpuUsPerRequest))
+  const { median: middle, min, max } = spreadOf(ratios(newUs, oldUs))
   const medians = `${amount(median(newUs))} / ${amount(median(oldUs))} µs`
-  return `CPU time for a request, NEW / OLD: ${ratio.median.toFixed(3)} × ${range}, ${medians}`
+  const range = `(${min.toFixed(3)} – ${max.toFixed(3)})`
+  return `CPU time for a request, NEW / OLD: ${middle.toFixed(3)} × ${range}, ${medians}`
 }
 
 /** Lets an executable create a token, and the database if it is missing. */

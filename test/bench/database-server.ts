@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { administer, urlOf } from '../support/postgres.ts'
 import { startCluster } from '../support/postgres-cluster.ts'
+import { cpuMs } from '../support/process.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import type { Bench } from './rows/row.ts'
-import { cpuMs } from './servers.ts'
 import { SCRATCH, type Workspace } from './workspace.ts'
 
 /** The name that stands for a server that the benchmark starts itself. */

@@ -39,13 +39,6 @@ export function requireMachine(programs: readonly (keyof typeof PACKAGES)[]): vo
   throw new Error(`Missing: ${missing.join(', ')}. On Debian and Ubuntu: apt-get install ${packages}`)
 }
 
-/** Installs the dependencies of the peer on PostgreSQL. */
-export function installFastify(): void {
-  const command = ['bun', 'install', '--frozen-lockfile', '--silent']
-  const { success, stderr } = Bun.spawnSync(command, { cwd: import.meta.dir })
-  if (!success) throw new Error(`${command.join(' ')} failed:\n${stderr}`)
-}
-
 /** Describes the machine and measures its disk. */
 export async function describeMachine(workspace: Workspace): Promise<Machine> {
   const { p50Ms, p99Ms } = await measureSync(workspace, SYNC_SECONDS)

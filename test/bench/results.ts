@@ -26,7 +26,7 @@ export interface Claim {
 }
 
 /** A claim without the values. */
-export type Goal = Pick<Claim, 'goal' | 'floor'>
+export type Goal = Pick<Claim, 'goal' | 'floor' | 'isReachedWithinSpread'>
 
 /** What a row measured. */
 export interface RowResult {
@@ -58,23 +58,18 @@ export interface Results {
 
 type Verdict = 'goal reached' | 'above the floor' | 'BELOW THE FLOOR'
 
-/** A row that was measured. */
-export const measuredRow = ({ name, title }: Row, { claims, figures, notes = [] }: RowResult): ResultRow => ({
+/** The result of a row that was measured, or that could not be. */
+export const resultRow = (
+  { name, title }: Row,
+  { claims, figures, notes = [] }: RowResult,
+  failure?: string,
+): ResultRow => ({
   name,
   title,
   claims: claims.map((claim) => ({ ...claim, ...spreadOf(claim.rounds), verdict: verdictOf(claim) })),
   figures: figures.map((figure) => ({ ...figure, ...spreadOf(figure.rounds) })),
   notes,
-})
-
-/** A row that could not be measured. */
-export const failedRow = ({ name, title }: Row, failure: string): ResultRow => ({
-  name,
-  title,
-  claims: [],
-  figures: [],
-  notes: [],
-  failure,
+  ...(failure !== undefined && { failure }),
 })
 
 /** Whether a row was measured and is not below its floor. */

@@ -1,11 +1,12 @@
 import { CONNECTIONS, type Load, measureRate, type Rate } from './load/wrk.ts'
-import type { Figure } from './results.ts'
-import type { Bench } from './rows/row.ts'
+import type { Claim, Goal } from './results.ts'
+import type { Bench, Row } from './rows/row.ts'
 import type { Server } from './servers.ts'
 import { ratios } from './statistics.ts'
 
 /** The runs of wrk in a round: warm-up and measurement. */
 const RUNS_PER_ROUND = 2
+const LOOK_SECONDS = 1
 
 /** Something that is measured once in each round. */
 interface Contestant<T> {
@@ -14,7 +15,7 @@ interface Contestant<T> {
 }
 
 /** The measurements of a contestant, by its name, one for each round. */
-type Measured<T> = (name: string) => readonly T[]
+export type Measured<T> = (name: string) => readonly T[]
 
 /** A server under a load. */
 export interface LoadedServer {
@@ -23,14 +24,18 @@ export interface LoadedServer {
   readonly load: Load
   /** If each request of the load creates or deletes a plant: counts the plants of the server's database. */
   readonly count?: () => number | Promise<number>
+  /** The CPU time so far of the database server, if there is one. */
+  readonly databaseCpuMs?: (() => number) | undefined
 }
 
-/** The rates of some servers. */
-export interface Rates {
-  readonly figures: readonly Figure[]
-  readonly measured: Measured<Rate>
-  /** The ratio of two servers in each round. */
-  ratio(name: string, reference: string): number[]
+/** What a row of rates measures and claims. */
+interface RatesRow extends Pick<Row, 'name' | 'title'> {
+  contestants(bench: Bench): Promise<readonly LoadedServer[]>
+  /** Ratios of figures. One whose reference was not measured is left out. */
+  readonly claims: readonly (readonly [figure: string, reference: string, goal: Goal])[]
+  /** Measures so many times for a second in each round, in place of once, for a difference that is smaller than the noise. */
+  readonly looks?: number
+  readonly notes?: (measured: Measured<Rate>, bench: Bench) => readonly string[]
 }
 
 /**
@@ -52,17 +57,54 @@ export async function interleave<T>(
   return (name) => measured.get(name) ?? []
 }
 
-/** Measures the rates of servers in turns. Rejects unless a server that is counted has written what it answered. */
+/** Makes a row that measures the rates of servers in turns. */
+export const ratesRow = ({ name, title, contestants, claims, looks, notes }: RatesRow): Row => ({
+  name,
+  title,
+  async run(bench) {
+    const loaded = await contestants(bench)
+    const looking = looks === undefined ? bench : { ...bench, rounds: bench.rounds * looks, seconds: LOOK_SECONDS }
+    const { measured, ...result } = await compareRates(looking, loaded, claims)
+    return { ...result, notes: notes?.(measured, bench) ?? [] }
+  },
+})
+
+/** Measures the rates of servers in turns, and compares them, and their CPU time for a request. */
 export async function compareRates(
   bench: Bench,
-  contestants: readonly LoadedServer[],
-  measure = measureRate,
-): Promise<Rates> {
+  loaded: readonly LoadedServer[],
+  claims: RatesRow['claims'],
+  cpuClaims: RatesRow['claims'] = [],
+) {
+  const measured = await measureRates(bench, loaded)
+  const names = loaded.map(({ name }) => name)
+  const valuesOf = (name: string, key: keyof Rate) => measured(name).map((rate) => rate[key])
+  const compare = (key: 'perSecond' | 'cpuUsPerRequest', what: string) => {
+    return ([figure, reference, goal]: RatesRow['claims'][number]): Claim => ({
+      ...{ name: `${figure} / ${reference}${what}`, unit: '×', ...goal },
+      rounds: ratios(valuesOf(figure, key), valuesOf(reference, key)),
+    })
+  }
+  const isMeasured = ([, reference]: RatesRow['claims'][number]) => names.includes(reference)
+  return {
+    measured,
+    figures: names.map((name) => ({
+      ...{ name, unit: 'requests/s', rounds: valuesOf(name, 'perSecond'), serverBusy: valuesOf(name, 'serverBusy') },
+    })),
+    claims: [
+      ...claims.filter(isMeasured).map(compare('perSecond', '')),
+      ...cpuClaims.filter(isMeasured).map(compare('cpuUsPerRequest', ', CPU time of a request')),
+    ],
+  }
+}
+
+/** Measures the rates of servers. Rejects unless a server that is counted has written what it answered. */
+async function measureRates(bench: Bench, contestants: readonly LoadedServer[]): Promise<Measured<Rate>> {
   const before = await Promise.all(contestants.map(({ count }) => count?.()))
   const measured = await interleave(
-    contestants.map(({ name, server, load }) => ({
-      name,
-      measure: () => measure(bench.workspace, server, load, bench.seconds),
+    contestants.map((each) => ({
+      name: each.name,
+      measure: () => measureRate(bench.workspace, each.server, each.load, bench.seconds, each.databaseCpuMs),
     })),
     bench,
   )
@@ -74,15 +116,5 @@ export async function compareRates(
     if (written < answered || written > answered + bench.rounds * RUNS_PER_ROUND * CONNECTIONS)
       throw new Error(`${name} answered for ${answered} writes and did ${written}`)
   }
-  const perSecond = (name: string) => measured(name).map((rate) => rate.perSecond)
-  return {
-    figures: contestants.map(({ name }) => ({
-      name,
-      unit: 'requests/s',
-      rounds: perSecond(name),
-      serverBusy: measured(name).map(({ serverBusy }) => serverBusy),
-    })),
-    measured,
-    ratio: (name, reference) => ratios(perSecond(name), perSecond(reference)),
-  }
+  return measured
 }

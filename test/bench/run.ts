@@ -1,4 +1,4 @@
-import { failedRow, measuredRow, type ResultRow } from './results.ts'
+import { type ResultRow, resultRow } from './results.ts'
 import type { Bench, Row } from './rows/row.ts'
 import { median, type Spread } from './statistics.ts'
 import { makeWorkspace, type Workspace } from './workspace.ts'
@@ -77,9 +77,9 @@ export async function runRows(
 async function runRow(row: Row, bench: Omit<Bench, 'workspace' | 'say'>): Promise<ResultRow> {
   const say = (text: string) => console.error(`  ${text}`)
   try {
-    return measuredRow(row, await inWorkspace((workspace) => row.run({ ...bench, workspace, say })))
+    return resultRow(row, await inWorkspace((workspace) => row.run({ ...bench, workspace, say })))
   } catch (error) {
-    return failedRow(row, messageOf(error))
+    return resultRow(row, { claims: [], figures: [] }, messageOf(error))
   }
 }
 

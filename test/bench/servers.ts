@@ -1,22 +1,18 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../support/postgres-system.ts'
+import { cpuMs, SERVER_CORE } from '../support/process.ts'
+import { slowCalls } from '../support/strace.ts'
 import { until } from '../support/until.ts'
-import { PROJECT, SERVER_CORE, type Workspace } from './workspace.ts'
+import { PROJECT, type Workspace } from './workspace.ts'
 
 /** The executable of this working copy, which `bun run bench` builds. */
 const EXECUTABLE = join(PROJECT, 'dist/plantstore')
 
-/** Delays each sync by 5 ms (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering"). */
-const SLOW_SYNCS = [
-  ...['strace', '-D', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync'],
-  ...['-e', 'inject=fsync,fdatasync:delay_exit=5000'],
-]
+/** Delays each sync by 5 ms. */
+const SLOW_SYNCS = slowCalls('fsync,fdatasync', 5)
 
 const START_TIMEOUT_MS = 20_000
 const STOP_TIMEOUT_MS = 20_000
-/** The unit of times in /proc. `getconf CLK_TCK` prints 100 on all current Linux systems. */
-const TICKS_PER_SECOND = 100
 
 /** A server on the server core. */
 export interface Server {
@@ -120,12 +116,4 @@ function toServer(name: string, child: ReturnType<Workspace['spawn']>, port: num
       clearTimeout(killing)
     },
   }
-}
-
-/** The CPU time of a process, on demand with its ended children. In proc_pid_stat(5), fields 14 and 15 are utime and stime. The second field is in parentheses and may contain spaces. */
-export function cpuMs(pid: number, { withEnded = false } = {}): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const ticks = fields.slice(11, withEnded ? 15 : 13).reduce((sum, field) => sum + Number(field), 0)
-  return (ticks * 1000) / TICKS_PER_SECOND
 }

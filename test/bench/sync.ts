@@ -3,8 +3,9 @@
  * `bun sync.ts FILE SECONDS`, which prints a `SyncLatency` as JSON.
  */
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
+import { SERVER_CORE } from '../support/process.ts'
 import { percentile } from './statistics.ts'
-import { SERVER_CORE, type Workspace } from './workspace.ts'
+import type { Workspace } from './workspace.ts'
 
 /** The latency of a write with its sync. */
 interface SyncLatency {

@@ -2,10 +2,6 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Subprocess } from 'bun'
 
-/** The cores of the servers and of the load. The benchmark itself sleeps on the core of the load. */
-export const SERVER_CORE = 0
-export const LOAD_CORE = 1
-
 /** The folder of the project. */
 export const PROJECT = resolve(import.meta.dir, '../..')
 /** A folder for temporary files. */
@@ -15,11 +11,6 @@ const TMPFS_TYPE = 0x01021994
 
 /** A child process. This process reads its stdout. */
 type Child = Subprocess<'ignore', 'pipe', 'inherit'>
-
-/** Pins all threads of this process to the core of the load. Programs that it starts are pinned one by one. */
-export function pinToLoadCore(): void {
-  Bun.spawnSync(['taskset', '--all-tasks', '--pid', '--cpu-list', String(LOAD_CORE), String(process.pid)])
-}
 
 /** A temporary folder, and the programs that use it. */
 export interface Workspace {

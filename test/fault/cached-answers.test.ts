@@ -4,7 +4,7 @@ import { runPlantstore } from '../support/executable.ts'
 import { runProgram } from '../support/program.ts'
 import type { Random } from '../support/random.ts'
 import { program } from '../support/requirement.ts'
-import { STRACE } from '../support/strace.ts'
+import { STRACE, slowCalls } from '../support/strace.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { rounds, testRounds } from './rounds.ts'
@@ -18,10 +18,16 @@ const IDS = 12
 const LISTS = ['?limit=3', '?limit=3&after=4', '?limit=100']
 /** Longer than a cached answer is used without a look at the database. */
 const PAUSE_MAX_MS = 2 * OTHERS_SEEN_WITHIN_MS
-/** Makes each sync of a server last 100 ms. strace runs beside the server, which keeps its signals and its exit code. */
-const SLOW_SYNCS = 'strace -D -f --seccomp-bpf -o /dev/null -e trace=fsync -e inject=fsync:delay_exit=100000'.split(' ')
+/** Makes each sync of a server last 100 ms. */
+const SLOW_SYNCS = slowCalls('fsync', 100)
 
 const SQLITE3 = program('sqlite3')
+
+/** Pairs of creates at both servers, and the most time between the creates of a pair. */
+const PAIRS = rounds(60, 200)
+const PAIR_PAUSE_MAX_MS = 8
+/** Makes calls on locks slow. */
+const SLOW_LOCKS = slowCalls('fcntl', 1)
 
 testRounds(
   'lists of two servers are never older than promised, beside sqlite3, commands, checkpoints, stops and restarts',
@@ -39,6 +45,12 @@ testRounds(
   'every server on the file refuses a token under load once its revocation has ended',
   { short: 1, long: 1 },
   revokeUnderLoad,
+)
+
+testRounds(
+  'a server sees the commit of another server that comes just after its own',
+  { short: 1, long: 10, needs: [STRACE] },
+  commitSideBySide,
 )
 
 /** The ids of the plants after a write, who wrote it, and when it was known to be done. */
@@ -174,4 +186,30 @@ async function revokeUnderLoad(random: Random): Promise<void> {
     expect({ count, exitCode, first }).toEqual({ count, exitCode: 0, first: [401, 401] })
     await Promise.all(untilRefused)
   }
+}
+
+/** Makes two servers commit at about the same time. The slow one takes long to let go of the lock. */
+async function commitSideBySide(random: Random): Promise<void> {
+  using db = await makeTestDatabase({ random })
+  const guest = await createTokenIn(db.database, 'guest')
+  await using slow = await db.serve(QUIET, { under: SLOW_LOCKS })
+  await using fast = await db.serve()
+  const names: string[] = []
+  let atOnce = 0
+  for (let id = 1; id <= PAIRS; id++) {
+    const own = slow.request('POST', '/plants', { token: db.token, body: { id, name: 'Fern' } })
+    await Bun.sleep(random(PAIR_PAUSE_MAX_MS))
+    const { status } = await fast.request('POST', '/plants', { token: guest, body: { id, name: `guest ${id}` } })
+    if (Bun.peek.status(own) === 'pending') atOnce++
+    names.push(`guest ${id}`)
+    expect([status, (await own).status]).toEqual([200, 200])
+    await Bun.sleep(OTHERS_SEEN_WITHIN_MS)
+    // From the database, and from the list cache, which holds lists with a limit.
+    for (const query of ['', '?limit=1000']) {
+      const plants = await (await slow.request('GET', `/plants${query}`, { token: guest })).json()
+      expect(plants).toEqual(names.map((name) => ({ name })))
+    }
+  }
+  expect(atOnce).toBeGreaterThan(0)
+  expect(await slow.end()).toBe(0)
 }

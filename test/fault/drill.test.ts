@@ -1,11 +1,12 @@
+import { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { dump } from '../support/dump.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
-import { backUpUnderLoad } from './backup-moment.ts'
-import { startHistory } from './history.ts'
+import { faultsIn, type History, largePlantOf, readPlants, startHistory } from './history.ts'
+import { gapsBetween } from './power-loss/compare.ts'
 import { testRounds } from './rounds.ts'
 import { expectRecovery, makeTestDatabase, restart } from './test-database.ts'
 
@@ -13,10 +14,10 @@ import { expectRecovery, makeTestDatabase, restart } from './test-database.ts'
 const ENOUGH = 500
 
 testRounds(
-  'restore brings back what the backup has and nothing else, after load, backup, more load and a kill',
-  { short: 2, long: 50 },
+  'a backup under load is the database at one moment, and restore brings back that and nothing else, after more load and a kill',
+  { short: 2, long: 100 },
   async (random) => {
-    using db = await makeTestDatabase({ random })
+    using db = await makeTestDatabase({ random, history: startHistory(1, largePlantOf) })
     using elsewhere = makeFolder()
     const { database, token, history } = db
     const [backup, kept] = [join(elsewhere.path, 'plants.db'), join(elsewhere.path, 'kept.db')]
@@ -24,9 +25,10 @@ testRounds(
     await using server = await db.serve()
     const load = db.startLoad(server)
     await load.acknowledged(ENOUGH)
-    const made = await backUpUnderLoad(database, backup, history)
+    const moment = await backUpUnderLoad(database, backup, history)
     await load.acknowledged(history.counts().acknowledged + ENOUGH)
     const whileServing = await restore()
+    const refusals = history.refusals()
     await server.kill()
     await load.stop()
     db.checkCopy()
@@ -34,8 +36,8 @@ testRounds(
 
     const restored = await restore()
 
-    expect([whileServing.exitCode, restored.exitCode]).toEqual([3, 0])
-    made.requireOneMoment(database)
+    expect([whileServing.exitCode, restored.exitCode, refusals]).toEqual([3, 0, []])
+    requireOneMoment(database, history, moment)
     expect(dump(database)).toEqual(dump(kept))
     await using again = await restart(database)
     const plants = await (await again.request('GET', '/plants', { token })).json()
@@ -45,3 +47,32 @@ testRounds(
     await expectRecovery(await makeTestDatabase({ random, history: later, folder: db.folder }))
   },
 )
+
+interface Moment {
+  readonly begunAt: number
+  readonly endedAt: number
+}
+
+/** Makes a backup beside a server under load, and another one if nothing was sent or answered meanwhile. */
+async function backUpUnderLoad(database: string, backup: string, history: History): Promise<Moment> {
+  let begunAt = 0
+  do {
+    begunAt = history.now()
+    expect(await runPlantstore(['backup', backup, '--force', '--database', database])).toMatchObject({ exitCode: 0 })
+  } while (history.now() === begunAt)
+  return { begunAt, endedAt: history.now() }
+}
+
+/**
+ * Throws unless a database is what it was at one moment between these two. It has all that was answered before, nothing that
+ * was sent after, and no write without the writes that were answered before it was sent.
+ */
+function requireOneMoment(database: string, history: History, { begunAt, endedAt }: Moment): void {
+  using db = new Database(database, { readonly: true })
+  const rows = readPlants(db, 1)
+  const sent = history.writes().filter(({ sentAt }) => sentAt < endedAt)
+  const isEarly = ({ answeredAt = Number.POSITIVE_INFINITY }) => answeredAt < begunAt
+  expect(sent.some(isEarly)).toBe(true)
+  const known = sent.map((write) => (isEarly(write) ? write : { ...write, outcome: 'unknown' as const }))
+  expect([...faultsIn(rows, known, history.plantOf), ...gapsBetween(rows, sent)]).toEqual([])
+}

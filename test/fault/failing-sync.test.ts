@@ -93,12 +93,9 @@ describe.skipIf(lacks(STRACE))('a sync that fails', () => {
 
 function traceFailing(database: string, { of, first, isForGood }: FailingSync, stopsAtAll = false) {
   const files = { 'any file': [], 'the database or its WAL': [database, `${database}-wal`], 'the database': [database] }
-  const fault = `error=EIO:delay_exit=${SYNC_MS * 1000}`
-  return traceCalls({
-    inject: { calls: SYNCS, fault, when: `${first}${isForGood ? '+' : ''}` },
-    files: files[of],
-    stopsAtAll,
-  })
+  const when = `when=${first}${isForGood ? '+' : ''}`
+  const inject = `${SYNCS}:error=EIO:delay_exit=${SYNC_MS * 1000}:${when}`
+  return traceCalls({ inject, files: files[of], stopsAtAll })
 }
 
 /** Lets a sync fail while 64 connections write, and checks what the server does. */

@@ -3,12 +3,12 @@ import { describe, expect } from 'bun:test'
 import { LIST_MAX_BYTES } from '../../src/http/lists/render-list.ts'
 import { POSTGRES, SQLITE } from '../support/empty-databases.ts'
 import { serve } from '../support/executable.ts'
+import { formatRequest } from '../support/paced-requests.ts'
 import { administer, POSTGRES_SERVER } from '../support/postgres.ts'
+import { PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { formatRequest } from './clients.ts'
-import { PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { testLong } from './rounds.ts'
 import { QUIET } from './test-database.ts'
 
@@ -25,31 +25,25 @@ const KINDS = [
   ['plants of 10 000 bytes, not in Latin-1', 2000, '€'.repeat(3333)],
 ] as const
 
-const INSERT = {
-  sqlite: `with recursive series (id) as (select 1 union all select id + 1 from series where id < ?1)
-    insert into plants (user_id, id, name, tag) select 1, id, ?2, 'evergreen' from series`,
-  postgres: `insert into plantstore.plants (user_id, id, name, tag)
-    select 1, id, $2, 'evergreen' from generate_series(1, $1::int8) id`,
+/** Gives user 1 plants with the ids from 1 on. */
+async function fill(database: string, plants: number, name: string): Promise<void> {
+  const rows = (table: string, ids: string) =>
+    `insert into ${table} (user_id, id, name, tag) select 1, id, $2, 'evergreen' from ${ids}`
+  if (database.includes('://'))
+    return administer(database, async (sql) => {
+      await sql.unsafe(rows('plantstore.plants', 'generate_series(1, $1::int8) id'), [plants, name])
+    })
+  using db = new Database(database)
+  const series = 'with recursive series (id) as (select 1 union all select id + 1 from series where id < $1)'
+  db.run(`${series} ${rows('plants', 'series')}`, [plants, name])
 }
 
 const STORES = [
-  {
-    kind: SQLITE,
-    requirements: [PROCESS_TOOLS],
-    async fill(path: string, plants: number, name: string) {
-      using db = new Database(path)
-      db.run(INSERT.sqlite, [plants, name])
-    },
-  },
-  {
-    kind: POSTGRES,
-    requirements: [PROCESS_TOOLS, POSTGRES_SERVER],
-    fill: (url: string, plants: number, name: string) =>
-      administer(url, async (sql) => void (await sql.unsafe(INSERT.postgres, [plants, name]))),
-  },
+  { kind: SQLITE, requirements: [PROCESS_TOOLS] },
+  { kind: POSTGRES, requirements: [PROCESS_TOOLS, POSTGRES_SERVER] },
 ]
 
-for (const { kind, requirements, fill } of STORES) {
+for (const { kind, requirements } of STORES) {
   describe.skipIf(lacks(...requirements)).each(KINDS)(
     `${kind.name}, a list of LIST_MAX_BYTES of %s`,
     (_, plants, name) => {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { COMMAND } from '../support/executable.ts'
 import { makeFolder } from '../support/folder.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { peakMib } from '../support/process.ts'
 import { createTokenIn } from '../support/tokens.ts'
-import { peakMib } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, testLong } from './rounds.ts'
 
 const MILLION = 1_000_000

@@ -1,7 +1,6 @@
+import { formatRequest, type PacedRequest } from '../support/paced-requests.ts'
 import type { Random } from '../support/random.ts'
-import { formatRequest } from './clients.ts'
 import { plantOf, takeRandom } from './history.ts'
-import type { PacedRequest } from './paced-requests.ts'
 
 /** How many plants there are at a time. Then as many are deleted as are created. */
 const LIVE_PLANTS = 5000

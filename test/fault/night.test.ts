@@ -35,23 +35,17 @@ async function startNight(folder: string, alertsAtOnce: readonly string[], flags
   const prometheus = await startPrometheus([metricsUrlOf(server)], alertsAtOnce)
   const alerts = async (): Promise<readonly Alert[]> =>
     (await prometheus.alerts()).filter(({ state }) => state === 'firing')
-  const isFiring = async (name: string) => (await alerts()).some(({ labels }) => labels.alertname === name)
+  const find = async (name: string) => (await alerts()).find(({ labels }) => labels.alertname === name)
   const panel = (title: string) => readPanel(prometheus, title)
   return {
     server,
-    prometheus,
     token,
     guest,
     run,
     alerts,
     /** Waits until an alert fires, and returns its labels and what it says. */
-    async fired(name: string): Promise<Alert> {
-      await until(`${name} fires`, () => isFiring(name))
-      const alert = (await alerts()).find(({ labels }) => labels.alertname === name)
-      if (alert === undefined) throw new Error(`${name} fires no more`)
-      return alert
-    },
-    isFiring,
+    fired: (name: string): Promise<Alert> => until(`${name} fires`, () => find(name)),
+    isFiring: async (name: string) => (await find(name)) !== undefined,
     panel,
     /** The only value that a panel shows. */
     valueOf: async (title: string) => (await panel(title))[0]?.value ?? Number.NaN,

@@ -1,9 +1,9 @@
 import { percentile } from '../bench/statistics.ts'
 import { addPlants } from '../support/many-plants.ts'
+import { formatRequest } from '../support/paced-requests.ts'
+import { countDescriptors, cpuMs } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { until } from '../support/until.ts'
-import { formatRequest } from './clients.ts'
-import { countDescriptors, cpuMs } from './process.ts'
 import { rounds } from './rounds.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
 

@@ -2,13 +2,12 @@ import { describe, expect, test } from 'bun:test'
 import { QUEUE_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
 import { median } from '../bench/statistics.ts'
 import { IS_LONG } from '../support/long.ts'
+import { formatRequest, openConnections, sendRequests } from '../support/paced-requests.ts'
+import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { STRACE } from '../support/strace.ts'
-import { formatRequest, openConnections } from './clients.ts'
+import { STRACE, slowCalls } from '../support/strace.ts'
 import { type Answer, BUSY_REFUSAL } from './history.ts'
-import { sendRequests } from './paced-requests.ts'
-import { moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { makeTestDatabase, QUIET } from './test-database.ts'
 
 /** How many times more creates are due than the server can do. */
@@ -26,11 +25,8 @@ const CAPACITY_SECONDS = 3
 const OVERLOAD_SECONDS = 5
 const PROBES = 20
 
-/** Makes each sync take a tenth of a second longer (https://man7.org/linux/man-pages/man1/strace.1.html, "Tampering"). */
-const SLOW_SYNCS = [
-  ...['strace', '-D', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync'],
-  ...['-e', 'inject=fsync,fdatasync:delay_exit=100000'],
-]
+/** Makes each sync take a tenth of a second longer. */
+const SLOW_SYNCS = slowCalls('fsync,fdatasync', 100)
 
 /** A server on a core of its own, and the creates for it. */
 async function startService(under: readonly string[]) {

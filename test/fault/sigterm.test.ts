@@ -1,17 +1,13 @@
 import { Database } from 'bun:sqlite'
-import { describe, expect, test } from 'bun:test'
-import { copyFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { COMMAND, serve } from '../support/executable.ts'
+import { describe, expect } from 'bun:test'
 import { addPlants } from '../support/many-plants.ts'
-import { startProgram } from '../support/program.ts'
-import { type Random, randomNumbers } from '../support/random.ts'
+import type { Random } from '../support/random.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { createTokenIn } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { readSlowly, sendHalf, startNewClients } from './clients.ts'
 import { requestIdOf, startHistory, type Write } from './history.ts'
-import { ROUNDS_TIMEOUT_MS, rounds, runRounds, testRounds } from './rounds.ts'
+import { testRounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
 
 /** The first id of the history, above the plants of the long list. */
@@ -29,8 +25,6 @@ const SHORT_DRAIN_MS = 1000
 const DRAIN_WAIT_MS = 2000
 /** Before the end of --drain-wait, so that the last requests arrive. */
 const MARGIN_MS = 500
-/** The end of `serve`, and the ends by a signal that comes before the command or even the process listens for signals. */
-const ENDINGS: readonly unknown[] = [0, 143, 'SIGTERM']
 
 /** A later answer proves that the handler of an earlier request has begun only if one thread answers both. */
 const ONE_THREAD = ['--threads', '1']
@@ -158,52 +152,3 @@ describe('SIGTERM under load', () => {
     },
   )
 })
-
-test(
-  'SIGTERM ends a server that recovers from a kill, and nothing acknowledged is missing',
-  async () => {
-    await using killed = await serveLoad(randomNumbers(1))
-    await killed.server.kill()
-    await killed.stop()
-    /** Copies the database with the WAL that no checkpoint has moved into it. */
-    const copyTo = (name: string) => {
-      const copy = join(killed.folder, `${name}.db`)
-      for (const suffix of ['', '-wal']) copyFileSync(killed.database + suffix, copy + suffix)
-      return copy
-    }
-    const startMs = await measureStart(copyTo('measured'))
-    const starts = rounds(4, 60)
-    let count = 0
-    let signalledInStart = 0
-    await runRounds(starts, async (random) => {
-      const database = copyTo(`start-${count}`)
-      const serving = ['serve', '--listen', '127.0.0.1:0', '--database', database]
-      const { child, ended } = startProgram([...COMMAND, ...serving], { env: { PATH: process.env.PATH ?? '' } })
-      // From early to late, so that some signals come in time however busy the machine is.
-      await Bun.sleep((startMs * (count++ + random(100) / 100)) / starts)
-      child.kill('SIGTERM')
-      const signalledAtMs = Date.now()
-      const { stdout, stderr } = await ended
-
-      if (signalledAtMs < listeningAtMs(stdout)) signalledInStart += 1
-      expect(stderr).toBe('')
-      expect<unknown>(child.exitCode ?? child.signalCode).toBeOneOf(ENDINGS)
-      expect(Date.now() - signalledAtMs).toBeLessThan(DRAIN_MS + SLACK_MS)
-      killed.history.check(database)
-    })
-    expect(signalledInStart).toBeGreaterThan(0)
-  },
-  ROUNDS_TIMEOUT_MS,
-)
-
-/** When a server logged that it listens; never, if it did not. */
-function listeningAtMs(log: string): number {
-  const time = /"time":"([^"]+)".*"msg":"listening"/.exec(log)?.[1]
-  return time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time)
-}
-
-async function measureStart(database: string): Promise<number> {
-  const startMs = performance.now()
-  await using _server = await serve(database)
-  return performance.now() - startMs
-}

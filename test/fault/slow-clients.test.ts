@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import { SLOW_READER_S } from '../../src/http/server.ts'
 import { IS_LONG } from '../support/long.ts'
+import { formatRequest } from '../support/paced-requests.ts'
+import { countDescriptors, countOpen, descriptorsMax, PROCESS_TOOLS, peakMib, residentMib } from '../support/process.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
+import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
-import { formatRequest, readSlowly } from './clients.ts'
+import { readSlowly } from './clients.ts'
 import { compareP99, type OthersService, serveOthers, untilAtRest } from './other-clients.ts'
-import { countDescriptors, PROCESS_TOOLS, peakMib, residentMib } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, rounds, testLong } from './rounds.ts'
 
 /** The list that nobody reads is far longer than the buffers of a connection. */
@@ -19,6 +21,9 @@ const GROWTH_MAX_MIB = 160
 const IDLE_TIMEOUT_MS = 75_000
 /** The runtime looks every four seconds. The rest is for the machine's own delays. */
 const CUT_SLACK_MS = 4000 + 6000
+const DESCRIPTORS_MAX = 200
+/** The meaning of "at once". */
+const ACCEPT_LIMIT_MS = 1000
 /** How much of a body is still missing: more than arrives during a test at a byte per second. */
 const BODY_LEFT = 2000
 
@@ -71,17 +76,30 @@ const CROWD: readonly SlowClient[] = [
   },
 ]
 
+const LIMIT = ['prlimit', `--nofile=${DESCRIPTORS_MAX}:${DESCRIPTORS_MAX}`]
+/** More connections than a limited server has descriptors. The others wait in the backlog of the kernel. */
+const waiting = (onAnswer: (status: number) => void = () => {}): SlowClient => ({
+  name: 'more connections than descriptors',
+  count: DESCRIPTORS_MAX + 100,
+  begin: (connection, token) =>
+    void connection.request(formatRequest('GET', '/healthz', token)).then(
+      ({ status }) => onAnswer(status),
+      () => {},
+    ),
+})
+
 /** All kinds at once. The long form also has each kind by itself. */
-const CROWDS: readonly (readonly [name: string, kinds: readonly SlowClient[]])[] = [
-  ['slow clients of every kind', CROWD],
-  ...(IS_LONG ? CROWD : []).map((kind) => [kind.name, [kind]] as const),
+const CROWDS: readonly (readonly [name: string, kinds: readonly SlowClient[], under: readonly string[]])[] = [
+  ['slow clients of every kind', CROWD, []],
+  ...(IS_LONG ? CROWD : []).map((kind) => [kind.name, [kind], []] as const),
+  ...(IS_LONG ? [['more connections than descriptors', [waiting()], LIMIT] as const] : []),
 ]
 
-describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds) => {
+describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds, under) => {
   test(
     'do not slow down other clients, and take bounded memory',
     async () => {
-      await using service = await serveOthers(PLANTS)
+      await using service = await serveOthers(PLANTS, under)
       const expectBoundedMemory = await watchMemory(service)
       const { besideMs, limitMs } = await compareP99(service, async () => {
         const held = await hold(service, kinds)
@@ -98,23 +116,66 @@ describe.skipIf(lacks(PROCESS_TOOLS)).each(CROWDS)('%s', (_, kinds) => {
     ROUNDS_TIMEOUT_MS,
   )
 
-  testLong('are cut in time, take bounded memory, and leave nothing behind', async () => {
-    await using service = await serveOthers(PLANTS)
-    const { pid, port, stdout } = service.server
-    const expectBoundedMemory = await watchMemory(service)
-    const descriptors = countDescriptors(pid)
-    const limitMs = Math.max(...kinds.map(({ cutAfterMs }) => cutAfterMs ?? IDLE_TIMEOUT_MS))
-    const startMs = performance.now()
-    using held = await hold(service, kinds)
-    held.startSlowBytes()
-    await until('all are cut', () => countDescriptors(pid) <= descriptors, { limitMs: 2 * limitMs })
+  test.skipIf(!IS_LONG || under === LIMIT)(
+    'are cut in time, take bounded memory, and leave nothing behind',
+    async () => {
+      await using service = await serveOthers(PLANTS)
+      const { pid, port, stdout } = service.server
+      const expectBoundedMemory = await watchMemory(service)
+      const descriptors = countDescriptors(pid)
+      const limitMs = Math.max(...kinds.map(({ cutAfterMs }) => cutAfterMs ?? IDLE_TIMEOUT_MS))
+      const startMs = performance.now()
+      using held = await hold(service, kinds)
+      held.startSlowBytes()
+      await until('all are cut', () => countDescriptors(pid) <= descriptors, { limitMs: 2 * limitMs })
 
-    console.log(`all were cut after ${((performance.now() - startMs) / 1000).toFixed(1)} s`)
-    expect(performance.now() - startMs).toBeLessThan(limitMs + CUT_SLACK_MS)
-    expectBoundedMemory()
-    using connection = await openConnection(port)
-    expect(await service.create(connection)).toBe(200)
-    expect(stdout()).not.toContain('"level":"error"')
+      console.log(`all were cut after ${((performance.now() - startMs) / 1000).toFixed(1)} s`)
+      expect(performance.now() - startMs).toBeLessThan(limitMs + CUT_SLACK_MS)
+      expectBoundedMemory()
+      using connection = await openConnection(port)
+      expect(await service.create(connection)).toBe(200)
+      expect(stdout()).not.toContain('"level":"error"')
+    },
+  )
+})
+
+describe.skipIf(lacks(PROCESS_TOOLS))('more connections than descriptors', () => {
+  test(
+    'do not keep others from being answered; with free descriptors all who wait are answered at once',
+    async () => {
+      await using service = await serveOthers(1000, LIMIT)
+      await service.p99Ms()
+      const statuses: number[] = []
+      using held = await hold(service, [waiting((status) => statuses.push(status))])
+      await service.p99Ms()
+      const answeredBefore = statuses.length
+      for (const { cut } of held.connections.slice(0, DESCRIPTORS_MAX)) cut()
+      const startMs = performance.now()
+      using connection = await openConnection(service.server.port)
+      const { status } = await connection.request(formatRequest('GET', '/plants?limit=20', service.token))
+
+      expect(status).toBe(200)
+      expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS + SLACK_MS)
+      expect(answeredBefore).toBeLessThan(DESCRIPTORS_MAX)
+      await until('waiting clients are answered', () => statuses.length > answeredBefore)
+      expect(service.server.stdout()).not.toContain('"level":"error"')
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+
+  test('do not keep a server from its first write', async () => {
+    await using service = await serveOthers(0, LIMIT)
+    const [other] = service.others
+    // The kernel hands a connection over with its first bytes.
+    await other?.request('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n')
+    // The writing thread has a database connection of its own.
+    await until('both have opened the WAL', () => countOpen(service.server.pid, `${service.database}-wal`) === 2)
+    await untilAtRest(service.server.pid)
+    using _held = await hold(service, [waiting()])
+
+    const startMs = performance.now()
+    expect(await service.create(other)).toBe(200)
+    expect(performance.now() - startMs).toBeLessThan(ACCEPT_LIMIT_MS + SLACK_MS)
   })
 })
 
@@ -135,8 +196,10 @@ async function hold({ server, token }: OthersService, kinds: readonly SlowClient
     }
   }
   const countEnded = () => connections.filter(({ isClosed }) => isClosed()).length
-  await until('all are accepted', () => countDescriptors(server.pid) + countEnded() >= descriptors + connections.length)
+  const all = Math.min(descriptors + connections.length, descriptorsMax(server.pid))
+  await until('all are accepted', () => countDescriptors(server.pid) + countEnded() >= all)
   return {
+    connections,
     /** Sends a byte per second on each slow connection until it ends. */
     startSlowBytes() {
       for (const connection of dripping) {

@@ -3,13 +3,19 @@ import { describe, expect, test } from 'bun:test'
 import { median } from '../bench/statistics.ts'
 import { runPlantstore } from '../support/executable.ts'
 import { IS_LONG } from '../support/long.ts'
+import { formatRequest, openConnections, sendRequests } from '../support/paced-requests.ts'
+import {
+  countDescriptors,
+  moveToLoadCore,
+  ON_SERVER_CORE,
+  PROCESS_TOOLS,
+  residentMib,
+  sizeMib,
+} from '../support/process.ts'
 import { randomNumbers } from '../support/random.ts'
 import { type Connection, openConnection } from '../support/raw-connection.ts'
 import { lacks } from '../support/requirement.ts'
-import { formatRequest, openConnections } from './clients.ts'
 import { type MixTokens, mixRequests } from './mixed-requests.ts'
-import { sendRequests } from './paced-requests.ts'
-import { countDescriptors, moveToLoadCore, ON_SERVER_CORE, PROCESS_TOOLS, residentMib, sizeMib } from './process.ts'
 import { makeTestDatabase } from './test-database.ts'
 
 /** `FAULT_SOAK_MINUTES=2` makes a short run. */

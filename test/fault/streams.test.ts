@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { residentMib } from '../support/process.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
-import { residentMib } from './process.ts'
 import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
 import { makeTestDatabase } from './test-database.ts'
 

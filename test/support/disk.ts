@@ -32,7 +32,6 @@ export function mountDisk(bytes: number) {
     },
     /** Gives back the space that was taken. */
     makeRoom: () => rmSync(path),
-    makeReadOnly: () => mount(['-o', 'remount,ro', folder.path]),
     [Symbol.dispose]() {
       // Lazily: a test that failed may have left a file open.
       Bun.spawnSync(['umount', '-l', folder.path])

@@ -16,7 +16,7 @@ host all all 127.0.0.1/32 trust
 /** Settings of a server, as in its configuration. */
 export type Settings = Readonly<Record<string, string>>
 
-interface ClusterOptions {
+export interface ClusterOptions {
   /** The folder in which the cluster makes its own; in memory if left out. */
   readonly parent?: string | undefined
   /** More options of `initdb`. */
@@ -93,7 +93,8 @@ const flagsOf = (settings: Settings): string =>
     .map(([name, value]) => `-c ${name}='${value}'`)
     .join(' ')
 
-function makeServerFolder(parent: string, name: string): string {
+/** Makes a folder of the user of the server, who may enter the one above. */
+export function makeServerFolder(parent: string, name: string): string {
   const path = join(parent, name)
   chmodSync(parent, 0o755)
   mkdirSync(path, { mode: 0o700 })

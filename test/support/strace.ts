@@ -10,6 +10,12 @@ export const STRACE: Requirement = {
   isMet: () => Bun.which('strace') !== null && Bun.spawnSync(['strace', '-o', '/dev/null', 'true']).exitCode === 0,
 }
 
+/** Runs a command whose calls of these names take longer. strace runs beside it, and the command keeps its signals and its exit code. */
+export const slowCalls = (names: string, delayMs: number): readonly string[] => [
+  ...['strace', '-D', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', `trace=${names}`],
+  ...['-e', `inject=${names}:delay_exit=${delayMs * 1000}`],
+]
+
 /** A sync that has ended, and the beginning of an answer. A sync that other calls interrupt is two lines. */
 const SYNC = /\b(?:fsync|fdatasync)(?:\([^)]*\)| resumed>.*\)) += 0/
 const ANSWER = /"HTTP\/1\.1 2/

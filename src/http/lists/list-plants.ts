@@ -51,6 +51,7 @@ async function streamedList(parts: AppParts, request: Request, caller: Caller, a
   const ended = Promise.withResolvers<number>()
   context.streamEnd = ended.promise
   let bodyBytes = 0
+  let isCut = false
   const stream = new ReadableStream<string>(
     {
       async pull(controller) {
@@ -58,6 +59,8 @@ async function streamedList(parts: AppParts, request: Request, caller: Caller, a
           if (first === undefined) await requireSameCaller(parts, request, caller)
           const { text, bytes, isLast } = first ?? (await nextPart())
           first = undefined
+          // The client has gone meanwhile.
+          if (isCut) return
           controller.enqueue(text)
           bodyBytes += bytes
           if (statistics !== undefined) statistics.bodyBytes += bytes
@@ -71,7 +74,10 @@ async function streamedList(parts: AppParts, request: Request, caller: Caller, a
         }
         ended.resolve(bodyBytes)
       },
-      cancel: () => ended.resolve(bodyBytes),
+      cancel() {
+        isCut = true
+        ended.resolve(bodyBytes)
+      },
     },
     { highWaterMark: 0 },
   )

@@ -1,19 +1,41 @@
 import { join } from 'node:path'
+import { LOAD_CORE } from '../../support/process.ts'
 import type { Bench } from '../rows/row.ts'
 import type { Server } from '../servers.ts'
-import { LOAD_CORE } from '../workspace.ts'
-import type { Schedule, StreamResult } from './generator.ts'
 import { IDS_PER_RUN } from './wrk.ts'
+
+/** A schedule of requests: one every `1 / perSecond` seconds, without waiting for earlier answers. */
+export interface Schedule {
+  readonly name: string
+  readonly kind: 'list' | 'create'
+  readonly perSecond: number
+  readonly connections: number
+  /** The id of the first create. */
+  readonly firstId: number
+  /** A file with one token on each line. Requests use the tokens in random order. */
+  readonly tokensFile: string
+}
 
 /** The argument of the generator. */
 export interface Plan {
   readonly port: number
-  readonly warmUpSeconds: number
   readonly seconds: number
   readonly schedules: readonly Schedule[]
 }
 
-const WARM_UP_SECONDS = 1
+/** The result of a schedule after its warm-up. A latency starts at the intended time of the request. */
+export interface StreamResult {
+  readonly name: string
+  readonly intendedPerSecond: number
+  /** The rate of the sent requests. */
+  readonly sentPerSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+  /** The delay between the intended time of a request and the generator's turn, before a wait for a free connection. */
+  readonly lagP99Ms: number
+}
+
 /** A run that sends a smaller share of the intended requests has not measured the intended load. */
 const SENT_SHARE_MIN = 0.98
 /** A generator that is later than this shared its core, and has measured its own delay. */
@@ -31,10 +53,9 @@ export async function runOpenLoop(
   schedules: readonly Schedule[],
   seconds: number,
 ): Promise<readonly StreamResult[]> {
-  const plan: Plan = { port, warmUpSeconds: WARM_UP_SECONDS, seconds, schedules }
   const command = ['bun', join(import.meta.dir, 'generator.ts')]
   for (let attempt = 1; ; attempt++) {
-    const attempted = { ...plan, schedules: schedules.map((schedule) => inAttempt(schedule, attempt)) }
+    const attempted: Plan = { port, seconds, schedules: schedules.map((schedule) => inAttempt(schedule, attempt)) }
     const text = await workspace.run(LOAD_CORE, [...command, JSON.stringify(attempted)])
     const results: readonly StreamResult[] = JSON.parse(text)
     const fault = results.map(faultOf).find((found) => found !== undefined)
@@ -59,14 +80,6 @@ function faultOf({ name, intendedPerSecond, sentPerSecond, lagP99Ms }: StreamRes
 }
 
 /** A latency with the rates and the lag that show whether it is valid. */
-export const describeStream = ({
-  name,
-  intendedPerSecond,
-  sentPerSecond,
-  p50Ms,
-  p99Ms,
-  maxMs,
-  lagP99Ms,
-}: StreamResult) =>
-  `${name}: ${Math.round(sentPerSecond)} of ${Math.round(intendedPerSecond)} a second sent, p50 ${p50Ms.toFixed(3)}, ` +
-  `p99 ${p99Ms.toFixed(3)}, max ${maxMs.toFixed(3)} ms; the generator's own lag: p99 ${lagP99Ms.toFixed(3)} ms`
+export const describeStream = ({ name, intendedPerSecond, sentPerSecond, ...ms }: StreamResult) =>
+  `${name}: ${Math.round(sentPerSecond)} of ${Math.round(intendedPerSecond)} a second sent, p50 ${ms.p50Ms.toFixed(3)}, ` +
+  `p99 ${ms.p99Ms.toFixed(3)}, max ${ms.maxMs.toFixed(3)} ms; the generator's own lag: p99 ${ms.lagP99Ms.toFixed(3)} ms`

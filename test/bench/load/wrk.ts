@@ -1,6 +1,7 @@
 import { join } from 'node:path'
+import { LOAD_CORE } from '../../support/process.ts'
 import type { Server } from '../servers.ts'
-import { LOAD_CORE, type Workspace } from '../workspace.ts'
+import type { Workspace } from '../workspace.ts'
 
 /** A closed loop of wrk: each connection sends its next request after the answer to the last one. */
 export interface Load {
@@ -18,6 +19,8 @@ export interface Rate {
   readonly answered: number
   /** The share of its core that the server used. Well below 1, something other than the server was the limit. */
   readonly serverBusy: number
+  /** The same of the database server, which shares the core of the load. */
+  readonly databaseBusy: number
   /** The CPU time of the server's threads for each request. */
   readonly cpuUsPerRequest: number
 }
@@ -83,16 +86,22 @@ function ascendingIds(firstId: number) {
 export const withWarmUpSeconds = (seconds: number): number => WARM_UP_SECONDS + seconds
 
 /** Measures the rate of a server under a load, after a second of warm-up. Rejects if an answer is not a success. */
-export async function measureRate(workspace: Workspace, server: Server, load: Load, seconds: number): Promise<Rate> {
+export async function measureRate(
+  workspace: Workspace,
+  server: Server,
+  load: Load,
+  seconds: number,
+  databaseCpuMs = () => 0,
+): Promise<Rate> {
   const warmUp = await runWrk(workspace, server, load, WARM_UP_SECONDS)
-  const startMs = performance.now()
-  const startCpuMs = server.cpuMs()
+  const [startMs, startCpuMs, startDatabaseMs] = [performance.now(), server.cpuMs(), databaseCpuMs()]
   const measured = await runWrk(workspace, server, load, seconds)
-  const cpuMs = server.cpuMs() - startCpuMs
+  const [cpuMs, databaseMs] = [server.cpuMs() - startCpuMs, databaseCpuMs() - startDatabaseMs]
   return {
     perSecond: measured.perSecond,
     answered: warmUp.answered + measured.answered,
     serverBusy: cpuMs / (performance.now() - startMs),
+    databaseBusy: databaseMs / (performance.now() - startMs),
     cpuUsPerRequest: (cpuMs * 1000) / measured.answered,
   }
 }
@@ -110,14 +119,10 @@ export async function runWrk(
     ...['wrk', ...flags, '--script', path, server.url, '--'],
     ...scriptArguments(seconds).map(String),
   ])
-  return readWrk(text, server.name)
-}
-
-/** Reads the output of wrk. Throws if it reports an error. */
-export function readWrk(text: string, name: string) {
   const perSecond = Number(/^Requests\/sec: +([\d.]+)$/m.exec(text)?.[1])
   const answered = Number(/^ +(\d+) requests in /m.exec(text)?.[1])
   const isClean = !text.includes('Socket errors') && !text.includes('Non-2xx')
-  if (!isClean || !(perSecond > 0) || !(answered > 0)) throw new Error(`the load on ${name} met errors:\n${text}`)
+  if (!isClean || !(perSecond > 0) || !(answered > 0))
+    throw new Error(`the load on ${server.name} met errors:\n${text}`)
   return { perSecond, answered }
 }

@@ -1,9 +1,9 @@
+import { LOAD_CORE, SERVER_CORE } from '../../support/process.ts'
 import { allowCores, requireDatabaseServer, seedDatabase } from '../database-server.ts'
 import { CONNECTIONS, createLoad, type Load, listLoad, runWrk } from '../load/wrk.ts'
 import { interleave } from '../rounds.ts'
 import { type Server, startPlantstore } from '../servers.ts'
 import { median } from '../statistics.ts'
-import { LOAD_CORE, SERVER_CORE } from '../workspace.ts'
 import type { Row } from './row.ts'
 
 const COPIES = [1, 2, 3] as const

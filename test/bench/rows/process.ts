@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { LOAD_CORE, memoryBytes } from '../../support/process.ts'
 import { makeDatabase } from '../databases.ts'
 import { type Load, mixLoad, runWrk } from '../load/wrk.ts'
 import { type Server, spawnPlantstore, startPlantstore, untilOk } from '../servers.ts'
-import { LOAD_CORE, type Workspace } from '../workspace.ts'
+import type { Workspace } from '../workspace.ts'
 import type { Row } from './row.ts'
 
 const STARTS_MIN = 15
@@ -138,8 +139,4 @@ function requireAllPlants(plants: readonly { readonly name: string }[]): void {
     throw new Error(`${plants.length} plants were listed, and number ${wrong} is wrong`)
 }
 
-/** The memory that a process uses now, or its peak. */
-function memoryMb({ pid }: Server, field: 'VmRSS' | 'VmHWM'): number {
-  const [, kib] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
-  return (Number(kib) * 1024) / 1_000_000
-}
+const memoryMb = ({ pid }: Server, field: 'VmRSS' | 'VmHWM') => memoryBytes(pid, field) / 1_000_000

@@ -1,9 +1,9 @@
 import { LATENCIES } from './latency.ts'
 import { OWN_RATES } from './own.ts'
-import { RACES } from './peers.ts'
 import { pgCopies } from './pg-copies.ts'
-import { POSTGRES_RACES, pgTrips } from './postgres.ts'
+import { pgTrips } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
+import { POSTGRES_RACES, RACES } from './races.ts'
 import type { Row } from './row.ts'
 import { threads } from './threads.ts'
 

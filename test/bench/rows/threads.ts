@@ -1,11 +1,10 @@
+import { LOAD_CORE, SERVER_CORE } from '../../support/process.ts'
 import { countPlants, makeDatabase } from '../databases.ts'
 import { CONNECTIONS, createLoad, freshIds, listLoad, pagesLoad } from '../load/wrk.ts'
 import { type PeerName, startPeer } from '../peers.ts'
 import type { Claim, Figure } from '../results.ts'
 import { compareRates } from '../rounds.ts'
 import { startPlantstore } from '../servers.ts'
-import { ratios } from '../statistics.ts'
-import { LOAD_CORE, SERVER_CORE } from '../workspace.ts'
 import type { Row } from './row.ts'
 
 const THREADS = [1, 2, 3] as const
@@ -22,12 +21,13 @@ export const threads: Row = {
   async run(bench) {
     const { workspace, peers } = bench
     const seed = await makeDatabase(workspace.file('seed.db'), { users: 1, plantsPerUser: PLANTS })
+    const { tokensFile } = seed
     const copyOf = (name: string) => seed.copy(workspace.file(`${name}.db`))
     const own = await Promise.all(
       THREADS.map(async (count) => {
-        const name = `${count} threads`
-        const path = copyOf(name)
-        return { name, path, server: await startPlantstore(workspace, path, { cores: CORES, threads: count }) }
+        const path = copyOf(`${count} threads`)
+        const server = await startPlantstore(workspace, path, { cores: CORES, threads: count })
+        return { name: `${count} threads`, path, server }
       }),
     )
     const others = await Promise.all(
@@ -36,46 +36,38 @@ export const threads: Row = {
         return { name, path, server: await startPeer(workspace, name, path, CORES) }
       }),
     )
-    const { tokensFile } = seed
     // The creates of all works are in the same databases.
     const firstId = freshIds()
+    const all = [...own, ...others]
+    const pages = pagesLoad(tokensFile, 0, PLANTS - PLANTS_PER_LIST)
     const works = [
-      { work: 'list', load: listLoad(tokensFile), goals: [1.2, 1.4], servers: [...own, ...others] },
-      { work: 'list, never the same', load: pagesLoad(tokensFile, 0, PLANTS - PLANTS_PER_LIST), goals: [1.15, 1.3] },
+      { work: 'list', load: listLoad(tokensFile), goals: [1.2, 1.4], servers: all },
+      { work: 'list, never the same', load: pages, goals: [1.15, 1.3], servers: own },
+      { work: 'create', load: createLoad(tokensFile, CONNECTIONS, 1, firstId), goals: [1, 1], servers: all },
       {
-        work: 'create',
-        load: createLoad(tokensFile, CONNECTIONS, 1, firstId),
-        goals: [1, 1],
-        isWrite: true,
-        servers: [...own, ...others],
+        work: 'nine lists and a create',
+        ...{ load: createLoad(tokensFile, CONNECTIONS, 10, firstId), goals: [1.1], servers: own },
       },
-      { work: 'nine lists and a create', load: createLoad(tokensFile, CONNECTIONS, 10, firstId), goals: [1.1] },
     ]
     const figures: Figure[] = []
     const claims: Claim[] = []
-    for (const { work, load, goals, isWrite = false, servers = own } of works) {
-      const rates = await compareRates(
+    for (const { work, load, goals, servers } of works) {
+      const one = `${work}, 1 threads`
+      const loaded = servers.map(({ name, path, server }) => ({
+        ...{ name: `${work}, ${name}`, server, load },
+        ...(work === 'create' && { count: () => countPlants(path) }),
+      }))
+      const result = await compareRates(
         bench,
-        servers.map(({ name, path, server }) => ({
-          name: `${work}, ${name}`,
-          server,
-          load,
-          ...(isWrite && { count: () => countPlants(path) }),
-        })),
+        loaded,
+        [
+          ...goals.map((goal, index) => [`${work}, ${index + 2} threads`, one, { goal, floor: goal - 0.2 }] as const),
+          ...(work === 'list' ? [['list, 2 threads', 'list, axum', { goal: 2.3, floor: 1.5 }] as const] : []),
+        ],
+        [[`${work}, 2 threads`, one, { goal: 1.1, floor: 1.3 }]],
       )
-      figures.push(...rates.figures)
-      const cpu = (name: string) => rates.measured(`${work}, ${name}`).map(({ cpuUsPerRequest }) => cpuUsPerRequest)
-      for (const [index, goal] of goals.entries()) {
-        const name = `${THREADS[index + 1]} threads`
-        const rounds = rates.ratio(`${work}, ${name}`, `${work}, 1 threads`)
-        claims.push({ name: `${work}: ${name} / 1`, unit: '×', goal, floor: goal - 0.2, rounds })
-      }
-      const rounds = ratios(cpu('2 threads'), cpu('1 threads'))
-      claims.push({ name: `${work}: CPU time of a request, 2 threads / 1`, unit: '×', goal: 1.1, floor: 1.3, rounds })
-      if (work === 'list' && others.some(({ name }) => name === 'axum')) {
-        const against = rates.ratio('list, 2 threads', 'list, axum')
-        claims.push({ name: 'list: 2 threads / axum', unit: '×', goal: 2.3, floor: 1.5, rounds: against })
-      }
+      figures.push(...result.figures)
+      claims.push(...result.claims)
     }
     return { figures, claims, notes: peers.missing }
   },

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from '../../support/folder.ts'
 import { endWithThisProcess, freePort } from '../../support/postgres-system.ts'
 import { startProgram } from '../../support/program.ts'
+import { openConnection } from '../../support/raw-connection.ts'
 import type { Requirement } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
 
@@ -47,12 +48,8 @@ ${backend.map((line) => `  ${line}`).join('\n')}
   }
 }
 
-async function accepts(port: number): Promise<boolean> {
-  try {
-    const socket = await Bun.connect({ hostname: '127.0.0.1', port, socket: { data() {} } })
-    socket.terminate()
-    return true
-  } catch {
-    return false
-  }
-}
+const accepts = (port: number) =>
+  openConnection(port).then(
+    ({ cut }) => cut() === undefined,
+    () => false,
+  )

@@ -1,13 +1,8 @@
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MEMORY, makeFolder } from '../../support/folder.ts'
-import {
-  AS_SERVER,
-  endWithThisProcess,
-  freePort,
-  ownedByServer,
-  POSTGRES_PROGRAMS,
-} from '../../support/postgres-system.ts'
+import { makeServerFolder } from '../../support/postgres-cluster.ts'
+import { AS_SERVER, endWithThisProcess, freePort, POSTGRES_PROGRAMS } from '../../support/postgres-system.ts'
 import type { Requirement } from '../../support/requirement.ts'
 import { until } from '../../support/until.ts'
 import { processesOf } from './processes.ts'
@@ -17,7 +12,7 @@ export const PATRONI: Requirement = {
   isMet: () => Boolean(Bun.which('patroni') && Bun.which('etcd') && POSTGRES_PROGRAMS),
 }
 
-const NODES = [0, 1, 2]
+const NODES = ['node0', 'node1', 'node2']
 const WAIT = { limitMs: 120_000, lookMs: 100 }
 /** Ends Patroni and etcd by the ids in their files, and the databases, which outlive Patroni. */
 const KILL_ALL = 'kill -KILL $(head -qn1 "$0"/*.pid "$0"/*/*.pid "$0"/*/data/postmaster.pid)'
@@ -37,17 +32,32 @@ interface Node {
 }
 
 /**
- * Starts three nodes of Patroni and three of etcd on 127.0.0.1. With `synchronous_mode_strict` a commit always needs a second
- * node that has it on disk.
+ * Starts three nodes of Patroni and etcd on 127.0.0.1. With `synchronous_mode_strict` a commit always needs a second node that
+ * has it on disk.
  */
 export async function startPatroni() {
   const folder = makeFolder(MEMORY)
-  chmodSync(folder.path, 0o755)
-  endWithThisProcess(['sh', '-c', KILL_ALL, folder.path], folder.path)
+  const killAll = ['sh', '-c', KILL_ALL, folder.path]
+  endWithThisProcess(killAll, folder.path)
   const etcd = startEtcd(folder.path)
-  const nodes = NODES.map((index) => makeNode(folder.path, `node${index}`, etcd.ports))
+  const nodes = NODES.map((name): Node => {
+    const path = makeServerFolder(folder.path, name)
+    const node = { name, port: freePort(), rest: freePort(), path, process: undefined }
+    writeFileSync(join(path, 'patroni.yml'), configuration(node, etcd))
+    return node
+  })
   for (const node of nodes) start(node)
-  const untilThereIs = (role: Role) => until(`a node is ${role}`, async () => (await nodesIn(role, nodes))[0], WAIT)
+  const nodesIn = async (role: Role): Promise<readonly Node[]> => {
+    // A node that was killed does not answer.
+    const has = ({ rest }: Node) =>
+      fetch(`http://127.0.0.1:${rest}/${role}`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    const answers = await Promise.all(nodes.map(has))
+    return nodes.filter((_, index) => answers[index])
+  }
+  const untilThereIs = (role: Role) => until(`a node is ${role}`, async () => (await nodesIn(role))[0], WAIT)
   await untilThereIs('primary')
   await untilThereIs('sync')
   return {
@@ -56,54 +66,31 @@ export async function startPatroni() {
     kill,
     untilThereIs,
     /** Waits for a primary, and for two replicas with all of its data. One of them is synchronous. */
-    untilAllRun: () =>
-      until(
-        'all nodes run',
-        async () => {
-          const roles = await Promise.all((['primary', 'replica', 'sync'] as const).map((role) => nodesIn(role, nodes)))
-          return roles.map(({ length }) => length).join() === '1,2,1'
-        },
-        WAIT,
-      ),
+    async untilAllRun(): Promise<void> {
+      for (const [role, count] of [['primary', 1] as const, ['replica', 2] as const, ['sync', 1] as const]) {
+        await until(`${count} nodes are ${role}`, async () => (await nodesIn(role)).length === count, WAIT)
+      }
+    },
     /** The URL of the first database, through a port that leads to the primary. */
     urlBy: (port: number) => `postgres://${OWNER}:${PASSWORD}@127.0.0.1:${port}/postgres?sslmode=disable`,
-    async [Symbol.asyncDispose]() {
-      for (const node of nodes) await kill(node, 'machine')
-      await etcd.stop()
+    [Symbol.dispose]() {
+      Bun.spawnSync(killAll, { stderr: 'ignore' })
       folder[Symbol.dispose]()
     },
   }
 }
 
-function startEtcd(parent: string) {
-  const members = NODES.map((index) => ({ name: `etcd${index}`, client: freePort(), peer: freePort() }))
-  const cluster = members.map(({ name, peer }) => `${name}=http://127.0.0.1:${peer}`).join()
-  const children = members.map(({ name, client, peer }) => {
-    const path = join(parent, name)
-    makeServerFolder(path)
-    const [clientUrl, peerUrl] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`]
-    return spawn(
-      join(parent, `${name}.log`),
-      'etcd',
-      ...['--name', name, '--data-dir', path, '--initial-cluster', cluster],
-      ...['--listen-client-urls', clientUrl, '--advertise-client-urls', clientUrl],
-      ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
-    )
-  })
-  return {
-    ports: members.map(({ client }) => client),
-    async stop() {
-      for (const child of children) child.kill('SIGKILL')
-      await Promise.all(children.map(({ exited }) => exited))
-    },
-  }
-}
-
-function makeNode(parent: string, name: string, etcdPorts: readonly number[]): Node {
-  const node: Node = { name, port: freePort(), rest: freePort(), path: join(parent, name), process: undefined }
-  makeServerFolder(node.path)
-  writeFileSync(join(node.path, 'patroni.yml'), configuration(node, etcdPorts))
-  return node
+/** Returns the address for clients. */
+function startEtcd(parent: string): string {
+  const [client, peer] = [`127.0.0.1:${freePort()}`, `http://127.0.0.1:${freePort()}`] as const
+  const path = makeServerFolder(parent, 'etcd')
+  spawn(
+    join(parent, 'etcd.log'),
+    ...['etcd', '--name', 'etcd', '--data-dir', path, '--initial-cluster', `etcd=${peer}`],
+    ...['--listen-client-urls', `http://${client}`, '--advertise-client-urls', `http://${client}`],
+    ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
+  )
+  return client
 }
 
 function start(node: Node): void {
@@ -117,48 +104,25 @@ async function kill(node: Node, what: 'database' | 'machine'): Promise<void> {
   if (what === 'machine') {
     node.process?.kill('SIGKILL')
     await node.process?.exited
-    node.process = undefined
   }
   // Some may have ended with their parent.
   Bun.spawnSync(['kill', '-KILL', ...pids.map(String)], { stderr: 'ignore' })
 }
 
-async function nodesIn(role: Role, nodes: readonly Node[]): Promise<readonly Node[]> {
-  const answers = await Promise.all(nodes.map(({ rest }) => hasRole(rest, role)))
-  return nodes.filter((_, index) => answers[index])
-}
-
-async function hasRole(port: number, role: Role): Promise<boolean> {
-  try {
-    return (await fetch(`http://127.0.0.1:${port}/${role}`)).status === 200
-  } catch {
-    // The node was killed.
-    return false
-  }
-}
-
 function spawn(log: string, ...command: readonly string[]) {
-  const child = Bun.spawn([...AS_SERVER, ...command], {
-    stdin: 'ignore',
-    stdout: Bun.file(log),
-    stderr: Bun.file(`${log}.errors`),
-  })
+  const [stdout, stderr] = [Bun.file(log), Bun.file(`${log}.errors`)]
+  const child = Bun.spawn([...AS_SERVER, ...command], { stdio: ['ignore', stdout, stderr] })
   writeFileSync(`${log}.pid`, `${child.pid}\n`)
   return child
 }
 
-function makeServerFolder(path: string): void {
-  mkdirSync(path, { mode: 0o700 })
-  ownedByServer(path)
-}
-
 /** The shortest times that Patroni allows. `primary_start_timeout: 0` replaces a primary that has ended at once. */
-const configuration = (node: Node, etcdPorts: readonly number[]): string =>
+const configuration = (node: Node, etcd: string): string =>
   JSON.stringify({
     scope: 'plantstore',
     name: node.name,
     restapi: { listen: `127.0.0.1:${node.rest}`, connect_address: `127.0.0.1:${node.rest}` },
-    etcd3: { hosts: etcdPorts.map((port) => `127.0.0.1:${port}`) },
+    etcd3: { host: etcd },
     bootstrap: {
       dcs: {
         ttl: 20,

@@ -1,14 +1,18 @@
 import { expect } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SQL } from 'bun'
+import { MOUNTS, mountDisk } from '../../support/disk.ts'
+import { MEMORY, makeFolder } from '../../support/folder.ts'
 import { administer } from '../../support/postgres.ts'
-import { type Cluster, startCluster } from '../../support/postgres-cluster.ts'
-import { OWN_POSTGRES } from '../../support/postgres-system.ts'
-import { BUSY_REFUSAL, FAILED_REFUSAL } from '../history.ts'
-import { testRounds } from '../rounds.ts'
+import { type Cluster, makeServerFolder } from '../../support/postgres-cluster.ts'
+import { until } from '../../support/until.ts'
+import { FULL_REFUSAL } from '../history.ts'
 import { freeze } from './processes.ts'
-import { type Round, startRound } from './round.ts'
+import { type Round, testFault } from './round.ts'
 
 /** So few that a test can take all of them. */
-const CONNECTIONS_MAX = '40'
+const FEW_CONNECTIONS = { max_connections: '40', superuser_reserved_connections: '0' }
 /** The smallest --idle-timeout. The server cuts requests that have no answer by then. */
 const IDLE_TIMEOUT_MIN_MS = 5000
 /** Requests during a standstill, at every stage of what a store finds out. */
@@ -86,33 +90,123 @@ const takeAllConnections: Outage = async ({ url }, { service }) => {
   }
 }
 
-const OUTAGES: readonly {
-  readonly name: string
-  readonly short: number
-  readonly long: number
-  readonly begin: Outage
-}[] = [
-  { name: 'the database server is restarted in the mode fast', short: 1, long: 30, begin: restart('fast') },
-  { name: 'the database server is restarted in the mode immediate', short: 1, long: 30, begin: restart('immediate') },
-  { name: 'the database server stands still', short: 0, long: 20, begin: standStill },
-  { name: 'others have all connections of the database server', short: 0, long: 20, begin: takeAllConnections },
-]
-
-for (const { name, short, long, begin } of OUTAGES) {
-  testRounds(
-    `a service answers writes by 503 and loses no acknowledged one while ${name}`,
-    { short, long, needs: [OWN_POSTGRES] },
-    async (random) => {
-      using cluster = await startCluster({ max_connections: CONNECTIONS_MAX, superuser_reserved_connections: '0' })
-      await using round = await startRound(cluster.url, random)
+for (const [name, short, long, begin] of [
+  ['while its server is restarted in the mode fast', 1, 30, restart('fast')],
+  ['while its server is restarted in the mode immediate', 1, 30, restart('immediate')],
+  ['while its server stands still', 0, 20, standStill],
+  ['while others have all connections of its server', 0, 20, takeAllConnections],
+] as const) {
+  testFault({
+    ...{ name, short, long, settings: FEW_CONNECTIONS },
+    async run({ cluster, round }) {
       const end = await begin(cluster, round)
       try {
         await round.untilRefusing()
       } finally {
         await end()
       }
-      await round.untilStoring()
-      await round.check([FAILED_REFUSAL, BUSY_REFUSAL])
+      return undefined
     },
-  )
+  })
+}
+
+const DISK_BYTES = 96 * 1024 ** 2
+const ROOM_MAX_BYTES = 256 * 1024
+
+for (const what of ['tables', 'WAL'] as const) {
+  let disk: ReturnType<typeof mountDisk> | undefined
+  testFault({
+    ...{ name: `while its server has no room for its ${what}`, long: 20, needs: [MOUNTS] },
+    settings: { wal_recycle: 'off' },
+    refusals: [FULL_REFUSAL],
+    place() {
+      const mounted = mountDisk(DISK_BYTES)
+      const elsewhere = makeFolder(MEMORY)
+      const log = makeServerFolder(elsewhere.path, 'log')
+      disk = mounted
+      return {
+        parent: mounted.path,
+        // Without room for tables a statement fails that needs a new page, and the server goes on, because its WAL is on another
+        // disk. With small files of the WAL there is room for some, and a new one is needed soon.
+        initFlags: what === 'tables' ? [`--waldir=${log}`] : ['--wal-segsize=1'],
+        [Symbol.dispose]() {
+          mounted[Symbol.dispose]()
+          elsewhere[Symbol.dispose]()
+        },
+      }
+    },
+    async run({ cluster, round, random }) {
+      disk?.fillUp(random(ROOM_MAX_BYTES))
+      await round.untilRefusing()
+      disk?.makeRoom()
+      await until('the server answers', () => {
+        // A server that could not write its WAL ends with all its processes. It may still be ending.
+        if (!cluster.isRunning()) cluster.start()
+        return cluster.answers()
+      })
+      if (what === 'tables') expect(round.history.refusals()).toContain(FULL_REFUSAL)
+      return undefined
+    },
+  })
+}
+
+/** Statements of the service that the server aborts in a round. */
+const ABORTS = 30
+/** The part of writes that may be refused on a busy machine. The service repeats all others until they succeed. */
+const REFUSED_MAX = 0.01
+/** Plants that another client stores and takes back, with the ids of the service's next groups. */
+const AHEAD = 300
+
+/** Stores plants of the next groups, then waits for the row that a group has locked. At the end it takes all back. */
+const lockInOtherOrder = (sql: SQL, nextId: number): Promise<unknown> =>
+  sql.begin(async (inside) => {
+    // The service looks for deadlocks sooner than this client, so that the service is the one that is aborted.
+    await inside.unsafe("set local deadlock_timeout = '1s'")
+    await inside`
+      insert into plantstore.plants (user_id, id, name)
+      select users.id, ${nextId}::int8 + ahead, 'not ours' from plantstore.users, generate_series(1, ${AHEAD}) as ahead
+      on conflict do nothing`
+    await inside`select pg_sleep(0.01)`
+    await inside`select 1 from plantstore.writers for update`
+    throw new Rollback()
+  })
+
+/** Updates the rows of the writers without a change, while groups are under way. */
+const updateWriters = (sql: SQL): Promise<unknown> => sql`update plantstore.writers set opened_at_ms = opened_at_ms`
+
+class Rollback extends Error {}
+
+/** The server may abort the other client instead. */
+function ignoreConflict(error: unknown): void {
+  const isConflict = error instanceof SQL.PostgresError && ['40P01', '40001'].includes(String(error.errno))
+  if (!isConflict && !(error instanceof Rollback)) throw error
+}
+
+/** How another client conflicts with the service, and with which SQLSTATE the server aborts statements of the service then. */
+for (const [name, state, isolation, conflict] of [
+  ['many deadlocks', '40P01', 'read committed', lockInOtherOrder],
+  ['many serialization failures', '40001', 'serializable', updateWriters],
+] as const) {
+  testFault({
+    ...{ name: `with ${name}`, long: 20 },
+    settings: {
+      deadlock_timeout: '100ms',
+      default_transaction_isolation: isolation,
+      // The log shows the SQLSTATE of each error, and which program got it.
+      log_line_prefix: '%e %a: ',
+    },
+    async run({ cluster, round }) {
+      const countAborted = () =>
+        readFileSync(join(cluster.data, 'log'), 'latin1').split(`${state} plantstore: ERROR`).length - 1
+      await administer(cluster.url, (sql) =>
+        until('statements were aborted', async () => {
+          const latest = round.history.writes().slice(-AHEAD)
+          await conflict(sql, Math.max(...latest.map(({ id }) => id))).catch(ignoreConflict)
+          return countAborted() >= ABORTS
+        }),
+      )
+      expect(round.history.errors()).toBeLessThan(round.history.counts().acknowledged * REFUSED_MAX)
+      return undefined
+    },
+  })
 }

@@ -35,9 +35,7 @@ const RUNS = [
     env: { FAULT_LONG: '' },
   },
   {
-    args: ['conflicts', 'cut', 'disk', 'fleet', 'outage', 'standby'].map(
-      (name) => `./test/fault/postgres/pg-${name}.test.ts`,
-    ),
+    args: ['failover', 'fleet', 'outage'].map((name) => `./test/fault/postgres/pg-${name}.test.ts`),
     env: ONE_ROUND,
   },
   {

@@ -1,14 +1,18 @@
 import { expect } from 'bun:test'
 import { serve } from '../../support/executable.ts'
 import { administer } from '../../support/postgres.ts'
+import { type Cluster, type ClusterOptions, type Settings, startCluster } from '../../support/postgres-cluster.ts'
+import { startPostgresProxy } from '../../support/postgres-proxy.ts'
+import { OWN_POSTGRES } from '../../support/postgres-system.ts'
 import type { Random } from '../../support/random.ts'
+import type { Requirement } from '../../support/requirement.ts'
 import { SLACK_MS } from '../../support/slack.ts'
 import { createTokenIn } from '../../support/tokens.ts'
 import { until } from '../../support/until.ts'
-import { type History, type PlantRow, type PlantRows, startHistory } from '../history.ts'
+import { BUSY_REFUSAL, FAILED_REFUSAL, type History, type PlantRow, type PlantRows, startHistory } from '../history.ts'
 import { startLoad } from '../load.ts'
 import { repeatRequest } from '../repeated-requests.ts'
-import { rounds } from '../rounds.ts'
+import { rounds, testRounds } from '../rounds.ts'
 import { QUIET } from '../test-database.ts'
 
 /** How soon writes succeed after the database can be written again. `bun run check:long` has the machine for itself. */
@@ -21,6 +25,55 @@ const BEFORE_MAX = 1000
 const ENOUGH = 200
 const CONNECTIONS = 32
 const PROBE_PAUSE_MS = 20
+
+/** A fault of a PostgreSQL server. */
+interface Fault {
+  readonly name: string
+  readonly short?: number
+  readonly long: number
+  readonly needs?: readonly Requirement[]
+  readonly settings?: Settings
+  /** Where and how the server is made. What it returns lives as long as the server. */
+  readonly place?: () => ClusterOptions & Disposable
+  /** Whether the service reaches the server by a proxy. */
+  readonly byProxy?: boolean
+  /** Refusals of writes besides 50302 and 50303. */
+  readonly refusals?: readonly string[]
+  /** Makes the server fail and brings it back. May return the server that has the plants then. */
+  readonly run: (started: {
+    readonly cluster: Cluster
+    readonly proxy: ReturnType<typeof startPostgresProxy>
+    readonly round: Round
+    readonly random: Random
+  }) => Promise<{ readonly url: string } | undefined>
+}
+
+/** Registers rounds of a fault: the service answers writes truly, by 503 if at all by an error, and stores again by itself. */
+export function testFault({
+  name,
+  short = 0,
+  long,
+  needs = [],
+  settings,
+  place,
+  byProxy,
+  refusals = [],
+  run,
+}: Fault): void {
+  testRounds(
+    `a service loses no acknowledged write, and stores no refused one, ${name}`,
+    { short, long, needs: [OWN_POSTGRES, ...needs] },
+    async (random) => {
+      using placed = place?.()
+      using cluster = await startCluster(settings, placed)
+      using proxy = startPostgresProxy(cluster.url)
+      await using round = await startRound(cluster.url, random, byProxy ? proxy.by : undefined)
+      const stored = await run({ cluster, proxy, round, random })
+      await round.untilStoring()
+      await round.check([FAILED_REFUSAL, BUSY_REFUSAL, ...refusals], stored?.url)
+    },
+  )
+}
 
 /** A service under load, whose database is about to fail. */
 export type Round = Awaited<ReturnType<typeof startRound>>

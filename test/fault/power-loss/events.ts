@@ -1,3 +1,5 @@
+import { type Call, readCalls, traced } from '../system-calls.ts'
+
 const CALLS = [
   ...['open', 'openat', 'openat2', 'creat', 'rename', 'renameat', 'renameat2', 'link', 'linkat', 'unlink', 'unlinkat'],
   ...['write', 'writev', 'pwrite64', 'pwritev', 'pwritev2', 'truncate', 'ftruncate', 'fallocate', 'copy_file_range'],
@@ -14,8 +16,7 @@ export const strace = (file: string, { detached }: { readonly detached: boolean 
   'strace',
   ...(detached ? ['-D'] : []),
   ...['-f', '--seccomp-bpf', '-y', '-xx', '-s', String(MAX_TEXT_BYTES)],
-  // A question mark: not every architecture has all of them.
-  ...['-e', `trace=${CALLS.map((name) => `?${name}`).join(',')}`, '-A', '-o', file],
+  ...['-e', `trace=${traced(CALLS)}`, '-A', '-o', file],
 ]
 
 /** The number of a file, whatever its names. The first file has number 0. */
@@ -66,18 +67,6 @@ interface Answered {
 /** An event in a folder, or an answer. */
 export type Event = Written | Truncated | Relinked | Synced | Answered
 
-/** A system call that strace has seen. Moments are lines of the trace, which order the calls of all threads. */
-interface Call {
-  readonly name: string
-  /** The text between its parentheses. */
-  readonly args: string
-  /** The number that the call returned; `undefined` if it never did. */
-  readonly result: number | undefined
-  readonly begunAt: number
-  /** `Infinity` if the call never returned. */
-  readonly doneAt: number
-}
-
 /**
  * Reads the events of a folder, which was empty, from a trace. Throws at a call whose effect on the disk is not known here.
  * Ignores the WAL-index, which the next start makes anew.
@@ -87,7 +76,7 @@ export function readEvents(trace: string, folder: string) {
   const events: Event[] = []
   for (const call of readCalls(trace)) {
     // A failed call changes nothing. If one did, the replay would not result in the same files.
-    if (call.result === undefined || call.result < 0) continue
+    if (!(Number.parseInt(call.result, 10) >= 0)) continue
     events.push(...eventsOf(call, files))
   }
   events.sort((a, b) => a.at - b.at)
@@ -135,7 +124,15 @@ function eventsOf(call: Call, files: Names): readonly Event[] {
   if (name === 'ftruncate') return [{ kind: 'truncated', file, size: lastNumberOf(call), ...change }]
   if (name !== 'pwrite64') throw unknown(call, fileName)
   const [bytes = Buffer.alloc(0)] = stringsOf(call)
-  return [{ kind: 'written', file, offset: lastNumberOf(call), bytes: bytes.subarray(0, call.result), ...change }]
+  return [
+    {
+      kind: 'written',
+      file,
+      offset: lastNumberOf(call),
+      bytes: bytes.subarray(0, Number.parseInt(call.result, 10)),
+      ...change,
+    },
+  ]
 }
 
 function entriesAfter(call: Call, files: Names): Relinked['entries'] {
@@ -168,36 +165,6 @@ function answersIn(call: Call): readonly Answered[] {
 
 const unknown = ({ name, args }: Call, file: string | undefined) =>
   new Error(`the effect of ${name} on ${file} is not known here: ${args.slice(0, 200)}`)
-
-const WHOLE = /^(\d+) +(\w+)\((.*)\) += (-?\d+|\?)/s
-const BEGUN = /^(\d+) +(\w+)\((.*?),? *<unfinished \.\.\.>$/s
-const RESUMED = /^(\d+) +<\.\.\. \w+ resumed>(.*)\) += (-?\d+|\?)/s
-
-/** The calls of a trace in the order of their ends. Calls that never ended come last. */
-function readCalls(trace: string): Call[] {
-  const calls: Call[] = []
-  const unfinished = new Map<string, Pick<Call, 'name' | 'args' | 'begunAt'>>()
-  let moment = 0
-  for (const line of trace.split('\n')) {
-    moment++
-    const resumed = RESUMED.exec(line)
-    if (resumed !== null) {
-      const [, thread = '', rest = '', result = ''] = resumed
-      const begun = unfinished.get(thread)
-      unfinished.delete(thread)
-      if (begun !== undefined) calls.push({ ...begun, args: begun.args + rest, ...ended(result, moment) })
-      continue
-    }
-    const [, thread = '', name = '', args = '', result] = WHOLE.exec(line) ?? BEGUN.exec(line) ?? []
-    if (thread === '') continue
-    if (result === undefined) unfinished.set(thread, { name, args, begunAt: moment })
-    else calls.push({ name, args, begunAt: moment, ...ended(result, moment) })
-  }
-  return [...calls, ...[...unfinished.values()].map((begun) => ({ ...begun, ...ended('?', moment) }))]
-}
-
-const ended = (result: string, doneAt: number): Pick<Call, 'result' | 'doneAt'> =>
-  result === '?' ? { result: undefined, doneAt: Number.POSITIVE_INFINITY } : { result: Number(result), doneAt }
 
 /** The path of the descriptor that is the first argument of a call. */
 const pathOfDescriptor = ({ args }: Call): string => text(/^-?\w+<([^>]*)>/.exec(args)?.[1] ?? '')

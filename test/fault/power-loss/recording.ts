@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { runPlantstore, serve } from '../../support/executable.ts'
+import { COMMAND, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { runProgram } from '../../support/program.ts'
 import type { Random } from '../../support/random.ts'
@@ -56,12 +56,8 @@ export async function recordFolder(run: (path: string, trace: string) => Promise
   return recording
 }
 
-/** Runs and records a command on a database. */
-export async function recordCommand(trace: string, database: string, ...args: readonly string[]): Promise<void> {
-  const under = strace(trace, { detached: false })
-  const { exitCode, stderr } = await runPlantstore([...args, '--database', database], { under })
-  if (exitCode !== 0) throw new Error(`${args.join(' ')} exits with ${exitCode}: ${stderr}`)
-}
+/** Runs and records a command. */
+export const recordCommand = (trace: string, ...args: readonly string[]) => recordProgram(trace, ...COMMAND, ...args)
 
 /** Runs and records a program. */
 export async function recordProgram(trace: string, ...command: readonly string[]): Promise<void> {
@@ -97,8 +93,8 @@ export async function recordLoad(flags: readonly string[], random: Random): Prom
       if ((await countWalRestarts(database)) >= WAL_RESTARTS) enough = Math.min(enough, answers + ANSWERS_AFTER_RESTART)
       return answers >= enough
     })
-    await recordCommand(trace, database, 'token', 'create', '--user', 'leaver')
-    await recordCommand(trace, database, 'user', 'delete', 'leaver', '--yes')
+    await recordCommand(trace, 'token', 'create', '--user', 'leaver', '--database', database)
+    await recordCommand(trace, 'user', 'delete', 'leaver', '--yes', '--database', database)
     await serveUntil(async (answers) => answers >= ANSWERS_OF_SECOND_SERVER, token)
   })
   return { ...recording, history }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import type { Requirement } from '../support/requirement.ts'
+import type { Requirement } from './requirement.ts'
 
 /** What the tests of memory, CPU time and descriptors need. */
 export const PROCESS_TOOLS: Requirement = {
@@ -9,26 +9,30 @@ export const PROCESS_TOOLS: Requirement = {
 }
 
 /** The core of a server whose limit is measured, and the core of its load. */
-const SERVER_CORE = 0
-const LOAD_CORE = 1
+export const SERVER_CORE = 0
+export const LOAD_CORE = 1
 
 /** The unit of times in /proc (`getconf CLK_TCK`), which is 100 on every Linux of today. */
 const TICKS_PER_SECOND = 100
 const MIB = 1024 ** 2
 
 /** The memory that a process uses now. */
-export const residentMib = (pid: number): number => statusKib(pid, 'VmRSS') / 1024
+export const residentMib = (pid: number): number => memoryBytes(pid, 'VmRSS') / MIB
 /** The most memory that a process has used. */
-export const peakMib = (pid: number): number => statusKib(pid, 'VmHWM') / 1024
+export const peakMib = (pid: number): number => memoryBytes(pid, 'VmHWM') / MIB
 
 /** See proc_pid_status(5). */
-function statusKib(pid: number, field: string): number {
+export function memoryBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const [, kib] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? []
-  return Number(kib)
+  return Number(kib) * 1024
 }
 
 /** How many descriptors a process has open. */
 export const countDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
+
+/** How many descriptors a process may have open. */
+export const descriptorsMax = (pid: number): number =>
+  Number(/^Max open files +(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'latin1'))?.[1])
 
 /** How many descriptors of a process are open on a file. */
 export const countOpen = (pid: number, path: string): number =>
@@ -44,11 +48,12 @@ function targetOf(link: string): string | undefined {
   }
 }
 
-/** CPU time of all threads of a process: the 14th and the 15th field of proc_pid_stat(5). */
-export function cpuMs(pid: number): number {
+/** The CPU time of a process, on demand with its ended children: the fields 14 to 17 of proc_pid_stat(5). */
+export function cpuMs(pid: number, { withEnded = false } = {}): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS_PER_SECOND
+  const ticks = fields.slice(11, withEnded ? 15 : 13).reduce((sum, field) => sum + Number(field), 0)
+  return (ticks * 1000) / TICKS_PER_SECOND
 }
 
 /** The size of a file, or 0 if it does not exist. */

@@ -1,0 +1,114 @@
+import { percentile } from '../bench/statistics.ts'
+import { type Connection, openConnection } from './raw-connection.ts'
+import { until } from './until.ts'
+
+const OPENED_AT_ONCE = 100
+
+/** The bytes of a request that keeps its connection open. An object is sent as JSON. */
+export function formatRequest(
+  method: string,
+  path: string,
+  token: string,
+  body?: object | string,
+  headers = '',
+): string {
+  const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n${headers}`
+  if (body === undefined) return `${head}\r\n`
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`
+}
+
+/** Opens many connections, 100 at a time. */
+export async function openConnections(port: number, count: number): Promise<Connection[]> {
+  const connections: Connection[] = []
+  while (connections.length < count) {
+    const next = Math.min(OPENED_AT_ONCE, count - connections.length)
+    connections.push(...(await Promise.all(Array.from({ length: next }, () => openConnection(port)))))
+  }
+  return connections
+}
+
+type Answer = Awaited<ReturnType<Connection['request']>>
+
+/** A request, and the function that is called with its answer. */
+export interface PacedRequest {
+  readonly request: string
+  readonly onAnswer?: (answer: Answer) => void
+}
+
+interface PacedRequestsOptions {
+  readonly connections: readonly Connection[]
+  readonly seconds: number
+  readonly next: () => PacedRequest
+  /** How many requests are due per second, however long the answers take; without it each request follows an answer. */
+  readonly perSecond?: number
+  /** Whether a request waits for a free connection. If not, it is never sent; `sentPerSecond` shows how many were sent. */
+  readonly waits?: boolean
+}
+
+/**
+ * Sends requests over connections with one request under way on each. A latency begins when the request was sent, and of one that
+ * may wait when it was due.
+ */
+export async function sendRequests({ connections, seconds, next, perSecond, waits = false }: PacedRequestsOptions) {
+  const latenciesMs = new Map<number, number[]>()
+  const lagsMs: number[] = []
+  const free = [...connections]
+  const startMs = performance.now()
+  const endMs = startMs + seconds * 1000
+  const waiting: number[] = []
+  let due = 0
+  let sent = 0
+  let underWay = 0
+  let cut = 0
+  let lastSentMs = endMs
+
+  const send = async (connection: Connection, dueMs: number) => {
+    const { request, onAnswer } = next()
+    sent += 1
+    lastSentMs = performance.now()
+    underWay += 1
+    try {
+      const answer = await connection.request(request)
+      const latencies = latenciesMs.get(answer.status) ?? []
+      latenciesMs.set(answer.status, latencies)
+      latencies.push(performance.now() - dueMs)
+      onAnswer?.(answer)
+      const nextMs = waiting.shift()
+      if (nextMs === undefined) free.push(connection)
+      else void send(connection, nextMs)
+    } catch {
+      cut += 1
+    }
+    underWay -= 1
+  }
+  while (performance.now() < endMs) {
+    const nowMs = performance.now()
+    const wanted = perSecond === undefined ? due + free.length : ((nowMs - startMs) / 1000) * perSecond
+    for (; due < wanted; due++) {
+      const dueMs = perSecond === undefined || !waits ? performance.now() : startMs + (due * 1000) / perSecond
+      lagsMs.push(nowMs - dueMs)
+      const connection = free.pop()
+      if (connection !== undefined) void send(connection, dueMs)
+      else if (waits) waiting.push(dueMs)
+    }
+    // Timers are too coarse. This program has a core of its own and looks at the clock all the time.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  const inTime = new Map([...latenciesMs].map(([status, { length }]) => [status, length]))
+  await until('all requests have ended', () => underWay === 0)
+  return {
+    sentPerSecond: (sent * 1000) / (Math.max(endMs, lastSentMs) - startMs),
+    answeredPerSecond: (status: number) => (inTime.get(status) ?? 0) / seconds,
+    /** A percentile of the latencies of answers with a status. Answers that came after the end count. */
+    latencyMs: (status: number, share: number) => percentile(latenciesMs.get(status) ?? [], share),
+    /** How late this program itself was. */
+    lagMs: (share: number) => percentile(lagsMs, share),
+    /** From the last request to the last answer. */
+    clearedAfterMs: performance.now() - endMs,
+    /** How many connections ended without an answer. */
+    cut,
+    /** How many requests have no answer with a status. */
+    failed: (status: number) => sent - (latenciesMs.get(status)?.length ?? 0),
+  }
+}
