@@ -12,7 +12,8 @@ import type { Service } from './service.ts'
 type ValueOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>['value']
 type TokenText = NewToken & { readonly text: string }
 
-const QUERY_ALL: Asked = {}
+/** A list that is cached, and one that never is. */
+const ASKED_ALWAYS: readonly Asked[] = [{ limit: 2 }, {}]
 const PLANT_ACTIONS = ['create', 'delete', 'follow']
 
 /** Steps of users of their own against a service with a quota, and against the model. */
@@ -26,7 +27,7 @@ export class ModelRun {
 
   constructor(
     readonly service: Service,
-    /** Another opening of the same store. It shows within `seenWithinMs` what it has changed. */
+    /** Another opening of the same store, without a quota. It shows within `seenWithinMs` what it has changed. */
     readonly other: Store,
     readonly options: { readonly prefix: string; readonly quotaPlants: number; readonly seenWithinMs: number },
   ) {
@@ -91,9 +92,9 @@ export class ModelRun {
         return expectOutcome(store.revokeTokens({ userName }, at(value.at)), model.revokeAll(userName, at(value.at)))
       }
       case 'touch': {
-        const token = this.#tokenAt(value.index)
-        const touching = store.touchTokens(new Map([[token.id, at(value.at)]]), at(value.now))
-        return expectOutcome(touching, model.touch(token, at(value.at), at(value.now)))
+        const tokens = new Set(value.indexes.map(this.#tokenAt))
+        for (const token of tokens) model.touch(token, at(value.at), at(value.now))
+        return store.touchTokens(new Map([...tokens].map(({ id }) => [id, at(value.at)])), at(value.now))
       }
       case 'block': {
         const asked = [name(value.user), at(value.at), value.createsUser] as const
@@ -107,7 +108,7 @@ export class ModelRun {
         const { id, ...plant } = value.plant
         const user = { name: name(value.user), createdAtMs: at(value.at) }
         const creating = store.createFirstPlant(user, value.plant)
-        return expectOutcome(creating, model.createFirst(user.name, user.createdAtMs, id, plant))
+        return expectOutcome(creating, model.createFirst(user.name, user.createdAtMs, id, plant, !isElsewhere))
       }
       case 'remove': {
         const user = await store.findUser(name(value.user))
@@ -191,9 +192,10 @@ export class ModelRun {
     }
   }
 
-  /** What clients see with each token: a list with a limit or without, and all plants. */
+  /** What clients see with each token. */
   async #expectReads({ asked }: Step): Promise<void> {
-    await Promise.all(this.#all.flatMap((token) => [asked, QUERY_ALL].map((query) => this.#expectList(token, query))))
+    const queries = [asked, ...ASKED_ALWAYS]
+    await Promise.all(this.#all.flatMap((token) => queries.map((query) => this.#expectList(token, query))))
   }
 
   async #expectList(token: KnownToken, asked: Asked): Promise<Expected> {

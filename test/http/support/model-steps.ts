@@ -108,7 +108,7 @@ const anyAction = fc.oneof(
   step(2, 'rotate', fc.record({ index: anyIndex, at: anyTime, overlapMs: fc.constantFrom(0, HOUR_MS) })),
   step(2, 'revoke', fc.record({ index: anyIndex, at: anyTime })),
   step(1, 'revokeAll', fc.record({ user: anyUser, at: anyTime })),
-  step(1, 'touch', fc.record({ index: anyIndex, at: anyTime, now: anyTime })),
+  step(1, 'touch', fc.record({ indexes: fc.array(anyIndex, { maxLength: 3 }), at: anyTime, now: anyTime })),
   step(2, 'block', fc.record({ user: anyUser, at: anyTime, createsUser: fc.constantFrom(false, false, true) })),
   step(2, 'unblock', anyUser),
   step(1, 'deleteUser', anyUser),

@@ -50,9 +50,9 @@ export function createModel(quotaPlants: number) {
     tokens.push({ ...token, hash, id, ...others })
     return isNew
   }
-  const store = (plants: Map<bigint, Plant>, id: bigint, plant: Plant): string => {
+  const store = (plants: Map<bigint, Plant>, id: bigint, plant: Plant, hasQuota = true): string => {
     if (plants.has(id)) return 'plant_exists'
-    if (plants.size >= quotaPlants) return 'quota_exceeded'
+    if (hasQuota && plants.size >= quotaPlants) return 'quota_exceeded'
     plants.set(id, toPlant(plant))
     return 'done'
   }
@@ -123,10 +123,9 @@ export function createModel(quotaPlants: number) {
       const own = tokens.filter((token) => token.userName === userName)
       return { value: end(own, atMs) }
     },
-    touch(token: KnownToken, atMs: number, nowMs: number): Outcome {
+    touch(token: KnownToken, atMs: number, nowMs: number): void {
       const { lastUsedAtMs = -1 } = token
       if (lastUsedAtMs < atMs || lastUsedAtMs > nowMs) token.lastUsedAtMs = atMs
-      return { value: undefined }
     },
     block(name: string, atMs: number | undefined, createsUser: boolean): Outcome {
       if (createsUser && !users.has(name)) {
@@ -148,10 +147,10 @@ export function createModel(quotaPlants: number) {
       users.delete(name)
       return { value: { plants, tokens: deleted } }
     },
-    createFirst(name: string, createdAtMs: number, id: bigint, plant: Plant): Outcome {
+    createFirst(name: string, createdAtMs: number, id: bigint, plant: Plant, hasQuota: boolean): Outcome {
       const user = users.get(name) ?? newUser(createdAtMs)
       if (user.blockedAtMs !== undefined) return { kind: 'token_invalid' }
-      const outcome = store(user.plants, id, plant)
+      const outcome = store(user.plants, id, plant, hasQuota)
       if (outcome !== 'done') return { kind: outcome }
       users.set(name, user)
       return { value: undefined }
