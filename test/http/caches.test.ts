@@ -86,6 +86,18 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
     expect(reads).toEqual({ findToken: 2, listPlants: 0 })
   })
 
+  test('refuses a token from its expiry on', async () => {
+    await using opened = await open(STANDING_CLOCK)
+    let nowMs = 0
+    const { ask, store } = await countReads(opened, {}, () => nowMs)
+    const { text } = await createToken(store, { expiresAtMs: 1000 })
+
+    const statuses = []
+    for (nowMs of [0, 999, 1000, 1001]) statuses.push((await ask(text)).status)
+
+    expect(statuses).toEqual([200, 200, 401, 401])
+  })
+
   test('refuses a token that was revoked during its look-up, from the next request on', async () => {
     await using opened = await open(STANDING_CLOCK)
     const { store } = opened
@@ -193,7 +205,7 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
 const untilKnown = (store: Store) => until('the store knows its versions', () => store.tokensVersion())
 
 /** The service with user `me` on a real store whose reads are counted. `overrides` replace methods of the store. */
-async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) {
+async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}, nowMs = Date.now) {
   const { text: token } = await createToken(store)
   const reads = { findToken: 0, listPlants: 0 }
   const used = { ...store, ...overrides }
@@ -208,7 +220,7 @@ async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) 
       return used.listPlants(...asked)
     },
   }
-  const app = createApp(appOptions({ store: counting }))
+  const app = createApp(appOptions({ store: counting, nowMs }))
   const ask = async (text: string, query = '?limit=5') =>
     app(new Request(`http://localhost/plants${query}`, { headers: { authorization: `Bearer ${text}` } }))
   return { ask, reads, store, token, user: await userIdOf(store, 'me') }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { expectHeaders, startWithCases } from './support/cases.ts'
 import { type Answer, startService } from './support/service.ts'
-import { TRANSPORTS } from './support/transports.ts'
+import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
 const ORIGIN = 'https://app.example.org'
 const OTHER = 'http://localhost:5173'
@@ -35,7 +35,7 @@ const UNLISTED = [
   ...['toString', '__proto__'],
 ]
 
-describe.each(TRANSPORTS)('pages of other origins, $name', (transport) => {
+describe.each(SOCKET_TRANSPORTS)('pages of other origins, $name', (transport) => {
   test('may read every answer if their origin is listed, errors and cached lists included', async () => {
     const { service, all } = await startWithCases(transport, { corsOrigins: [ORIGIN, OTHER] })
     await using _service = service

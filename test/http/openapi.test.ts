@@ -13,7 +13,7 @@ import { makeFolder } from '../support/folder.ts'
 import { startWithCases } from './support/cases.ts'
 import { expectDescribed, operationOf } from './support/described.ts'
 import { startService } from './support/service.ts'
-import { SQLITE_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
+import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
 const DOCUMENT: OpenAPIV3.Document = await openApiDocument(undefined)
 const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([path, item]) =>
@@ -253,7 +253,7 @@ test('the routes are those of the document, and the pages and probes that need n
   )
 })
 
-test.each(SQLITE_TRANSPORTS)(
+test.each(SOCKET_TRANSPORTS)(
   'the example of NewPlant is accepted, and that of Plant is its answer, $name',
   async (transport) => {
     const { NewPlant, Plant } = SCHEMAS
@@ -263,7 +263,7 @@ test.each(SQLITE_TRANSPORTS)(
   },
 )
 
-test.each(TRANSPORTS)(
+test.each(SOCKET_TRANSPORTS)(
   'the document and the answers agree on status, headers, codes and bodies, $name',
   async (transport) => {
     const { service, all } = await startWithCases(transport)

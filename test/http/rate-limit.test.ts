@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
 import { expectDescribed } from './support/described.ts'
 import { type RequestOptions, type Service, startService } from './support/service.ts'
-import { TRANSPORTS } from './support/transports.ts'
+import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
 const HOUR_MS = 3_600_000
 const REFUSAL = {
@@ -26,7 +26,7 @@ async function listStatuses(service: Service, count: number, options: RequestOpt
   return statuses
 }
 
-describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
+describe.each(SOCKET_TRANSPORTS)('the rate limit of a token, $name', (transport) => {
   test('takes as many requests as it allows, and refuses all that follow', async () => {
     await using service = await startService(transport, { rateLimit: perHour(3) })
 

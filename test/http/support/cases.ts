@@ -61,6 +61,8 @@ export const cases = (readToken: string, etag: string, script: string): readonly
   ['plant that is known', 'GET', '/plants/1', { headers: { 'if-none-match': '*' } }, 304, TAGGED],
   ['delete', 'DELETE', '/plants/3', {}, 204],
   ['options of plants', 'OPTIONS', '/plants', {}, 204, { allow: 'GET, HEAD, POST, OPTIONS' }],
+  ['options of a script', 'OPTIONS', script, STRANGER, 204, { allow: 'GET, HEAD, OPTIONS' }],
+  ['another method on a script', 'POST', script, STRANGER, 40501, { allow: 'GET, HEAD, OPTIONS' }],
   ['options of a plant', 'OPTIONS', '/plants/1', {}, 204, { allow: 'GET, HEAD, DELETE, OPTIONS' }],
   ...['GET', 'HEAD'].flatMap((method): readonly Case[] => [
     [`${method} of healthz`, method, '/healthz', STRANGER, 200, JSON_TYPE],
