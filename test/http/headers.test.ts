@@ -3,7 +3,7 @@ import { ERRORS } from '../../src/http/answers.ts'
 import { cases, expectHeaders, isErrorCode, startWithCases } from './support/cases.ts'
 import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
-/** Codes that have tests of their own: bug, quota, rate-limit, store-full, store-damaged and store-locked.test.ts. */
+/** Codes that have tests of their own: transcripts, rate-limit, bug, store-damaged and store-locked.test.ts, and test/fault. */
 const BROUGHT_ABOUT_ELSEWHERE = [40302, 42901, 50000, 50301, 50302, 50303]
 
 describe.each(SOCKET_TRANSPORTS)('every answer, $name', (transport) => {

@@ -40,6 +40,7 @@ interface Step {
 
 const KINDS: Readonly<Record<string, string>> = {
   etag: '"[!#-~]+"',
+  seconds: '[1-9]\\d*',
   text: '.*',
   uuid: '[0-9a-f-]{36}',
 }
