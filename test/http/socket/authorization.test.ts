@@ -1,8 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS } from '../../../src/domain/store.ts'
-import { runPlantstore } from '../../support/executable.ts'
-import { openConnection } from '../../support/raw-connection.ts'
 import { sendHalf } from '../../support/slow.ts'
 import { rawRequest } from '../support/raw-request.ts'
 import { startService } from '../support/service.ts'
@@ -37,21 +35,5 @@ describe.each(SOCKET_TRANSPORTS)('a token that another process has changed, $nam
     expect(answer).toStartWith(`HTTP/1.1 ${status} `)
     expect(answer).toContain(`"error":${error}`)
     expect([await service.names(), await service.names(yours)]).toEqual([[], []])
-  })
-
-  test('is refused on an open connection, too', async () => {
-    await using service = await startService(transport)
-    const { text: token, id } = await service.createToken()
-    using connection = await openConnection(service.port)
-    const listAgain = async () => {
-      const before = connection.text().length
-      await connection.send(rawRequest('GET', '/plants?limit=0', { token, closes: false }))
-      await connection.until(() => connection.text().length > before)
-      return connection.text().slice(before, before + 'HTTP/1.1 200'.length)
-    }
-
-    expect([await listAgain(), await listAgain()]).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
-    await runPlantstore(['token', 'revoke', String(id), '--database', service.database])
-    expect(await listAgain()).toBe('HTTP/1.1 401')
   })
 })
