@@ -1,9 +1,9 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
-import type { Token } from '../../src/domain/token.ts'
 import type { RateLimit } from '../../src/http/options.ts'
 import { limitRate } from '../../src/http/rate-limit.ts'
 import { EXECUTABLE } from '../support/executable.ts'
+import { ACTIVE_TOKEN } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
 import { startService } from './support/service.ts'
@@ -47,19 +47,7 @@ describe.skipIf(EXECUTABLE !== undefined)('the counts of the rate limit', () => 
     Bun.gc(true)
     return heapStats().objectTypeCounts.Timeout ?? 0
   }
-  const token = (id: number): Token => ({
-    id,
-    userId: 1,
-    userName: 'me',
-    scope: 'write',
-    label: undefined,
-    createdAtMs: 0,
-    expiresAtMs: undefined,
-    revokedAtMs: undefined,
-    lastUsedAtMs: undefined,
-    replacedBy: undefined,
-    userBlockedAtMs: undefined,
-  })
+  const token = (id: number) => ({ ...ACTIVE_TOKEN, id })
 
   test('are one for a token, however many requests it makes', async () => {
     const count = limitRate({ requests: 3, periodMs: HOUR_MS })

@@ -179,10 +179,10 @@ export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
 
 export type ServiceStore = Pick<OpenStore, 'store' | 'database' | 'reopen'> & AsyncDisposable
 
-/** Opens a SQLite database in this folder, or in one of its own. */
-export async function openDatabase(options: StoreOptions = {}, path?: string): Promise<ServiceStore> {
-  const folder = path === undefined ? makeFolder() : undefined
-  const database = join(folder?.path ?? path ?? '', 'plantstore.db')
+/** Opens a SQLite database in a folder of its own. */
+export async function openDatabase(options: StoreOptions = {}): Promise<ServiceStore> {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
   const opened: Store[] = []
   const reopen = async () => {
     opened.push(await openStore(database, () => {}, options))
@@ -194,7 +194,7 @@ export async function openDatabase(options: StoreOptions = {}, path?: string): P
     reopen,
     async [Symbol.asyncDispose]() {
       for (const store of opened) await store.close()
-      folder?.[Symbol.dispose]()
+      folder[Symbol.dispose]()
     },
   }
 }
