@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { CREATED_AT_MS, closeNow, createToken, createUser } from '../fixtures.ts'
+import { CREATED_AT_MS, createToken, createUser } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 
 /** More than any implementation deletes in one batch. */
@@ -34,25 +34,6 @@ export function usersContract({ open }: StoreUnderTest): void {
       expect(await store.listUsers()).toMatchObject([
         { name: 'you', createdAtMs: CREATED_AT_MS, plants: seen.length, tokens: 1 },
       ])
-    })
-
-    test('can be called again after the store was closed half-way', async () => {
-      await using opened = await open()
-      const { store } = opened
-      const other = await opened.reopen()
-      const { token } = await createToken(store, 'me')
-      await createPlants(store, token.userId, SEVERAL_BATCHES)
-      const onProgress = async (deleted: number) => {
-        if (deleted > 0) await closeNow(other)
-      }
-
-      const stopped = await other.deleteUser('me', { onProgress }).catch((error: unknown) => error)
-
-      expect(stopped).toBeInstanceOf(Error)
-      const left = await plantsOf(store, 'me')
-      expect(left).toBeGreaterThan(0)
-      expect(await store.deleteUser('me')).toEqual({ plants: left, tokens: 0 })
-      expect(await store.listUsers()).toEqual([])
     })
 
     test('stops between two batches by its signal, says how far it came, and deletes the rest when called again', async () => {
