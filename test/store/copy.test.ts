@@ -183,7 +183,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     await using back = await POSTGRES.make()
     await fillPlace(place)
     const before = await place.dump()
-    const settings = { bytea_output: `'escape'`, idle_in_transaction_session_timeout: '100', statement_timeout: '500' }
+    const settings = { bytea_output: `'escape'`, idle_in_transaction_session_timeout: '500', statement_timeout: '500' }
     const alter = async (changes: readonly string[]) => {
       for (const { database } of [place, back]) {
         const name = new URL(database).pathname.slice(1)
@@ -194,7 +194,7 @@ describe.skipIf(lacks(POSTGRES_SERVER))('a copy from PostgreSQL', () => {
     const dawdle = (target: Target): Partial<Target> => ({
       async read(...args) {
         // Longer than the timeout of the databases.
-        await Bun.sleep(200)
+        await Bun.sleep(700)
         return target.read(...args)
       },
     })
