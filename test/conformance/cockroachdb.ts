@@ -11,6 +11,9 @@ interface LogLine {
   readonly message?: string
 }
 
+/** The model sends what administrators send. */
+const MODEL = './test/http/socket/plants-model.test.ts'
+
 /** Runs the tests of the stores on a PostgreSQL server, and returns every statement that a store sent, each once. */
 export async function captureStatements(): Promise<readonly string[]> {
   using cluster = await startCluster({
@@ -21,7 +24,7 @@ export async function captureStatements(): Promise<readonly string[]> {
     log_rotation_size: '0',
     log_statement: 'all',
   })
-  const tests = ['test', '--timeout', '120000', './test/store/postgres', './test/store/copy.test.ts']
+  const tests = ['test', '--timeout', '120000', './test/store/postgres', './test/store/copy.test.ts', MODEL]
   await runWell([process.execPath, 'test/support/with-postgres.ts', process.execPath, ...tests], {
     cwd: PROJECT,
     env: { PLANTSTORE_TEST_POSTGRES: cluster.url },

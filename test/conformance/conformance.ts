@@ -90,7 +90,7 @@ describe('Prism', () => {
   })
 
   test('finds the fault in a document that has one', async () => {
-    const { failed, violations } = await runBehindPrism(FAULTY, ['test/http/create.test.ts'])
+    const { failed, violations } = await runBehindPrism(FAULTY, ['test/http/headers.test.ts'])
 
     expect(failed).not.toEqual([])
     expect(violations.join()).toContain('Prism: POST /plants')

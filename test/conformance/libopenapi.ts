@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { buildGo } from './go.ts'
-import { runWell } from './tools.ts'
+import { HERE, runWell } from './tools.ts'
 
 /** The errors that libopenapi-validator finds in a document, in requests, and in answers. */
 interface Report {
@@ -17,69 +19,27 @@ interface Request {
 /** A request, its expected status, and whether the request violates the document. */
 type Case = readonly [request: Request, status: number, isWrong: boolean]
 
-/** Requests to an empty server, in order. They break every rule of the document that a client can break. */
+/**
+ * Requests to an empty server, in order. They break every rule of the document that a client can break. A line of requests.txt has
+ * the status, `!` if the request violates the document, whose token it has, and the request with further headers behind it.
+ */
 export function casesWith(token: string): readonly Case[] {
-  const caller = { authorization: `Bearer ${token}` }
-  const stranger = { authorization: 'Bearer nobody' }
-  const JSON_BODY = { 'content-type': 'application/json' }
-  const get = (query: string, headers: Request['headers'] = caller): Request => ({
-    method: 'GET',
-    path: `/plants${query}`,
-    headers,
-  })
-  const remove = (id: string, headers: Request['headers'] = caller): Request => ({
-    method: 'DELETE',
-    path: `/plants/${id}`,
-    headers,
-  })
-  const post = (body: string, headers: Request['headers'] = { ...caller, ...JSON_BODY }): Request => ({
-    method: 'POST',
-    path: '/plants',
-    headers,
-    body,
-  })
-  return [
-    [post('{"id":1,"name":"Fern","tag":"a b"}'), 200, false],
-    [post('{"id":9223372036854775807,"name":"🌱"}'), 200, false],
-    [post('{"id":-9223372036854775808,"name":""}'), 200, false],
-    [post('{"id":1,"name":"Fern"}'), 409, false],
-    [post('{"id":2,"name":"a\\u0000"}'), 400, true],
-    [post('{"id":2,"name":"Fern","tag":"\\u0000"}'), 400, true],
-    // Only the description of `NewPlant` excludes these two.
-    [post('{"id":2,"name":"\\ud800"}'), 400, false],
-    [post('{"id":9223372036854775808,"name":"Fern"}'), 400, false],
-    [post('{"id":2}'), 400, true],
-    [post('{"name":"Fern"}'), 400, true],
-    [post('{"id":"2","name":"Fern"}'), 400, true],
-    [post('{"id":2.5,"name":"Fern"}'), 400, true],
-    [post('{"id":2,"name":"Fern","tag":null}'), 400, true],
-    [post('[]'), 400, true],
-    [post('{'), 400, true],
-    [post('{"id":2,"name":"Fern"}', { ...caller, 'content-type': 'text/plain' }), 415, true],
-    [post('{"id":2,"name":"Fern"}', { ...stranger, ...JSON_BODY }), 401, false],
-    [post(`{"id":2,"name":"${'a'.repeat(65_536)}"}`), 413, false],
-    [get(''), 200, false],
-    [get('?limit=1'), 200, false],
-    [get('?limit=5&after=-9223372036854775808'), 200, false],
-    [get('?limit=-1'), 400, true],
-    [get('?limit=2147483648'), 400, true],
-    [get('?limit=x'), 400, true],
-    [get('?after=9223372036854775808'), 400, true],
-    [get('', stranger), 401, false],
-    [get('?include=id&limit=1'), 200, false],
-    [get('?include=x'), 400, true],
-    [get('/1'), 200, false],
-    [get('/9223372036854775807?include=id'), 200, false],
-    [get('/1', { ...caller, 'if-none-match': '*' }), 304, false],
-    [get('/7'), 404, false],
-    [get('/x'), 400, true],
-    [remove('1', { ...caller, 'if-match': '"x"' }), 412, false],
-    [remove('1'), 204, false],
-    [remove('1'), 404, false],
-    [remove('-9223372036854775808'), 204, false],
-    [remove('x'), 400, true],
-    [remove('1', stranger), 401, false],
-  ]
+  const text = readFileSync(join(HERE, 'libopenapi/requests.txt'), 'utf8')
+  return text
+    .split(/\n(?! )/)
+    .filter((row) => row !== '')
+    .map((row) => {
+      const [line = '', ...lines] = row.split('\n')
+      const [, status, mark, who, method = '', path = '', body] =
+        /^(\d+) ([ !]) (\w+)> (\S+) (\S+)(?: (.*))?$/.exec(line) ?? []
+      const headers = {
+        authorization: `Bearer ${who === 'me' ? token : 'nobody'}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...Object.fromEntries(lines.map((each) => each.trim().split(': '))),
+      }
+      const long = body?.replace(/\{(\d+)\*(\w+)\}/, (_, count, part) => part.repeat(Number(count)))
+      return [{ method, path, headers, ...(long !== undefined && { body: long }) }, Number(status), mark === '!']
+    })
 }
 
 /** Sends requests to a server, and validates requests and answers by a document. */

@@ -11,6 +11,7 @@ import {
   tokenText,
   USER_NAME,
 } from '../../src/domain/token.ts'
+import { ACTIVE_TOKEN } from '../support/tokens.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const EXAMPLE = tokenText(new Uint8Array(TOKEN_RANDOM_BYTES).map((_, index) => index * 37 + 11))
@@ -69,13 +70,8 @@ test('the hash of a token is the SHA-256 of its text, 32 bytes', () => {
 })
 
 describe('a token', () => {
-  const token: Token = {
-    ...{ id: 1, userId: 1, userName: 'me', scope: 'write', label: undefined, createdAtMs: 0 },
-    ...{ expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined },
-    ...{ replacedBy: undefined, userBlockedAtMs: undefined },
-  }
   const statesOf = (times: Partial<Token>, atMs: readonly number[]) =>
-    atMs.map((nowMs) => tokenState({ ...token, ...times }, nowMs))
+    atMs.map((nowMs) => tokenState({ ...ACTIVE_TOKEN, ...times }, nowMs))
 
   test('is active for ever without an expiry', () => {
     expect(statesOf({}, [0, Number.MAX_SAFE_INTEGER])).toEqual(['active', 'active'])

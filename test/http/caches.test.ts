@@ -79,7 +79,7 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
   test('holds as many JWTs beside other tokens as their texts have room', async () => {
     await using issuer = await startIssuer({ keys: [await makeKey('EdDSA')] })
     await using opened = await open(STANDING_CLOCK)
-    const { ask, reads, token } = await countReads(opened, {}, issuer.issuer)
+    const { ask, reads, token } = await countReads(opened, {}, issuer)
     const x = 'x'.repeat(5700)
     const askForBytes = async (bytes: number) => {
       for (let sent = 0; sent < bytes; ) {
@@ -108,6 +108,18 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
     for (const text of [unknown, unknown, 'nobody', `${token}x`]) expect((await ask(text)).status).toBe(401)
 
     expect(reads).toEqual({ findToken: 2, listPlants: 0 })
+  })
+
+  test('refuses a token from its expiry on', async () => {
+    await using opened = await open(STANDING_CLOCK)
+    let nowMs = 0
+    const { ask, store } = await countReads(opened, {}, { nowMs: () => nowMs })
+    const { text } = await createToken(store, { expiresAtMs: 1000 })
+
+    const statuses = []
+    for (nowMs of [0, 999, 1000, 1001]) statuses.push((await ask(text)).status)
+
+    expect(statuses).toEqual([200, 200, 401, 401])
   })
 
   test('refuses a token that was revoked during its look-up, from the next request on', async () => {
@@ -216,8 +228,17 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
 /** Resolves once the store knows its versions. It asks the thread that writes for them. */
 const untilKnown = (store: Store) => until('the store knows its versions', () => store.tokensVersion())
 
+interface CountOptions {
+  readonly issuer?: string
+  readonly nowMs?: () => number
+}
+
 /** The service with user `me` on a real store whose reads are counted. `overrides` replace methods of the store. */
-async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}, issuer?: string) {
+async function countReads(
+  { store }: OpenStore,
+  overrides: Partial<Store> = {},
+  { issuer, nowMs = Date.now }: CountOptions = {},
+) {
   const { text: token } = await createToken(store)
   const reads = { findToken: 0, listPlants: 0 }
   const used = { ...store, ...overrides }
@@ -232,7 +253,7 @@ async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}, 
       return used.listPlants(...asked)
     },
   }
-  const options = appOptions({ store: counting })
+  const options = appOptions({ store: counting, nowMs })
   const provider = issuer === undefined ? undefined : identityProvider({ issuer, audience: AUDIENCE }, options)
   const app = createApp({ ...options, provider })
   const ask = async (text: string, query = '?limit=5') =>

@@ -3,13 +3,13 @@ import type { OpenAPIV3 } from 'openapi-types'
 import { openApiDocument } from '../../src/http/docs/document.ts'
 import { addressesIn, assetsIn, BASE_POLICY, policyOf } from './support/pages.ts'
 import { startService } from './support/service.ts'
-import { TRANSPORTS } from './support/transports.ts'
+import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
 const PATHS = ['/openapi.json', '/docs']
 
 const DOCUMENT: OpenAPIV3.Document = await openApiDocument(undefined)
 
-describe.each(TRANSPORTS)('the documentation, $name', (transport) => {
+describe.each(SOCKET_TRANSPORTS)('the documentation, $name', (transport) => {
   test('serves the document of the routes without a token', async () => {
     await using service = await startService(transport)
 

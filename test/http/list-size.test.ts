@@ -3,7 +3,7 @@ import { LIST_MAX_BYTES } from '../../src/http/lists/render-list.ts'
 import { until } from '../support/until.ts'
 import { countPages, namesIn, nextOf } from './support/long-lists.ts'
 import { type Answer, type Service, startService } from './support/service.ts'
-import { IN_PROCESS, OVER_TCP, SQLITE_TRANSPORTS } from './support/transports.ts'
+import { IN_PROCESS, OVER_TCP } from './support/transports.ts'
 
 /** Each list, with what its body has for each plant besides the name: that ends in a comma for all but the last. */
 const LISTS = [
@@ -18,7 +18,7 @@ const SECOND_LAST_ID = FIRST_ID + COUNT - 2
 const UNITS = LIST_MAX_BYTES / COUNT / 2
 const LIMIT = '?limit=2147483647'
 
-describe.each(SQLITE_TRANSPORTS)('a capped list of LIST_MAX_BYTES, $name', (transport) => {
+describe.each(OVER_TCP)('a capped list of LIST_MAX_BYTES, $name', (transport) => {
   test.each(LISTS)('is answered whole, with "$include"', async ({ include, around }) => {
     await using service = await startService(transport)
     const names = await createFull(service, '', around)

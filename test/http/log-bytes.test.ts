@@ -6,7 +6,7 @@ import { startWithCases } from './support/cases.ts'
 import { countPages, createMany } from './support/long-lists.ts'
 import { rawRequest } from './support/raw-request.ts'
 import { startService } from './support/service.ts'
-import { OVER_TCP, SOCKET_TRANSPORTS, TRANSPORTS } from './support/transports.ts'
+import { OVER_TCP, SOCKET_TRANSPORTS } from './support/transports.ts'
 
 /** The lines of requests, once a condition holds. */
 async function requestLines(logs: () => string, holds: (lines: readonly string[]) => boolean) {
@@ -21,7 +21,7 @@ async function loggedBytes(logs: () => string, ids: readonly string[]) {
   return new Map(lines.map(({ requestId, bytes }) => [requestId, bytes]))
 }
 
-describe.each(TRANSPORTS)('the bytes of a line of the log, $name', (transport) => {
+describe.each(SOCKET_TRANSPORTS)('the bytes of a line of the log, $name', (transport) => {
   test('are those of the body that the client reads, for every endpoint and every error', async () => {
     const { service, all } = await startWithCases(transport)
     await using _service = service

@@ -1,25 +1,7 @@
 import { Database } from 'bun:sqlite'
 import { describe, expect, test } from 'bun:test'
 import { startService } from './support/service.ts'
-import { IN_PROCESS, TRANSPORTS, type Transport } from './support/transports.ts'
-
-describe.each(TRANSPORTS)('the probes, $name', (transport) => {
-  test('answer without a token, and with one that is not valid', async () => {
-    await using service = await startService(transport)
-
-    for (const path of ['/healthz', '/readyz', '/readyz?x=1']) {
-      for (const token of [null, 'nobody', service.token]) {
-        const get = await service.request('GET', path, { token })
-        expect([path, get.status, get.headers.get('content-type'), get.body]).toEqual([
-          path,
-          200,
-          'application/json',
-          { status: 'ok' },
-        ])
-      }
-    }
-  })
-})
+import { IN_PROCESS, type Transport } from './support/transports.ts'
 
 /** A service whose checks of the store are counted, with a clock that a test sets. */
 async function startWithClock(transport: Transport, lifecycle = { isDraining: false, readyAtMs: new Float64Array(1) }) {

@@ -1,87 +1,19 @@
 import { heapStats } from 'bun:jsc'
 import { describe, expect, test } from 'bun:test'
-import type { Token } from '../../src/domain/token.ts'
 import type { RateLimit } from '../../src/http/options.ts'
 import { limitRate } from '../../src/http/rate-limit.ts'
 import { EXECUTABLE } from '../support/executable.ts'
+import { ACTIVE_TOKEN } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
 import { ANSWERED_BEFORE_TOKENS, expectCodes, REFUSED_BY_THEMSELVES, type Row } from './support/answers.ts'
-import { expectDescribed } from './support/described.ts'
-import { type RequestOptions, type Service, startService } from './support/service.ts'
-import { TRANSPORTS } from './support/transports.ts'
+import { startService } from './support/service.ts'
+import { SOCKET_TRANSPORTS } from './support/transports.ts'
 
 const HOUR_MS = 3_600_000
-const REFUSAL = {
-  error: 42901,
-  message: 'This token has made too many requests: wait for as many seconds as Retry-After says.',
-}
-
 /** A limit whose period does not end while a test runs. */
 const perHour = (requests: number): RateLimit => ({ requests, periodMs: HOUR_MS })
 
-/** The statuses of so many lists, one after the other. */
-async function listStatuses(service: Service, count: number, options: RequestOptions = {}): Promise<number[]> {
-  const statuses: number[] = []
-  while (statuses.length < count) statuses.push((await service.list('?limit=5', options)).status)
-  return statuses
-}
-
-describe.each(TRANSPORTS)('the rate limit of a token, $name', (transport) => {
-  test('takes as many requests as it allows, and refuses all that follow', async () => {
-    await using service = await startService(transport, { rateLimit: perHour(3) })
-
-    expect(await listStatuses(service, 3)).toEqual([200, 200, 200])
-    for (const [method, path, refused] of [
-      ['GET', '/plants', await service.list()],
-      ['GET', '/plants/1', await service.get(1)],
-      ['POST', '/plants', await service.create({ id: 1, name: 'Fern' })],
-      ['DELETE', '/plants/1', await service.delete(1)],
-    ] as const) {
-      const { status, headers, body } = refused
-      expectDescribed(method, path, refused)
-      expect({ status, body, type: headers.get('content-type') }).toEqual({
-        status: 429,
-        body: REFUSAL,
-        type: 'application/json',
-      })
-      expect(headers.get('retry-after')).toMatch(/^(?:3600|35\d\d)$/)
-    }
-    expect(await service.store.listPlants(1, { after: undefined, limit: 9 })).toEqual({ plants: [], isLast: true })
-  })
-
-  test('holds for cached lists, with HEAD and If-None-Match too', async () => {
-    await using service = await startService(transport, { rateLimit: perHour(5) })
-    const { headers } = await service.list('?limit=5')
-    const known = { headers: { 'if-none-match': headers.get('etag') ?? '' } }
-
-    const statuses = [
-      await service.list('?limit=5'),
-      await service.request('HEAD', '/plants?limit=5'),
-      await service.list('?limit=5', known),
-      await service.request('HEAD', '/plants?limit=5', known),
-      await service.list('?limit=5'),
-      await service.request('HEAD', '/plants?limit=5'),
-      await service.list('?limit=5', known),
-    ].map(({ status }) => status)
-
-    expect(statuses).toEqual([200, 200, 304, 304, 429, 429, 429])
-  })
-
-  test('holds for the token, however it is written, and not for its user', async () => {
-    await using service = await startService(transport, { rateLimit: perHour(2) })
-    const { text: second } = await service.createToken()
-    const { text: stranger } = await service.createToken({ user: 'you' })
-    const written = ['Bearer', 'bearer', 'BEARER  ', 'bEaReR'].map((scheme) => `${scheme} ${service.token}`)
-    const statuses: number[] = []
-
-    for (const authorization of written) {
-      statuses.push((await service.list('', { token: null, headers: { authorization } })).status)
-    }
-
-    expect(statuses).toEqual([200, 200, 429, 429])
-    for (const token of [second, stranger]) expect(await listStatuses(service, 3, { token })).toEqual([200, 200, 429])
-  })
-
+describe.each(SOCKET_TRANSPORTS)('the rate limit of a token, $name', (transport) => {
   test('counts what a later check refuses, and is checked before it; what is answered without a token does not count', async () => {
     const refusals: Row[] = [
       ...REFUSED_BY_THEMSELVES,
@@ -115,19 +47,7 @@ describe.skipIf(EXECUTABLE !== undefined)('the counts of the rate limit', () => 
     Bun.gc(true)
     return heapStats().objectTypeCounts.Timeout ?? 0
   }
-  const token = (id: number): Token => ({
-    id,
-    userId: 1,
-    userName: 'me',
-    scope: 'write',
-    label: undefined,
-    createdAtMs: 0,
-    expiresAtMs: undefined,
-    revokedAtMs: undefined,
-    lastUsedAtMs: undefined,
-    replacedBy: undefined,
-    userBlockedAtMs: undefined,
-  })
+  const token = (id: number) => ({ ...ACTIVE_TOKEN, id })
 
   test('are one for a token, however many requests it makes', async () => {
     const count = limitRate({ requests: 3, periodMs: HOUR_MS })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { LOCK_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
 import { BUSY, expectCodes, REFUSED_BY_THEMSELVES, seen } from './support/answers.ts'
 import { startService } from './support/service.ts'
-import { SQLITE_TRANSPORTS } from './support/transports.ts'
+import { IN_PROCESS } from './support/transports.ts'
 
 const ORIGIN = 'https://app.example.org'
 
@@ -16,7 +16,7 @@ function lockStore(database: string, kind: 'immediate' | 'exclusive' = 'immediat
   }
 }
 
-describe.each(SQLITE_TRANSPORTS)('a database that another process has locked, $name', (transport) => {
+describe.each(IN_PROCESS)('a database that another process has locked, $name', (transport) => {
   test('refuses every write with 50303 together, and stores none of them later', async () => {
     await using service = await startService(transport, { corsOrigins: [ORIGIN] })
     await service.create({ id: 1, name: 'Fern' })

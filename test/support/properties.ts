@@ -21,5 +21,5 @@ export async function expectProperty<T>(
 ): Promise<void> {
   const [seed = 1] = seedsOf('PROPERTY_SEED', 1)
   console.log(`${name}: PROPERTY_SEED=${seed} PROPERTY_RUNS=${RUNS}`)
-  await fc.assert(fc.asyncProperty(values, holds), { seed, numRuns: RUNS * valuesPerRun })
+  await fc.assert(fc.asyncProperty(values, holds), { seed, numRuns: Math.ceil(RUNS * valuesPerRun) })
 }

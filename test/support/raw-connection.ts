@@ -142,7 +142,7 @@ export function parseWhole(text: string): RawAnswer | undefined {
 }
 
 /** The content of a chunked body (RFC 9112 §7.1). */
-function joinChunks(body: string): string {
+export function joinChunks(body: string): string {
   const parts: string[] = []
   for (let start = 0; ; ) {
     const end = body.indexOf('\r\n', start)

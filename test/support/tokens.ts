@@ -1,6 +1,13 @@
 import type { Store } from '../../src/domain/store.ts'
-import { makeToken, type Scope } from '../../src/domain/token.ts'
+import { makeToken, type Scope, type Token } from '../../src/domain/token.ts'
 import { openStore } from '../../src/store/open.ts'
+
+/** A token as a store has it. */
+export const ACTIVE_TOKEN: Token = {
+  ...{ id: 1, userId: 1, userName: 'me', scope: 'write', label: undefined, createdAtMs: 0 },
+  ...{ expiresAtMs: undefined, revokedAtMs: undefined, lastUsedAtMs: undefined },
+  ...{ replacedBy: undefined, userBlockedAtMs: undefined },
+}
 
 export interface TokenOptions {
   readonly user?: string

@@ -1,5 +1,6 @@
 import { expect } from 'bun:test'
-import { post } from './answers.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { addressesIn } from './pages.ts'
 import { type Answer, type RequestOptions, type Service, startService } from './service.ts'
 import type { ServiceOptions, Transport } from './transports.ts'
@@ -9,7 +10,21 @@ const MAX_BODY_BYTES = 100
 /** The headers of every answer. The id differs each time. */
 const COMMON = { 'x-request-id': 'ID', 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }
 const JSON_TYPE = { 'content-type': 'application/json' }
-const TAGGED = { etag: 'ETAG', 'cache-control': 'private, no-cache' }
+/** The headers of a kind of answer. */
+const KINDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  json: JSON_TYPE,
+  tagged: { etag: 'ETAG', 'cache-control': 'private, no-cache' },
+  page: {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': 'POLICY',
+    'referrer-policy': 'no-referrer',
+  },
+  asset: {
+    'content-type': 'text/javascript;charset=utf-8',
+    'cache-control': 'public, max-age=31536000, immutable',
+    vary: 'Accept-Encoding',
+  },
+}
 
 /**
  * A request, the status of its answer or the code of its error, and the headers that the answer has besides the common ones
@@ -21,94 +36,45 @@ export type Case = readonly [
   path: string,
   options: RequestOptions,
   answer: number,
-  headers?: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
 ]
-
-const challenge = (parameters: string) => ({ 'www-authenticate': `Bearer realm="plantstore"${parameters}` })
-const STRANGER = { token: null }
-const HTML = 'text/html'
-const PAGE = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': 'POLICY',
-  'referrer-policy': 'no-referrer',
-}
-const ASSET = {
-  'content-type': 'text/javascript;charset=utf-8',
-  'cache-control': 'public, max-age=31536000, immutable',
-  vary: 'Accept-Encoding',
-}
 
 /**
- * Every endpoint, and every error that a request alone can bring about. User `me` has the plants 1 and 2, and `script` is the path of
- * a script of a page.
+ * Every endpoint, and every error that a request alone can bring about, of cases.txt: a request of a token, and its answer with
+ * headers and kinds of headers. User `me` has the plants 1 and 2, `etag` is that of a list, and `script` the path of a script.
  */
-export const cases = (readToken: string, etag: string, script: string): readonly Case[] => [
-  ['create', 'POST', '/plants', post('{"id":3,"name":"Moss"}'), 200, JSON_TYPE],
-  ['list', 'GET', '/plants', {}, 200, JSON_TYPE],
-  ['capped list', 'GET', '/plants?limit=9', {}, 200, { ...JSON_TYPE, ...TAGGED }],
-  [
-    'capped list with more behind it',
-    'GET',
-    '/plants?limit=1',
-    {},
-    200,
-    { ...JSON_TYPE, ...TAGGED, link: '<?limit=1&after=1>; rel="next"' },
-  ],
-  ['list that is known', 'GET', '/plants?limit=1', { headers: { 'if-none-match': etag } }, 304, TAGGED],
-  ['head of a capped list', 'HEAD', '/plants?limit=9', {}, 200, { ...JSON_TYPE, ...TAGGED }],
-  ['get', 'GET', '/plants/1', {}, 200, { ...JSON_TYPE, ...TAGGED }],
-  ['head of a plant', 'HEAD', '/plants/1', {}, 200, { ...JSON_TYPE, ...TAGGED }],
-  ['plant that is known', 'GET', '/plants/1', { headers: { 'if-none-match': '*' } }, 304, TAGGED],
-  ['delete', 'DELETE', '/plants/3', {}, 204],
-  ['options of plants', 'OPTIONS', '/plants', {}, 204, { allow: 'GET, HEAD, POST, OPTIONS' }],
-  ['options of a plant', 'OPTIONS', '/plants/1', {}, 204, { allow: 'GET, HEAD, DELETE, OPTIONS' }],
-  ...['GET', 'HEAD'].flatMap((method): readonly Case[] => [
-    [`${method} of healthz`, method, '/healthz', STRANGER, 200, JSON_TYPE],
-    [`${method} of readyz`, method, '/readyz', STRANGER, 200, JSON_TYPE],
-    [`${method} of the document`, method, '/openapi.json', STRANGER, 200, JSON_TYPE],
-    [`${method} of the documentation`, method, '/docs', STRANGER, 200, PAGE],
-  ]),
-  ['page', 'GET', '/', { ...STRANGER, headers: { accept: HTML } }, 200, { ...PAGE, vary: 'Accept' }],
-  ['script', 'GET', script, { ...STRANGER, headers: { 'accept-encoding': 'identity' } }, 200, ASSET],
+export function cases(reader: string, etag: string, script: string): readonly Case[] {
+  const tokens: Readonly<Record<string, RequestOptions>> = {
+    ...{ reader: { token: reader }, nobody: { token: null }, unknown: { token: 'unknown' } },
+  }
+  const known: Readonly<Record<string, string>> = { etag, script, body: 'x'.repeat(MAX_BODY_BYTES) }
+  const text = readFileSync(join(import.meta.dir, 'cases.txt'), 'utf8')
+  const filled = text.replace(/\{(etag|script|body)\}/g, (_, name) => known[name] ?? '')
+  return [
+    ...filled.matchAll(/^(\w+)> (\S+) (\S+)(?: ([^|\n]+?))?((?: \| .*)?)\n {2}(\d+)((?: \{\w+\})*)((?: \| .*)?)$/gm),
+  ].map(([lines, who = '', method = '', path = '', body, sent = '', answer, kinds = '', own = '']) => {
+    const isTyped = body !== undefined && !sent.includes('- content-type')
+    const headers = { ...(isTyped && JSON_TYPE), ...headersIn(sent) }
+    // A text would get a type.
+    const content = body !== undefined && { body: isTyped ? body : new TextEncoder().encode(body) }
+    const expected = [...kinds.matchAll(/\w+/g)].map(([kind]) => KINDS[kind] ?? {})
+    const name = lines.slice(0, lines.indexOf('\n'))
+    return [
+      name,
+      method,
+      path,
+      { ...tokens[who], headers, ...content },
+      Number(answer),
+      Object.assign({}, ...expected, headersIn(own)),
+    ]
+  })
+}
 
-  ['not JSON', 'POST', '/plants', post('{'), 40001],
-  ['no plant', 'POST', '/plants', post('[]'), 40002],
-  ['a field of the wrong type', 'POST', '/plants', post('{"id":"1","name":"x"}'), 40002],
-  ['bad limit', 'GET', '/plants?limit=x', {}, 40003],
-  ['bad after', 'GET', '/plants?after=x', {}, 40003],
-  ['bad id', 'DELETE', '/plants/x', {}, 40004],
-  ['two hosts', 'GET', '/plants', { headers: { host: 'x, y' } }, 40005],
-  ['no token', 'GET', '/plants', STRANGER, 40101, challenge('')],
-  ['invalid token', 'GET', '/plants', { token: 'nobody' }, 40102, challenge(', error="invalid_token"')],
-  [
-    'insufficient scope',
-    'DELETE',
-    '/plants/1',
-    { token: readToken },
-    40301,
-    challenge(', error="insufficient_scope", scope="write"'),
-  ],
-  ['unknown path', 'GET', '/nothing', {}, 40401],
-  ['page for a program', 'GET', '/', STRANGER, 40401, { vary: 'Accept' }],
-  ['unknown asset', 'GET', '/assets/nothing.js', STRANGER, 40401],
-  ['options of an unknown path', 'OPTIONS', '/nothing', {}, 40401],
-  ['bad include', 'GET', '/plants?include=x', {}, 40003],
-  ['no such plant', 'DELETE', '/plants/7', {}, 40402],
-  ['a plant to get that is not there', 'GET', '/plants/7', {}, 40402],
-  ['another ETag', 'DELETE', '/plants/1', { headers: { 'if-match': '"x"' } }, 41201],
-  ['another method', 'PUT', '/plants', {}, 40501, { allow: 'GET, HEAD, POST, OPTIONS' }],
-  ['a plant that is there', 'POST', '/plants', post('{"id":1,"name":"Ivy"}'), 40901],
-  ['a large body', 'POST', '/plants', post(' '.repeat(MAX_BODY_BYTES + 1)), 41301],
-  ['no content type', 'POST', '/plants', { body: new Uint8Array([0x7b, 0x7d]) }, 41501],
-  [
-    'an encoded body',
-    'POST',
-    '/plants',
-    post('{}', { 'content-encoding': 'gzip' }),
-    41502,
-    { 'accept-encoding': 'identity' },
-  ],
-]
+/** The headers in ` | name: value | name: value`. */
+const headersIn = (text: string): Record<string, string> =>
+  Object.fromEntries(
+    [...text.matchAll(/ \| ([\w-]+): ([^|]*[^| ])/g)].map(([, name = '', value = '']) => [name, value]),
+  )
 
 /** Whether an answer is named by the code of an error. */
 export const isErrorCode = (answer: number): boolean => answer >= 10_000
@@ -120,7 +86,7 @@ export async function startWithCases(transport: Transport, options: ServiceOptio
   await service.create({ id: 2, name: 'Ivy', tag: 'evergreen' })
   const { text: readToken } = await service.createToken({ scope: 'read' })
   const etag = (await service.list('?limit=1')).headers.get('etag') ?? ''
-  const page = await service.request('GET', '/', { token: null, headers: { accept: HTML } })
+  const page = await service.request('GET', '/', { token: null, headers: { accept: 'text/html' } })
   return {
     service,
     readToken,
@@ -141,7 +107,7 @@ export async function expectHeaders(
   all: readonly Case[],
   { sent = {}, besides = () => ({}) }: Expectation = {},
 ): Promise<void> {
-  for (const [name, method, path, options, answer, headers = {}] of all) {
+  for (const [name, method, path, options, answer, headers] of all) {
     const seen = await service.request(method, path, { ...options, headers: { ...options.headers, ...sent } })
 
     const isError = isErrorCode(answer)

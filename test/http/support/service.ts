@@ -1,6 +1,7 @@
 import type { Store } from '../../../src/domain/store.ts'
 import type { UserId } from '../../../src/domain/token.ts'
 import { readCertificate } from '../../../src/http/tls.ts'
+import { closeNow } from '../../store/fixtures.ts'
 import { exchange } from '../../support/raw-connection.ts'
 import { createToken, type TokenOptions } from '../../support/tokens.ts'
 import { type RawOptions, rawRequest } from './raw-request.ts'
@@ -31,8 +32,9 @@ export interface RequestOptions {
 /** A service on an empty store, with a write token of user `me`. */
 export async function startService(transport: Transport, options: ServiceOptions = {}) {
   const opened = await (transport.open ?? openDatabase)({ quotaPlants: options.quotaPlants })
-  const { store, database } = opened
-  const reachable = await transport.start(store, database, options)
+  const { database, reopen } = opened
+  let { store } = opened
+  let reachable = await transport.start(store, database, options)
 
   const { text: ownToken } = await createToken(store)
 
@@ -56,9 +58,20 @@ export async function startService(transport: Transport, options: ServiceOptions
     /** What `--database` names. */
     database,
     /** The store behind the service, for what administrators do. The executable has the same file open by itself. */
-    store,
+    get store() {
+      return store
+    },
+    /** Opens the same store once more, as another process does. */
+    reopen,
+    /** Ends the service, the executable by SIGKILL, and starts it again on the same database. */
+    async restart() {
+      await reachable.stop()
+      await closeNow(store)
+      store = await reopen()
+      reachable = await transport.start(store, database, options)
+    },
     port: reachable.port ?? 0,
-    logs: reachable.logs,
+    logs: () => reachable.logs(),
     /** The answer to a request of user `me` before its body is read. */
     fetch: (path: string) => reachable.fetch(path, { headers: { authorization: `Bearer ${ownToken}` } }),
     /** The lines that were logged so far. */

@@ -11,7 +11,7 @@ import { openStore } from '../../../src/store/open.ts'
 import { appOptions, LISTEN_OPTIONS } from '../../support/app.ts'
 import { EXECUTABLE, serve } from '../../support/executable.ts'
 import { makeFolder } from '../../support/folder.ts'
-import { type OpenStore, POSTGRES_STORES } from '../../support/stores.ts'
+import { type OpenStore, POSTGRES_STORES, SQLITE_STORES } from '../../support/stores.ts'
 
 /** How a service under test is reached. */
 export interface Transport {
@@ -168,28 +168,33 @@ export const TRANSPORTS: readonly Transport[] = [
   ...(EXECUTABLE === undefined ? POSTGRES_STORES.map((store) => ({ ...overTcp, ...store })) : []),
 ]
 
-/** Each database behind a socket. */
-export const STORES_ON_SOCKETS: readonly Transport[] = SOCKET_TRANSPORTS.flatMap((transport) =>
-  [{ name: 'SQLite', open: (options: StoreOptions) => openDatabase(options) }, ...POSTGRES_STORES].map((store) => ({
+/** Each store behind a socket. The executable decides by itself how it writes to SQLite. */
+export const STORES_ON_SOCKETS = SOCKET_TRANSPORTS.flatMap((transport) =>
+  [...SQLITE_STORES.slice(transport === executable ? 1 : 0), ...POSTGRES_STORES].map((store) => ({
     ...transport,
     ...store,
     name: `${transport.name}, ${store.name}`,
   })),
 )
 
-export type ServiceStore = Pick<OpenStore, 'store' | 'database'> & AsyncDisposable
+export type ServiceStore = Pick<OpenStore, 'store' | 'database' | 'reopen'> & AsyncDisposable
 
-/** Opens a SQLite database in this folder, or in one of its own. */
-export async function openDatabase(options: StoreOptions = {}, path?: string): Promise<ServiceStore> {
-  const folder = path === undefined ? makeFolder() : undefined
-  const database = join(folder?.path ?? path ?? '', 'plantstore.db')
-  const store = await openStore(database, () => {}, options)
+/** Opens a SQLite database in a folder of its own. */
+export async function openDatabase(options: StoreOptions = {}): Promise<ServiceStore> {
+  const folder = makeFolder()
+  const database = join(folder.path, 'plantstore.db')
+  const opened: Store[] = []
+  const reopen = async () => {
+    opened.push(await openStore(database, () => {}, options))
+    return opened.at(-1) as Store
+  }
   return {
-    store,
+    store: await reopen(),
     database,
+    reopen,
     async [Symbol.asyncDispose]() {
-      await store.close()
-      folder?.[Symbol.dispose]()
+      for (const store of opened) await store.close()
+      folder[Symbol.dispose]()
     },
   }
 }

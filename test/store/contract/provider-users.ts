@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { providerUserName } from '../../../src/domain/token.ts'
 import type { StoreUnderTest } from '../../support/stores.ts'
-import { CREATED_AT_MS, createToken, createUser, listIds, outcomesOf } from '../fixtures.ts'
+import { CREATED_AT_MS, createToken, outcomesOf } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 
 const ADA = { name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
@@ -12,38 +12,6 @@ const fern = (id: number) => ({ id: BigInt(id), name: 'Fern', tag: 'green' })
 /** Tests what the comments of `Store` say about users whom an identity provider knows. */
 export function providerUsersContract({ open }: StoreUnderTest): void {
   describe('createFirstPlant', () => {
-    test('stores a missing user with the plant, and later plants for the same user', async () => {
-      await using opened = await open()
-      const { store } = opened
-      await createUser(store, 'me')
-      expect(await store.findUser(ADA.name)).toBeUndefined()
-
-      const outcomes = await outcomesOf([1, 2, 1].map((id) => store.createFirstPlant(ADA, fern(id))))
-
-      const found = await store.findUser(ADA.name)
-      expect(outcomes).toEqual(['done', 'done', 'plant_exists'])
-      expect(found).toEqual({ id: 2, blockedAtMs: undefined })
-      expect(await store.getPlant(2, 1n)).toEqual({ name: 'Fern', tag: 'green' })
-      expect(await listIds(store, 2)).toEqual([1n, 2n])
-      expect(await store.listUsers({ name: ADA.name })).toEqual([
-        { ...ADA, plants: 2, tokens: 0, blockedAtMs: undefined },
-      ])
-      expect(await store.checkIntegrity()).toEqual([])
-    })
-
-    test('makes one user of many creates at once in two openings, and loses none', async () => {
-      await using opened = await open()
-      const stores = [opened.store, await opened.reopen()]
-      const ids = Array.from({ length: 40 }, (_, index) => index)
-
-      const outcomes = await outcomesOf(
-        ids.map((id) => (stores[id % 2] ?? opened.store).createFirstPlant(ADA, fern(id))),
-      )
-
-      expect(new Set(outcomes)).toEqual(new Set(['done']))
-      expect(await opened.store.listUsers()).toMatchObject([{ name: ADA.name, plants: 40 }])
-    })
-
     test('stores no user if the quota is 0, and for a stored user rejects as createPlant', async () => {
       await using opened = await open({ quotaPlants: 0 })
       const { store } = opened
@@ -54,21 +22,6 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
       const limited = await opened.reopen({ quotaPlants: 1 })
       const outcomes = await outcomesOf([1, 1, 2].map((id) => limited.createFirstPlant(ADA, fern(id))))
       expect(outcomes).toEqual(['done', 'plant_exists', 'quota_exceeded'])
-    })
-
-    test('rejects with token_invalid for a user whom setUserBlock has made, and stores nothing', async () => {
-      await using opened = await open()
-      const { store } = opened
-
-      expect(await rejectionOf(store.setUserBlock(ADA.name, 7))).toMatchObject({ kind: 'user_not_found' })
-      expect(await store.setUserBlock(ADA.name, 7, true)).toBe(true)
-      expect(await store.setUserBlock(ADA.name, 8, true)).toBe(false)
-
-      expect(await rejectionOf(store.createFirstPlant(ADA, fern(1)))).toMatchObject({ kind: 'token_invalid' })
-      expect(await store.findUser(ADA.name)).toEqual({ id: 1, blockedAtMs: 7 })
-      expect(await store.listUsers()).toEqual([
-        { name: ADA.name, createdAtMs: 7, plants: 0, tokens: 0, blockedAtMs: 7 },
-      ])
     })
 
     test('rejects with token_invalid from the start of a deletion to its end, also if that stops half-way', async () => {
@@ -91,18 +44,6 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
       await store.deleteUser(ADA.name)
       expect(await create()).toEqual(['done'])
       expect(await store.findUser(ADA.name)).toEqual({ id: 2, blockedAtMs: undefined })
-    })
-
-    test('shows its plant to every list that begins later', async () => {
-      await using opened = await open()
-      const { store } = opened
-      await store.createFirstPlant(ADA, fern(1))
-      const before = store.plantsVersion(1)
-
-      await store.createFirstPlant(ADA, fern(2))
-
-      expect(before !== undefined && before === store.plantsVersion(1)).toBe(false)
-      expect(await listIds(store, 1)).toEqual([1n, 2n])
     })
   })
 

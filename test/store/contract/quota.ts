@@ -14,49 +14,6 @@ const idsUpTo = (count: number) => Array.from({ length: count }, (_, index) => i
 /** Tests what the comments of `Store` say about the quota of plants. */
 export function quotaContract({ open }: StoreUnderTest): void {
   describe('the quota of plants', () => {
-    test('of 0 leaves the store ready, refuses every create, and rejects with plant_exists for a plant that exists', async () => {
-      await using opened = await open()
-      const user = await createUser(opened.store, 'me')
-      await opened.store.createPlant(user, fern(1))
-      const limited = await opened.reopen({ quotaPlants: 0 })
-
-      await limited.checkReady()
-      const outcomes = await outcomesOf([1, 2].map((id) => limited.createPlant(user, fern(id))))
-
-      expect(outcomes).toEqual(['plant_exists', 'quota_exceeded'])
-      expect(await listIds(opened.store, user)).toEqual([1n])
-    })
-
-    test('is checked after the id: a plant that exists is plant_exists for a user with as many plants as it allows', async () => {
-      await using opened = await open({ quotaPlants: 2 })
-      const { store } = opened
-      const user = await createUser(store, 'me')
-
-      const outcomes = await outcomesOf([1, 1, 2, 3, 3, 2, 1].map((id) => store.createPlant(user, fern(id))))
-
-      const exists = 'plant_exists'
-      expect(outcomes).toEqual(['done', exists, 'done', 'quota_exceeded', 'quota_exceeded', exists, exists])
-    })
-
-    test('holds for plants that another store without a quota creates, and for a user with more plants than it allows', async () => {
-      await using opened = await open({ quotaPlants: 3 })
-      const { store } = opened
-      const unlimited = await opened.reopen({ quotaPlants: undefined })
-      const user = await createUser(store, 'me')
-      await store.createPlant(user, fern(1))
-      for (const id of [2, 3, 4, 5]) await unlimited.createPlant(user, fern(id))
-
-      const outcomes: string[] = []
-      for (const id of [1, 2, 3]) {
-        outcomes.push(...(await outcomesOf([store.createPlant(user, fern(6))])))
-        await store.deletePlant(user, BigInt(id))
-      }
-      outcomes.push(...(await outcomesOf([6, 7].map((id) => store.createPlant(user, fern(id))))))
-
-      expect(outcomes).toEqual(['quota_exceeded', 'quota_exceeded', 'quota_exceeded', 'done', 'quota_exceeded'])
-      expect(await listIds(store, user)).toEqual([4n, 5n, 6n])
-    })
-
     test('stores exactly as many of many creates at once as it allows', async () => {
       await using opened = await open({ quotaPlants: 700 })
       const user = await createUser(opened.store, 'me')
