@@ -23,7 +23,12 @@ describe('the way to the page', () => {
     const beside = await openTab()
     await ui.deletes(1, '“Fern”')
     await ui.undoes(1, '“Fern”')
+    await page.context().setOffline(true)
+    await ui.click('Download all')
+    await ui.see('The server cannot be reached.')
+    await page.context().setOffline(false)
     await ui.click('Sign out')
+    const pauses = await page.getByText('The server cannot be reached.').count()
     await page.getByRole('checkbox', { name: 'Stay signed in on this browser' }).check()
     await ui.signIn(service.token)
     await ui.row(1).waitFor()
@@ -34,7 +39,7 @@ describe('the way to the page', () => {
 
     expect(ofTab.map((text) => text.includes(service.token))).toEqual([true, false])
     expect(ofBrowser.map((text) => text.includes(service.token))).toEqual([false, true])
-    expect([beside.isSignedIn, later.isSignedIn]).toEqual([false, true])
+    expect([beside.isSignedIn, later.isSignedIn, pauses]).toEqual([false, true, 0])
     expect(await later.tab.stored()).toEqual(['{}', '{}'])
   })
 

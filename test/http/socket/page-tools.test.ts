@@ -167,6 +167,7 @@ describe('tools of the page', () => {
 
     await ui.click('Edit plant 1')
     await ui.see('While the change is stored, others see the plant missing for a moment.')
+    await ui.see('The id of a plant does not change.')
     const isFixed = await ui.field('Id').isEditable()
     await ui.send({ Name: 'Fern' }, 'Store the change')
     await deleting.done
