@@ -193,9 +193,10 @@ export interface Store {
    */
   setUserBlock(name: string, blockedAtMs: number | undefined, createsUser?: boolean): Promise<boolean>
   /**
-   * Deletes a user: first the tokens, then the plants in batches, then the name. Between two batches it holds no lock, so that
-   * others can write. Deleted data is overwritten if the database can do that. Returns the numbers of deleted plants and tokens.
-   * Rejects with `user_not_found`, or with the reason of the signal. After it was stopped, another call deletes the rest.
+   * Deletes a user: first it blocks the user and deletes the tokens, then the plants in batches, then the name. Between two batches it
+   * holds no lock, so that others can write. Deleted data is overwritten if the database can do that. Returns the numbers of deleted
+   * plants and tokens. Rejects with `user_not_found`, or with the reason of the signal. After it was stopped, the user stays blocked, and
+   * another call deletes the rest.
    */
   deleteUser(name: string, options?: TaskOptions): Promise<{ readonly plants: number; readonly tokens: number }>
 

@@ -20,8 +20,6 @@ export const NOBODY: UserId = 0
 export const PROVIDER_USER_PREFIX = 'oidc.'
 /** The rule for the names of other users in words. */
 export const OTHER_NAME_RULE = `a name that does not begin with ${PROVIDER_USER_PREFIX} as those of users of an identity provider do`
-/** The prefix, and 32 bytes in base64url. */
-export const PROVIDER_USER_LENGTH = 48
 
 /** The name of the user whom an issuer knows by a subject. No issuer has a NUL, so no other issuer and subject give this name. */
 export const providerUserName = (issuer: string, subject: string): string =>
@@ -65,15 +63,16 @@ export interface Token {
  * The accepted token of a request. The server changes `lastUsedAtMs` at once when the token is used, and stores it later. A JWT of an
  * identity provider is not stored: it has no id but a subject, and may have no scope. Its user is `NOBODY` before the first plant.
  */
-export interface Caller extends Omit<Token, 'id' | 'scope' | 'label' | 'createdAtMs' | 'replacedBy' | 'lastUsedAtMs'> {
-  readonly id: TokenId | undefined
-  readonly scope: Scope | undefined
+export interface Caller extends Pick<Token, 'userId' | 'userName' | 'expiresAtMs' | 'userBlockedAtMs'> {
+  readonly id?: TokenId
   readonly subject?: string
-  lastUsedAtMs: Token['lastUsedAtMs']
+  readonly scope: Scope | undefined
+  readonly revokedAtMs?: Token['revokedAtMs']
+  lastUsedAtMs?: Token['lastUsedAtMs']
 }
 
 /** The state of a token at a time. Only an `active` one gives access. If several states apply, it is the one that lasts longest. */
-export function tokenState(token: Token | Caller, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
+export function tokenState(token: Caller, nowMs: number): 'active' | 'blocked' | 'expired' | 'revoked' {
   if (token.revokedAtMs !== undefined) return 'revoked'
   if (token.expiresAtMs !== undefined && token.expiresAtMs <= nowMs) return 'expired'
   return token.userBlockedAtMs === undefined ? 'active' : 'blocked'

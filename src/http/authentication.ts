@@ -11,8 +11,8 @@ import { contextOf } from './request-context.ts'
 /** The bearer plugin would also take a token from the query string. No query has a name with an unpaired surrogate. */
 const NOWHERE = '\uD800'
 
-/** The cache of tokens, and the rate limit and the identity provider if there are such. */
-export interface AuthenticationParts extends Pick<AppOptions, 'provider'> {
+/** The cache of tokens, and the rate limit if there is one. */
+export interface AuthenticationParts {
   readonly tokens: ReturnType<typeof createTokenCache>
   readonly admit: ReturnType<typeof limitRate> | undefined
 }
@@ -22,9 +22,8 @@ export interface AuthenticationParts extends Pick<AppOptions, 'provider'> {
  * `rate_exceeded`, before anything else of the request is checked. A route with `writes: true` refuses tokens of scope
  * `read`. The bearer plugin is case-sensitive and takes `Bearerfoo`, so the header is checked and rewritten before it.
  */
-export const authentication = ({ tokens, admit: limit, provider }: AuthenticationParts) => {
-  const admit = provider === undefined ? limit : requireScope(limit)
-  return new Elysia({ name: 'authentication' })
+export const authentication = ({ tokens, admit }: AuthenticationParts) =>
+  new Elysia({ name: 'authentication' })
     .onTransform({ as: 'scoped' }, ({ headers }) => {
       const token = bearerToken(headers.authorization)
       if (token === undefined) throw refusalOf(headers.authorization)
@@ -36,16 +35,10 @@ export const authentication = ({ tokens, admit: limit, provider }: Authenticatio
       // The search for a cached list may have found it before.
       context.caller ??= tokens.get(bearer) ?? (await tokens.read(bearer))
       if (admit !== undefined) await admit(context.caller)
+      if (context.caller.scope === undefined) throw new AppError('scope_insufficient', { message: NO_SCOPE })
       return { caller: context.caller }
     })
     .macro({ writes: { transform: requireWrite } })
-}
-
-/** Admits a request of a token as `limit` does, and then throws `scope_insufficient` for a JWT that may not even read. */
-const requireScope = (limit: AuthenticationParts['admit']) => async (caller: Caller) => {
-  await limit?.(caller)
-  if (caller.scope === undefined) throw new AppError('scope_insufficient', { message: NO_SCOPE })
-}
 
 const NO_SCOPE = 'This token may do nothing here: get one with the scope plants:read or plants:write.'
 
@@ -67,15 +60,13 @@ const PARAMETER = `${TOKEN}[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`
 const PARAMETERS = `${PARAMETER}(?:[ \\t]*,[ \\t]*${PARAMETER})*`
 const CREDENTIALS = new RegExp(`^(${TOKEN})(?: +(?:[A-Za-z0-9\\-._~+/]+=*|${PARAMETERS}))?$`)
 
-/** What nearly all lines begin with, and those with a JWT. */
-const USUAL_START = `Bearer ${TOKEN_PREFIX}`
-const USUAL_JWT_START = 'Bearer eyJ'
+/** What nearly all lines begin with: those with a token of ours, and those with a JWT. */
+const USUAL_STARTS = [`Bearer ${TOKEN_PREFIX}`, 'Bearer eyJ']
 
 /** The token in an `Authorization` line, if there is one. It may be malformed. */
 export function bearerToken(authorization: string | null | undefined): string | undefined {
   // The regular expression alone would take more than 1 % of the CPU time of a cached list.
-  if (authorization?.startsWith(USUAL_START)) return authorization.slice('Bearer '.length)
-  if (authorization?.startsWith(USUAL_JWT_START)) return authorization.slice('Bearer '.length)
+  for (const start of USUAL_STARTS) if (authorization?.startsWith(start)) return authorization.slice('Bearer '.length)
   return BEARER.exec(authorization ?? '')?.[1]
 }
 
@@ -121,20 +112,17 @@ export function createTokenCache({ store, recordUse, statistics, nowMs, provider
   }
 
   /** A JWT that was verified a short time ago is not verified again if only its user may have changed. */
-  const readAny =
-    ({ verify }: IdentityProvider) =>
-    async (text: string): Promise<Caller> => {
-      if (text.startsWith(TOKEN_PREFIX)) return readStored(text)
-      statistics?.lookUp('callers', 'misses')
-      const version = store.tokensVersion()
-      const cached = entries.get(text)?.token
-      const jwt = cached?.expiresAtMs && cached.expiresAtMs > nowMs() ? cached : await verify(text)
-      const user = await store.findUser(jwt.userName)
-      const token = { ...jwt, userId: user?.id ?? NOBODY, userBlockedAtMs: user?.blockedAtMs }
-      if (!isAccepted(token)) throw new AppError('token_invalid')
-      entries.set(text, { token, version: (user && token.scope && version) ?? NEVER })
-      return token
-    }
+  const readJwt = async ({ verify }: IdentityProvider, text: string): Promise<Caller> => {
+    statistics?.lookUp('callers', 'misses')
+    const version = store.tokensVersion()
+    const cached = entries.get(text)?.token
+    const jwt = cached?.expiresAtMs && cached.expiresAtMs > nowMs() ? cached : await verify(text)
+    const user = await store.findUser(jwt.userName)
+    const token = { ...jwt, userId: user?.id ?? NOBODY, userBlockedAtMs: user?.blockedAtMs }
+    if (!isAccepted(token)) throw new AppError('token_invalid')
+    entries.set(text, { token, version: (user && token.scope && version) ?? NEVER })
+    return token
+  }
 
   const tokens = {
     /** The cached token with this text; `undefined` if it was never read, is outdated or has expired. */
@@ -147,13 +135,17 @@ export function createTokenCache({ store, recordUse, statistics, nowMs, provider
     },
 
     /** Reads the token with this text from the store, or verifies the JWT, and caches it. Rejects with `token_invalid`, or as these do. */
-    read: provider === undefined ? readStored : readAny(provider),
+    read:
+      provider === undefined
+        ? readStored
+        : (text: string) => (text.startsWith(TOKEN_PREFIX) ? readStored(text) : readJwt(provider, text)),
 
     /** The accepted token of a request as it is now. Rejects with `token_invalid` if it has ended or has another user. */
-    async readAgain({ headers }: Request, { userId }: Caller): Promise<Caller> {
+    async readAgain({ headers }: Request, { userId, subject }: Caller): Promise<Caller> {
       const text = bearerToken(headers.get('authorization')) ?? ''
       const token = tokens.get(text) ?? (await tokens.read(text))
-      if (token.userId !== userId && userId !== NOBODY) throw new AppError('token_invalid')
+      // The user of a JWT may be made, or made anew.
+      if (token.userId !== userId && subject === undefined) throw new AppError('token_invalid')
       return token
     },
   }

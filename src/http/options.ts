@@ -40,8 +40,9 @@ export interface AppOptions {
 /** Verifies JWTs. It rejects with `token_invalid`, or with `store_busy` while there are no keys. */
 export interface IdentityProvider {
   readonly issuer: string
-  verify(text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>>
+  verify(text: string): Promise<VerifiedJwt>
 }
+export type VerifiedJwt = Omit<Caller, 'userId' | 'userBlockedAtMs'>
 
 /** `isDraining` is true from the first signal on: the server is about to end. */
 export interface Lifecycle {

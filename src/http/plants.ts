@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { AppError } from '../domain/error.ts'
 import { FIELDS_IN_WORDS, ListedPlant, NewPlant, Plant, plantJson, toPlant } from '../domain/plant.ts'
 import { OTHERS_SEEN_WITHIN_MS } from '../domain/store.ts'
-import { NOBODY } from '../domain/token.ts'
 import { respond } from './answers.ts'
 import { authentication, requireWrite } from './authentication.ts'
 import { readNewPlant } from './body.ts'
@@ -39,8 +39,14 @@ export const plants = (parts: AppParts) => {
           // A command that ends a token waits for so long afterwards. So only a slower body can arrive after that end.
           if (monotonicMs() - acceptedMs >= OTHERS_SEEN_WITHIN_MS)
             requireWrite({ caller: await tokens.readAgain(request, caller) })
-          if (caller.userId !== NOBODY) await store.createPlant(caller.userId, plant)
-          else await store.createFirstPlant({ name: caller.userName, createdAtMs: nowMs() }, plant)
+          try {
+            await store.createPlant(caller.userId, plant)
+          } catch (error) {
+            const hasNoUser = error instanceof AppError && error.kind === 'token_invalid'
+            // The user of a JWT is there from the first plant on, and until `user delete`.
+            if (!hasNoUser || caller.subject === undefined) throw error
+            await store.createFirstPlant({ name: caller.userName, createdAtMs: nowMs() }, plant)
+          }
           return respond(plantJson(toPlant(plant)))
         },
         { writes: true, parse: 'none', body: 'NewPlant', ...CREATE },

@@ -16,7 +16,7 @@ import {
   type PlantPage,
   type TaskOptions,
 } from '../domain/store.ts'
-import { PROVIDER_USER_LENGTH, PROVIDER_USER_PREFIX, type Token, tokenState } from '../domain/token.ts'
+import { PROVIDER_USER_PREFIX, type Token, tokenState } from '../domain/token.ts'
 import { storeUnusable } from './errors.ts'
 
 /** Plants of a deleted user that one transaction deletes, and the pause after it in which others can write. */
@@ -102,15 +102,16 @@ export const selectTokens = (prefix = '', others = ''): string => `
     users.blocked_at_ms as "userBlockedAtMs" ${others}
   from ${prefix}tokens join ${prefix}users on users.id = tokens.user_id`
 
-/** Finds a user with a name like those of `providerUserName`, whom a command has made: the length differs, or there is a token. */
-export const selectImpostor = (prefix = ''): string => `
-  select users.name from ${prefix}users left join ${prefix}tokens on tokens.user_id = users.id
-  where substr(users.name, 1, ${PROVIDER_USER_PREFIX.length}) = '${PROVIDER_USER_PREFIX}'
-    and (length(users.name) <> ${PROVIDER_USER_LENGTH} or tokens.id is not null) limit 1`
+/** Selects a token of a user with a name like those of `providerUserName`. Only an older version has made one. */
+export const selectImpostor = (prefix = ''): string =>
+  `${selectTokens(prefix)} where substr(users.name, 1, ${PROVIDER_USER_PREFIX.length}) = '${PROVIDER_USER_PREFIX}' limit 1`
 
-/** The error of a server with an identity provider if there is such a user. */
-export const impostorFound = (name: string): AppError =>
-  storeUnusable(`A command has made the user ${name}, whom an identity provider seems to know: delete this user.`)
+/** Throws `store_unusable` if the first of these rows has such a token. */
+export function requireNoImpostor([row]: readonly Row[]): void {
+  if (row === undefined) return
+  const what = `A command has made the user ${row.userName}, whom an identity provider seems to know`
+  throw storeUnusable(`${what}: delete this user.`)
+}
 
 /** A row, as the drivers return it: the values of its columns by their names. */
 export type Row = Readonly<Record<string, bigint | string | null>>

@@ -81,9 +81,9 @@ describe('user delete', () => {
 
       expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: signal === 'SIGINT' ? 130 : 143 })
       expect(stderr).toEndWith(
-        `Stopped by ${signal}: all tokens of user gone and ${MANY_PLANTS - gone.plants} of ${MANY_PLANTS} plants are deleted. Run the same command again to delete the rest.\n`,
+        `Stopped by ${signal}: user gone is blocked, and all tokens and ${MANY_PLANTS - gone.plants} of ${MANY_PLANTS} plants are deleted. Run the same command again to delete the rest.\n`,
       )
-      expect(gone).toMatchObject({ user: 'gone', tokens: 0 })
+      expect(gone).toMatchObject({ user: 'gone', tokens: 0, blocked: expect.any(String) })
       expect(gone.plants).toBeGreaterThan(0)
       expect(again).toMatchObject({ stderr: expect.stringContaining('with 0 tokens and 2 plants.\n'), exitCode: 0 })
       expect(JSON.parse(again.stdout)).toEqual({ user: 'gone', tokens: 0, plants: 2 })

@@ -4,10 +4,12 @@ import { crc32 } from 'node:zlib'
 import {
   hashToken,
   isTokenText,
+  providerUserName,
   TOKEN_RANDOM_BYTES,
   type Token,
   tokenState,
   tokenText,
+  USER_NAME,
 } from '../../src/domain/token.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -93,5 +95,20 @@ describe('a token', () => {
     const states = statesOf({ expiresAtMs: 1000, revokedAtMs: 500 }, [0, 499, 500, 2000])
 
     expect(states).toEqual(Array(4).fill('revoked'))
+  })
+})
+
+describe("the name of an identity provider's user", () => {
+  test('is oidc. and the base64url of the SHA-256 of issuer, NUL and subject, whatever they are', () => {
+    for (const [issuer, subject] of [
+      ['https://login.example.org', 'ada'],
+      ['https://login.example.org', '🌱'.repeat(1000)],
+    ] as const) {
+      const name = providerUserName(issuer, subject)
+
+      expect(name).toBe(`oidc.${createHash('sha256').update(`${issuer}\0${subject}`).digest('base64url')}`)
+      expect(name).toMatch(/^oidc\.[\w-]{43}$/)
+      expect(name).toMatch(USER_NAME)
+    }
   })
 })

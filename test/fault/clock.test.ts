@@ -1,11 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { LOCK_MAX_WAIT_MS } from '../../src/store/group-queue.ts'
+import { FAKETIME, makeClock } from '../support/clock.ts'
 import { runPlantstore } from '../support/executable.ts'
-import { makeFolder } from '../support/folder.ts'
 import { openConnection } from '../support/raw-connection.ts'
-import { lacks, type Requirement } from '../support/requirement.ts'
+import { lacks } from '../support/requirement.ts'
 import { SLACK_MS } from '../support/slack.ts'
 import { until } from '../support/until.ts'
 import { formatRequest, sendHalf } from './clients.ts'
@@ -25,10 +23,6 @@ const ENOUGH = 100
 /** Jumps by a day and back, in both directions. */
 const JUMPS = Array.from({ length: rounds(1, 20) }, () => [1, 0, -1, 0]).flat()
 
-/** The path of libfaketime, as its own command prints it; `undefined` if it is missing. */
-const LIBRARY = findLibrary()
-const FAKETIME: Requirement = { missing: 'faketime is missing', isMet: () => LIBRARY !== undefined }
-
 /** A server with a clock of its own, and a token that does not expire. */
 async function serveByClock(flags: readonly string[] = []) {
   const clock = makeClock()
@@ -38,7 +32,7 @@ async function serveByClock(flags: readonly string[] = []) {
     ...db,
     ...server,
     startLoad: () => db.startLoad(server),
-    jumpTo: clock.jumpTo,
+    jumpTo: (days: number) => clock.jumpTo(days * DAY_MS),
     async createToken(...options: readonly string[]) {
       const { stdout } = await runPlantstore(['token', 'create', '--user', 'me', ...options, '--database', db.database])
       return stdout.trim()
@@ -167,42 +161,3 @@ describe.skipIf(lacks(FAKETIME))('a clock that jumps by a day while a server run
     },
   )
 })
-
-/**
- * A time of day that can jump while processes run. Monotonic clocks, the times of files and the kernel's own timers stay the
- * machine's.
- */
-function makeClock() {
-  const folder = makeFolder()
-  const file = join(folder.path, 'offset')
-  const jumpTo = (days: number) => {
-    // A rename, so that no process reads half a number.
-    writeFileSync(`${file}.new`, `${days < 0 ? '' : '+'}${(days * DAY_MS) / 1000}`)
-    renameSync(`${file}.new`, file)
-  }
-  jumpTo(0)
-  return {
-    /** The environment of a process that uses this clock. */
-    env: {
-      LD_PRELOAD: LIBRARY ?? '',
-      FAKETIME_TIMESTAMP_FILE: file,
-      FAKETIME_NO_CACHE: '1',
-      DONT_FAKE_MONOTONIC: '1',
-      NO_FAKE_STAT: '1',
-    },
-    /** Moves the clock a number of days ahead of the machine's. */
-    jumpTo,
-    /** Removes the shared memory that the library has left for a process that has ended. */
-    forget(pid: number): void {
-      for (const name of [`faketime_shm_${pid}`, `sem.faketime_sem_${pid}`])
-        rmSync(join('/dev/shm', name), { force: true })
-    },
-    [Symbol.dispose]: folder[Symbol.dispose],
-  }
-}
-
-function findLibrary(): string | undefined {
-  if (Bun.which('faketime') === null) return undefined
-  const { exitCode, stdout } = Bun.spawnSync(['faketime', '-m', '-f', '+0', 'printenv', 'LD_PRELOAD'])
-  return exitCode === 0 ? stdout.toString().trim() : undefined
-}

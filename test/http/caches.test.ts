@@ -2,9 +2,11 @@ import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Store } from '../../src/domain/store.ts'
 import { createApp } from '../../src/http/app.ts'
 import { TOKEN_CACHE_MAX_BYTES } from '../../src/http/authentication.ts'
+import { identityProvider } from '../../src/http/jwt/provider.ts'
 import { CACHED_LIST_MAX_BYTES, LIST_CACHE_MAX_BYTES, LISTS_PER_USER_MAX } from '../../src/http/lists/list-cache.ts'
 import { appOptions } from '../support/app.ts'
 import { EXECUTABLE } from '../support/executable.ts'
+import { AUDIENCE, makeKey, startIssuer } from '../support/issuer.ts'
 import { type OpenStore, SQLITE_STORES } from '../support/stores.ts'
 import { createToken } from '../support/tokens.ts'
 import { until } from '../support/until.ts'
@@ -71,6 +73,28 @@ describe.each(COUNTED)('the token cache, with $name', ({ open }) => {
     for (let spaces = 0; spaces < variants; spaces++) expect((await ask(' '.repeat(spaces) + token)).status).toBe(200)
     await ask(theirs)
 
+    expect(reads.findToken).toBe(2)
+  })
+
+  test('holds as many JWTs beside other tokens as their texts have room', async () => {
+    await using issuer = await startIssuer({ keys: [await makeKey('EdDSA')] })
+    await using opened = await open(STANDING_CLOCK)
+    const { ask, reads, token } = await countReads(opened, {}, issuer.issuer)
+    const x = 'x'.repeat(5700)
+    const askForBytes = async (bytes: number) => {
+      for (let sent = 0; sent < bytes; ) {
+        const jwt = await issuer.token({ x, jti: crypto.randomUUID() })
+        expect((await ask(jwt)).status).toBe(200)
+        sent += jwt.length
+      }
+    }
+
+    await ask(token)
+    await askForBytes(TOKEN_CACHE_MAX_BYTES / 2)
+    await ask(token)
+    expect(reads.findToken).toBe(1)
+    await askForBytes(TOKEN_CACHE_MAX_BYTES)
+    await ask(token)
     expect(reads.findToken).toBe(2)
   })
 
@@ -193,7 +217,7 @@ describe.each(COUNTED)('the list cache, with $name', ({ open }) => {
 const untilKnown = (store: Store) => until('the store knows its versions', () => store.tokensVersion())
 
 /** The service with user `me` on a real store whose reads are counted. `overrides` replace methods of the store. */
-async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) {
+async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}, issuer?: string) {
   const { text: token } = await createToken(store)
   const reads = { findToken: 0, listPlants: 0 }
   const used = { ...store, ...overrides }
@@ -208,7 +232,9 @@ async function countReads({ store }: OpenStore, overrides: Partial<Store> = {}) 
       return used.listPlants(...asked)
     },
   }
-  const app = createApp(appOptions({ store: counting }))
+  const options = appOptions({ store: counting })
+  const provider = issuer === undefined ? undefined : identityProvider({ issuer, audience: AUDIENCE }, options)
+  const app = createApp({ ...options, provider })
   const ask = async (text: string, query = '?limit=5') =>
     app(new Request(`http://localhost/plants${query}`, { headers: { authorization: `Bearer ${text}` } }))
   return { ask, reads, store, token, user: await userIdOf(store, 'me') }

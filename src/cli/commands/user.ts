@@ -93,7 +93,7 @@ const deleteCommand = (user: Command, io: Io) =>
       const deleteUser = async (signal: AbortSignal) => {
         using progress = showProgress(io)
         const onProgress = (done: number, total: number) => {
-          stoppedText = `all tokens of user ${name} and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
+          stoppedText = `user ${name} is blocked, and all tokens and ${done} of ${counted(total, 'plant')} are deleted. Run the same command again to delete the rest.`
           progress.update(done, total, `${done} of ${total} plants of ${name} deleted`)
         }
         return await changeAccess(options, (store) => store.deleteUser(name, { signal, onProgress }))

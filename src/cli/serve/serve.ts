@@ -36,12 +36,9 @@ async function completeOptions(options: Settings): Promise<ServeOptions> {
   const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope } = options
   if (drainWait >= drain && drainWait > 0)
     throw misused('--drain-wait (PLANTSTORE_DRAIN_WAIT) must be shorter than --drain.')
-  if ((jwtIssuer === undefined) !== (jwtAudience === undefined))
-    throw misused(
-      '--jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE) go together: set both or neither.',
-    )
-  if (jwtIssuer === undefined && (jwtKeys ?? jwtDefaultScope) !== undefined)
-    throw misused('--jwt-keys and --jwt-default-scope need --jwt-issuer (PLANTSTORE_JWT_ISSUER).')
+  const isJwtSet = (jwtIssuer ?? jwtAudience ?? jwtKeys ?? jwtDefaultScope) !== undefined
+  if (isJwtSet && (jwtIssuer === undefined || jwtAudience === undefined))
+    throw misused('JWTs need both --jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE).')
   if (certPath === undefined && keyPath === undefined) return { ...options, tls: undefined }
   if (certPath === undefined || keyPath === undefined)
     throw misused(

@@ -1,76 +1,75 @@
-import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { isSafeAddress } from '../../domain/address.ts'
 import { AppError } from '../../domain/error.ts'
 import type { AppOptions } from '../options.ts'
 
-/** How often the keys are read again, and how often at most for JWTs whose key is not known. */
-const RENEW_EVERY_MS = 600_000
+/** How often the keys are read. After a failure, and for JWTs whose key is not known, they are read earlier, but not more often than this. */
+export const RENEW_EVERY_MS = 600_000
 export const RENEW_MIN_MS = 10_000
+const LOOK_EVERY_MS = 1000
 /** How long known keys are used while none can be read. */
 export const KEYS_MAX_AGE_MS = 24 * 3_600_000
-/** How long a provider may take to send its keys, and how long each of its documents may be. */
-const FETCH_TIMEOUT_MS = 5000
+/** How long reading the keys may take, and how long each document may be. */
+export const READ_TIMEOUT_MS = 5000
 export const DOCUMENT_MAX_BYTES = 256 * 1024
 
 /**
- * The keys that `load` reads at once, every few minutes, and for a JWT whose key is not known. Rejects with `store_busy` while no
- * keys are known, and with an error of `jose` if a JWT has no key.
+ * The keys that `load` reads at once, and again before they are old. Rejects with `store_busy` while no keys are known, and with an error
+ * of `jose` if a JWT has no key.
  */
 export function watchKeys(
-  load: () => Promise<unknown>,
+  load: (signal: AbortSignal) => Promise<unknown>,
   { log, monotonicMs, statistics }: Pick<AppOptions, 'log' | 'monotonicMs' | 'statistics'>,
 ): JWTVerifyGetKey {
   let known: JWTVerifyGetKey | undefined
   let [readAtMs, triedAtMs] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY]
+  let loading: Promise<unknown> | undefined
   let reading: Promise<void> | undefined
 
   const read = async (): Promise<void> => {
     triedAtMs = monotonicMs()
+    const signal = AbortSignal.timeout(READ_TIMEOUT_MS)
+    const late = new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    // A file may never answer. It is not opened again meanwhile.
+    loading ??= load(signal).finally(() => {
+      loading = undefined
+    })
     try {
-      known = createLocalJWKSet((await load()) as Parameters<typeof createLocalJWKSet>[0])
-      readAtMs = monotonicMs()
+      known = createLocalJWKSet((await Promise.race([loading, late])) as JSONWebKeySet)
+      readAtMs = triedAtMs
     } catch (error) {
       if (statistics?.keyFailures !== undefined) statistics.keyFailures++
       log.warn({ reason: String(error).slice(0, 500) }, 'the keys of the identity provider could not be read')
     }
     reading = undefined
   }
-  /** All who wait share one reading. */
-  const renew = async (): Promise<void> => {
-    if (reading === undefined && monotonicMs() - triedAtMs < RENEW_MIN_MS) return
-    reading ??= read()
+  /** Reads the keys if that was not tried for so long. All who wait share one reading. */
+  const renew = async (pauseMs = RENEW_MIN_MS): Promise<void> => {
+    if (monotonicMs() - triedAtMs >= pauseMs) reading ??= read()
     await reading
   }
-  const find: JWTVerifyGetKey = (header, jws) => {
-    if (known !== undefined && monotonicMs() - readAtMs < KEYS_MAX_AGE_MS) return known(header, jws)
+  const look = () => void renew(readAtMs < triedAtMs ? RENEW_MIN_MS : RENEW_EVERY_MS)
+  const find = async (...jwt: Parameters<JWTVerifyGetKey>) => {
+    if (known !== undefined && monotonicMs() - readAtMs < KEYS_MAX_AGE_MS) return known(...jwt)
     throw new AppError('store_busy', { message: NO_KEYS })
   }
 
-  void renew()
-  setInterval(renew, RENEW_EVERY_MS).unref()
-  return async (header, jws) => {
-    try {
-      return await find(header, jws)
-    } catch (error) {
-      if (!(error instanceof AppError || error instanceof errors.JWKSNoMatchingKey)) throw error
-      await renew()
-      return find(header, jws)
-    }
-  }
+  look()
+  setInterval(look, LOOK_EVERY_MS).unref()
+  return (...jwt) => find(...jwt).catch(() => renew().then(() => find(...jwt)))
 }
 
 const NO_KEYS =
   'The keys of the identity provider could not be read, nothing was and nothing will be stored: try again.'
 
 /** Reads a JWKS from a file. */
-export const readKeyFile = (path: string): Promise<unknown> => Bun.file(path).slice(0, DOCUMENT_MAX_BYTES).json()
+export const readKeyFile = (path: string): Promise<unknown> => readJson(path, Bun.file(path).stream())
 
 /**
  * Fetches the JWKS of an issuer, whose address its metadata have: those of OpenID Connect (Discovery 1.0 §4), or else those of OAuth
  * (RFC 8414 §3).
  */
-export async function fetchKeys(issuer: string): Promise<unknown> {
-  const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS)
+export async function fetchKeys(issuer: string, signal: AbortSignal): Promise<unknown> {
   const { origin, pathname } = new URL(issuer)
   const path = pathname.replace(/\/$/, '')
   const metadata = await fetchJson(`${origin}${path}/.well-known/openid-configuration`, signal).catch((error) =>
@@ -82,15 +81,19 @@ export async function fetchKeys(issuer: string): Promise<unknown> {
   return fetchJson(address, signal)
 }
 
-async function fetchJson(address: string, signal: AbortSignal): Promise<Record<string, unknown>> {
+async function fetchJson(address: string, signal: AbortSignal) {
   const headers = { accept: 'application/json', 'accept-encoding': 'identity' }
   // A compressed document could be a thousand times as long as what arrives.
   const response = await fetch(address, { signal, headers, redirect: 'error', decompress: false })
   if (!response.ok) throw new Error(`${address} answers ${response.status}`)
+  return readJson(address, response.body ?? new Blob().stream())
+}
+
+async function readJson(source: string, stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
   let text = ''
-  for await (const part of (response.body ?? new Blob().stream()).pipeThrough(new TextDecoderStream())) {
+  for await (const part of stream.pipeThrough(new TextDecoderStream())) {
     text += part
-    if (text.length > DOCUMENT_MAX_BYTES) throw new Error(`${address} has more than ${DOCUMENT_MAX_BYTES} bytes`)
+    if (text.length > DOCUMENT_MAX_BYTES) throw new Error(`${source} has more than ${DOCUMENT_MAX_BYTES} bytes`)
   }
-  return Object(JSON.parse(text))
+  return Object(JSON.parse(text)) as Record<string, unknown>
 }

@@ -1,7 +1,7 @@
 import { type JWTPayload, jwtVerify } from 'jose'
 import { AppError } from '../../domain/error.ts'
-import { type Caller, providerUserName, type Scope } from '../../domain/token.ts'
-import type { AppOptions, IdentityProvider } from '../options.ts'
+import { providerUserName, type Scope } from '../../domain/token.ts'
+import type { AppOptions, IdentityProvider, VerifiedJwt } from '../options.ts'
 import { fetchKeys, readKeyFile, watchKeys } from './keys.ts'
 
 export const JWT_MAX_LENGTH = 8192
@@ -29,10 +29,10 @@ export function identityProvider(
   { issuer, audience, keyFile, defaultScope }: ProviderPolicy,
   parts: Pick<AppOptions, 'log' | 'statistics' | 'nowMs' | 'monotonicMs'>,
 ): IdentityProvider {
-  const keys = watchKeys(() => (keyFile === undefined ? fetchKeys(issuer) : readKeyFile(keyFile)), parts)
+  const keys = watchKeys((signal) => (keyFile === undefined ? fetchKeys(issuer, signal) : readKeyFile(keyFile)), parts)
   const options = { issuer, audience, algorithms: ALGORITHMS, requiredClaims: ['exp'], clockTolerance: LEEWAY_S }
 
-  const check = async (text: string): Promise<Omit<Caller, 'userId' | 'userBlockedAtMs'>> => {
+  const check = async (text: string): Promise<VerifiedJwt> => {
     if (text.length > JWT_MAX_LENGTH || !COMPACT.test(text)) throw new Error('it is no compact JWS of at most 8 KiB')
     const atMs = parts.nowMs()
     const { protectedHeader, payload } = await jwtVerify(text, keys, { ...options, currentDate: new Date(atMs) })
@@ -44,16 +44,8 @@ export function identityProvider(
     if (iat > atMs / 1000 + LEEWAY_S) throw new Error('it was issued in the future')
     // In the digest, all unpaired surrogates would be one character.
     if (typeof sub !== 'string' || sub === '' || !sub.isWellFormed()) throw new Error('it has no subject')
-    return {
-      ...{
-        id: undefined,
-        userName: providerUserName(issuer, sub),
-        subject: sub,
-        scope: scopeOf(payload, defaultScope),
-      },
-      ...{ revokedAtMs: undefined, lastUsedAtMs: undefined },
-      expiresAtMs: Math.min((exp + LEEWAY_S) * 1000, atMs + VERIFIED_FOR_MS),
-    }
+    const expiresAtMs = Math.min((exp + LEEWAY_S) * 1000, atMs + VERIFIED_FOR_MS)
+    return { userName: providerUserName(issuer, sub), subject: sub, scope: scopeOf(payload, defaultScope), expiresAtMs }
   }
   const refuse = (error: unknown): never => {
     if (error instanceof AppError) throw error

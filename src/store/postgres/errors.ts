@@ -9,7 +9,7 @@ import { AnswerTimeout } from './driver.ts'
  */
 export const REPEAT_MS = 2000
 /** No attempt begins with less time than this, because it would hardly end in time. */
-const ATTEMPT_MIN_MS = 300
+export const ATTEMPT_MIN_MS = 300
 /** The longest pause before another attempt. The pause is random, so that two processes do not meet again. */
 const PAUSE_MAX_MS = 20
 

@@ -1,11 +1,13 @@
 import { AppError } from '../../domain/error.ts'
 import { INT64_MAX, INT64_MIN } from '../../domain/int64.ts'
-import { type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
-import { EMPTY_PAGE, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
-import type { UserId } from '../../domain/token.ts'
+import { type NewPlant, type PlantRow, type StoredPlant, toPlant, valuesOf } from '../../domain/plant.ts'
+import { EMPTY_PAGE, type FoundUser, PAGE_TEXT_LENGTH, type Store } from '../../domain/store.ts'
+import { NOBODY, type UserId } from '../../domain/token.ts'
 import { deleteIf, takePage } from '../rows.ts'
 import { FIELD_COLUMNS } from '../tables.ts'
 import type { Connections } from './connections.ts'
+import type { Query } from './driver.ts'
+import { REPEAT_MS } from './errors.ts'
 import { insertRows, selectPart } from './tables.ts'
 import { findUser, insertUsers } from './users.ts'
 
@@ -20,8 +22,13 @@ const SELECT_PAGE = selectPart('plants', 'id', IN_RANGE, PAGE_TEXT_BYTES, { name
 /** Up to this many plants the simpler statement reads a list. It is faster, and so many plants fit in memory. */
 const SHORT_LIST_PLANTS = 32
 
+/** The user of a first plant, and the plant that was stored with the user. */
+type Made = FoundUser & { readonly first?: NewPlant }
+
 /** Plants in PostgreSQL. */
 export function plants({ read, writePlant, changeTokens, quotaPlants }: Connections) {
+  /** The users who are made now. Further first plants of such a user wait for that, and share its failure. */
+  const makings = new Map<string, Promise<Made>>()
   const getPlant = async (user: UserId, id: bigint) => {
     const [row] = await read<PlantRow>(SELECT_ONE, [user, id])
     if (row === undefined) throw new AppError('plant_not_found')
@@ -31,15 +38,21 @@ export function plants({ read, writePlant, changeTokens, quotaPlants }: Connecti
     createPlant: (user, plant) => writePlant('create', { user, id: plant.id, values: valuesOf(plant) }),
 
     async createFirstPlant({ name, createdAtMs }, plant) {
-      const known = await changeTokens(async (query) => {
+      const values = valuesOf(plant)
+      const make = async (query: Query): Promise<Made> => {
         const found = await findUser(query, name)
         if (found !== undefined) return found
         if (quotaPlants === 0) throw new AppError('quota_exceeded')
         const { users } = await insertUsers(query, [{ userName: name, createdAtMs }])
-        await insertRows(query, 'plants', [[users.get(name), plant.id, ...valuesOf(plant)]])
-      })
-      if (known?.blockedAtMs !== undefined) throw new AppError('token_invalid')
-      if (known !== undefined) await writePlant('create', { user: known.id, id: plant.id, values: valuesOf(plant) })
+        const id = users.get(name) ?? NOBODY
+        await insertRows(query, 'plants', [[id, plant.id, ...values]])
+        return { id, blockedAtMs: undefined, first: plant }
+      }
+      const making = makings.get(name) ?? changeTokens(make, REPEAT_MS).finally(() => makings.delete(name))
+      makings.set(name, making)
+      const { id: user, blockedAtMs, first } = await making
+      if (blockedAtMs !== undefined) throw new AppError('token_invalid')
+      if (first !== plant) await writePlant('create', { user, id: plant.id, values })
     },
 
     async listPlants(user, { after, limit }) {

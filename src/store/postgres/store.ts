@@ -1,9 +1,8 @@
 import { describeAddress } from '../../domain/database-url.ts'
 import type { AppError } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import type { User } from '../../domain/token.ts'
 import type { OpenOptions } from '../engine.ts'
-import { impostorFound, selectImpostor } from '../rows.ts'
+import { requireNoImpostor, selectImpostor } from '../rows.ts'
 import { connect } from './connections.ts'
 import { ANSWER_TIMEOUT_MS, AnswerTimeout, type ConnectionOptions } from './driver.ts'
 import { isTemporary, toOpenError } from './errors.ts'
@@ -37,8 +36,7 @@ export async function openPostgresStore(
         await inspect(connections.client, address, durability)
         const isCreated = await migrate(connections.client, address, mustExist)
         if (isCreated) onCreated?.(describeAddress(address))
-        const [impostor] = hasProvider ? await connections.client.query<User>(selectImpostor('plantstore.')) : []
-        if (impostor !== undefined) throw impostorFound(impostor.name)
+        if (hasProvider) requireNoImpostor(await connections.client.query(selectImpostor('plantstore.')))
         return await connections.open()
       } catch (error) {
         const reason = toOpenError(address, error)

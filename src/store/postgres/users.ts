@@ -9,6 +9,7 @@ const LIST_USERS = `select id, name, created_at_ms as "createdAtMs", blocked_at_
   where name collate "C" > $1 and name = coalesce($3, name) order by name collate "C" limit $2`
 const COUNT_PLANTS =
   'select count(*) as plants from plantstore.plants where user_id = (select id from plantstore.users where name = $1)'
+const BLOCK = 'update plantstore.users set blocked_at_ms = coalesce(blocked_at_ms, $2) where id = $1'
 const DELETE_TOKENS = 'delete from plantstore.tokens where user_id = $1 returning id'
 const DELETE_BATCH = `delete from plantstore.plants where user_id = $1
   and id in (select id from plantstore.plants where user_id = $1 order by id limit $2) returning id`
@@ -23,11 +24,8 @@ export function users({ read, changeTokens }: Connections) {
 
   return {
     async listUsers({ name, after = '', limit = PAGE_ROWS } = {}) {
-      const found = await read<Row & { readonly id: bigint }>(
-        LIST_USERS,
-        [after, limit, name ?? null],
-        READ_ALL_TIMEOUT_MS,
-      )
+      const range = [after, limit, name ?? null]
+      const found = await read<Row & { readonly id: bigint }>(LIST_USERS, range, READ_ALL_TIMEOUT_MS)
       const ids = found.map(({ id }) => id)
       // A statement of its own for each count: Citus refuses subqueries that count the rows of each user.
       const [plants, tokens] = [await countRows('plants', ids), await countRows('tokens', ids)]
@@ -51,10 +49,11 @@ export function users({ read, changeTokens }: Connections) {
     async deleteUser(name, options = {}) {
       const [total] = await read<{ readonly plants: bigint }>(COUNT_PLANTS, [name], READ_ALL_TIMEOUT_MS)
       options.signal?.throwIfAborted()
-      // Without tokens, no new request can write for this user.
+      // From here on no new request writes for this user.
       const { user, tokens } = await changeTokens(async (query, announce) => {
         const user = await requireUser(query, name)
         announce(user)
+        await query(BLOCK, [user, Date.now()])
         return { user, tokens: (await query(DELETE_TOKENS, [user])).length }
       })
       const deleteBatch = () =>

@@ -1,7 +1,8 @@
+import { AppError } from '../../domain/error.ts'
 import { TOKEN_CHANGES_SEEN_WITHIN_MS, type Version } from '../../domain/store.ts'
 import { NOBODY, type UserId } from '../../domain/token.ts'
-import type { Client, Query } from './driver.ts'
-import { isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
+import { ANSWER_TIMEOUT_MS, type Client, type Query } from './driver.ts'
+import { ATTEMPT_MIN_MS, isConflict, isConnectionLost, REPEAT_MS, repeat, toAppError } from './errors.ts'
 
 /** The age at which the changes are read again, and the age from which they no longer count. */
 const RENEW_AFTER_MS = 300
@@ -84,24 +85,33 @@ function changedSince(known: bigint | undefined, stamp: bigint, changes: string)
  * for its locks, still have time then.
  */
 const STANDSTILL_MAX = '3s'
+/** How many such transactions of this process may wait or be under way. */
+export const CHANGES_MAX = 512
 
 /**
  * Returns a function that runs a transaction which creates or changes tokens or users. Only one such transaction of all processes
- * runs at a time, and those of this process run in the order in which they were asked for. A conflict repeats the work.
+ * runs at a time, and those of this process run in the order in which they were asked for. A conflict repeats the work. The caller may
+ * limit the time until the answer: what has not begun by then rejects with `store_busy`, as does one too many.
  *
  * The work announces the user whose tokens it changes, and `changed` gets this user. A create announces `NOBODY`: no cache holds
  * what does not exist, but the stamp must tell a standby that lacks the create. `requireOpen` throws an `AppError`.
  */
 export function openTokenChanges(client: Client, requireOpen: () => void, changed: (users: Iterable<UserId>) => void) {
   let last: Promise<unknown> = Promise.resolve()
+  let unfinished = 0
 
-  return <T>(work: (query: Query, announce: (user: UserId) => void) => Promise<T>): Promise<T> => {
+  return <T>(work: (query: Query, announce: (user: UserId) => void) => Promise<T>, timeMs = Infinity): Promise<T> => {
+    if (unfinished >= CHANGES_MAX) return Promise.reject(new AppError('store_busy'))
+    unfinished++
+    const deadlineMs = performance.now() + timeMs
     let user = NOBODY
     const announce = (announced: UserId) => {
       user = announced
     }
     const attempt = () => {
       requireOpen()
+      const leftMs = Math.min(deadlineMs - performance.now(), ANSWER_TIMEOUT_MS)
+      if (leftMs < ATTEMPT_MIN_MS) throw new AppError('store_busy')
       return client.transaction(async (query) => {
         await query(`set local idle_in_transaction_session_timeout = '${STANDSTILL_MAX}'`)
         await query('select id from plantstore.counters for update')
@@ -109,14 +119,17 @@ export function openTokenChanges(client: Client, requireOpen: () => void, change
         const stamp = randomStamp()
         await query(ANNOUNCE, [stamp, `${stamp} ${user};`])
         return result
-      })
+      }, leftMs)
     }
     const done = last
       .then(() => repeat(REPEAT_MS, isConflict, attempt))
       .catch((error) => {
         throw toAppError(error, { outcomeIsUnknown: isConnectionLost(error) })
       })
-      .finally(() => changed([user]))
+      .finally(() => {
+        unfinished--
+        changed([user])
+      })
     last = done.catch(() => undefined)
     return done
   }

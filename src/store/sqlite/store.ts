@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
 import type { OpenOptions } from '../engine.ts'
-import { impostorFound, selectImpostor } from '../rows.ts'
+import { type Row, requireNoImpostor, selectImpostor } from '../rows.ts'
 import { connect } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { toOpenError } from './errors.ts'
@@ -42,8 +42,7 @@ export async function openSqliteStore(
     using first = openWriter(path, durability)
     requireSafeSqlite(String(rowsOf(first, 'select sqlite_version()')[0]?.[0]))
     const isCreated = migrate(first, path)
-    const [impostor] = hasProvider ? rowsOf<[string]>(first, selectImpostor()) : []
-    if (impostor !== undefined) throw impostorFound(impostor[0])
+    if (hasProvider) requireNoImpostor(first.prepare<Row, []>(selectImpostor()).all())
     // The file exists now, even if the path is a link whose target was missing.
     const madePath = realpathSync(path)
     // SQLite does not sync the directory's entry of a new WAL. Without the entry a power loss would lose the whole WAL.

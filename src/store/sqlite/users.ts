@@ -29,8 +29,8 @@ export function users({ reader, read, writer: { write, emptyWal } }: Connections
         return { user: id, total: Number(select.values(id)[0]?.[0]) }
       })
       options.signal?.throwIfAborted()
-      // Without tokens no new request writes for this user. The last batch also deletes what earlier requests still write.
-      const tokens = await write(['deleteTokensOfUser', user])
+      // From here on no new request writes for this user. The last batch also deletes what earlier requests still write.
+      const tokens = await write(['blockForGood', user, Date.now()])
       const plants = await deleteInBatches(total, () => write(['deletePlantsOrUser', user]), options)
       // The WAL still has the deleted rows. If a reader needs it, the server's next checkpoints empty it.
       await emptyWal()

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { providerUserName } from '../../../src/domain/token.ts'
 import { AUDIENCE, startIssuer } from '../../support/issuer.ts'
+import { createToken } from '../../support/tokens.ts'
 import { until } from '../../support/until.ts'
 import { bytesOf, type Service, startService } from '../support/service.ts'
 import { type ServiceOptions, TRANSPORTS, type Transport } from '../support/transports.ts'
@@ -114,6 +115,14 @@ describe.each(TRANSPORTS)('a JWT, $name', (transport) => {
     const { headers, body } = await service.list('', { token: await issuer.token({ scope: 'email' }) })
     expect(headers.get('www-authenticate')).toBe(
       'Bearer realm="plantstore", error="insufficient_scope", scope="plants:write"',
+    )
+    const reader = await issuer.token({ scope: 'plants:read' })
+    expect((await service.delete(1, { token: reader })).headers.get('www-authenticate')).toBe(
+      'Bearer realm="plantstore", error="insufficient_scope", scope="plants:write"',
+    )
+    const { text: own } = await createToken(service.store, { scope: 'read' })
+    expect((await service.delete(1, { token: own })).headers.get('www-authenticate')).toBe(
+      'Bearer realm="plantstore", error="insufficient_scope", scope="write"',
     )
     expect(body.message).toBe('This token may do nothing here: get one with the scope plants:read or plants:write.')
   })

@@ -2,11 +2,20 @@ import { describe, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Store } from '../../../src/domain/store.ts'
-import { DOCUMENT_MAX_BYTES, KEYS_MAX_AGE_MS, RENEW_MIN_MS } from '../../../src/http/jwt/keys.ts'
+import { providerUserName } from '../../../src/domain/token.ts'
+import {
+  DOCUMENT_MAX_BYTES,
+  KEYS_MAX_AGE_MS,
+  READ_TIMEOUT_MS,
+  RENEW_EVERY_MS,
+  RENEW_MIN_MS,
+} from '../../../src/http/jwt/keys.ts'
 import { VERIFIED_FOR_MS } from '../../../src/http/jwt/provider.ts'
 import { rejectionOf } from '../../store/rejection.ts'
 import { makeFolder } from '../../support/folder.ts'
 import { AUDIENCE, makeKey, startIssuer } from '../../support/issuer.ts'
+import { SLACK_MS } from '../../support/slack.ts'
+import { until } from '../../support/until.ts'
 import { startService } from '../support/service.ts'
 import { IN_PROCESS, type ServiceOptions } from '../support/transports.ts'
 
@@ -94,7 +103,9 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     await using service = await startAt(issuer)
     const token = await issuer.token()
 
-    expect(await Promise.all([token, token, 'x.y.z', 'x'].map(service.code))).toEqual([50303, 50303, 40102, 40102])
+    expect(await Promise.all([token, token, 'x.y.z', 'x', 'plst_x'].map(service.code))).toEqual([
+      50303, 50303, 40102, 40102, 40102,
+    ])
     const refused = await service.list('', { token })
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(refused.body.message).toContain('The keys of the identity provider could not be read')
@@ -193,6 +204,8 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(issuer.state.requests).not.toContain('/evil')
   })
 
+  const padded = (bytes: number, keys: readonly object[] = []) => JSON.stringify({ keys }).padEnd(bytes)
+
   test('come from a file, which the server reads again', async () => {
     await using issuer = await startIssuer()
     using folder = makeFolder()
@@ -205,10 +218,56 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     const [first, second] = [await issuer.token(claims), await issuer.token(claims, {}, next)]
     expect([await service.code(first), await service.code(second)]).toEqual([200, 40102])
 
-    writeFileSync(keyFile, JSON.stringify({ keys: [next.jwk] }))
+    writeFileSync(keyFile, padded(DOCUMENT_MAX_BYTES, [next.jwk]))
     service.pass(RENEW_MIN_MS)
     expect(await service.code(second)).toBe(200)
     expect(issuer.state.requests).toEqual([])
+  })
+
+  test.concurrent.each([
+    ['that nobody writes', (path: string) => void Bun.spawnSync(['mkfifo', path]), /timed? ?out/i],
+    [
+      'of 256 KiB and a byte',
+      (path: string) => writeFileSync(path, padded(DOCUMENT_MAX_BYTES + 1)),
+      /more than 262144 bytes/,
+    ],
+    ['that is missing', () => {}, /ENOENT|no such file/i],
+  ])('are not taken from a file %s, and no JWT waits for it for long', async (_, make, reason) => {
+    await using issuer = await startIssuer()
+    using folder = makeFolder()
+    const keyFile = join(folder.path, 'jwks.json')
+    make(keyFile)
+    await using service = await startAt(issuer, { jwt: { ...issuer, audience: AUDIENCE, keyFile } })
+    const startMs = performance.now()
+
+    expect([await service.code(await issuer.token()), await service.code()]).toEqual([50303, 200])
+    expect(performance.now() - startMs).toBeLessThan(READ_TIMEOUT_MS + SLACK_MS)
+    expect(service.warnings()).toEqual([expect.stringMatching(reason)])
+  })
+
+  test('are read again every 10 minutes, and every 10 seconds after a failure, also if no JWT comes', async () => {
+    await using issuer = await startIssuer()
+    const next = await makeKey('ES256', 'key 2')
+    const tokens = [await issuer.token(), await issuer.token({}, {}, next)] as const
+    await using service = await startAt(issuer)
+    const reads = (count: number) =>
+      until(
+        `the keys are read ${count} times`,
+        () => issuer.state.requests.filter((path) => path === '/jwks')[count - 1],
+      )
+    await reads(1)
+
+    issuer.state.answers.set('/jwks', () => new Response(null, { status: 500 }))
+    service.pass(RENEW_EVERY_MS)
+    await reads(2)
+    await until('the failure is logged', () => service.warnings().length === 1)
+    issuer.state.answers.clear()
+    issuer.state.keys = [next.jwk]
+    service.pass(RENEW_MIN_MS)
+    await reads(3)
+    expect(await service.code(tokens[1])).toBe(200)
+    expect(await service.code(tokens[0])).toBe(40102)
+    expect(issuer.state.requests.filter((path) => path === '/jwks')).toHaveLength(3)
   })
 
   test('that two of a kind need a kid, which tells them apart', async () => {
@@ -241,7 +300,7 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     expect(await service.code(token)).toBe(40102)
   })
 
-  test('refuse a create whose body arrives after the end of its JWT, and accept one whose user was made meanwhile', async () => {
+  test('refuse a create whose body arrives after the end of its JWT, and accept one whose user was made or deleted meanwhile', async () => {
     await using issuer = await startIssuer()
     const exp = Math.floor(Date.now() / 1000) + 100
     const [ada, bob] = [await issuer.token({ exp }), await issuer.token({ exp, sub: 'bob' })]
@@ -262,11 +321,30 @@ describe.each(IN_PROCESS)('the keys of an identity provider, $name', (transport)
     const meanwhile = await createLater(1, ada, () => service.create({ id: 2, name: 'Ivy' }, { token: ada }))
     expect(meanwhile.status).toBe(200)
     expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
+    const anew = await createLater(1, ada, () => service.store.deleteUser(providerUserName(issuer.issuer, 'ada')))
+    expect(anew.status).toBe(200)
+    expect(await service.names(ada)).toEqual(['Fern'])
     for (const token of [ada, bob]) {
       const late = await createLater(3, token, () => service.pass(200_000))
       expect([late.status, late.body.error]).toEqual([401, 40102])
       service.pass(-200_000)
     }
-    expect(await service.names(ada)).toEqual(['Fern', 'Ivy'])
+    expect(await service.names(ada)).toEqual(['Fern'])
+  })
+
+  test('let a create make the user anew who was deleted after its JWT was checked', async () => {
+    await using issuer = await startIssuer()
+    const token = await issuer.token()
+    const overrideStore = (store: Store): Partial<Store> => ({
+      async createPlant(user, plant) {
+        if (plant.name === 'Ivy') await store.deleteUser(providerUserName(issuer.issuer, 'ada'))
+        return store.createPlant(user, plant)
+      },
+    })
+    await using service = await startAt(issuer, { overrideStore })
+    await service.create({ id: 1, name: 'Fern' }, { token })
+
+    expect((await service.create({ id: 1, name: 'Ivy' }, { token })).status).toBe(200)
+    expect(await service.names(token)).toEqual(['Ivy'])
   })
 })

@@ -14,7 +14,8 @@ export async function openArena() {
   const silent = await makeKey('ES256', 'silent', { key_ops: ['encrypt'] })
   const mislabelled = await makeKey('ES256', 'mislabelled', { alg: 'ES384' })
   const weak = weakKey()
-  const issuer = await startIssuer({ keys: [ec, rsa, { ...ed, jwk }, encrypting, silent, mislabelled, weak] })
+  const pss = { ...rsa, jwk: { ...rsa.jwk, kid: 'pss', alg: 'PS256' } }
+  const issuer = await startIssuer({ keys: [ec, rsa, pss, { ...ed, jwk }, encrypting, silent, mislabelled, weak] })
   const mallory = await makeKey('ES256', 'ec')
   const spki = await exportSPKI(rsa.publicKey)
   const thumbprint = await calculateJwkThumbprint(ec.jwk)
@@ -322,6 +323,7 @@ export const ATTACKS: readonly Attack[] = [
 /** What looks odd and is right: each is answered 200. */
 export const ACCEPTED: readonly Attack[] = [
   ['7518 §3.3', 'RS256', ({ issuer, rsa }) => issuer.token({}, {}, rsa)],
+  ['7518 §3.5', 'PS256', ({ issuer, rsa }) => asRsa('PS256', issuer.claims(), rsa, 'pss')],
   ['8037 §3.1', 'EdDSA', ({ issuer, ed }) => issuer.token({}, {}, ed)],
   ['the contract', '8192 bytes', (arena) => ofLength(arena, 8192)],
   ...['JWT', 'jwt', 'AT+JWT', 'application/at+jwt', 'application/jwt'].map(
@@ -359,9 +361,9 @@ async function ofLength({ issuer }: Arena, length: number): Promise<string> {
   }
 }
 
-/** Signs claims by RSA in ways that the key does not allow. */
-async function asRsa(alg: 'PS256' | 'RS512', claims: object, { privateKey }: IssuerKey): Promise<string> {
-  const data = `${encode({ alg, kid: 'rsa' })}.${encode(claims)}`
+/** Signs claims by RSA in ways that only the key `pss` allows, and for PS256 alone. */
+async function asRsa(alg: 'PS256' | 'RS512', claims: object, { privateKey }: IssuerKey, kid = 'rsa'): Promise<string> {
+  const data = `${encode({ alg, kid })}.${encode(claims)}`
   const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 }
   const key = { key: KeyObject.from(privateKey as CryptoKey), ...(alg === 'PS256' && padding) }
   return `${data}.${signBytes(`sha${alg.slice(2)}`, Buffer.from(data), key).toString('base64url')}`

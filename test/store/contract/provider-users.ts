@@ -5,6 +5,8 @@ import { CREATED_AT_MS, createToken, createUser, listIds, outcomesOf } from '../
 import { rejectionOf } from '../rejection.ts'
 
 const ADA = { name: providerUserName('https://issuer.example.org', 'ada'), createdAtMs: CREATED_AT_MS }
+/** More plants than one batch of a deletion. */
+const MORE_THAN_A_BATCH = 1200
 const fern = (id: number) => ({ id: BigInt(id), name: 'Fern', tag: 'green' })
 
 /** Tests what the comments of `Store` say about users whom an identity provider knows. */
@@ -67,6 +69,28 @@ export function providerUsersContract({ open }: StoreUnderTest): void {
       expect(await store.listUsers()).toEqual([
         { name: ADA.name, createdAtMs: 7, plants: 0, tokens: 0, blockedAtMs: 7 },
       ])
+    })
+
+    test('rejects with token_invalid from the start of a deletion to its end, also if that stops half-way', async () => {
+      await using opened = await open()
+      const { store } = opened
+      await store.createFirstPlant(ADA, fern(0))
+      await Promise.all(Array.from({ length: MORE_THAN_A_BATCH }, (_, id) => store.createPlant(1, fern(id + 1))))
+      const create = () => outcomesOf([store.createFirstPlant(ADA, fern(-1))])
+      const stopping = new AbortController()
+      const seen: unknown[] = []
+      const onProgress = async (deleted: number) => {
+        seen.push(...(await create()))
+        if (deleted > 0) stopping.abort(new Error('stopped'))
+      }
+
+      await rejectionOf(store.deleteUser(ADA.name, { onProgress, signal: stopping.signal }))
+      expect([...seen, ...(await create())]).toEqual(['token_invalid', 'token_invalid', 'token_invalid'])
+      expect(await store.findUser(ADA.name)).toEqual({ id: 1, blockedAtMs: expect.any(Number) })
+
+      await store.deleteUser(ADA.name)
+      expect(await create()).toEqual(['done'])
+      expect(await store.findUser(ADA.name)).toEqual({ id: 2, blockedAtMs: undefined })
     })
 
     test('shows its plant to every list that begins later', async () => {

@@ -4,7 +4,7 @@ import type { PlantValues } from '../../../domain/plant.ts'
 import { NOBODY, type UserId } from '../../../domain/token.ts'
 import { PLANT_COLUMNS } from '../../tables.ts'
 import { insertInto } from '../driver.ts'
-import { findUser } from '../lookups.ts'
+import { findUser, requireUser } from '../lookups.ts'
 import type { PlantQuota } from './quota.ts'
 import { insertUser } from './users.ts'
 
@@ -43,7 +43,8 @@ export function plantWrites(writer: Database, quota?: PlantQuota) {
       if (user?.blockedAtMs !== undefined) throw new AppError('token_invalid')
       // Before the user is there, so that a refusal stores nothing.
       if (user === undefined && quota?.isUsedUp(NOBODY)) throw new AppError('quota_exceeded')
-      createPlant(user?.id ?? insertUser(writer, name, createdAtMs), idText, ...values)
+      insertUser(writer, name, createdAtMs)
+      createPlant(requireUser(writer, name), idText, ...values)
     },
     /** With values it deletes the plant only while it has them. */
     deletePlant(user: UserId, idText: string, ...values: PlantValues | readonly []): void {

@@ -3,6 +3,7 @@ import type { CreatedTokens, NewToken, TokenSelection } from '../../../domain/st
 import type { Token, TokenId } from '../../../domain/token.ts'
 import { compareTokens, endOfReplaced, fromRow, NONE_CREATED, type Row, selectTokens } from '../../rows.ts'
 import { requireToken, requireUser } from '../lookups.ts'
+import { insertUser } from './users.ts'
 
 /** A token to store. The hash is in hexadecimal digits. */
 type HexToken = Omit<NewToken, 'hash'> & { readonly hash: string }
@@ -46,8 +47,7 @@ export function tokenWrites(writer: Database) {
 }
 
 function insertToken(writer: Database, { userName, hash, scope, label, createdAtMs, expiresAtMs }: HexToken) {
-  const insertUser = 'insert into users (name, created_at_ms) values (?1, ?2) on conflict do nothing'
-  const userIsNew = writer.run(insertUser, [userName, createdAtMs]).changes > 0
+  const userIsNew = insertUser(writer, userName, createdAtMs)
   const { lastInsertRowid } = writer.run(
     `insert into tokens (user_id, hash, scope, label, created_at_ms, expires_at_ms)
      select id, unhex(?2), ?3, ?4, ?5, ?6 from users where name = ?1`,

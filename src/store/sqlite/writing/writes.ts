@@ -31,7 +31,7 @@ export const CHANGES = {
   revokeTokens: 'tokens',
   rotateToken: 'tokens',
   setUserBlock: 'tokens',
-  deleteTokensOfUser: 'tokens',
+  blockForGood: 'tokens',
   touchTokens: 'nothing',
   rewriteApplicationId: 'nothing',
 } as const satisfies Record<WriteName, 'plants' | 'tokens' | 'everything' | 'nothing'>
