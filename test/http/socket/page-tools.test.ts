@@ -172,6 +172,7 @@ describe('tools of the page', () => {
     await ui.send({ Name: 'Fern' }, 'Store the change')
     await deleting.done
     await ui.told('Changed to “Fern” (shade).')
+    await until('the plant has the focus', async () => (await ui.focusedRow()) === '1')
     const [after] = await ui.stored()
     await ui.click('Edit plant 2')
     await ui.send({ Name: 'Ivy '.repeat(60) }, 'Store the change')
