@@ -99,8 +99,24 @@ export function logToStdout(): { readonly destination: DestinationStream; close(
 /** Fields that the sentence of a request contains. */
 const REQUEST_FIELDS = ['operation', 'method', 'path', 'status', 'durationMs', 'user', 'tokenId']
 
-/** Turns JSON lines of the log into lines for people. */
-export async function prettyLines(hasColours: boolean): Promise<LineFormat> {
+/** Passes the lines of a thread to another one that writes them. Those of a turn of the event loop travel together. */
+export function logToThread(post: (lines: string) => void): DestinationStream {
+  let lines = ''
+  const pass = () => {
+    post(lines)
+    lines = ''
+  }
+  return {
+    write(line) {
+      if (lines === '') setImmediate(pass)
+      lines += line
+    },
+  }
+}
+
+/** Turns JSON lines of the log into lines for people. `undefined` if nobody says whether they have colours: then lines are JSON. */
+export async function formatFor(hasColours: boolean | undefined): Promise<LineFormat | undefined> {
+  if (hasColours === undefined) return undefined
   // Only a log for people waits for the library to load.
   const { prettyFactory } = await import('pino-pretty')
   const toText = prettyFactory({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { createLogger, type LineFormat, prettyLines } from '../src/log.ts'
+import { createLogger, formatFor, type LineFormat } from '../src/log.ts'
 
 /** Every character that may begin a line, control a terminal or reorder text. */
 const CONTROLS = [
@@ -16,7 +16,7 @@ const DANGEROUS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2
 
 const FORMATS: readonly { readonly name: string; readonly format: LineFormat | undefined }[] = [
   { name: 'json', format: undefined },
-  { name: 'pretty', format: await prettyLines(false) },
+  { name: 'pretty', format: await formatFor(false) },
 ]
 
 function logger(format: LineFormat | undefined) {
@@ -91,7 +91,7 @@ describe.each(FORMATS)('a log in $name', ({ name, format }) => {
 
 describe('a log for people', () => {
   test('describes a request in a sentence: status, operation and user', async () => {
-    const { log, text } = logger(await prettyLines(false))
+    const { log, text } = logger(await formatFor(false))
     const request = { requestId: 'r-1', operation: 'listPlants', method: 'GET', path: '/plants', status: 200 }
     log.info({ ...request, durationMs: 0.25, user: 'me', tokenId: 7 }, 'request')
     log.info({ ...request, status: 401, durationMs: 1 }, 'request')
@@ -103,7 +103,7 @@ describe('a log for people', () => {
   })
 
   test('has colours for the level and the status, if they are wanted', async () => {
-    const { log, text } = logger(await prettyLines(true))
+    const { log, text } = logger(await formatFor(true))
     for (const status of [204, 404, 503]) log.info({ operation: 'other', status }, 'request')
 
     const colours = [...text().matchAll(/\[(\d+)m(\d{3})/g)].map(([, colour, status]) => [status, colour])

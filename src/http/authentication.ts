@@ -91,8 +91,9 @@ const bytesOf = ({ token: { subject = '' } }: Entry, text: string) => text.lengt
 const NEVER: Version = -1
 
 /** Caches tokens by their texts. A change by any process invalidates the tokens of its user. */
-export function createTokenCache({ store, recordUse, statistics, nowMs, provider }: AppOptions) {
-  const entries = new LRUCache<string, Entry>({ maxSize: TOKEN_CACHE_MAX_BYTES, sizeCalculation: bytesOf })
+export function createTokenCache({ store, recordUse, statistics, cacheShare, nowMs, provider }: AppOptions) {
+  const maxSize = TOKEN_CACHE_MAX_BYTES * cacheShare
+  const entries = new LRUCache<string, Entry>({ maxSize, sizeCalculation: bytesOf })
 
   const isAccepted = (token: Caller): boolean => {
     if (tokenState(token, nowMs()) !== 'active') return false

@@ -24,6 +24,8 @@ export interface AppOptions {
   /** The most plants in one answer. */
   readonly listMax: number | undefined
   readonly rateLimit: RateLimit | undefined
+  /** How much of the memory for caches this thread may use: 1 for all of it. */
+  readonly cacheShare: number
   /** Whether there is a page for browsers at `/`. */
   readonly servesPage: boolean
   readonly servesDocs: boolean
@@ -44,9 +46,11 @@ export interface IdentityProvider {
 }
 export type VerifiedJwt = Omit<Caller, 'userId' | 'userBlockedAtMs'>
 
-/** `isDraining` is true from the first signal on: the server is about to end. */
 export interface Lifecycle {
+  /** True from the first signal on: the server is about to end. */
   isDraining: boolean
+  /** When the last check began that found the store ready, in Unix milliseconds. All threads share this one number. */
+  readonly readyAtMs: Float64Array
 }
 
 /** How many requests a token may send to this process. Other processes count by themselves. */

@@ -8,19 +8,28 @@ const READINESS_MAX_AGE_MS = 1000
 
 const ok = () => respond('{"status":"ok"}')
 
+type ProbeOptions = Pick<AppOptions, 'store' | 'lifecycle' | 'nowMs'>
+
 /** Whether the process is up, and whether it can serve. The probes need no token. */
-export const probes = ({ store, lifecycle, monotonicMs }: Pick<AppOptions, 'store' | 'lifecycle' | 'monotonicMs'>) => {
+export const probes = ({ store, lifecycle, nowMs }: ProbeOptions) => {
   let checkedAtMs = Number.NEGATIVE_INFINITY
   let checked: Promise<void> | undefined
+  // Threads have different monotonic clocks, so they share the time of day, which may jump either way.
+  const isRecent = (ms = 0) => Math.abs(nowMs() - ms) < READINESS_MAX_AGE_MS
+  const check = async (startMs: number) => {
+    await store.checkReady()
+    lifecycle.readyAtMs[0] = startMs
+  }
   const readyz = async () => {
     if (lifecycle.isDraining)
       throw new AppError('store_busy', {
         message: 'The server is shutting down: ask another one, or again when it has restarted.',
       })
     // No client can force an fsync with every request.
-    if (checked === undefined || monotonicMs() - checkedAtMs >= READINESS_MAX_AGE_MS) {
-      checkedAtMs = monotonicMs()
-      checked = store.checkReady()
+    if (isRecent(lifecycle.readyAtMs[0])) return ok()
+    if (checked === undefined || !isRecent(checkedAtMs)) {
+      checkedAtMs = nowMs()
+      checked = check(checkedAtMs)
     }
     await checked
     return ok()

@@ -29,7 +29,14 @@ export interface ListenOptions {
   readonly socketMode: number
   /** The certificate; `undefined` for plain HTTP. A new certificate needs a new server. */
   readonly tls: Tls | undefined
+  readonly sharing?: Sharing
 }
+
+/**
+ * Whether several threads of this process listen at the address, and which of them this is. The first one keeps other servers away,
+ * because the system would let any process of the same user share the address.
+ */
+export type Sharing = 'none' | 'first' | 'further'
 
 /** Answers requests. Within a test there may be no connection. */
 export type Handle = (request: Request, connection?: Connection) => Response | Promise<Response>
@@ -48,7 +55,7 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
     // A killed server may have left it.
     rmSync(address.socketPath, { force: true })
   }
-  const server = await serve(address, handle, options).catch(async (cause) => {
+  const server = await (options.sharing === 'first' ? claim : serve)(address, handle, options).catch(async (cause) => {
     throw refusal(await reasonOf(cause, address), cause)
   })
   if ('socketPath' in address) chmodSync(address.socketPath, options.socketMode)
@@ -68,11 +75,41 @@ export async function listen(address: Address, handle: Handle, options: ListenOp
   }
 }
 
-async function serve(address: Address, handle: Handle, { idleTimeoutMs, tls }: ListenOptions) {
+/** How long a server waits for another one that starts at the same port, and how often it looks. */
+const CLAIM_MAX_WAIT_MS = 5000
+const CLAIM_RETRY_MS = 5
+
+/**
+ * Listens at an address that further threads can share. It first listens alone, which fails if any other process listens there.
+ * Until it shares the address, a lock keeps others from doing the same: a socket without a file, named after the port.
+ */
+async function claim(address: Address, handle: Handle, options: ListenOptions) {
+  if ('socketPath' in address) throw new TypeError('threads cannot share a unix socket')
+  using _lock = await lockPort(address.port)
+  const alone = await serve(address, handle, { ...options, sharing: 'none' })
+  const { port = address.port } = alone
+  alone.stop(true)
+  return serve({ ...address, port }, handle, options)
+}
+
+async function lockPort(port: number): Promise<Disposable> {
+  const deadlineMs = performance.now() + CLAIM_MAX_WAIT_MS
+  for (;;) {
+    try {
+      const lock = Bun.listen({ unix: `\0plantstore:${port}`, socket: { data() {} } })
+      return { [Symbol.dispose]: () => lock.stop(true) }
+    } catch (error) {
+      if (codeOf(error) !== 'EADDRINUSE' || performance.now() > deadlineMs) throw error
+      await Bun.sleep(CLAIM_RETRY_MS)
+    }
+  }
+}
+
+async function serve(address: Address, handle: Handle, { idleTimeoutMs, tls, sharing = 'none' }: ListenOptions) {
   const options = {
     ...('socketPath' in address
       ? { unix: address.socketPath }
-      : { hostname: address.host, port: address.port, reusePort: false }),
+      : { hostname: address.host, port: address.port, reusePort: sharing !== 'none' }),
     ...(tls !== undefined && { tls: tls.context }),
     fetch: handle,
     development: false,

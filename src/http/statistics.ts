@@ -11,8 +11,8 @@ export type RequestStatistics = ReturnType<typeof countRequests>
 
 /** Counts requests from now on. No label is a user, a token or a path that a client wrote. */
 export function countRequests(hasProvider = false) {
-  /** For each operation, how many answers had a status, and their durations. A status without answers has no element. */
-  const operations: Record<string, { statuses: number[]; durationsS: Histogram }> = {}
+  /** For each operation, how many answers had a status, and their durations. A status without answers has no property. */
+  const operations: Record<string, { statuses: Record<number, number>; durationsS: Histogram }> = {}
   return {
     operations,
     // Every kind starts at 0: otherwise the first of a kind would show no increase.
@@ -32,7 +32,7 @@ export function countRequests(hasProvider = false) {
       durationMs: number,
       bodyBytes: number,
     ): void {
-      operations[operation] ??= { statuses: [], durationsS: histogram(DURATION_BOUNDS_S) }
+      operations[operation] ??= { statuses: {}, durationsS: histogram(DURATION_BOUNDS_S) }
       const { statuses, durationsS } = operations[operation]
       statuses[status] = (statuses[status] ?? 0) + 1
       durationsS.observe(durationMs / 1000)

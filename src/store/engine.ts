@@ -1,6 +1,7 @@
 import type { AppError } from '../domain/error.ts'
 import type { ConflictRule, OwnedPlant } from '../domain/plant.ts'
 import type { Durability, Store, StoreObserver, TaskOptions } from '../domain/store.ts'
+import type { StoreShare } from './sqlite/share.ts'
 import type { Counts, Source, Target } from './tools/contents.ts'
 
 /** The kind of database that `--database` names, and what it can do. A server never loads the tools. */
@@ -13,11 +14,18 @@ export interface Engine {
    * Opens the store. Rejects with `store_unusable`. Calls `onFailure` once if the store fails later and must not be written to
    * any more.
    */
-  open(onFailure: (error: AppError) => void, options?: OpenOptions): Promise<Store>
+  open(onFailure: (error: AppError) => void, options?: OpenOptions): Promise<OpenedStore>
   /** Loads the tools of a database file. Rejects with `misused` if the database is not a file. */
   fileTools(): Promise<FileTools>
   /** Loads what `copy` needs. */
   copyTools(options: CopyOptions): Promise<CopyTools>
+}
+
+export type { StoreShare }
+
+/** A store. If other threads of this process can use it, each of them needs a share of its own. */
+export interface OpenedStore extends Store {
+  readonly share?: (() => StoreShare) | undefined
 }
 
 /** How to reach a PostgreSQL database. A file has no such options. */
@@ -61,6 +69,8 @@ export interface OpenOptions {
    * be reached, it opens all the same and keeps trying: until then all methods reject.
    */
   readonly isServer?: boolean
+  /** How many threads of this process use the database, and share the limits of the queue of writes: 1 if left out. */
+  readonly threads?: number | undefined
   /** Rejects with `store_unusable` if a user whom a command has made has a name like those whom an identity provider signs in. */
   readonly hasProvider?: boolean
   /** Called with the location of the store if this created it. */

@@ -53,6 +53,8 @@ interface QueueOptions<Lane extends string, Content> {
   /** Commits a group of a lane. Rejects if all of its writes failed. */
   readonly perform: Readonly<Record<Lane, (group: readonly Content[]) => Promise<GroupOutcome>>>
   readonly observer: StoreObserver | undefined
+  /** How many threads with a queue share the limits of the process. */
+  readonly threads?: number | undefined
 }
 
 /** A write that has no result yet. */
@@ -70,7 +72,11 @@ interface Asked<Lane, Content> extends Write<Lane, Content> {
  * if only a slow group is before it, and after `QUEUE_MAX_WAIT_MS` if a full group waits before it. While another process locks
  * the database, all writes wait for `LOCK_MAX_WAIT_MS`.
  */
-export function queueGroups<Lane extends string, Content>({ perform, observer }: QueueOptions<Lane, Content>) {
+export function queueGroups<Lane extends string, Content>({
+  perform,
+  observer,
+  threads = 1,
+}: QueueOptions<Lane, Content>) {
   /** The writes that no group has taken, in the order in which they were asked for. */
   const waiting: Asked<Lane, Content>[] = []
   const limit = limitWaits(waiting, observer)
@@ -107,8 +113,8 @@ export function queueGroups<Lane extends string, Content>({ perform, observer }:
     write(write: Write<Lane, Content>): Promise<unknown> {
       if (refusal !== undefined) return Promise.reject(refusal)
       const waitingText = textLength - (waiting[0]?.textBefore ?? textLength)
-      const hasText = waitingText > 0 && waitingText + write.textLength > QUEUE_MAX_TEXT_LENGTH
-      if (hasText || waiting.length >= QUEUE_MAX_WRITES) {
+      const hasText = waitingText > 0 && waitingText + write.textLength > QUEUE_MAX_TEXT_LENGTH / threads
+      if (hasText || waiting.length >= QUEUE_MAX_WRITES / threads) {
         observer?.recordRefusal('queue_full')
         return Promise.reject(new AppError('store_busy'))
       }

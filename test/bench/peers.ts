@@ -46,8 +46,8 @@ export function buildPeers(say: (text: string) => void, isCi = process.env.CI ==
 }
 
 /** Starts a peer on a database. */
-export const startPeer = (workspace: Workspace, name: PeerName, database: string): Promise<Server> =>
-  startContestant(workspace, name, [...PEERS[name].command, database])
+export const startPeer = (workspace: Workspace, name: PeerName, database: string, cores?: string): Promise<Server> =>
+  startContestant(workspace, name, [...PEERS[name].command, database], cores)
 
 /** Returns why a peer cannot be built, if so. */
 function buildPeer(name: PeerName, { build = [] }: Peer, say: (text: string) => void): string | undefined {

@@ -38,6 +38,8 @@ interface PlantstoreOptions {
   readonly executable?: string
   /** The cores for the server, by default `SERVER_CORE`. */
   readonly cores?: string
+  /** How many threads answer, by default one: as many as the cores of `SERVER_CORE`. */
+  readonly threads?: number
 }
 
 /** Starts the service on a database with default options, except that it logs errors only. */
@@ -56,11 +58,23 @@ export function spawnPlantstore(
     hasMetrics = false,
     executable = EXECUTABLE,
     cores = String(SERVER_CORE),
+    threads = 1,
   }: PlantstoreOptions = {},
 ): Server {
   const port = freePort()
   const metrics = hasMetrics ? ['--metrics-listen', '127.0.0.1:0'] : []
-  const flags = ['--database', database, '--listen', `127.0.0.1:${port}`, '--log-level', 'error', ...metrics]
+  // An older executable, to which another one is compared, has no such option.
+  const threadFlags = threads === 1 && cores === String(SERVER_CORE) ? [] : ['--threads', String(threads)]
+  const flags = [
+    '--database',
+    database,
+    '--listen',
+    `127.0.0.1:${port}`,
+    '--log-level',
+    'error',
+    ...threadFlags,
+    ...metrics,
+  ]
   const child = workspace.spawn(cores, [...(hasSlowSyncs ? SLOW_SYNCS : []), executable, 'serve', ...flags])
   return toServer('plantstore', child, port)
 }
@@ -77,8 +91,13 @@ export async function untilOk({ name, url }: Server, path: string, lookMs: numbe
 }
 
 /** Starts a contestant, which prints its port. */
-export async function startContestant(workspace: Workspace, name: string, command: readonly string[]): Promise<Server> {
-  const child = workspace.spawn(SERVER_CORE, command)
+export async function startContestant(
+  workspace: Workspace,
+  name: string,
+  command: readonly string[],
+  cores: number | string = SERVER_CORE,
+): Promise<Server> {
+  const child = workspace.spawn(cores, command)
   let text = ''
   for await (const chunk of child.stdout) {
     text += new TextDecoder().decode(chunk)

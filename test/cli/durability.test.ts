@@ -50,7 +50,8 @@ describe.skipIf(lacks(STRACE))('what serve writes to disk before it answers', ()
 
   // A file whose times were seen is dearer to sync after its next write.
   test.skipIf(process.platform !== 'linux')('does not include a look at the times of the WAL', async () => {
-    await using server = await serveWithPlant([])
+    // Another thread looks when it opens its connection.
+    await using server = await serveWithPlant(['--threads', '1'])
     await using trace = await traceLooks(server.pid)
 
     for (let id = 1; id <= 5; id++) expect(await server.create(id)).toBe(200)

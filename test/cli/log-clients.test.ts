@@ -29,8 +29,10 @@ async function logHeads(flags: readonly string[], heads: readonly (readonly stri
     .stdout()
     .trimEnd()
     .split('\n')
-    .slice(1, -2)
     .map((line) => JSON.parse(line))
+    .filter(({ requestId }) => requestId !== undefined)
+    // Lines of different threads may be out of order.
+    .sort((a, b) => a.requestId - b.requestId)
   expect(records.map(({ requestId }) => requestId)).toEqual(heads.map((_, id) => String(id)))
   return records
 }

@@ -139,7 +139,7 @@ describe.concurrent('the log of a server', () => {
         await exchange(server.port, `${head}X-Request-Id: ${'i'.repeat(64)}\r\n\r\n`)
       }
     }
-    const requests = (await logged.lines()).slice(1, -2)
+    const requests = (await logged.lines()).filter((line) => line.includes('i'.repeat(64)))
 
     expect(requests).toHaveLength(3 * fillers.length)
     expect(requests.filter((line) => Buffer.byteLength(line) >= 2048)).toEqual([])

@@ -32,6 +32,9 @@ const MARGIN_MS = 500
 /** The end of `serve`, and the ends by a signal that comes before the command or even the process listens for signals. */
 const ENDINGS: readonly unknown[] = [0, 143, 'SIGTERM']
 
+/** A later answer proves that the handler of an earlier request has begun only if one thread answers both. */
+const ONE_THREAD = ['--threads', '1']
+
 /** A server with 64 connections that create and delete, and clients that open a connection for each create. */
 async function serveLoad(random: Random, flags: readonly string[] = []) {
   const db = await makeTestDatabase({ random, history: startHistory(FIRST_ID) })
@@ -74,7 +77,7 @@ describe('SIGTERM under load', () => {
     'lets the server answer every request that a handler has begun, and end with 0 within --drain',
     { short: 2, long: 40 },
     async (random) => {
-      await using under = await serveLoad(random)
+      await using under = await serveLoad(random, ONE_THREAD)
       const { server, history, token, database } = under
       using halfHead = await sendHalf(server.port, token, history, 'head')
       using halfBody = await sendHalf(server.port, token, history, 'body')
@@ -110,7 +113,7 @@ describe('SIGTERM under load', () => {
     'lets the server end with 0 within --drain, also if half-sent requests never become whole',
     { short: 1, long: 20 },
     async (random) => {
-      await using under = await serveLoad(random, ['--drain', `${SHORT_DRAIN_MS / 1000}s`])
+      await using under = await serveLoad(random, [...ONE_THREAD, '--drain', `${SHORT_DRAIN_MS / 1000}s`])
       const { server, history, token } = under
       using _halfHead = await sendHalf(server.port, token, history, 'head')
       using halfBody = await sendHalf(server.port, token, history, 'body')

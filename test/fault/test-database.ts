@@ -17,6 +17,9 @@ const ENOUGH = 200
 /** Flags of servers under load. With 64 connections the access log would be most of the work. */
 export const QUIET = ['--access-log', 'off']
 
+/** Faults meet the caches and the writes of several threads, on whatever core. */
+const THREADS = process.platform === 'linux' ? ['--threads', '3'] : []
+
 /** A server that was started. */
 export type Server = Awaited<ReturnType<typeof serve>>
 /** A database with one client. */
@@ -45,7 +48,7 @@ export async function makeTestDatabase(options: TestDatabaseOptions = {}) {
     history,
     random,
     async serve(flags: readonly string[] = QUIET, options: Parameters<typeof serve>[2] = {}): Promise<Server> {
-      const server = await serve(database, flags, options)
+      const server = await serve(database, [...THREADS, ...flags], options)
       servers.push(server)
       return server
     },

@@ -22,12 +22,11 @@ describe.each(TRANSPORTS)('the probes, $name', (transport) => {
 })
 
 /** A service whose checks of the store are counted, with a clock that a test sets. */
-async function startWithClock(transport: Transport) {
+async function startWithClock(transport: Transport, lifecycle = { isDraining: false, readyAtMs: new Float64Array(1) }) {
   const clock = { nowMs: 5000 }
-  const lifecycle = { isDraining: false }
   const checks = { count: 0 }
   const service = await startService(transport, {
-    app: { lifecycle, monotonicMs: () => clock.nowMs },
+    app: { lifecycle, nowMs: () => clock.nowMs },
     overrideStore: ({ checkReady }) => ({
       checkReady() {
         checks.count += 1
@@ -61,6 +60,16 @@ describe.each(IN_PROCESS)('/readyz, $name', (transport) => {
     await ask('/readyz')
     await ask('/readyz')
     expect(checks.count).toBe(2)
+  })
+
+  test('is checked for all threads by one of them', async () => {
+    const first = await startWithClock(transport)
+    await using _first = first.service
+    const second = await startWithClock(transport, first.lifecycle)
+    await using _second = second.service
+
+    expect([await first.ask('/readyz'), await second.ask('/readyz')]).toEqual([READY, READY])
+    expect([first.checks.count, second.checks.count]).toEqual([1, 0])
   })
 
   test('shares a failure for as long as a success, and succeeds again after that', async () => {

@@ -152,8 +152,10 @@ describe.skipIf(lacks(SYSTEMD))('the systemd unit', () => {
     ).toBe('700 plantstore\n600 plantstore')
   })
 
-  test('starts the service again after a kill, and stops it in good order', async () => {
+  test('lets the service go on at a reload, starts it again after a kill, and stops it in good order', async () => {
     const first = await healthyPid()
+    await systemd.run(['systemctl', 'reload', UNIT])
+    expect(await healthyPid()).toBe(first)
     await systemd.run(['kill', '-KILL', first])
     await until('systemd starts it again', async () => (await systemd.show(['NRestarts'])).NRestarts !== '0')
     const second = await healthyPid()

@@ -20,7 +20,7 @@ import { outcomesOf } from './fixtures.ts'
 type Lane = 'create' | 'delete'
 
 /** A queue whose groups wait until the test ends them. */
-function openQueue() {
+function openQueue(threads = 1) {
   const groups: { readonly lane: Lane; readonly group: readonly string[]; end(outcome: GroupOutcome): void }[] = []
   const refusals: string[] = []
   const perform = (lane: Lane) => (group: readonly string[]) => {
@@ -31,6 +31,7 @@ function openQueue() {
   const queue = queueGroups({
     perform: { create: perform('create'), delete: perform('delete') },
     observer: { recordGroup() {}, recordRefusal: (reason) => void refusals.push(reason) },
+    threads,
   })
   return {
     ...queue,
@@ -46,22 +47,26 @@ function openQueue() {
 }
 
 describe('the queue of groups', () => {
-  test('holds QUEUE_MAX_WRITES writes that no group has taken, and refuses one more', async () => {
-    const queue = openQueue()
-    const first = queue.create('first')
-    const held = await queue.latest(1)
+  test.each([1, 4])(
+    'holds its share of QUEUE_MAX_WRITES that no group has taken, and refuses one more: 1 of %d',
+    async (threads) => {
+      const queue = openQueue(threads)
+      const max = QUEUE_MAX_WRITES / threads
+      const first = queue.create('first')
+      const held = await queue.latest(1)
 
-    const rest = outcomesOf(Array.from({ length: QUEUE_MAX_WRITES + 1 }, (_, id) => queue.create(`${id}`)))
-    expect(QUEUE_MAX_WRITES).toBe(16384)
-    expect(queue.refusals).toEqual(['queue_full'])
-    expect(queue.load().waitingWrites).toBe(QUEUE_MAX_WRITES + 1)
-    const ended = queue.refuse(new AppError('store_busy'))
-    held.end('done')
+      const rest = outcomesOf(Array.from({ length: max + 1 }, (_, id) => queue.create(`${id}`)))
+      expect(QUEUE_MAX_WRITES).toBe(16384)
+      expect(queue.refusals).toEqual(['queue_full'])
+      expect(queue.load().waitingWrites).toBe(max + 1)
+      const ended = queue.refuse(new AppError('store_busy'))
+      held.end('done')
 
-    await ended
-    expect(new Set(await rest)).toEqual(new Set([BUSY]))
-    expect(await first).toBeUndefined()
-  })
+      await ended
+      expect(new Set(await rest)).toEqual(new Set([BUSY]))
+      expect(await first).toBeUndefined()
+    },
+  )
 
   test('takes a write that waits because the thread stood still, also for longer than QUEUE_MAX_WAIT_MS', async () => {
     const queue = openQueue()

@@ -174,14 +174,17 @@ async function commandSections(): Promise<string> {
     const [examples = '', exitCodes = ''] = manual.split('\nExit codes:\n')
     const [usage = ''] = stdout().split('\n')
     const args = command.registeredArguments.map((argument) => `- ${code(argument.name())}: ${withChoices(argument)}\n`)
-    const options = command.options.map(({ long }) => `${code(long ?? '')}`)
+    const settings = Object.values(OPTIONS).filter(({ envVar }) => envVar)
+    const options = command.options.map(({ long }) => code(long ?? '')).join(', ')
+    const names =
+      command.options.length === settings.length ? 'all that have [a variable](#options-and-variables)' : options
     const codes = [...exitCodes.matchAll(/^ {2}(\d+) +(.+)$/gm)].map(([, number, when]) => `- ${number}: ${when}`)
     const parts = [
       `### ${callOf(command)}`,
       command.description(),
       `\`\`\`text\n${usage.replace('Usage: ', '')}\n\`\`\``,
       args.join('').trim(),
-      options.length > 0 ? Bun.wrapAnsi(`Options: ${options.join(', ')}.`, LINE_WIDTH) : '',
+      options === '' ? '' : Bun.wrapAnsi(`Options: ${names}.`, LINE_WIDTH),
       `Examples:\n\n\`\`\`text\n${examples.trimEnd().replace(/^ {2}/gm, '')}\n\`\`\``,
       `Exit codes:\n\n${codes.join('\n')}`,
     ]
@@ -198,7 +201,8 @@ async function emptyMetrics(): Promise<string> {
     load: () => ({ waitingWrites: 0, longestWaitMs: 0 }),
     measure: async () => ({ databaseBytes: 0, walBytes: 0, expiringTokens: 0 }),
   }
-  const sources = { http, writes: countWrites(), store, version: '', certificateEndsMs: undefined, nowMs: Date.now }
+  const own = { thread: 0, http, writes: countWrites(), store }
+  const sources = { ...own, version: '', nowMs: Date.now }
   const answer = createMetricsApp(sources, createLogger('error', process.stderr))
   return (await answer(new Request('http://localhost/metrics'))).text()
 }

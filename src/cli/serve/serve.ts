@@ -1,16 +1,20 @@
+import { availableParallelism, platform } from 'node:os'
 import type { Command } from '@commander-js/extra-typings'
 import { SETTINGS } from '../../config.ts'
 import type { Address } from '../../domain/address.ts'
+import { isPostgresUrl } from '../../domain/database-url.ts'
 import { misused } from '../../domain/error.ts'
-import type { MetricSources } from '../../http/metrics.ts'
+import type { MetricSources, ThreadMetrics } from '../../http/metrics.ts'
 import { listen } from '../../http/server.ts'
 import { countRequests, countWrites } from '../../http/statistics.ts'
-import { createLogger, type LineFormat, type Logger, logToStdout, prettyLines } from '../../log.ts'
+import { createLogger, formatFor, logToStdout } from '../../log.ts'
 import { openStore } from '../../store/open.ts'
 import { VERSION } from '../../version.ts'
 import { defineCommand, namesOf, openOptionsOf, type Settings } from '../command.ts'
 import { Ended, EXIT, type Io } from '../io.ts'
-import { runService, type ServeOptions, type Serving, watchEndings } from './service.ts'
+import type { ServeOptions } from './answering.ts'
+import { runService, type Serving, watchEndings } from './service.ts'
+import { prepareThreads } from './threads.ts'
 
 /** How long the server waits for a reader of the last lines of the log. */
 const LOG_FLUSH_MS = 500
@@ -25,13 +29,13 @@ export const serveCommand = (program: Command, io: Io) =>
     exits: {
       done: 'A signal ended the server in good order.',
       failed: 'The server cannot listen at its address.',
-      storeUnusable: 'The database cannot be opened, or it has failed.',
+      storeUnusable: 'The database cannot be opened, or it has failed, or a thread has failed.',
     },
     options: namesOf(SETTINGS),
-  }).action(async (options) => serve(await completeOptions(options), io))
+  }).action(async (options) => serve(await completeOptions(options, io), io))
 
 /** Reads the certificate and the key. Rejects with `misused` if the options do not fit together or a server cannot use the files. */
-async function completeOptions(options: Settings): Promise<ServeOptions> {
+async function completeOptions(options: Settings, io: Io): Promise<ServeOptions> {
   const { drain, drainWait, tlsCert: certPath, tlsKey: keyPath } = options
   const { jwtIssuer, jwtAudience, jwtKeys, jwtDefaultScope } = options
   if (drainWait >= drain && drainWait > 0)
@@ -39,22 +43,56 @@ async function completeOptions(options: Settings): Promise<ServeOptions> {
   const isJwtSet = (jwtIssuer ?? jwtAudience ?? jwtKeys ?? jwtDefaultScope) !== undefined
   if (isJwtSet && (jwtIssuer === undefined || jwtAudience === undefined))
     throw misused('JWTs need both --jwt-issuer (PLANTSTORE_JWT_ISSUER) and --jwt-audience (PLANTSTORE_JWT_AUDIENCE).')
-  if (certPath === undefined && keyPath === undefined) return { ...options, tls: undefined }
+  const complete = { ...options, threads: threadsFor(options), hasColours: coloursFor(options, io) }
+  if (certPath === undefined && keyPath === undefined) return { ...complete, tls: undefined }
   if (certPath === undefined || keyPath === undefined)
     throw misused(
       '--tls-cert (PLANTSTORE_TLS_CERT) and --tls-key (PLANTSTORE_TLS_KEY) go together: set both or neither.',
     )
   // Only a server with TLS waits for its code to load.
   const { readTls } = await import('../../http/tls.ts')
-  return { ...options, tls: readTls({ certPath, keyPath }) }
+  return { ...complete, tls: readTls({ certPath, keyPath }) }
+}
+
+/** How many threads answer if no option says it, at most. One core is left for the thread that writes. */
+const DEFAULT_THREADS_MAX = 8
+
+/** How many threads answer. Throws `misused` if the options want several threads where only one is possible. */
+function threadsFor({ threads, listen, rateLimit, database, jwtIssuer }: Settings): number {
+  const reasons = {
+    'a unix socket has one': 'socketPath' in listen,
+    '--rate-limit counts in one': rateLimit !== undefined,
+    'the keys of --jwt-issuer are read by one': jwtIssuer !== undefined,
+    'servers on PostgreSQL have one, so start several servers': isPostgresUrl(database),
+    'only Linux lets several listen at an address': platform() !== 'linux',
+  }
+  const [reason] = Object.entries(reasons).find(([, isSo]) => isSo) ?? []
+  if (reason === undefined) return threads ?? Math.max(1, Math.min(DEFAULT_THREADS_MAX, availableParallelism() - 1))
+  if (threads === undefined || threads === 1) return 1
+  throw misused(`--threads (PLANTSTORE_THREADS) must be 1: ${reason}.`)
+}
+
+/** Whether lines for people have colours; `undefined` for JSON. `NO_COLOR` turns colours off (https://no-color.org). */
+function coloursFor({ logFormat }: Settings, { printsToTerminal, env }: Io): boolean | undefined {
+  if ((logFormat ?? (printsToTerminal ? 'pretty' : 'json')) === 'json') return undefined
+  return printsToTerminal && env.TERM !== 'dumb' && !env.NO_COLOR
 }
 
 async function serve(options: ServeOptions, io: Io): Promise<void> {
   const output = logToStdout()
-  const log = createLogger(options.logLevel, output.destination, await lineFormat(options, io))
+  const log = createLogger(options.logLevel, output.destination, await formatFor(options.hasColours))
   const endings = watchEndings(log, io)
+  const writeLines = (lines: string) => void output.destination.write(lines)
+  const threads = prepareThreads(options.threads - 1, { writeLines, onEnd: endings.onThreadEnd })
   try {
-    await serveStore({ options, endings, log, io })
+    await serveStore({
+      options,
+      endings,
+      log,
+      io,
+      threads,
+      certificate: { tls: options.tls },
+    })
     // The store can fail as late as while it is closed.
     const exitCode = endings.hasFailed ? EXIT.storeUnusable : EXIT.done
     log.info({ exitCode }, 'ended')
@@ -66,16 +104,9 @@ async function serve(options: ServeOptions, io: Io): Promise<void> {
   }
 }
 
-/** The format of lines for people, or `undefined` for JSON. `NO_COLOR` turns colours off (https://no-color.org). */
-async function lineFormat({ logFormat }: ServeOptions, { printsToTerminal, env }: Io): Promise<LineFormat | undefined> {
-  if ((logFormat ?? (printsToTerminal ? 'pretty' : 'json')) === 'json') return undefined
-  return prettyLines(printsToTerminal && env.TERM !== 'dumb' && !env.NO_COLOR)
-}
-
 /** Opens the store, serves it and its metrics, and closes it. */
 async function serveStore(serving: Serving): Promise<void> {
-  const { options, endings, log, io } = serving
-  io.onHangup(() => log.info({ signal: 'SIGHUP' }, 'SIGHUP reloads no settings: restart the server to change them'))
+  const { options, endings, log, io, certificate } = serving
   const { metricsListen } = options
   const hasProvider = options.jwtIssuer !== undefined
   const statistics = metricsListen && { http: countRequests(hasProvider), writes: countWrites() }
@@ -83,14 +114,21 @@ async function serveStore(serving: Serving): Promise<void> {
     ...openOptionsOf(options),
     quotaPlants: options.quotaPlants,
     isServer: true,
+    threads: options.threads,
     hasProvider,
     onCreated: (location) => log.info({ database: location }, 'created a new, empty store'),
     onEvent: ({ level, message, sizes }) => log[level](sizes, message),
     observer: statistics?.writes,
   })
   try {
-    const facts = { store, version: VERSION, certificateEndsMs: options.tls?.validToMs, nowMs: io.nowMs }
-    using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, log))
+    const facts = {
+      thread: 0,
+      store,
+      version: VERSION,
+      certificateEndsMs: () => certificate.tls?.validToMs,
+      nowMs: io.nowMs,
+    }
+    using _metrics = statistics && (await serveMetrics(metricsListen, { ...statistics, ...facts }, serving))
     await runService(serving, store, statistics?.http)
   } finally {
     await store.close()
@@ -98,10 +136,12 @@ async function serveStore(serving: Serving): Promise<void> {
 }
 
 /** Serves metrics until it is disposed of. Rejects with `address_unavailable`. */
-async function serveMetrics(address: Address, sources: MetricSources, log: Logger): Promise<Disposable> {
+async function serveMetrics(address: Address, sources: MetricSources, { log, threads }: Serving): Promise<Disposable> {
   // Only a server with metrics waits for the library to load.
   const { createMetricsApp } = await import('../../http/metrics.ts')
-  const server = await listen(address, createMetricsApp(sources, log), {
+  const readOthers = async () =>
+    (await threads.ask({ call: 'readMetrics' })).filter((metrics) => metrics !== undefined) as ThreadMetrics[]
+  const server = await listen(address, createMetricsApp(sources, log, readOthers), {
     idleTimeoutMs: METRICS_IDLE_TIMEOUT_MS,
     flag: '--metrics-listen',
     // /metrics asks for no token, so only the user of the process may connect.

@@ -1,42 +1,85 @@
 import { AppError } from '../../domain/error.ts'
-import { openReader } from './driver.ts'
+import { type FileDurability, openReader } from './driver.ts'
 import { toAppError } from './errors.ts'
-import { readVersions, shareChanges } from './versions.ts'
-import { openWriter, type WriterOptions } from './writing/writer.ts'
+import { fileIdentity } from './files/file-system.ts'
+import type { StoreShare } from './share.ts'
+import { readVersions, shareChanges, shareCheckTime } from './versions.ts'
+import type { Order } from './writing/messages.ts'
+import { joinThread, openHere, openWriter, prepareThread, type WriterOptions } from './writing/writer.ts'
 
-/** The connections of a store. Everything reads and writes through them. */
-export type Connections = ReturnType<typeof connect>
+type ThreadOptions = Omit<WriterOptions, 'open' | 'onFailure'>
 
-type ConnectOptions = Omit<WriterOptions, 'path' | 'changes' | 'onFailure'>
+interface ConnectOptions extends ThreadOptions {
+  readonly isServer: boolean
+  readonly durability: FileDurability
+  readonly quotaPlants: number | undefined
+}
+
+/** Opens a connection that reads and one that writes: of a server, in a thread of its own. */
+export function connect(
+  path: string,
+  onFailure: (error: AppError) => void,
+  { isServer, durability, quotaPlants, ...options }: ConnectOptions,
+) {
+  const identity = fileIdentity(path)
+  const shared = { path, changes: shareChanges(), checkedAtMs: shareCheckTime() }
+  const writing = { ...shared, identity, durability, quotaPlants }
+  const thread = isServer ? prepareThread(writing) : undefined
+  const open = thread?.open ?? openHere(writing)
+  const lastOrder = (hasFailed: boolean, isStarted: boolean): Order | undefined => {
+    if (hasFailed) return 'discard'
+    // If nothing was written, the file may be gone.
+    return isStarted || fileIdentity(path) === identity ? 'close' : undefined
+  }
+  return {
+    ...connectThread(shared, onFailure, { ...options, open, lastOrder }),
+    share: thread && ((): StoreShare => ({ ...shared, ...thread.addLine() })),
+  }
+}
+
+/** Opens a connection that reads, and writes through the connection that another thread has opened. */
+export const join = (share: StoreShare, onFailure: (error: AppError) => void, options: ThreadOptions) =>
+  connectThread(share, onFailure, { ...options, open: joinThread(share), lastOrder: () => undefined })
+
+/** The connections of a thread to its store. Everything reads and writes through them. */
+export type Connections = ReturnType<typeof connectThread>
+
+interface ThreadConnectOptions extends Omit<WriterOptions, 'onFailure'> {
+  /** What the connection that writes does when this thread closes the store. */
+  readonly lastOrder: (hasFailed: boolean, isStarted: boolean) => Order | undefined
+}
 
 /**
- * Opens a connection that reads and one that writes. The first read, write or checkpoint that fails with `store_failed` ends all
- * writing, and `onFailure` is called with its error: after a failed sync nobody knows what is on disk, and a damaged page spreads.
+ * The first read, write or checkpoint that fails with `store_failed` ends all writing, and `onFailure` is called with its error:
+ * after a failed sync nobody knows what is on disk, and a damaged page spreads.
  */
-export function connect(path: string, onFailure: (error: AppError) => void, options: ConnectOptions) {
+function connectThread(
+  { path, changes, checkedAtMs }: Omit<StoreShare, 'port'>,
+  onFailure: (error: AppError) => void,
+  { lastOrder, ...options }: ThreadConnectOptions,
+) {
   let failure: AppError | undefined
   let closing: Promise<void> | undefined
 
   const recordFailure = (error: unknown) => {
     if (!(error instanceof AppError) || error.kind !== 'store_failed' || failure !== undefined) return
     failure = error
-    void writer.refuse(new AppError('store_failed'))
+    void writer.fail(error)
     onFailure(error)
   }
   const reader = openReader(path)
   const { monotonicMs } = options
-  const changes = shareChanges(monotonicMs())
-  const writer = openWriter({ ...options, path, changes, onFailure: recordFailure })
+  const writer = openWriter({ ...options, onFailure: recordFailure })
   const selectDataVersion = reader.prepare('pragma data_version')
   const dataVersion = () => selectDataVersion.values()[0]?.[0]
-  const versions = readVersions(changes, { requestCheck: writer.checkOthers, dataVersion, monotonicMs })
+  const versions = readVersions(changes, { checkedAtMs, requestCheck: writer.checkOthers, dataVersion, monotonicMs })
 
   const close = async () => {
     await writer.refuse(new AppError('store_busy'))
     // The last connection that closes brings the WAL into the database, unless it can only read.
-    if (failure !== undefined) await writer.discard()
+    if (failure !== undefined) await writer.end(lastOrder(true, true))
     reader.close(true)
-    if (failure === undefined) await writer.close()
+    if (failure === undefined) await writer.end(lastOrder(false, writer.isStarted()))
   }
 
   return {
@@ -55,6 +98,7 @@ export function connect(path: string, onFailure: (error: AppError) => void, opti
       }
     },
     writer,
+    checkpointedAtMs: () => changes.checkpointedAtMs[0] ?? 0,
     versions,
     /** Brings the WAL into the database and closes all. Further calls do nothing. */
     close(): Promise<void> {

@@ -9,7 +9,7 @@ import { isDamage } from './errors.ts'
 import { sizeOf } from './files/file-system.ts'
 
 /** The health and the statistics of a SQLite file. */
-export function health({ path, reader, read, writer: { write, load, checkpointedAtMs } }: Connections) {
+export function health({ path, reader, read, checkpointedAtMs, writer: { write, load } }: Connections) {
   const selectOne = reader.prepare('select 1 from users limit 1')
   const measure = reader.prepare<unknown, [number, number]>(
     `select coalesce(max(at_ms), 0), coalesce(max(bytes), 0), (select count(*) from (select 1 from tokens

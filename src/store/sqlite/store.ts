@@ -2,9 +2,9 @@ import { realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type AppError, misused, orUndefined } from '../../domain/error.ts'
 import type { Store } from '../../domain/store.ts'
-import type { OpenOptions } from '../engine.ts'
+import type { OpenedStore, OpenOptions } from '../engine.ts'
 import { type Row, requireNoImpostor, selectImpostor } from '../rows.ts'
-import { connect } from './connections.ts'
+import { type Connections, connect, join } from './connections.ts'
 import { openWriter, rowsOf } from './driver.ts'
 import { toOpenError } from './errors.ts'
 import { createFile, filesOpenToOthers, syncDirectory } from './files/file-system.ts'
@@ -13,6 +13,7 @@ import { describeObjects } from './files/schema.ts'
 import { health } from './health.ts'
 import { migrate, requireSafeSqlite } from './migrate.ts'
 import { plants } from './plants.ts'
+import type { StoreShare } from './share.ts'
 import { tokens } from './tokens.ts'
 import { users } from './users.ts'
 
@@ -25,7 +26,7 @@ export async function openSqliteStore(
   path: string,
   onFailure: (error: AppError) => void,
   options: OpenOptions = {},
-): Promise<Store> {
+): Promise<OpenedStore> {
   const { mustExist = false, durability = 'full', isServer = false, onEvent = () => {}, observer } = options
   const { monotonicMs = performance.now.bind(performance), quotaPlants, hasProvider = false } = options
   if (durability === 'storage') {
@@ -52,20 +53,28 @@ export async function openSqliteStore(
     if (isCreated) options.onCreated?.(madePath)
     const exposed = isServer ? filesOpenToOthers(madePath) : []
     if (exposed.length > 0) onEvent({ level: 'warn', message: `${EXPOSED}: chmod 600 ${exposed.join(' ')}`, sizes: {} })
-    const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs }
+    const parts = { durability, quotaPlants, isServer, onEvent, observer, monotonicMs, threads: options.threads }
     const connections = connect(madePath, onFailure, parts)
-    return {
-      ...plants(connections),
-      ...tokens(connections),
-      ...users(connections),
-      ...health(connections),
-      ...connections.versions,
-      close: connections.close,
-    }
+    return { ...storeOf(connections), share: connections.share }
   } catch (error) {
     throw toOpenError(error, path)
   }
 }
+
+/** Uses a store that another thread of this process has opened. That thread is told of failures, and closes its store last. */
+export const joinSqliteStore = (
+  share: StoreShare,
+  options: Pick<OpenOptions, 'observer' | 'threads'> & Required<Pick<OpenOptions, 'monotonicMs'>>,
+): Store => storeOf(join(share, () => {}, { ...options, onEvent() {} }))
+
+const storeOf = (connections: Connections): Store => ({
+  ...plants(connections),
+  ...tokens(connections),
+  ...users(connections),
+  ...health(connections),
+  ...connections.versions,
+  close: connections.close,
+})
 
 const EXPOSED = 'the database is open to others'
 

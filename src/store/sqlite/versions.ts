@@ -29,31 +29,40 @@ const SLOTS = USER_SLOTS + 1
 /** After this time a server looks again for commits of other processes, if requests come. */
 export const CHECK_AFTER_MS = OTHERS_SEEN_WITHIN_MS * 0.4
 
-/** What the thread that writes shares with the thread that reads. */
+/** What the thread that writes shares with the threads that read. */
 export type Changes = ReturnType<typeof shareChanges>
 
-/** Nothing has changed yet, and no check is recent. */
-export function shareChanges(nowMs: number) {
-  const changes = {
-    begun: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
-    ended: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
-    /** Of the latest changes of each slot, the lowest id that they created, or `ANY_ID`. */
-    lowestIds: new BigInt64Array(new SharedArrayBuffer(SLOTS * KNOWN_CHANGES * BigInt64Array.BYTES_PER_ELEMENT)),
-    epoch: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
-    /** When the last completed check for other processes was asked for, in whole milliseconds of the reader's clock. */
-    checkedAtMs: new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)),
-  }
-  changes.checkedAtMs[0] = BigInt(Math.floor(nowMs - OTHERS_SEEN_WITHIN_MS))
-  return changes
+/** When the last completed check for other processes was asked for, in whole milliseconds of the clock of the reader who asked. */
+export type CheckTime = BigInt64Array<SharedArrayBuffer>
+
+/** Nothing has changed yet. */
+export const shareChanges = () => ({
+  begun: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
+  ended: new Int32Array(new SharedArrayBuffer(SLOTS * Int32Array.BYTES_PER_ELEMENT)),
+  /** Of the latest changes of each slot, the lowest id that they created, or `ANY_ID`. */
+  lowestIds: new BigInt64Array(new SharedArrayBuffer(SLOTS * KNOWN_CHANGES * BigInt64Array.BYTES_PER_ELEMENT)),
+  epoch: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  /** How many messages the thread that writes was sent. It may wait for a change. */
+  posted: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+  /** The Unix time at which a checkpoint last brought the whole WAL into the database, or at which the store was opened. */
+  checkpointedAtMs: new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT)).fill(Date.now()),
+})
+
+/** No check is recent. Each reader has a time of its own, because each thread has a clock of its own. It starts at 0. */
+export const shareCheckTime = (): CheckTime =>
+  new BigInt64Array(new SharedArrayBuffer(BigInt64Array.BYTES_PER_ELEMENT)).fill(BigInt(-OTHERS_SEEN_WITHIN_MS))
+
+interface Group {
+  readonly group: readonly Call[]
 }
 
-/** The slots that a group changes, with the lowest id that it creates there. */
+/** The slots that groups change, with the lowest id that they create there. */
 type ChangedSlots = ReadonlyMap<number, bigint>
 
 /** The side of the connection that writes. `onOthers` is called if another process has committed. */
 export function announceChanges(
   writer: Database,
-  { begun, ended, lowestIds, epoch, checkedAtMs }: Changes,
+  { begun, ended, lowestIds, epoch }: Changes,
   onOthers: () => void = () => {},
 ) {
   const selectDataVersion = writer.prepare('pragma data_version')
@@ -61,8 +70,8 @@ export function announceChanges(
   let dataVersion: unknown
 
   return {
-    /** Voids all versions if another process has committed. `askedAtMs` is from the clock of the reader. */
-    checkOthers(askedAtMs: number): void {
+    /** Voids all versions if another process has committed, and tells the reader who asked, with the time by its clock. */
+    checkOthers(checkedAtMs: CheckTime, askedAtMs: number): void {
       const found = selectDataVersion.values()[0]?.[0]
       if (found !== dataVersion) {
         onOthers()
@@ -71,9 +80,9 @@ export function announceChanges(
       dataVersion = found
       Atomics.store(checkedAtMs, 0, BigInt(Math.floor(askedAtMs)))
     },
-    /** Voids the versions of what a group changes, before its commit. Returns what `end` needs. */
-    begin(group: readonly Call[]): ChangedSlots {
-      const slots = slotsOf(group)
+    /** Voids the versions of what groups change, before their commit. Returns what `end` needs. */
+    begin(groups: readonly Group[]): ChangedSlots {
+      const slots = slotsOf(groups)
       for (const [slot, lowestId] of slots) {
         Atomics.store(lowestIds, indexOf(slot, (Atomics.load(begun, slot) >>> 0) + 1), lowestId)
         Atomics.add(begun, slot, 1)
@@ -89,18 +98,19 @@ export function announceChanges(
 
 type PlantCall = Extract<Call, readonly ['createPlant' | 'deletePlant', ...unknown[]]>
 
-function slotsOf(group: readonly Call[]): ChangedSlots {
+function slotsOf(groups: readonly Group[]): ChangedSlots {
   const slots = new Map<number, bigint>()
-  for (const call of group) {
-    const changed = CHANGES[call[0]]
-    if (changed === 'plants') {
-      const [name, user, id] = call as PlantCall
-      const slot = user % USER_SLOTS
-      const lowestId = name === 'createPlant' ? BigInt(id) : ANY_ID
-      if (lowestId <= (slots.get(slot) ?? INT64_MAX)) slots.set(slot, lowestId)
-    } else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
-    else if (changed === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
-  }
+  for (const { group } of groups)
+    for (const call of group) {
+      const changed = CHANGES[call[0]]
+      if (changed === 'plants') {
+        const [name, user, id] = call as PlantCall
+        const slot = user % USER_SLOTS
+        const lowestId = name === 'createPlant' ? BigInt(id) : ANY_ID
+        if (lowestId <= (slots.get(slot) ?? INT64_MAX)) slots.set(slot, lowestId)
+      } else if (changed === 'tokens') slots.set(TOKENS, ANY_ID)
+      else if (changed === 'everything') for (let slot = 0; slot < SLOTS; slot++) slots.set(slot, ANY_ID)
+    }
   return slots
 }
 
@@ -108,6 +118,7 @@ function slotsOf(group: readonly Call[]): ChangedSlots {
 const indexOf = (slot: number, change: number): number => slot * KNOWN_CHANGES + (change % KNOWN_CHANGES)
 
 interface ReaderOptions {
+  readonly checkedAtMs: CheckTime
   /** Asks the thread for a check, and does not wait. */
   readonly requestCheck: (nowMs: number) => void
   /** `pragma data_version` of the connection that reads: it changes with every commit. It throws if SQLite fails. */
@@ -115,16 +126,18 @@ interface ReaderOptions {
   readonly monotonicMs: () => number
 }
 
-/** The side of the reader. */
-export function readVersions(changes: Changes, { requestCheck, dataVersion, monotonicMs }: ReaderOptions) {
-  const { begun, ended, lowestIds, epoch } = changes
+/** The side of a reader. */
+export function readVersions(
+  { begun, ended, lowestIds, epoch }: Changes,
+  { checkedAtMs, requestCheck, dataVersion, monotonicMs }: ReaderOptions,
+) {
   let checkedMs = Number.NEGATIVE_INFINITY
   let requestedMs = Number.NEGATIVE_INFINITY
   let versionAtRequest: unknown
 
   /** Takes over a completed check, and asks for another one if that is old. */
   const check = (nowMs: number) => {
-    checkedMs = Math.max(checkedMs, Number(Atomics.load(changes.checkedAtMs, 0)))
+    checkedMs = Math.max(checkedMs, Number(Atomics.load(checkedAtMs, 0)))
     if (nowMs - Math.max(checkedMs, requestedMs) <= CHECK_AFTER_MS) return
     // The thread that writes finds the reason if SQLite fails.
     const found = orUndefined(dataVersion)

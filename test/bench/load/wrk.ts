@@ -48,8 +48,7 @@ export function pagesLoad(tokensFile: string, firstId: number, count: number): L
 }
 
 /** Creates by the users of a file of tokens, in random order. */
-export function createLoad(tokensFile: string, connections = CONNECTIONS, every = 1): Load {
-  const firstId = freshIds()
+export function createLoad(tokensFile: string, connections = CONNECTIONS, every = 1, firstId = freshIds()): Load {
   return { connections, script: 'create.lua', scriptArguments: () => [tokensFile, every, firstId()] }
 }
 

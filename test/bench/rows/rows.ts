@@ -5,9 +5,10 @@ import { pgCopies } from './pg-copies.ts'
 import { POSTGRES_RACES, pgTrips } from './postgres.ts'
 import { PROCESS_ROWS } from './process.ts'
 import type { Row } from './row.ts'
+import { threads } from './threads.ts'
 
 /** All rows, in the order in which they run. */
-export const ROWS: readonly Row[] = [...RACES, ...LATENCIES, ...OWN_RATES, ...PROCESS_ROWS]
+export const ROWS: readonly Row[] = [...RACES, ...LATENCIES, ...OWN_RATES, ...PROCESS_ROWS, threads]
 
 /** All rows on a PostgreSQL server, in the order in which they run. The last row gives that server all cores. */
 export const POSTGRES_ROWS: readonly Row[] = [...POSTGRES_RACES, pgTrips, pgCopies]

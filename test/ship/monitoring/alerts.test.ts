@@ -123,7 +123,7 @@ const TRIALS: Readonly<Record<string, readonly Trial[]>> = {
       'certificate_expires_in_seconds',
       `${13 * DAY_S}x20`,
       16,
-      'The certificate of a:9464 ends in 13d 0h 0m 0s. Renew it and restart the server.',
+      'The certificate of a:9464 ends in 13d 0h 0m 0s. Renew it, then reload or restart the server.',
     ),
     gaugeTrial('certificate_expires_in_seconds', `${14 * DAY_S}x20`, 16),
     gaugeTrial('certificate_expires_in_seconds', `${13 * DAY_S}x10`, 10),

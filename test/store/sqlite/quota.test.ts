@@ -3,9 +3,9 @@ import { expect, spyOn, test } from 'bun:test'
 import { openWriter } from '../../../src/store/sqlite/driver.ts'
 import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
-import { shareChanges } from '../../../src/store/sqlite/versions.ts'
+import { shareChanges, shareCheckTime } from '../../../src/store/sqlite/versions.ts'
 import { openGroupCommit } from '../../../src/store/sqlite/writing/group-commit.ts'
-import type { Message, Sent } from '../../../src/store/sqlite/writing/messages.ts'
+import type { Answer, Message, Sent } from '../../../src/store/sqlite/writing/messages.ts'
 import { COUNTED_USERS_MAX, openQuota } from '../../../src/store/sqlite/writing/quota.ts'
 import { FERN } from '../fixtures.ts'
 import { makeDatabaseFolder } from './files.ts'
@@ -36,11 +36,12 @@ test('a writer of SQLite prepares a statement that counts plants only if it has 
     using prepare = spyOn(Database.prototype, 'prepare')
     const sent: Sent[] = []
     const options = { path: files.path, identity: fileIdentity(files.path), durability: 'normal', quotaPlants } as const
-    const shared = { changes: shareChanges(0), times: new Float64Array(new SharedArrayBuffer(16)) }
-    const take = openGroupCommit({ ...options, ...shared }, (each) => sent.push(each))
+    const commit = openGroupCommit({ ...options, changes: shareChanges() }, (report) => sent.push({ report }))
+    const client = { checkedAtMs: shareCheckTime(), port: { postMessage: (answer: Answer) => void sent.push(answer) } }
+    const take = (message: string) => commit([[client, message]])
     take(JSON.stringify({ group: [['createPlant', 1, `${id}`, ...FERN]], nowMs: 0 } satisfies Message))
     take(JSON.stringify({ order: 'close' } satisfies Message))
-    expect(sent).toEqual(['done', 'done'])
+    expect(sent).toEqual([{ writes: 1, commitMs: expect.any(Number) }, 'done'])
     return prepare.mock.calls.map(([text]) => text)
   }
   const counts = (all: readonly string[]) => all.filter((text) => text.includes('count('))

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { shareChanges } from '../../../src/store/sqlite/versions.ts'
-import { openWriter } from '../../../src/store/sqlite/writing/writer.ts'
+import { fileIdentity } from '../../../src/store/sqlite/files/file-system.ts'
+import { shareChanges, shareCheckTime } from '../../../src/store/sqlite/versions.ts'
+import { openWriter, prepareThread } from '../../../src/store/sqlite/writing/writer.ts'
 import { FERN, listIds, newToken } from '../fixtures.ts'
 import { rejectionOf } from '../rejection.ts'
 import { makeDatabase, makeDatabaseFolder, openForTest, openWithUser } from './files.ts'
@@ -45,7 +46,7 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     await using opened = await openWithPlant()
     const { store, user, failures } = opened
 
-    threads.endAt('before', end)
+    threads.endAtNextGroup(end)
     const results = await Promise.allSettled(
       Array.from({ length: MANY }, (_, id) => store.createPlant(user, { id: BigInt(id + 2), name: 'Ivy' })),
     )
@@ -75,7 +76,7 @@ describe.each(Object.entries(ENDS))('a thread that %s', (_, end) => {
     await using opened = await openWithPlant()
     const { store, user, failures, path } = opened
 
-    threads.endAt('before', end)
+    threads.endAtNextGroup(end)
     await rejectionOf(store.createPlant(user, { id: 2n, name: 'Ivy' }))
     expect(threads.hasEnded()).toBe(true)
     await opened.close()
@@ -93,8 +94,8 @@ test('a thread that ends after an answer fails the store, and the answer holds',
   await using opened = await openWithPlant()
   const { store, user, failures } = opened
 
-  threads.endAt('after', ENDS['meets an error that nobody catches'] ?? (() => {}))
   await store.createPlant(user, { id: 2n, name: 'Ivy' })
+  threads.end(ENDS['meets an error that nobody catches'] ?? (() => {}))
   while (failures.length === 0) await nextTurn()
 
   expect(threads.hasEnded()).toBe(true)
@@ -117,7 +118,7 @@ test.each([
 
     for (const each of waiting) expect(await rejectionOf(each)).toMatchObject({ kind: 'store_failed' })
     expect(await rejectionOf(writer.emptyWal())).toMatchObject({ kind: 'store_failed' })
-    await writer.discard()
+    await writer.end('discard')
     await threads.allClosed()
     const cause = expect.stringContaining('unable to open database file')
     expect(failures[0]).toMatchObject({ kind: 'store_failed', outcomeIsUnknown: false, cause })
@@ -130,7 +131,7 @@ test('a thread that cannot open its database can be closed while it starts', asy
   const { writer, failures } = openThread(files.folder)
   const waiting = rejectionOf(writer.emptyWal())
 
-  expect(await writer.close()).toBeUndefined()
+  expect(await writer.end('close')).toBeUndefined()
   expect(await waiting).toMatchObject({ kind: 'store_failed' })
   await threads.allClosed()
   expect(failures).toHaveLength(1)
@@ -173,14 +174,13 @@ async function openWithPlant() {
 function openThread(path: string) {
   const failures: unknown[] = []
   const onFailure = (error: unknown) => void failures.push(error)
-  const writer = openWriter({
+  const options = {
     path,
+    identity: fileIdentity(path),
     durability: 'full',
-    isServer: true,
-    changes: shareChanges(0),
-    monotonicMs: () => 0,
-    onFailure,
-    onEvent() {},
-  })
+    changes: shareChanges(),
+  } as const
+  const { open } = prepareThread({ ...options, checkedAtMs: shareCheckTime() })
+  const writer = openWriter({ open, monotonicMs: () => 0, onFailure, onEvent() {} })
   return { writer, failures }
 }

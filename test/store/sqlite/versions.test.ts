@@ -3,7 +3,13 @@ import { describe, expect, test } from 'bun:test'
 import { OTHERS_SEEN_WITHIN_MS, type Version } from '../../../src/domain/store.ts'
 import { openReader, openWriter } from '../../../src/store/sqlite/driver.ts'
 import { migrate } from '../../../src/store/sqlite/migrate.ts'
-import { announceChanges, CHECK_AFTER_MS, readVersions, shareChanges } from '../../../src/store/sqlite/versions.ts'
+import {
+  announceChanges,
+  CHECK_AFTER_MS,
+  readVersions,
+  shareChanges,
+  shareCheckTime,
+} from '../../../src/store/sqlite/versions.ts'
 import { type Call, createWrites } from '../../../src/store/sqlite/writing/writes.ts'
 import { type Random, randomNumbers, seedsOf } from '../../support/random.ts'
 import { FERN } from '../fixtures.ts'
@@ -22,6 +28,11 @@ const EPOCH_STEPS = 300
 const LISTED_IDS = 20
 const IDS = 400
 
+/** So many threads read, each with a connection, a cache and a clock of its own. */
+const READERS = 3
+/** How far the clock of a thread is ahead of that of the thread before. */
+const CLOCK_STEP_MS = 1000
+
 /** The plants of each user at one moment, by user. */
 type State = ReadonlyMap<number, readonly bigint[]>
 
@@ -33,7 +44,7 @@ interface CachedList {
 }
 
 /**
- * One thread that takes the steps of the writer, the reader, another process and the clock one by one, at random. So each
+ * One thread that takes the steps of the writer, the readers, another process and the clock one by one, at random. So each
  * interleaving can happen, and the same seed repeats it.
  */
 function startWorld(path: string, random: Random, changesBefore = 0) {
@@ -45,23 +56,30 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     writer.run('insert into users (id, name, created_at_ms) values (?1, ?2, 0)', [user, `u${user}`])
   const other = new Database(path)
   other.run('pragma foreign_keys = on')
-  const reader = openReader(path)
-  const select = reader.prepare<{ id: bigint }, [number]>(
-    `select id from plants where user_id = ?1 order by id limit ${LIST_PLANTS + 1}`,
-  )
   let nowMs = 0
-  const changes = shareChanges(nowMs)
+  const changes = shareChanges()
   for (const counters of [changes.begun, changes.ended]) counters.fill(changesBefore)
   const announced = announceChanges(writer, changes)
   const writes = createWrites(writer)
-  /** Checks that the thread has been asked for and has not done yet. */
-  const requests: number[] = []
-  const selectDataVersion = reader.prepare('pragma data_version')
-  const versions = readVersions(changes, {
-    requestCheck: (askedAtMs) => requests.push(askedAtMs),
-    dataVersion: () => selectDataVersion.values()[0]?.[0],
-    monotonicMs: () => nowMs,
+  const readers = Array.from({ length: READERS }, (_, number) => {
+    const db = openReader(path)
+    const select = db.prepare<{ id: bigint }, [number]>(
+      `select id from plants where user_id = ?1 order by id limit ${LIST_PLANTS + 1}`,
+    )
+    const selectDataVersion = db.prepare('pragma data_version')
+    const checkedAtMs = shareCheckTime()
+    /** Checks that the writer has been asked for and has not done yet. */
+    const requests: number[] = []
+    const monotonicMs = () => nowMs + number * CLOCK_STEP_MS
+    const versions = readVersions(changes, {
+      checkedAtMs,
+      requestCheck: (askedAtMs) => requests.push(askedAtMs),
+      dataVersion: () => selectDataVersion.values()[0]?.[0],
+      monotonicMs,
+    })
+    return { db, select, checkedAtMs, requests, monotonicMs, versions, cache: new Map<number, CachedList>() }
   })
+  const pickReader = () => readers[random(READERS)] as (typeof readers)[number]
 
   /** Every state since the beginning, with the time of its commit, and whether it was answered or is another's. */
   const history: { state: State; atMs: number; isOurs: boolean; isAnswered: boolean }[] = [
@@ -80,21 +98,21 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
 
   const hasPlant = (user: number, id: bigint) => currentState().get(user)?.includes(id) ?? false
 
-  /** The steps of a group of a user's writes, in the order of the group commit. */
+  /** The steps of a group of a user's writes, which one or more readers asked for, in the order of the group commit. */
   function* write(): Generator<void> {
     const user = pickUser()
     const ids = new Set(Array.from({ length: 1 + random(3) }, () => BigInt(pickId())))
-    const askedAtMs = nowMs
+    const asked = readers.slice(random(READERS)).map((reader) => [reader.checkedAtMs, reader.monotonicMs()] as const)
     yield
     writer.run('begin immediate')
     yield
-    announced.checkOthers(askedAtMs)
+    for (const [checkedAtMs, askedAtMs] of asked) announced.checkOthers(checkedAtMs, askedAtMs)
     const group = [...ids].map(
       (id): Call => (hasPlant(user, id) ? ['deletePlant', user, `${id}`] : ['createPlant', user, `${id}`, ...FERN]),
     )
     for (const [name, ...values] of group) Reflect.apply(writes[name], undefined, values)
     yield
-    const changed = announced.begin(group)
+    const changed = announced.begin([{ group }])
     yield
     if (random(10) === 0) writer.run('rollback')
     else {
@@ -109,10 +127,10 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
   }
 
   /** The steps of a list: from the cache if that is allowed, else from the database and into the cache. */
-  const cache = new Map<number, CachedList>()
   let hits = 0
   function* list(): Generator<void> {
     const user = pickUser()
+    const { select, versions, cache } = pickReader()
     const version = versions.plantsVersion(user)
     const cached = cache.get(user)
     const isSame = version !== undefined && cached?.version === version
@@ -176,10 +194,14 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
         case 3:
           nowMs += random(15)
           break
-        case 4:
-          // The thread does one thing at a time: a group that has begun comes first.
-          if (!writer.inTransaction && requests.length > 0) announced.checkOthers(requests.shift() as number)
+        case 4: {
+          // The thread that writes does one thing at a time: a group that has begun comes first.
+          if (writer.inTransaction) break
+          const { checkedAtMs, requests } = pickReader()
+          const askedAtMs = requests.shift()
+          if (askedAtMs !== undefined) announced.checkOthers(checkedAtMs, askedAtMs)
           break
+        }
         default:
           if (!writer.inTransaction) writer.run('pragma wal_checkpoint(passive)')
       }
@@ -187,7 +209,7 @@ function startWorld(path: string, random: Random, changesBefore = 0) {
     hits: () => hits,
     changesByOther: () => history.filter(({ isOurs }) => !isOurs).length,
     [Symbol.dispose]() {
-      for (const db of [reader, other, writer]) db.close()
+      for (const db of [...readers.map((reader) => reader.db), other, writer]) db.close()
     },
   }
 }
@@ -216,13 +238,14 @@ describe('versions of plants', () => {
   test('are unknown after a pause, until a check', () => {
     let nowMs = 0
     const requests: number[] = []
-    const changes = shareChanges(nowMs)
-    const versions = readVersions(changes, {
+    const checkedAtMs = shareCheckTime()
+    const versions = readVersions(shareChanges(), {
+      checkedAtMs,
       requestCheck: (askedAtMs) => requests.push(askedAtMs),
       dataVersion: () => undefined,
       monotonicMs: () => nowMs,
     })
-    const completeCheck = () => Atomics.store(changes.checkedAtMs, 0, BigInt(nowMs))
+    const completeCheck = () => Atomics.store(checkedAtMs, 0, BigInt(nowMs))
     nowMs = CHECK_AFTER_MS + 1
     completeCheck()
     expect(versions.tokensVersion()).toBeNumber()

@@ -1,12 +1,21 @@
 import { AppError, type ErrorKind } from '../../../domain/error.ts'
+import type { WriteResults } from '../../group-queue.ts'
 import { type FileDurability, openWriter } from '../driver.ts'
 import { isLocked, isRefusedWrite, toAppError } from '../errors.ts'
 import { fileIdentity } from '../files/file-system.ts'
 import { movedAway, watchFiles } from '../files/moved-files.ts'
-import { announceChanges, type Changes } from '../versions.ts'
+import { announceChanges, type Changes, type CheckTime } from '../versions.ts'
 import { checkpoints } from './checkpoints.ts'
 import { prepareCommit } from './commit.ts'
-import { type Answer, type Failure, type Message, type Order, type Sent, toFailure } from './messages.ts'
+import {
+  type Answer,
+  type Committed,
+  type Failure,
+  type Message,
+  type Order,
+  type Report,
+  toFailure,
+} from './messages.ts'
 import { openQuota } from './quota.ts'
 import { type Call, createWrites, type Writes } from './writes.ts'
 
@@ -19,38 +28,44 @@ export interface GroupCommitOptions {
   readonly quotaPlants?: number | undefined
   /** Announces here what a commit changes, its own or another process's. */
   readonly changes: Changes
-  /** Has `COMMIT_MS` and `CHECKPOINTED_AT_MS`. */
-  readonly times: Float64Array<SharedArrayBuffer>
 }
 
-/** The indexes of the duration of the last commit, and of the Unix time at which a checkpoint last brought the whole WAL into the database. */
-export const [COMMIT_MS, CHECKPOINTED_AT_MS] = [0, 1]
+/** A thread that reads, and asks for writes. */
+export interface Client {
+  readonly checkedAtMs: CheckTime
+  readonly port: { postMessage(answer: Answer): void }
+}
+
+/** A group of writes of a client. */
+type Asked = Extract<Message, { group: unknown }> & { readonly client: Client }
 
 /**
- * Opens the connection that writes. Returns a function that takes messages as JSON, and `send` gets the answers. Throws SQLite's
- * error, or an error that says that the file was moved.
+ * Opens the connection that writes. Returns a function that takes messages as JSON. The groups among them share a commit, and it
+ * returns whose they were. Throws SQLite's error, or an error that says that the file was moved.
  */
-export function openGroupCommit(options: GroupCommitOptions, send: (sent: Sent) => void): (message: string) => void {
-  const { path, times } = options
+export function openGroupCommit(options: GroupCommitOptions, report: (report: Report) => void) {
+  const { path, changes } = options
   const watched = openWatched(options)
   const { writer, quota } = watched
-  const announced = announceChanges(writer, options.changes, quota?.forget)
-  const commitGroup = groupTransaction(watched, announced, options)
-  const onWhole = () => void times.fill(Date.now(), CHECKPOINTED_AT_MS)
+  const announced = announceChanges(writer, changes, quota?.forget)
+  const commitGroups = groupTransaction(watched, announced, options)
+  const onWhole = () => void changes.checkpointedAtMs.fill(Date.now())
   const wal = checkpoints(writer, (error) => toAppError(error, path), onWhole)
   /** The small groups since the last look at the size of the WAL. */
   let smallGroups = 0
   /** After it no write begins. A group may be on its way already when a checkpoint fails. */
   let failure: Failure | undefined
 
-  const recordFailure = (error: unknown): Failure => {
-    const found = toFailure(error)
-    if (found.kind === 'store_failed') failure = { ...found, outcomeIsUnknown: false }
+  const fail = (found: Failure, tell = report): Failure => {
+    if (found.kind === 'store_failed' && failure === undefined) {
+      failure = { ...found, outcomeIsUnknown: false }
+      tell({ failure: found })
+    }
     return found
   }
-  const checkOthers = (nowMs: number) => {
+  const checkOthers = ({ checkedAtMs }: Client, nowMs: number) => {
     try {
-      announced.checkOthers(nowMs)
+      announced.checkOthers(checkedAtMs, nowMs)
     } catch (error) {
       // Another process recovers the WAL at the moment. The reader will ask again.
       if (!isLocked(error)) throw error
@@ -58,36 +73,57 @@ export function openGroupCommit(options: GroupCommitOptions, send: (sent: Sent) 
   }
   const obey = (order: Order): Answer => {
     try {
-      if (order !== 'discard') wal.run(order === 'truncate' ? 'truncate' : 'passive')
+      try {
+        if (order !== 'discard') wal.run(order === 'truncate' ? 'truncate' : 'passive')
+      } finally {
+        if (order !== 'truncate') writer.close(true)
+      }
       return 'done'
-    } finally {
-      if (order !== 'truncate') writer.close(true)
+    } catch (error) {
+      // Only who has given the order is told.
+      return { failure: fail(toFailure(error), () => {}) }
     }
   }
   /** Brings a WAL that has grown into the database. */
-  const checkpointIfDue = (group: readonly Call[]) => {
-    if (isSmall(group) && ++smallGroups < SMALL_GROUPS_MAX) return
+  const checkpointIfDue = ([asked, another]: readonly Asked[]) => {
+    if (another === undefined && isSmall(asked?.group ?? []) && ++smallGroups < SMALL_GROUPS_MAX) return
     smallGroups = 0
     try {
       const event = wal.runIfDue()
-      if (event !== undefined) send({ report: { event } })
+      if (event !== undefined) report({ event })
     } catch (error) {
-      send({ report: { failure: recordFailure(error) } })
+      fail(toFailure(error))
     }
   }
-
-  return (text) => {
-    // `openWriter` of writer.ts has made the text.
-    const message = JSON.parse(text) as Message
-    if ('checkOthersAtMs' in message) return checkOthers(message.checkOthersAtMs)
+  const commitAsked = (asked: readonly Asked[]) => {
+    let answers: readonly Committed[] | { readonly failure: Failure }
     try {
-      if ('order' in message) send(obey(message.order))
-      else send(failure === undefined ? commitGroup(message.group, message.nowMs) : { failure })
+      answers = failure === undefined ? commitGroups(asked) : { failure }
     } catch (error) {
-      send({ failure: recordFailure(error) })
+      answers = { failure: fail(toFailure(error)) }
     }
-    // After the answer, so that only the next group waits for it.
-    if ('group' in message) checkpointIfDue(message.group)
+    for (const [index, { client }] of asked.entries())
+      client.port.postMessage('failure' in answers ? answers : (answers[index] as Committed))
+    // After the answers, so that only the next groups wait for it.
+    checkpointIfDue(asked)
+  }
+
+  return (received: readonly (readonly [Client, string])[]): readonly Client[] => {
+    const asked: Asked[] = []
+    for (const [client, text] of received) {
+      // `openWriter` of writer.ts has made the text.
+      const message = JSON.parse(text) as Message
+      if ('group' in message) asked.push({ client, ...message })
+      else if ('checkOthersAtMs' in message) checkOthers(client, message.checkOthersAtMs)
+      else if ('failure' in message) fail(message.failure)
+      else {
+        // A client gets its answers in the order of its messages.
+        if (asked.length > 0) commitAsked(asked.splice(0))
+        client.port.postMessage(obey(message.order))
+      }
+    }
+    if (asked.length > 0) commitAsked(asked)
+    return asked.map(({ client }) => client)
   }
 }
 
@@ -112,30 +148,38 @@ function openWatched({ path, identity, durability, quotaPlants }: GroupCommitOpt
   return { ...opened, areMoved }
 }
 
-/** Returns a function that commits a group, or nothing of it. It throws an `AppError` if SQLite fails. */
+/**
+ * Returns a function that commits groups, or nothing of them. It returns the answer to each. It throws an `AppError` if SQLite fails.
+ */
 function groupTransaction(
   { writer, quota, writes, areMoved }: ReturnType<typeof openWatched>,
   announced: ReturnType<typeof announceChanges>,
-  { path, times }: GroupCommitOptions,
+  { path }: GroupCommitOptions,
 ) {
   const begin = writer.prepare('begin immediate')
   const commit = prepareCommit(writer)
 
-  return function commitGroup(group: readonly Call[], nowMs: number, isRepeated = false): Answer {
+  return function commitGroups(asked: readonly Asked[], isRepeated = false): readonly Committed[] {
     try {
       begin.run()
-      announced.checkOthers(nowMs)
-      const answer = callAll(writes, group)
-      const changed = announced.begin(group)
+      for (const { client, nowMs } of asked) announced.checkOthers(client.checkedAtMs, nowMs)
+      const answers: Committed[] = []
+      let count = 0
+      for (const { group } of asked) {
+        const results = callAll(writes, group)
+        answers.push({ writes: 0, commitMs: 0, ...(results !== undefined && { results }) })
+        count += group.length
+      }
+      const changed = announced.begin(asked)
       const startMs = performance.now()
       try {
         commit()
       } finally {
         announced.end(changed)
       }
-      times[COMMIT_MS] = performance.now() - startMs
+      const commitMs = performance.now() - startMs
       if (areMoved()) throw new AppError('store_failed', { outcomeIsUnknown: true, cause: movedAway(path) })
-      return answer
+      return answers.with(0, { ...(answers[0] as Committed), writes: count, commitMs })
     } catch (cause) {
       if (writer.inTransaction) writer.run('rollback')
       quota?.forget()
@@ -143,12 +187,13 @@ function groupTransaction(
       // The disk refused the group but then took a file, so somebody may have made room in between.
       const mayHaveRoom = isRefusedWrite(cause) && error instanceof AppError && error.kind === 'store_failed'
       if (isRepeated || !mayHaveRoom) throw error
-      return commitGroup(group, nowMs, true)
+      return commitGroups(asked, true)
     }
   }
 }
 
-function callAll(writes: Writes, group: readonly Call[]): Answer {
+/** Calls the writes of a group. Returns nothing if all of them were done and returned nothing. */
+function callAll(writes: Writes, group: readonly Call[]): WriteResults | undefined {
   const refused: [index: number, kind: ErrorKind, message: string][] = []
   const returned: [index: number, value: unknown][] = []
   for (const [index, [name, ...args]] of group.entries()) {
@@ -160,5 +205,5 @@ function callAll(writes: Writes, group: readonly Call[]): Answer {
       refused.push([index, error.kind, error.message])
     }
   }
-  return refused.length === 0 && returned.length === 0 ? 'done' : { refused, returned }
+  return refused.length === 0 && returned.length === 0 ? undefined : { refused, returned }
 }

@@ -12,6 +12,8 @@ export type Message =
   | { readonly group: readonly Call[]; readonly nowMs: number }
   /** Looks for commits of other processes. It has no answer. */
   | { readonly checkOthersAtMs: number }
+  /** The thread has found the database damaged, so that no write may begin any more. It has no answer. */
+  | { readonly failure: Failure }
   | { readonly order: Order }
 
 /**
@@ -28,11 +30,24 @@ export interface Failure {
   readonly reason: string
 }
 
-/** The usual answer is `done`: an order was done, or every write of a group was done and returned nothing. */
-export type Answer = 'done' | WriteResults | { readonly failure: Failure }
+/** An answer `done`: an order was done, or every write of a group was done and returned nothing. */
+export type Answer = 'done' | Committed | { readonly failure: Failure }
 
-/** A message from the thread: an answer, or what a checkpoint after a group has to report. */
-export type Sent = Answer | { readonly report: { readonly failure: Failure } | { readonly event: StoreEvent } }
+/**
+ * A group was committed. Of the threads whose groups shared the commit, one is told how many writes it had in all, and how long it
+ * took. Without results, every write was done and returned nothing.
+ */
+export interface Committed {
+  readonly writes: number
+  readonly commitMs: number
+  readonly results?: WriteResults
+}
+
+/** What the thread that opened the store is told without having asked: the first failure, and what a checkpoint found. */
+export type Report = { readonly failure: Failure } | { readonly event: StoreEvent }
+
+/** A message from the thread that writes. */
+export type Sent = Answer | { readonly report: Report }
 
 /** Makes plain data of an error. */
 export function toFailure(error: unknown): Failure {

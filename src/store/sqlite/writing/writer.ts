@@ -1,35 +1,32 @@
+import { MessageChannel } from 'node:worker_threads'
 import { AppError } from '../../../domain/error.ts'
 import type { OpenOptions } from '../../engine.ts'
 import { type GroupOutcome, queueGroups } from '../../group-queue.ts'
-import { fileIdentity } from '../files/file-system.ts'
-import { CHECKPOINTED_AT_MS, COMMIT_MS, type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
-import { type Answer, type Failure, type Message, type Order, type Sent, toError } from './messages.ts'
+import type { Line, StoreShare } from '../share.ts'
+import { shareCheckTime } from '../versions.ts'
+import { type GroupCommitOptions, openGroupCommit } from './group-commit.ts'
+import { type Answer, type Failure, type Message, type Order, type Sent, toError, toFailure } from './messages.ts'
 import type { Call, Writes } from './writes.ts'
 
-/** How to open the connection that writes. */
+/** How a thread uses the connection that writes. */
 export interface WriterOptions
-  extends Omit<GroupCommitOptions, 'identity' | 'times'>,
-    Required<Pick<OpenOptions, 'isServer' | 'monotonicMs' | 'onEvent'>>,
-    Pick<OpenOptions, 'observer'> {
+  extends Required<Pick<OpenOptions, 'monotonicMs' | 'onEvent'>>,
+    Pick<OpenOptions, 'observer' | 'threads'> {
+  readonly open: OpenChannel
   /** Called with the error of each group and each checkpoint that fails, and once if the thread ends before it was closed. */
   readonly onFailure: (error: unknown) => void
 }
 
-/**
- * Opens the connection that writes, and the queue through which all writes of a SQLite file pass. A transaction takes writes of
- * all kinds, in their order. Without a thread it throws SQLite's error if it cannot open the database.
- */
-export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer, ...options }: WriterOptions) {
-  const times = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT))
-  times[CHECKPOINTED_AT_MS] = Date.now()
-  const identity = fileIdentity(options.path)
-  const connection = openConnection(isServer, { ...options, identity, times }, { onFailure, onEvent })
+/** The queue through which all writes of a thread pass. A transaction takes writes of all kinds, in their order. */
+export function openWriter({ open, monotonicMs, onFailure, onEvent, observer, threads }: WriterOptions) {
+  const connection = openConnection(open, { onFailure, onEvent })
 
   const perform = async (calls: readonly string[]): Promise<GroupOutcome> => {
     const answer = await connection.ask(`{"nowMs":${monotonicMs()},"group":[${calls.join()}]}`)
-    if (answer === 'done' || !('failure' in answer)) {
-      observer?.recordGroup(calls.length, times[COMMIT_MS] ?? 0)
-      return answer
+    if (answer === 'done') return answer
+    if (!('failure' in answer)) {
+      if (answer.writes > 0) observer?.recordGroup(answer.writes, answer.commitMs)
+      return answer.results ?? 'done'
     }
     const { kind, outcomeIsUnknown } = answer.failure
     if (kind === 'store_busy') return 'locked'
@@ -38,39 +35,36 @@ export function openWriter({ isServer, monotonicMs, onFailure, onEvent, observer
     // `onFailure` gets the cause of a failed store once. The errors of the writes do not repeat the cause.
     throw kind === 'store_failed' ? new AppError(kind, { outcomeIsUnknown }) : error
   }
-  const { write, ...queue } = queueGroups({ perform: { all: perform }, observer })
+  const { write, ...queue } = queueGroups({ perform: { only: perform }, observer, threads })
+  /** Sends a message that has no answer, and waits for no thread to start. */
+  const tell = (message: Message) => {
+    if (connection.isStarted()) connection.post(JSON.stringify(message))
+  }
 
   return {
     ...queue,
     /** Asks for a write. Rejects with an `AppError` if SQLite fails. */
     write<C extends Call>(call: C) {
       const content = JSON.stringify(call)
-      return write({ lane: 'all', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
+      return write({ lane: 'only', content, textLength: content.length }) as Promise<ReturnType<Writes[C[0]]>>
     },
     /** Asks for a look for commits of other processes, and does not wait. Before a thread has started, the caches stay unused. */
-    checkOthers(nowMs: number): void {
-      if (connection.isStarted()) connection.post(JSON.stringify({ checkOthersAtMs: nowMs } satisfies Message))
+    checkOthers: (nowMs: number) => tell({ checkOthersAtMs: nowMs }),
+    /** Ends all writing, also that of other threads of this process. */
+    async fail(error: AppError): Promise<void> {
+      tell({ failure: toFailure(error) })
+      await queue.refuse(new AppError('store_failed'))
     },
-    checkpointedAtMs: () => times[CHECKPOINTED_AT_MS] ?? 0,
     /** Brings the WAL into the database and empties it, unless another process reads it. */
     emptyWal: () => connection.obey('truncate'),
-    /** Brings the WAL into the database and ends. */
-    async close(): Promise<void> {
-      // If nothing was written, the file may be gone.
-      if (connection.isStarted() || fileIdentity(options.path) === identity) await connection.end('close')
-      else connection.stop()
-    },
-    /** Ends and leaves the files as they are: the next start recovers from them. */
-    discard: () => connection.end('discard'),
+    isStarted: connection.isStarted,
+    /** Sends the last order if there is one, and ends the connection. */
+    end: connection.end,
   }
 }
 
-/** The connection that writes, in a thread or here, and the answers that it owes. */
-function openConnection(
-  isServer: boolean,
-  options: GroupCommitOptions,
-  { onFailure, onEvent }: Pick<WriterOptions, 'onFailure' | 'onEvent'>,
-) {
+/** The connection that writes, and the answers that it owes. */
+function openConnection(open: OpenChannel, { onFailure, onEvent }: Pick<WriterOptions, 'onFailure' | 'onEvent'>) {
   const unanswered: ((answer: Answer) => void)[] = []
   /** Why nothing answers any more. */
   let ending: Failure | undefined
@@ -87,9 +81,7 @@ function openConnection(
     for (const resolve of unanswered.splice(0)) resolve({ failure: ending })
     onFailure(new AppError('store_failed', { cause: reason }))
   }
-  const channel = isServer
-    ? prepareThread(options, receive, onEnd)
-    : { post: openGroupCommit(options, receive), isStarted: () => true, stop() {} }
+  const channel = open(receive, onEnd)
 
   const ask = (message: string): Promise<Answer> =>
     new Promise((resolve) => {
@@ -101,9 +93,9 @@ function openConnection(
     const answer = await ask(JSON.stringify({ order } satisfies Message))
     if (answer !== 'done' && 'failure' in answer) throw toError(answer.failure)
   }
-  const end = async (order: Order): Promise<void> => {
+  const end = async (order: Order | undefined): Promise<void> => {
     try {
-      await obey(order)
+      if (order !== undefined) await obey(order)
     } catch (error) {
       // A thread that has ended has reported it already.
       if (ending === undefined) throw error
@@ -115,35 +107,93 @@ function openConnection(
   return { ...channel, ask, obey, end }
 }
 
+/** Opens a way to the connection that writes. `onEnd` is called if its thread ends before `stop`. */
+export type OpenChannel = (receive: (sent: Sent) => void, onEnd: (reason: string) => void) => Channel
+
+interface Channel {
+  readonly post: (message: string) => void
+  readonly isStarted: () => boolean
+  readonly stop: () => void
+}
+
+/** The connection that writes is in this thread. It throws SQLite's error if it cannot open the database. */
+export const openHere =
+  ({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>): OpenChannel =>
+  (receive) => {
+    const commit = openGroupCommit(options, (report) => receive({ report }))
+    const client = { checkedAtMs, port: { postMessage: receive } }
+    return { post: (message) => commit([[client, message]]), isStarted: () => true, stop() {} }
+  }
+
+const ENDED = 'the thread that writes has ended'
+
+/** The thread that writes was started by another thread of this process. */
+export const joinThread =
+  ({ port, changes: { posted } }: StoreShare): OpenChannel =>
+  (receive, onEnd) => {
+    port.on('message', receive).on('close', () => onEnd(ENDED))
+    const always = () => true
+    return {
+      post(message): void {
+        port.postMessage(message)
+        Atomics.add(posted, 0, 1)
+        Atomics.notify(posted, 0)
+      },
+      isStarted: always,
+      stop: () => port.close(),
+    }
+  }
+
 /**
  * The thread starts after this time if no write comes first. By then the server has answered the first requests: on one core
  * they would share the processor with the start of the thread.
  */
 const START_DELAY_MS = 50
 
-/** The thread starts before the first write, so that it has its descriptors before clients can take them all. */
-function prepareThread(options: GroupCommitOptions, receive: (sent: Sent) => void, onEnd: (reason: string) => void) {
+/** A thread that writes. It starts before the first write, so that it has its descriptors before clients can take them all. */
+export function prepareThread({ checkedAtMs, ...options }: GroupCommitOptions & Pick<Line, 'checkedAtMs'>) {
+  const { port1: port, port2: ownPort } = new MessageChannel()
+  const { posted } = options.changes
   let thread: Worker | undefined
+  let onEnd: (reason: string) => void = () => {}
   const start = (): Worker => {
     const started = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
-    started.onmessage = ({ data }: MessageEvent<Sent>) => receive(data)
     started.onerror = ({ message }) => onEnd(`the thread that writes has failed: ${message}`)
-    started.addEventListener('close', () => onEnd('the thread that writes has ended'))
-    started.postMessage(options)
+    started.addEventListener('close', () => onEnd(ENDED))
+    started.postMessage({ options, line: { port, checkedAtMs } }, [port])
     return started
   }
   const timer = setTimeout(() => {
     thread ??= start()
   }, START_DELAY_MS)
+
+  const open: OpenChannel = (receive, reportEnd) => {
+    onEnd = reportEnd
+    ownPort.on('message', receive)
+    return {
+      post(message): void {
+        thread ??= start()
+        ownPort.postMessage(message)
+        Atomics.add(posted, 0, 1)
+        Atomics.notify(posted, 0)
+      },
+      isStarted: () => thread !== undefined,
+      stop(): void {
+        clearTimeout(timer)
+        ownPort.close()
+        thread?.terminate()
+      },
+    }
+  }
   return {
-    post(message: string): void {
+    open,
+    /** A line for another thread of this process. */
+    addLine(): Line {
       thread ??= start()
-      thread.postMessage(message)
-    },
-    isStarted: () => thread !== undefined,
-    stop(): void {
-      clearTimeout(timer)
-      thread?.terminate()
+      const checkedAtMs = shareCheckTime()
+      const { port1, port2 } = new MessageChannel()
+      thread.postMessage({ line: { port: port1, checkedAtMs } }, [port1])
+      return { port: port2, checkedAtMs }
     },
   }
 }

@@ -1,0 +1,105 @@
+import type { Address } from '../../domain/address.ts'
+import type { Store } from '../../domain/store.ts'
+import { createApp } from '../../http/app.ts'
+import type { IdentityProvider, Lifecycle } from '../../http/options.ts'
+import { listen, type RunningServer, type Sharing } from '../../http/server.ts'
+import type { RequestStatistics } from '../../http/statistics.ts'
+import type { Tls } from '../../http/tls.ts'
+import { recordTokenUses } from '../../http/token-uses.ts'
+import type { Logger } from '../../log.ts'
+import type { Settings } from '../command.ts'
+
+/** This much of --drain is left for closing the store and for the last log lines. */
+const CLOSE_MS = 1000
+
+/** The options of `serve`, as far as nobody has to read a file or to ask the system any more. */
+export interface ServeOptions extends Settings {
+  /** The certificate and the key of the server. Without them it serves plain HTTP. */
+  readonly tls: Tls | undefined
+  readonly threads: number
+  /** Whether the lines of the log have colours; `undefined` for JSON. */
+  readonly hasColours: boolean | undefined
+}
+
+/** What a thread that answers needs. */
+export interface AnsweringParts {
+  readonly options: ServeOptions
+  readonly store: Store
+  readonly provider: IdentityProvider | undefined
+  readonly log: Logger
+  readonly lifecycle: Lifecycle
+  readonly statistics: RequestStatistics | undefined
+  readonly nowMs: () => number
+  readonly monotonicMs: () => number
+}
+
+/** How long a thread may take to end, and how long of that it takes new connections. */
+export interface Drain {
+  readonly drainMs: number
+  readonly waitMs: number
+}
+
+/** Answers requests in this thread: at an address that is its own, or that it shares with other threads. */
+export async function startAnswering({ options, ...parts }: AnsweringParts, address: Address, sharing: Sharing) {
+  const { store, log, lifecycle, nowMs } = parts
+  const { idleTimeout: idleTimeoutMs, tls } = options
+  const uses = recordTokenUses(store, log, nowMs)
+  const app = createApp({
+    ...parts,
+    recordUse: uses.recordUse,
+    logsRequests: options.accessLog === 'on' && log.isLevelEnabled('info'),
+    logsAddresses: options.logAddresses === 'on',
+    trustedProxies: options.trustedProxy ?? [],
+    usesTls: tls !== undefined,
+    maxBodyBytes: options.maxBody,
+    listMax: options.listMax,
+    rateLimit: options.rateLimit,
+    servesPage: options.page,
+    servesDocs: options.docs,
+    corsOrigins: options.corsOrigin ?? [],
+    publicUrl: options.publicUrl,
+    cacheShare: 1 / options.threads,
+  })
+  const listenWith = (tls: Tls | undefined, at: Address, sharing: Sharing) =>
+    listen(at, app, { idleTimeoutMs, flag: '--listen', socketMode: 0o660, tls, sharing })
+  let server = await listenWith(tls, address, sharing)
+  let renewed: RunningServer | undefined
+  const ending = new Set<RunningServer>()
+
+  return {
+    address: server.address,
+    url: server.url,
+    /** Listens with a renewed certificate, too. Resolves to whether it does. */
+    async prepare(tls: Tls): Promise<boolean> {
+      renewed = await listenWith(tls, server.address, 'further').catch(() => undefined)
+      return renewed !== undefined
+    },
+    /** Goes on with the renewed certificate alone, or with the old one. Requests in progress are answered. */
+    settle(isRenewed: boolean): void {
+      const old = isRenewed ? server : renewed
+      if (isRenewed && renewed !== undefined) server = renewed
+      if (old === undefined) return
+      ending.add(old)
+      void old.stop().then(() => ending.delete(old))
+    },
+    /**
+     * Waits until requests in progress are answered, and cuts those that take longer than `drainMs` allows. Returns how many were
+     * cut. Within that time, the server takes new connections for `waitMs`: until load balancers have noticed.
+     */
+    async stop({ drainMs, waitMs }: Drain): Promise<number> {
+      lifecycle.isDraining = true
+      uses.stop()
+      // While connections arrive, the runtime accepts them and runs no timer. While the server drains, each answer closes its
+      // connection and clients open new ones. So without a wait, no timer may come before the listener is closed.
+      if (waitMs > 0) await Bun.sleep(waitMs)
+      const closeMs = Math.min(CLOSE_MS, drainMs / 4)
+      const leftMs = Math.max(0, drainMs - waitMs - closeMs)
+      const servers = [server, ...ending]
+      const stopped = Promise.all(servers.map((each) => each.stop())).then(() => true)
+      const isOver = await Promise.race([stopped, Bun.sleep(leftMs).then(() => false)])
+      return isOver ? 0 : servers.reduce((cut, each) => cut + each.kill(), 0)
+    },
+    /** Writes the uses of tokens that are not written yet. */
+    flush: uses.flush,
+  }
+}

@@ -1,0 +1,52 @@
+import { countRequests, countWrites } from '../../http/statistics.ts'
+import { createLogger, formatFor, logToThread } from '../../log.ts'
+import { joinStore } from '../../store/open.ts'
+import { VERSION } from '../../version.ts'
+import { startAnswering } from './answering.ts'
+import type { Stop, ThreadOrder, ThreadSent, ThreadStart } from './threads.ts'
+
+declare const self: Worker
+
+let thread: ReturnType<typeof start> | undefined
+
+/** The entry point of a thread that answers requests, which threads.ts starts. */
+self.onmessage = async ({ data: { id, order } }: MessageEvent<{ id: number; order: ThreadOrder }>) => {
+  if ('start' in order) thread = start(order.start)
+  const running = await thread
+  const answer = 'call' in order ? await running?.[order.call]?.(order.argument as never) : undefined
+  // Behind the last lines of the log.
+  setImmediate(() => self.postMessage({ id, answer } satisfies ThreadSent))
+}
+
+async function start({ number, options, readyAtMs, share, address }: ThreadStart) {
+  const destination = logToThread((lines) => self.postMessage({ lines } satisfies ThreadSent))
+  const log = createLogger(options.logLevel, destination, await formatFor(options.hasColours))
+  const statistics = options.metricsListen && { http: countRequests(), writes: countWrites() }
+  const clocks = { nowMs: Date.now, monotonicMs: performance.now.bind(performance) }
+  const store = joinStore(share, { ...clocks, observer: statistics?.writes, threads: options.threads })
+  const answering = await startAnswering(
+    {
+      options,
+      store,
+      provider: undefined,
+      log,
+      lifecycle: { isDraining: false, readyAtMs },
+      statistics: statistics?.http,
+      ...clocks,
+    },
+    address,
+    'further',
+  )
+  const facts = { thread: number, store, version: VERSION, nowMs: clocks.nowMs }
+  return {
+    prepare: answering.prepare,
+    settle: answering.settle,
+    readMetrics: statistics && (await import('../../http/metrics.ts')).threadMetrics({ ...statistics, ...facts }),
+    async stop({ hasFailed, ...drain }: Stop): Promise<number> {
+      const cut = await answering.stop(drain)
+      if (!hasFailed) await answering.flush()
+      await store.close()
+      return cut
+    },
+  }
+}

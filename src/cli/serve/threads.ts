@@ -1,0 +1,99 @@
+import type { Address } from '../../domain/address.ts'
+import type { Tls } from '../../http/tls.ts'
+import type { StoreShare } from '../../store/engine.ts'
+import type { AnsweringParts, Drain } from './answering.ts'
+
+/** What a thread that answers gets from the main thread. Threads have the numbers from 1 on. */
+export interface ThreadStart extends Pick<AnsweringParts, 'options'> {
+  readonly readyAtMs: Float64Array<SharedArrayBuffer>
+  readonly number: number
+  readonly share: StoreShare
+  readonly address: Address
+}
+
+/** How a thread ends. If nothing has failed, the store takes the last uses of tokens. */
+export type Stop = Drain & { readonly hasFailed: boolean }
+
+/** A message to a thread: how it starts, or a call of one of its functions. It answers each with what that returns. */
+export type ThreadOrder = { readonly start: ThreadStart } | ThreadCall
+type ThreadCall =
+  | { readonly call: 'stop'; readonly argument: Stop }
+  | { readonly call: 'readMetrics'; readonly argument?: never }
+  | { readonly call: 'prepare'; readonly argument: Tls }
+  | { readonly call: 'settle'; readonly argument: boolean }
+
+/** A message from a thread: the answer to the message with that id, or lines of the log. */
+export type ThreadSent = { readonly id: number; readonly answer: unknown } | { readonly lines: string }
+
+/** The threads start after this time, together with the thread that writes, so that the first requests do not wait for them. */
+const START_DELAY_MS = 50
+
+interface ThreadsOptions {
+  readonly writeLines: (lines: string) => void
+  /** Called if a thread ends before `stop`. */
+  readonly onEnd: (thread: number, reason: string) => void
+}
+
+/** The threads that answer, beside the main thread. */
+export type Threads = ReturnType<typeof prepareThreads>
+
+/** Prepares so many threads. */
+export function prepareThreads(count: number, options: ThreadsOptions) {
+  let threads: readonly ReturnType<typeof startThread>[] = []
+  let timer: Timer | undefined
+  return {
+    /** Starts the threads a moment later. */
+    start(makeStart: () => Omit<ThreadStart, 'number'>): void {
+      const start = () =>
+        Array.from({ length: count }, (_, index) => startThread({ ...makeStart(), number: index + 1 }, options))
+      timer = setTimeout(() => {
+        threads = start()
+      }, START_DELAY_MS)
+    },
+    /** The answers of all threads. A thread that has ended answers `undefined`. */
+    ask: (order: ThreadCall) => Promise.all(threads.map((thread) => thread.ask(order))),
+    /** Ends all threads within the time of the drain. Returns how many requests were cut. */
+    async stop(stop: Stop): Promise<number> {
+      clearTimeout(timer)
+      const stopping = Promise.all(threads.map((thread) => thread.stop(stop)))
+      const cuts = await Promise.race([stopping, Bun.sleep(stop.drainMs).then(() => [])])
+      return cuts.reduce((sum, cut) => sum + cut, 0)
+    },
+  }
+}
+
+function startThread(start: ThreadStart, { writeLines, onEnd }: ThreadsOptions) {
+  const worker = new Worker(new URL('./http-thread.ts', import.meta.url).href)
+  const unanswered = new Map<number, (answer: unknown) => void>()
+  let asked = 0
+  let hasEnded = false
+  const end = (reason?: string) => {
+    if (hasEnded) return
+    hasEnded = true
+    for (const resolve of unanswered.values()) resolve(undefined)
+    if (reason !== undefined) onEnd(start.number, reason)
+  }
+  worker.onmessage = ({ data }: MessageEvent<ThreadSent>) => {
+    if ('lines' in data) return writeLines(data.lines)
+    unanswered.get(data.id)?.(data.answer)
+    unanswered.delete(data.id)
+  }
+  worker.onerror = ({ message }) => end(message)
+  worker.addEventListener('close', () => end('it has ended'))
+  const ask = (order: ThreadOrder, ports: Bun.Transferable[] = []) =>
+    new Promise<unknown>((resolve) => {
+      if (hasEnded) return resolve(undefined)
+      unanswered.set(++asked, resolve)
+      worker.postMessage({ id: asked, order }, ports)
+    })
+  void ask({ start }, [start.share.port])
+  return {
+    ask,
+    async stop(stop: Stop): Promise<number> {
+      const cut = await ask({ call: 'stop', argument: stop })
+      end()
+      worker.terminate()
+      return Number(cut ?? 0)
+    },
+  }
+}

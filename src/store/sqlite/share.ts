@@ -1,0 +1,14 @@
+import type { MessagePort } from 'node:worker_threads'
+import type { Changes, CheckTime } from './versions.ts'
+
+/** What another thread of this process needs to use the same store. A message can have it, with the port in its transfer list. */
+export interface StoreShare extends Line {
+  readonly path: string
+  readonly changes: Changes
+}
+
+/** What a thread shares with the thread that writes, and with no other: the port for messages, and the time of its checks. */
+export interface Line {
+  readonly port: MessagePort
+  readonly checkedAtMs: CheckTime
+}

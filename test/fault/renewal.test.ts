@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { request } from 'node:https'
+import { connect } from 'node:tls'
+import { serveDatabase } from '../cli/support/database.ts'
+import { makeCertificate, OPENSSL } from '../support/certificates.ts'
+import { makeFolder } from '../support/folder.ts'
+import { lacks } from '../support/requirement.ts'
+import { until } from '../support/until.ts'
+import { ROUNDS_TIMEOUT_MS, rounds } from './rounds.ts'
+
+const RENEWED = 'new connections get the certificate that is in its file now'
+const KEPT = 'the certificate stays as it is'
+/** So many connections are accepted by all of three threads, but once in 15 million times. */
+const CONNECTIONS = 40
+/** New connections at a time, while certificates are renewed. */
+const CLIENTS = 8
+
+/** A server with three threads, and the files of its certificate. */
+async function serveTls() {
+  const folder = makeFolder()
+  const renew = (days = 30) => makeCertificate(folder.path, 'own', { days })
+  const { certPath, keyPath } = await renew()
+  const flags = ['--threads', '3', '--tls-cert', certPath, '--tls-key', keyPath, '--metrics-listen', '127.0.0.1:0']
+  const service = await serveDatabase([...flags, '--log-format', 'json', '--access-log', 'off'])
+  const { server } = service
+  const count = (message: string) => server.stdout().split(`"msg":"${message}"`).length - 1
+  return {
+    ...service,
+    certPath,
+    keyPath,
+    renew,
+    /** Sends SIGHUP, and waits for the line that says what came of it. */
+    async hangUp(message: string): Promise<void> {
+      const before = count(message)
+      server.signal('SIGHUP')
+      await until(message, () => count(message) > before)
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]()
+      folder[Symbol.dispose]()
+    },
+  }
+}
+
+/** The days until the end of the certificate that a new connection gets. */
+async function daysShown(port: number): Promise<number> {
+  const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  const { valid_to } = socket.getPeerCertificate()
+  socket.destroy()
+  return Math.round((Date.parse(valid_to) - Date.now()) / 86_400_000)
+}
+
+const daysOnAll = async (port: number) =>
+  new Set(await Promise.all(Array.from({ length: CONNECTIONS }, () => daysShown(port))))
+
+describe.skipIf(lacks(OPENSSL))('SIGHUP of a server with TLS and three threads', () => {
+  test('brings a new certificate to all threads, while a request under way is answered', async () => {
+    await using service = await serveTls()
+    const { server, token } = service
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'content-length': '22' }
+    const to = { port: server.port, host: '127.0.0.1', rejectUnauthorized: false, agent: false as const }
+    const held = request({ ...to, method: 'POST', path: '/plants', headers })
+    held.write('{"id":1,"na')
+    await once(held, 'socket').then(([socket]) => socket.authorized || once(socket, 'secureConnect'))
+
+    await service.renew(60)
+    await service.hangUp(RENEWED)
+
+    expect(await daysOnAll(server.port)).toEqual(new Set([60]))
+    const metrics = /"metricsAddress":"([^"]+)"/.exec(server.stdout())?.[1]
+    const [, leftS] = /^plantstore_certificate_expires_in_seconds ([\d.]+)$/m.exec(
+      await (await fetch(`${metrics}/metrics`)).text(),
+    ) ?? [undefined, '0']
+    expect(Math.round(Number(leftS) / 86_400)).toBe(60)
+    held.end('me":"Fern"}')
+    const [answer] = await once(held, 'response')
+    expect(answer.statusCode).toBe(200)
+    expect(await server.end()).toBe(0)
+  })
+
+  test('changes nothing if the files do not fit together', async () => {
+    await using service = await serveTls()
+    const { server, keyPath } = service
+    const key = await Bun.file(keyPath).text()
+    await service.renew(60)
+    await Bun.write(keyPath, key)
+
+    await service.hangUp(KEPT)
+
+    expect(server.stdout()).toContain('the key does not belong to the first certificate')
+    expect(await daysOnAll(server.port)).toEqual(new Set([30]))
+  })
+
+  test(
+    'resets few of the connections that come meanwhile',
+    async () => {
+      const changes = rounds(3, 100)
+      await using service = await serveTls()
+      const { server } = service
+      let isOver = false
+      const counts = { answered: 0, reset: 0 }
+      const client = async () => {
+        while (!isOver) {
+          const answer = await fetch(`${server.address}/healthz`, {
+            headers: { connection: 'close' },
+            tls: { rejectUnauthorized: false },
+          }).catch(() => undefined)
+          if (answer === undefined) counts.reset += 1
+          else expect(await answer.json()).toEqual({ status: 'ok' })
+          counts.answered += Number(answer !== undefined)
+        }
+      }
+      const clients = Array.from({ length: CLIENTS }, client)
+      for (let change = 0; change < changes; change++) await service.hangUp(RENEWED)
+      isOver = true
+      await Promise.all(clients)
+
+      console.log(`${changes} changes: ${counts.reset} of ${counts.answered + counts.reset} connections were reset`)
+      expect(counts.answered).toBeGreaterThan(0)
+      // No more than can wait in the queues of the listeners at each change.
+      expect(counts.reset).toBeLessThanOrEqual(changes * CLIENTS)
+    },
+    ROUNDS_TIMEOUT_MS,
+  )
+})
